@@ -1,0 +1,48 @@
+# One door: `make test` sets up from nothing and runs every check; `make reproduce` runs the main job.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: test reproduce bench check lint types imports unit unit-no-jit format clean
+
+test: check
+
+reproduce: $(STAMP)
+	$(BIN)/python -m manyarms.experiments.fig2a
+
+check: lint types imports unit unit-no-jit
+
+lint: $(STAMP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+imports: $(STAMP)
+	$(BIN)/lint-imports
+
+unit: $(STAMP)
+	$(BIN)/python -m pytest
+
+# CPython runs the same kernels here, so that coverage sees them and a wrong index raises.
+unit-no-jit: $(STAMP)
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not compiled"
+	$(BIN)/coverage report --fail-under=95
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/run.py
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .
+	touch $(STAMP)
+
+clean:
+	rm -rf $(VENV) dist build .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,108 @@
+"""Bandits with more arms than time.
+
+The policies of *On Regret with Multiple Best Arms* (Zhu & Nowak, NeurIPS 2020), usable live and
+in a simulator whose cost per pull does not depend on the number of arms.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Loaded on first use: `import manyarms` costs next to nothing, and never imports numba.
+_HOME = {
+    "Doubling": "policies",
+    "DuplicateNameError": "errors",
+    "EmpMOSSPlusPlus": "policies",
+    "Live": "live",
+    "MOSS": "policies",
+    "MOSSOracle": "policies",
+    "MOSSPlusPlus": "policies",
+    "ManyarmsError": "errors",
+    "Parallel": "policies",
+    "ParameterError": "errors",
+    "Policy": "live",
+    "Problem": "theory",
+    "Pull": "live",
+    "Quantile": "policies",
+    "Result": "results",
+    "Summary": "results",
+    "TurnError": "errors",
+    "UnknownNameError": "errors",
+    "best_arms": "theory",
+    "hardness": "theory",
+    "instances": "",
+    "miss_probability": "theory",
+    "policies": "",
+    "policy": "live",
+    "policy_names": "live",
+    "register": "live",
+    "simulate": "engine",
+}
+
+__all__ = [
+    "MOSS",
+    "Doubling",
+    "DuplicateNameError",
+    "EmpMOSSPlusPlus",
+    "Live",
+    "MOSSOracle",
+    "MOSSPlusPlus",
+    "ManyarmsError",
+    "Parallel",
+    "ParameterError",
+    "Policy",
+    "Problem",
+    "Pull",
+    "Quantile",
+    "Result",
+    "Summary",
+    "TurnError",
+    "UnknownNameError",
+    "best_arms",
+    "hardness",
+    "instances",
+    "miss_probability",
+    "policies",
+    "policy",
+    "policy_names",
+    "register",
+    "simulate",
+]
+
+if TYPE_CHECKING:
+    from manyarms import instances, policies
+    from manyarms.engine import simulate
+    from manyarms.errors import (
+        DuplicateNameError,
+        ManyarmsError,
+        ParameterError,
+        TurnError,
+        UnknownNameError,
+    )
+    from manyarms.live import Live, Policy, Pull, policy, policy_names, register
+    from manyarms.policies import (
+        MOSS,
+        Doubling,
+        EmpMOSSPlusPlus,
+        MOSSOracle,
+        MOSSPlusPlus,
+        Parallel,
+        Quantile,
+    )
+    from manyarms.results import Result, Summary
+    from manyarms.theory import Problem, best_arms, hardness, miss_probability
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if not _HOME[name]:
+        return importlib.import_module(f"{__name__}.{name}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -1,0 +1,67 @@
+"""Checks of parameters, with the wording of all our errors: name, rule, value, fix."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+from manyarms.errors import ParameterError
+
+__all__ = ["check_choice", "check_int", "check_number", "check_probability"]
+
+
+def check_int(
+    name: str, value: Any, *, at_least: int = 0, at_most: int | None = None, fix: str = ""
+) -> int:
+    """Return `value` as an int, or raise.
+
+    >>> check_int("horizon", 0, at_least=1)
+    Traceback (most recent call last):
+    manyarms.errors.ParameterError: `horizon` must be an integer >= 1, got 0.
+    """
+    rule = f"an integer >= {at_least}" + ("" if at_most is None else f" and <= {at_most}")
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or value < at_least or (at_most is not None and value > at_most):
+        raise ParameterError(_message(name, rule, value, fix))
+    return int(value)
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+    above: float = -math.inf,
+    fix: str = "",
+) -> float:
+    """Return `value` as a finite float within the bounds, or raise.
+
+    >>> check_number("beta", 0.2, at_least=0.5, at_most=1)
+    Traceback (most recent call last):
+    manyarms.errors.ParameterError: `beta` must be a number >= 0.5 and <= 1, got 0.2.
+    """
+    bounds = [(">", above), (">=", at_least), ("<=", at_most)]
+    rule = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds if math.isfinite(bound))
+    rule = f"a number {rule}" if rule else "a finite number"
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not real or not math.isfinite(value) or not (at_least <= value <= at_most) or value <= above:
+        raise ParameterError(_message(name, rule, value, fix))
+    return float(value)
+
+
+def check_probability(name: str, value: Any, *, fix: str = "") -> float:
+    """Return `value` as a float in [0, 1], or raise."""
+    return check_number(name, value, at_least=0.0, at_most=1.0, fix=fix)
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """Return `value` if it is one of `choices`, or raise."""
+    if value not in choices:
+        raise ParameterError(_message(name, f"one of {', '.join(map(repr, choices))}", value, ""))
+    return str(value)
+
+
+def _message(name: str, rule: str, value: Any, fix: str) -> str:
+    return f"`{name}` must be {rule}, got {value!r}." + (f" {fix}" if fix else "")

@@ -1,0 +1,60 @@
+"""Drawing from {0, …, n-1} uniformly without replacement, in memory of the draws made.
+
+A Fisher–Yates shuffle of an array that exists only where it differs from 0, 1, 2, …. Several
+independent shuffles may share the memory: `which` tells them apart.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from manyarms.core.jit import kernel
+from manyarms.core.memory import Ints, Memory
+from manyarms.core.rng import below
+from manyarms.core.table import Table, clear_table, find, insert, table
+
+__all__ = ["Sampler", "clear_sampler", "pick", "sampler"]
+
+
+class Sampler(NamedTuple):
+    """Shuffles of {0, …, n-1}, each drawn from as far as `drawn` says."""
+
+    moved: Table  # which * n + place -> the number that lies there instead of `place`
+    drawn: Ints  # by shuffle
+    shuffles: int
+    n: int
+
+
+def sampler(memory: Memory, n: int, *, draws: int, shuffles: int = 1) -> Sampler:
+    """Make a sampler with room for `draws` draws between two clearings."""
+    return Sampler(
+        table(memory, names=n * shuffles, entries=draws), memory.ints(shuffles), shuffles, n
+    )
+
+
+@kernel
+def clear_sampler(sampler: Sampler) -> None:
+    """Put all numbers back."""
+    clear_table(sampler.moved)
+    for which in range(sampler.shuffles):
+        sampler.drawn[which] = 0
+
+
+@kernel
+def pick(sampler: Sampler, which: int, word: int) -> int:
+    """Draw one of the numbers that shuffle `which` has not drawn yet; `word` decides."""
+    moved = sampler.moved
+    first = sampler.drawn[which]
+    sampler.drawn[which] = first + 1
+    place = first + below(word, sampler.n - first)
+    head = find(moved, which * sampler.n + first)
+    number = moved.cells[head + 1] if moved.cells[head] != 0 else first
+    if place == first:
+        return number
+    at = find(moved, which * sampler.n + place)
+    if moved.cells[at] == 0:
+        insert(moved, at, which * sampler.n + place, number)
+        return place
+    chosen = moved.cells[at + 1]
+    moved.cells[at + 1] = number
+    return chosen

@@ -1,0 +1,63 @@
+"""A line on stderr that shows how far a simulation is.
+
+By hand because the core depends on NumPy and Numba only.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Protocol, TextIO
+
+__all__ = ["Progress", "progress_for"]
+
+_WIDTH = 24
+_PATIENCE = 1.0  # seconds before anything is shown
+
+
+class Progress(Protocol):
+    """What a simulation reports to: any callable with these parameters."""
+
+    def __call__(self, done: int, total: int, note: str) -> None:
+        """Show that `done` of `total` pulls are made."""
+
+
+class _Silent:
+    def __call__(self, done: int, total: int, note: str) -> None:
+        pass
+
+
+class _Line:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._begun = time.monotonic()
+        self._started: tuple[float, int] | None = None
+        self._shown = False
+
+    def __call__(self, done: int, total: int, note: str) -> None:
+        now = time.monotonic()
+        if self._started is None and done > 0:
+            self._started = (now, done)  # compilation is not part of the rate
+        if now - self._begun < _PATIENCE and not self._shown:
+            return
+        self._shown = True
+        bar = "#" * int(_WIDTH * done / total)
+        text = f"[{bar:<{_WIDTH}}] {done / total:4.0%}  {self._rate(now, done, total)}{note}"
+        end = "\n" if done == total else ""
+        self._stream.write(f"\r{text:<79}{end}")
+        self._stream.flush()
+
+    def _rate(self, now: float, done: int, total: int) -> str:
+        if self._started is None or done == self._started[1]:
+            return ""
+        rate = (done - self._started[1]) / max(now - self._started[0], 1e-9)
+        return f"{rate / 1e6:.1f} million pulls/s, {(total - done) / rate:.0f} s left  "
+
+
+def progress_for(progress: bool | Progress | None) -> Progress:
+    """Turn the `progress` argument into a callable; None shows a line on a terminal only."""
+    if callable(progress):
+        return progress
+    if progress is None:
+        progress = sys.stderr.isatty()
+    return _Line(sys.stderr) if progress else _Silent()

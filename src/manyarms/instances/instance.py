@@ -1,0 +1,104 @@
+"""The instance: a name, the best mean, and the world that compiled code plays on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from manyarms.core.rng import draw
+from manyarms.errors import ParameterError
+from manyarms.instances._tape import MEANS
+from manyarms.instances._world import World, mean_of
+from manyarms.instances.rewards import RewardModel
+from manyarms.theory.hardness import Problem
+
+__all__ = ["Instance"]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Arms to play on. Made by `planted`, `grouped`, `from_means` or `reservoir`.
+
+    Attributes
+    ----------
+    label
+        What it is, in a few words.
+    n_arms
+        The number of arms; 2^50 stands for infinitely many.
+    best_mean
+        μ*: the largest mean, or its supremum where means are drawn.
+    rewards
+        The reward model.
+    n_best
+        The number of best arms, or None where means are drawn.
+    epsilon
+        An arm counts as best within `epsilon` of the best mean; None stands for 1/sqrt(horizon).
+    """
+
+    label: str
+    n_arms: int
+    best_mean: float
+    rewards: RewardModel
+    n_best: int | None
+    epsilon: float | None
+    _world: World = field(repr=False, compare=False)
+
+    def world(self, horizon: int) -> World:
+        """Return the instance as numbers; the horizon may set what counts as best."""
+        slack = 1.0 / math.sqrt(horizon) if self.epsilon is None else self.epsilon
+        return self._world._replace(good_mean=self.best_mean - slack)
+
+    def mean(self, arm: int, *, key: int = 0) -> float:
+        """Return the mean of an arm; `key` is a replication's, where means are drawn.
+
+        >>> import manyarms as ma
+        >>> ma.instances.planted(n=10, m=1).mean(0)
+        0.9
+        """
+        if not 0 <= arm < self.n_arms:
+            raise ParameterError(f"`arm` must be >= 0 and < {self.n_arms}, got {arm!r}.")
+        return float(mean_of(self.world(1), arm, draw(key, MEANS)))
+
+    def problem(self, horizon: int) -> Problem:
+        """Return the problem's size, and with it its hardness.
+
+        >>> import manyarms as ma
+        >>> round(ma.instances.planted(n=20_000, m=132).problem(50_000).alpha, 2)
+        0.4
+        """
+        if self.n_best is None:
+            raise ParameterError(
+                f"The number of best arms of {self.label} must be known for its hardness; here "
+                f"means are drawn. Use Problem.infinite(probability=..., horizon=...)."
+            )
+        return Problem(n=self.n_arms, m=self.n_best, horizon=horizon)
+
+
+def make_world(
+    family: int,
+    *,
+    n_arms: int,
+    best_mean: float,
+    rewards: RewardModel,
+    ends: Any = (),
+    values: Any = (),
+    weights: Any = (),
+    first: float = 0.0,
+    second: float = 0.0,
+) -> World:
+    """Fill in the one layout that all families share, with arrays that nothing can change."""
+    arrays = (np.array(ends, np.int64), np.array(values, np.float64), np.array(weights, np.float64))
+    return World(
+        family,
+        n_arms,
+        best_mean,
+        best_mean,
+        *arrays,  # type: ignore[arg-type]  # arrays serve as sequences
+        first,
+        second,
+        rewards.code,
+        rewards.noise,
+    )

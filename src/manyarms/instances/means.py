@@ -1,0 +1,185 @@
+"""Families with given means: planted best arms, groups of equal arms, any array."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from manyarms.core.checks import check_int, check_number, check_probability
+from manyarms.errors import ParameterError
+from manyarms.instances._world import GROUPS, TABLE
+from manyarms.instances.instance import Instance, make_world
+from manyarms.instances.rewards import Bernoulli, RewardModel
+from manyarms.live.protocol import MOST_ARMS
+from manyarms.theory.hardness import best_arms
+
+__all__ = ["from_means", "grouped", "planted"]
+
+_PAPER_OTHERS = (0.1, 0.2, 0.3, 0.4, 0.5)
+
+
+def planted(
+    *,
+    n: int,
+    alpha: float | None = None,
+    horizon: int | None = None,
+    m: int | None = None,
+    best: float = 0.9,
+    others: Sequence[float] = _PAPER_OTHERS,
+    rewards: RewardModel | None = None,
+) -> Instance:
+    """Plant `m` best arms among `n`; the others are spread evenly over a few smaller means.
+
+    The paper's experiments plant m = ⌈n / (2 T^alpha)⌉ arms of mean 0.9 among others of 0.1, 0.2,
+    0.3, 0.4 and 0.5. No array is made: a billion arms take no more memory than ten.
+
+    Parameters
+    ----------
+    n
+        The number of arms.
+    alpha, horizon
+        The hardness, and the horizon T that it refers to.
+    m
+        The number of best arms, instead of `alpha` and `horizon`.
+    best, others
+        The best mean, and the means of the other arms, all smaller.
+    rewards
+        The reward model, `Bernoulli()` unless given.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> ma.instances.planted(n=20_000, alpha=0.25, horizon=50_000).n_best
+    669
+    """
+    n = check_int("n", n, at_least=1, at_most=MOST_ARMS)
+    if m is None:
+        if alpha is None or horizon is None:
+            raise ParameterError(
+                f"`m`, or both `alpha` and `horizon`, must be given, got m=None, alpha={alpha!r} "
+                f"and horizon={horizon!r}."
+            )
+        m = best_arms(n, horizon, alpha)
+    elif alpha is not None:
+        raise ParameterError(f"`alpha` must be left out with `m`, got {alpha!r}. Give one of them.")
+    m = check_int("m", m, at_least=1, at_most=n, fix=f"There are n = {n} arms.")
+    if len(others) == 0:
+        raise ParameterError("`others` must hold at least one mean, got none.")
+    for mean in others:
+        check_number("others", mean)
+        if mean >= best:
+            raise ParameterError(f"`others` must be smaller than best = {best!r}, got {mean!r}.")
+    share, rest = divmod(n - m, len(others))
+    sizes = [m] + [share + (k < rest) for k in range(len(others))]
+    label = f"planted(n={n}, m={m})"
+    return grouped(sizes=sizes, means=[best, *others], rewards=rewards, label=label)
+
+
+def grouped(
+    *,
+    sizes: Sequence[int],
+    means: Sequence[float],
+    rewards: RewardModel | None = None,
+    label: str | None = None,
+) -> Instance:
+    """Make groups of arms with equal means: the first `sizes[0]` arms have `means[0]`, and so on.
+
+    Parameters
+    ----------
+    sizes
+        The size of each group; groups may be empty, but not all.
+    means
+        The mean of each group.
+    rewards
+        The reward model, `Bernoulli()` unless given.
+    label
+        What to call the instance.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> ma.instances.grouped(sizes=[3, 997], means=[0.6, 0.5]).best_mean
+    0.6
+    """
+    rewards = rewards or Bernoulli()
+    if len(sizes) != len(means):
+        raise ParameterError(
+            f"`sizes` and `means` must have the same length, got {len(sizes)} and {len(means)}."
+        )
+    whole = [check_int("sizes", size) for size in sizes]
+    values = [_check_mean(mean, rewards) for mean in means]
+    groups = [(size, value) for size, value in zip(whole, values, strict=True) if size > 0]
+    n = check_int("sizes", sum(whole), at_least=1, at_most=MOST_ARMS, fix="That is their sum.")
+    best = max(value for _, value in groups)
+    world = make_world(
+        GROUPS,
+        n_arms=n,
+        best_mean=best,
+        rewards=rewards,
+        ends=list(itertools.accumulate(size for size, _ in groups)),
+        values=[value for _, value in groups],
+    )
+    return Instance(
+        label or f"grouped({len(groups)} groups, n={n})",
+        n,
+        best,
+        rewards,
+        sum(size for size, value in groups if value == best),
+        0.0,
+        world,
+    )
+
+
+def from_means(
+    means: Any, *, rewards: RewardModel | None = None, label: str | None = None
+) -> Instance:
+    """Make an instance of any array of means.
+
+    Parameters
+    ----------
+    means
+        One mean for each arm.
+    rewards
+        The reward model, `Bernoulli()` unless given.
+    label
+        What to call the instance.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> ma.instances.from_means([0.2, 0.7, 0.7]).n_best
+    2
+    """
+    rewards = rewards or Bernoulli()
+    try:
+        values = np.array(means, dtype=np.float64)  # a copy: the caller's array may change
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"`means` must be numbers, one for each arm: {error}.") from error
+    if values.ndim != 1 or values.size == 0:
+        raise ParameterError(
+            f"`means` must be one row of numbers, one for each arm, got shape {values.shape}."
+        )
+    for bad in values[~np.isfinite(values)][:1]:
+        raise ParameterError(f"`means` must be finite, got {bad!r}.")
+    _check_mean(float(values.min()), rewards)
+    best = _check_mean(float(values.max()), rewards)
+    world = make_world(TABLE, n_arms=values.size, best_mean=best, rewards=rewards, values=values)
+    return Instance(
+        label or f"from_means(n={values.size})",
+        int(values.size),
+        best,
+        rewards,
+        int((values == best).sum()),
+        0.0,
+        world,
+    )
+
+
+def _check_mean(mean: Any, rewards: RewardModel) -> float:
+    if not rewards.bounded:
+        return check_number("means", mean)
+    fix = f"{type(rewards).__name__} rewards lie in [0, 1]; Gaussian() takes any mean."
+    return check_probability("means", mean, fix=fix)

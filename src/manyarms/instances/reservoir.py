@@ -1,0 +1,151 @@
+"""Infinitely many arms: each arm's mean is drawn from a distribution."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from manyarms.core.checks import check_number
+from manyarms.errors import ParameterError
+from manyarms.instances._world import BETA_MEANS, DISCRETE_MEANS, UNIFORM_MEANS
+from manyarms.instances.instance import Instance, make_world
+from manyarms.instances.rewards import Bernoulli, RewardModel
+from manyarms.live.protocol import MOST_ARMS
+
+__all__ = ["BetaMeans", "DiscreteMeans", "UniformMeans", "reservoir"]
+
+
+@dataclass(frozen=True)
+class BetaMeans:
+    """Means of the law Beta(a, b); the best mean is 1, and never quite met."""
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        check_number("a", self.a, above=0.0)
+        check_number("b", self.b, above=0.0)
+
+    @property
+    def supremum(self) -> float:
+        return 1.0
+
+    @property
+    def infimum(self) -> float:
+        return 0.0
+
+    def numbers(self) -> dict[str, Any]:
+        return {"family": BETA_MEANS, "first": float(self.a), "second": float(self.b)}
+
+
+@dataclass(frozen=True)
+class UniformMeans:
+    """Means spread evenly over [low, high]."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number("low", self.low)
+        check_number("high", self.high, above=self.low)
+
+    @property
+    def supremum(self) -> float:
+        return float(self.high)
+
+    @property
+    def infimum(self) -> float:
+        return float(self.low)
+
+    def numbers(self) -> dict[str, Any]:
+        return {"family": UNIFORM_MEANS, "first": float(self.low), "second": float(self.high)}
+
+
+@dataclass(frozen=True)
+class DiscreteMeans:
+    """A few means, each with its probability.
+
+    `DiscreteMeans([0.9, 0.5], [0.01, 0.99])` is the problem where an arm is best with
+    probability 0.01.
+    """
+
+    values: Sequence[float]
+    probabilities: Sequence[float]
+
+    def __post_init__(self) -> None:
+        if len(self.values) != len(self.probabilities) or len(self.values) == 0:
+            raise ParameterError(
+                f"`values` and `probabilities` must have the same length >= 1, got "
+                f"{len(self.values)} and {len(self.probabilities)}."
+            )
+        for value in self.values:
+            check_number("values", value)
+        for probability in self.probabilities:
+            check_number("probabilities", probability, above=0.0, at_most=1.0)
+        total = math.fsum(self.probabilities)
+        if abs(total - 1.0) > 1e-9:
+            raise ParameterError(f"`probabilities` must add up to 1, got {total!r}.")
+
+    @property
+    def supremum(self) -> float:
+        return float(max(self.values))
+
+    @property
+    def infimum(self) -> float:
+        return float(min(self.values))
+
+    def numbers(self) -> dict[str, Any]:
+        weights = list(itertools.accumulate(self.probabilities))
+        return {"family": DISCRETE_MEANS, "values": self.values, "weights": weights}
+
+
+Distribution: TypeAlias = BetaMeans | UniformMeans | DiscreteMeans
+
+
+def reservoir(
+    distribution: Distribution,
+    *,
+    epsilon: float | None = None,
+    rewards: RewardModel | None = None,
+) -> Instance:
+    """Make an instance of infinitely many arms, whose means are drawn for each replication.
+
+    Parameters
+    ----------
+    distribution
+        `BetaMeans(a, b)`, `UniformMeans(low, high)` or `DiscreteMeans(values, probabilities)`.
+    epsilon
+        An arm counts as best within `epsilon` of the supremum; 1/sqrt(horizon) unless given.
+    rewards
+        The reward model, `Bernoulli()` unless given.
+
+    Notes
+    -----
+    There are 2^50 arms, more than can ever be told from infinitely many. The regret is measured
+    against the supremum of the means.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> ma.instances.reservoir(ma.instances.BetaMeans(1, 2)).best_mean
+    1.0
+    """
+    rewards = rewards or Bernoulli()
+    if not isinstance(distribution, BetaMeans | UniformMeans | DiscreteMeans):
+        raise ParameterError(
+            f"`distribution` must be BetaMeans, UniformMeans or DiscreteMeans, got "
+            f"{distribution!r}."
+        )
+    if epsilon is not None:
+        check_number("epsilon", epsilon, at_least=0.0)
+    best = distribution.supremum
+    if rewards.bounded and (best > 1.0 or distribution.infimum < 0.0):
+        raise ParameterError(
+            f"`distribution` must have means in [0, 1] for {type(rewards).__name__} rewards, got "
+            f"{distribution!r}. Gaussian() takes any mean."
+        )
+    world = make_world(n_arms=MOST_ARMS, best_mean=best, rewards=rewards, **distribution.numbers())
+    return Instance(f"reservoir({distribution!r})", MOST_ARMS, best, rewards, None, epsilon, world)

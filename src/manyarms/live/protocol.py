@@ -1,0 +1,80 @@
+"""What a policy is: plain data that makes a state, and three functions on that state.
+
+A policy's file defines a state (a NamedTuple with a name of its own) and registers a body of
+`reset`, `ask` and `tell` for it. CPython runs these bodies live; the simulator compiles them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from manyarms.core.jit import generic
+from manyarms.core.memory import Memory
+
+if TYPE_CHECKING:
+    from manyarms.live.handle import Live
+
+__all__ = ["MOST_ARMS", "Policy", "ask", "reset", "tell"]
+
+MOST_ARMS = 1 << 50  # so that a number for (subroutine, arm) still fits into 64 bits
+
+P = TypeVar("P", bound="Policy")
+
+
+@generic
+def reset(state: Any, key: int, horizon: int) -> None:
+    """Begin anew: `key` decides all random choices; `horizon` is 0 where none is known."""
+
+
+@generic
+def ask(state: Any) -> tuple[int, int]:  # type: ignore[empty-body]  # bodies are registered
+    """Choose: return the slot that the reward will be credited to, and the arm to pull."""
+
+
+@generic
+def tell(state: Any, slot: int, reward: float) -> None:
+    """Credit a reward to the slot that `ask` returned."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy(ABC):
+    """A policy's parameters; a frozen dataclass. The state it makes does the work."""
+
+    name: ClassVar[str]
+    anytime: ClassVar[bool] = False  # works without knowing the horizon
+
+    @abstractmethod
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> Any:
+        """Make a state with room for `pulls` pulls: the horizon, or more than ever happen."""
+
+    def with_best_mean(self: P, best_mean: float) -> P:
+        """Return the policy told μ*, if it needs to know it and was not told."""
+        return self
+
+    @property
+    def label(self) -> str:
+        """The name, with the parameters that are not the default ones."""
+        changed = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in fields(self)
+            if getattr(self, field.name) != field.default
+        ]
+        return self.name + (f"({', '.join(changed)})" if changed else "")
+
+    def live(self, *, n_arms: int, horizon: int | None = None, seed: int = 0) -> Live:
+        """Return a handle to use the policy on real arms, one `ask` and `tell` at a time.
+
+        Parameters
+        ----------
+        n_arms
+            The number of arms; they are numbered from 0.
+        horizon
+            The number of pulls there will be. Anytime policies work without.
+        seed
+            Decides all random choices; the same seed and rewards give the same arms.
+        """
+        from manyarms.live.handle import Live
+
+        return Live(self, n_arms=n_arms, horizon=horizon, seed=seed)

@@ -1,0 +1,47 @@
+"""One policy, one file. The names here are the ones the registry knows."""
+
+from __future__ import annotations
+
+from manyarms.live.registry import register
+from manyarms.policies.doubling import Doubling
+from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
+from manyarms.policies.moss import MOSS
+from manyarms.policies.moss_oracle import MOSSOracle
+from manyarms.policies.moss_plus_plus import MOSSPlusPlus
+from manyarms.policies.parallel import Parallel
+from manyarms.policies.quantile import Quantile
+
+__all__ = [
+    "MOSS",
+    "Doubling",
+    "EmpMOSSPlusPlus",
+    "MOSSOracle",
+    "MOSSPlusPlus",
+    "Parallel",
+    "Quantile",
+]
+
+
+def _anytime_moss_plus_plus(
+    *, beta: float = 0.5, sigma: float = 0.5, exploration: float = 1.0
+) -> Doubling:
+    return Doubling(MOSSPlusPlus(beta=beta, sigma=sigma, exploration=exploration))
+
+
+def _anytime_parallel(
+    *,
+    best_mean: float | None = None,
+    subset_factor: int = 2,
+    sigma: float = 0.5,
+    exploration: float = 1.0,
+) -> Doubling:
+    parallel = Parallel(
+        best_mean=best_mean, subset_factor=subset_factor, sigma=sigma, exploration=exploration
+    )
+    return Doubling(parallel)
+
+
+for _policy in (MOSS, MOSSOracle, Quantile, MOSSPlusPlus, EmpMOSSPlusPlus, Parallel):
+    register(_policy.name, _policy)
+register("anytime-moss++", _anytime_moss_plus_plus)
+register("anytime-parallel", _anytime_parallel)

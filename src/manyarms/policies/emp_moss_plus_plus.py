@@ -1,0 +1,195 @@
+"""empMOSS++: MOSS++ as one would use it, keeping what it learned."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from manyarms.core.checks import check_choice, check_number
+from manyarms.core.jit import kernel, rare
+from manyarms.core.memory import Memory, Record, Records
+from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
+from manyarms.core.sampler import pick
+from manyarms.core.tournament import clear, enter, leader
+from manyarms.live.protocol import ask, reset, tell
+from manyarms.policies._best_means import Chosen, best_means, choose_slot, chosen
+from manyarms.policies._fresh import FreshArms, fresh_arms, reset_fresh_arms, start_on
+from manyarms.policies._index import IndexPolicy
+from manyarms.policies._mixtures import (
+    Mixtures,
+    add_share,
+    close_mixture,
+    mixtures,
+    real_arm,
+    reset_mixtures,
+)
+from manyarms.policies._randomness import MIXTURES, ORDER, RANKING
+from manyarms.policies._slots import credit, open_slot, refresh, set_scale
+from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
+
+__all__ = ["EmpMOSSPlusPlus"]
+
+
+class EmpMossPlusPlusClock(Record):
+    horizon: int  # T
+    iteration: int  # i
+    left: int  # pulls left in the iteration
+    end: int  # H: the pull with which the iteration ends
+    fresh: int  # arms of the set that are still to be drawn
+    touched: int  # arms drawn so far
+    newest: int  # 1 while the newest mixture-arm waits for its first pull
+
+
+class EmpMossPlusPlusState(NamedTuple):
+    n_arms: int
+    beta: float
+    rank_all: bool  # rank the arms never pulled too
+    clock: Records[EmpMossPlusPlusClock]  # [clock]
+    arms: FreshArms
+    chosen: Chosen
+    order: Stream
+    mixtures: Mixtures
+
+
+@reset.register(EmpMossPlusPlusState)
+def emp_moss_plus_plus_reset(state: EmpMossPlusPlusState, key: int, horizon: int) -> None:
+    reset_fresh_arms(state.arms, key)
+    start_on(state.arms, 1, 1)  # K and H come with the first iteration
+    restart(state.order, draw(key, ORDER))
+    restart(state.chosen.words, draw(key, RANKING))
+    reset_mixtures(state.mixtures, draw(key, MIXTURES))
+    state.chosen.size[0] = 0
+    clock = state.clock[0]
+    clock.horizon = horizon
+    clock.iteration = 0
+    clock.left = 0
+    clock.end = 0
+    clock.touched = 0
+    clock.newest = 0
+
+
+@rare
+def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
+    """Make a mixture-arm of the iteration that ended, choose a set, compute all its indices."""
+    slots, clock = state.arms.slots, state.clock[0]
+    clock.iteration += 1
+    p = iterations(clock.horizon, state.beta)
+    real = iteration_arms(p, clock.iteration, state.n_arms)
+    clock.left = iteration_pulls(p, clock.iteration, clock.horizon)
+    clock.end = min(clock.end + clock.left, clock.horizon)
+    clock.fresh = real
+    if clock.iteration > 1:
+        close_iteration(state)
+        untouched = state.n_arms - clock.touched if state.rank_all else 0
+        clock.fresh = best_means(state.chosen, slots, real, untouched)
+        clock.newest = 1
+    clear(slots.rank)
+    for number in range(slots.run[0].opened):
+        enter(slots.rank, -math.inf, 0)  # no member, unless it is chosen
+        if slots.slot[number].member < 0:
+            choose_slot(state.chosen, number)
+    set_scale(slots, state.chosen.size[0] + clock.fresh + clock.newest, clock.end)
+    for k in range(state.chosen.size[0]):
+        slots.slot[state.chosen.slot[k]].asked = 0
+        refresh(slots, state.chosen.slot[k])
+
+
+@kernel
+def close_iteration(state: EmpMossPlusPlusState) -> None:
+    for k in range(state.chosen.size[0]):
+        slot = state.arms.slots.slot[state.chosen.slot[k]]
+        add_share(state.mixtures, slot.member, slot.asked)
+    close_mixture(state.mixtures)
+
+
+@kernel
+def open_member(state: EmpMossPlusPlusState) -> int:
+    """Open a member that was never pulled: an untouched arm, or the newest mixture-arm."""
+    clock, arms = state.clock[0], state.arms
+    if clock.newest == 1 and below(next_word(state.order), clock.fresh + 1) == 0:
+        clock.newest = 0
+        slot = open_slot(arms.slots, 1 - clock.iteration)
+    else:
+        clock.fresh -= 1
+        clock.touched += 1
+        slot = open_slot(arms.slots, pick(arms.sampler, 0, next_word(arms.words)))
+    choose_slot(state.chosen, slot)
+    return slot
+
+
+@ask.register(EmpMossPlusPlusState)
+def emp_moss_plus_plus_ask(state: EmpMossPlusPlusState) -> tuple[int, int]:
+    clock = state.clock[0]
+    if clock.left == 0:
+        next_emp_iteration(state)
+    clock.left -= 1
+    if clock.fresh + clock.newest > 0:
+        number = open_member(state)
+    else:
+        number = leader(state.arms.slots.rank)
+    slot = state.arms.slots.slot[number]
+    slot.asked += 1
+    return number, real_arm(state.mixtures, slot.member)
+
+
+@tell.register(EmpMossPlusPlusState)
+def emp_moss_plus_plus_tell(state: EmpMossPlusPlusState, slot: int, reward: float) -> None:
+    credit(state.arms.slots, slot, reward)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmpMOSSPlusPlus(IndexPolicy):
+    r"""MOSS++ that keeps its statistics and goes on with the arms that did best so far.
+
+    As `MOSSPlusPlus`, except that
+
+    * arms and mixture-arms keep their pulls and rewards from earlier iterations;
+    * H is the total so far, :math:`H_i = \min(\Delta T_1 + \dots + \Delta T_i, T)`;
+    * for i > 1 the set holds the :math:`K_i` highest empirical means among all n arms, an arm
+      never pulled counting as mean 0, ties uniformly at random.
+
+    Parameters
+    ----------
+    beta
+        As for `MOSSPlusPlus`.
+    rank
+        "all" ranks arms never pulled with mean 0 (the paper's); "pulled" leaves them out.
+    sigma, exploration
+        As for `MOSS`.
+
+    Notes
+    -----
+    No theorem covers it; in experiments it is often the best of all.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> live = ma.EmpMOSSPlusPlus(beta=0.5).live(n_arms=1_000_000, horizon=20_000, seed=7)
+    >>> live.tell(live.ask(), reward=1.0)
+    """
+
+    name: ClassVar[str] = "empmoss++"
+
+    beta: float = 0.5
+    rank: str = "all"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("beta", self.beta, at_least=0.5, at_most=1.0)
+        check_choice("rank", self.rank, ("all", "pulled"))
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> EmpMossPlusPlusState:
+        p = iterations(pulls, self.beta)
+        sets = [iteration_arms(p, i, n_arms) + i - 1 for i in range(1, p + 1)]
+        slots = max(1, min(sum(sets), n_arms + p, pulls))  # a slot is opened by a pull
+        return EmpMossPlusPlusState(
+            n_arms=n_arms,
+            beta=self.beta,
+            rank_all=self.rank == "all",
+            clock=memory.records(1, EmpMossPlusPlusClock),
+            arms=fresh_arms(memory, n_arms, arms=slots, spread=self.spread),
+            chosen=chosen(memory, slots),
+            order=stream(memory),
+            mixtures=mixtures(memory, shares=sum(sets), arms=p),
+        )

@@ -1,0 +1,94 @@
+"""MOSS Oracle: the paper's subroutine SR, told the hardness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from manyarms.core.checks import check_int, check_probability
+from manyarms.core.memory import Memory
+from manyarms.errors import ParameterError
+from manyarms.live.protocol import ask, reset, tell
+from manyarms.policies._fresh import FreshArms, choose, fresh_arms, reset_fresh_arms, start_on
+from manyarms.policies._index import IndexPolicy
+from manyarms.policies._slots import credit
+from manyarms.theory.schedules import subset_size
+
+__all__ = ["MOSSOracle"]
+
+
+class MossOracleState(NamedTuple):
+    n_arms: int
+    alpha: float
+    factor: float  # of T^alpha log sqrt(T): 2, or n/m with alpha = 0
+    arms: FreshArms
+
+
+@reset.register(MossOracleState)
+def moss_oracle_reset(state: MossOracleState, key: int, horizon: int) -> None:
+    reset_fresh_arms(state.arms, key)
+    start_on(state.arms, subset_size(horizon, state.alpha, state.factor, state.n_arms), horizon)
+
+
+@ask.register(MossOracleState)
+def moss_oracle_ask(state: MossOracleState) -> tuple[int, int]:
+    slot = choose(state.arms)
+    return slot, state.arms.slots.slot[slot].member
+
+
+@tell.register(MossOracleState)
+def moss_oracle_tell(state: MossOracleState, slot: int, reward: float) -> None:
+    credit(state.arms.slots, slot, reward)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MOSSOracle(IndexPolicy):
+    r"""MOSS on a random set just large enough to hold a best arm, for those who know how large.
+
+    .. math:: |S| = \min(\lceil 2 T^\alpha \log \sqrt T \rceil, T, n)
+
+    Parameters
+    ----------
+    alpha
+        The hardness of the problem.
+    m
+        The number of best arms, instead of `alpha`: then n/m stands for 2 T^alpha.
+    sigma, exploration
+        As for `MOSS`.
+
+    Notes
+    -----
+    Regret at most 19 sqrt(e) log(T) T^((1 + alpha)/2): minimax up to the logarithm.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> ma.MOSSOracle(m=50).live(n_arms=10_000, horizon=5_000, seed=1).ask().arm < 10_000
+    True
+    """
+
+    name: ClassVar[str] = "moss-oracle"
+
+    alpha: float | None = None
+    m: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.alpha is None) == (self.m is None):
+            raise ParameterError(
+                f"`alpha` or `m` must be given, and not both, got alpha={self.alpha!r} and "
+                f"m={self.m!r}. An oracle is told how hard the problem is."
+            )
+        if self.alpha is not None:
+            check_probability("alpha", self.alpha)
+        if self.m is not None:
+            check_int("m", self.m, at_least=1)
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossOracleState:
+        alpha, factor = (0.0 if self.alpha is None else self.alpha), 2.0
+        if self.m is not None:
+            check_int("m", self.m, at_least=1, at_most=n_arms, fix=f"There are {n_arms} arms.")
+            factor = n_arms / self.m
+        size = subset_size(pulls, alpha, factor, n_arms)
+        arms = fresh_arms(memory, n_arms, arms=size, spread=self.spread)
+        return MossOracleState(n_arms, alpha, factor, arms)

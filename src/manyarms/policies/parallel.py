@@ -1,0 +1,185 @@
+"""Parallel (Algorithm 3): near minimax for every hardness when the best mean is known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+from manyarms.core.checks import check_number
+from manyarms.core.jit import kernel, rare
+from manyarms.core.memory import Memory, Record, Records, power_of_two
+from manyarms.core.rng import Stream, draw, next_word, restart, stream
+from manyarms.core.sampler import sampler
+from manyarms.core.tournament import Tournament
+from manyarms.errors import ParameterError
+from manyarms.live.protocol import ask, reset, tell
+from manyarms.policies._fresh import FreshArms, choose, reset_fresh_arms, start_on
+from manyarms.policies._index import IndexPolicy
+from manyarms.policies._randomness import EPOCHS
+from manyarms.policies._slots import Slots, credit, slots
+from manyarms.theory.schedules import epoch_length, subroutines, subset_size
+
+__all__ = ["Parallel"]
+
+
+class ParallelClock(Record):
+    subroutines: int  # q
+    epoch: int  # Delta
+    left: int  # pulls left in the epoch
+    running: int  # the subroutine of this epoch
+
+
+class Subroutine(Record):
+    base: int  # its first slot
+    room: int  # slots for it, a power of two
+    pulls: int  # T_i
+    rewards: float  # their sum
+
+
+class ParallelState(NamedTuple):
+    n_arms: int
+    best_mean: float
+    factor: float
+    clock: Records[ParallelClock]  # [clock]
+    subroutine: Records[Subroutine]
+    arms: FreshArms  # of all subroutines
+    epochs: Stream
+
+
+@kernel
+def arms_of(state: ParallelState, i: int) -> FreshArms:
+    """Return subroutine i's part of the shared memory."""
+    own, slots = state.subroutine[i], state.arms.slots
+    rank = Tournament(slots.rank.seat, slots.rank.winner, slots.rank.board, own.base, own.room, i)
+    return FreshArms(
+        Slots(slots.slot, slots.run, slots.log, slots.spread, slots.ties, rank),
+        state.arms.sampler,
+        state.arms.words,
+    )
+
+
+@reset.register(ParallelState)
+def parallel_reset(state: ParallelState, key: int, horizon: int) -> None:
+    reset_fresh_arms(state.arms, key)
+    restart(state.epochs, draw(key, EPOCHS))
+    q = subroutines(horizon)
+    state.clock[0].subroutines = q
+    state.clock[0].epoch = epoch_length(horizon)
+    state.clock[0].left = 0
+    base = 0
+    for i in range(q):
+        size = subset_size(horizon, (i + 1) / q, state.factor, state.n_arms)
+        own = state.subroutine[i]
+        own.base = base
+        own.room = 1
+        while own.room < size:
+            own.room *= 2
+        own.pulls = 0
+        own.rewards = 0.0
+        base += own.room
+        start_on(arms_of(state, i), size, horizon)
+
+
+@rare
+def lowest_regret(state: ParallelState) -> int:
+    """Return the subroutine of lowest empirical regret, ties at random."""
+    lowest = 0
+    least = math.inf
+    least_word = next_word(state.epochs)
+    for i in range(state.clock[0].subroutines):
+        own = state.subroutine[i]
+        regret = own.pulls * state.best_mean - own.rewards
+        word = next_word(state.epochs)
+        if regret < least or (regret == least and word > least_word):
+            lowest, least, least_word = i, regret, word
+    return lowest
+
+
+@ask.register(ParallelState)
+def parallel_ask(state: ParallelState) -> tuple[int, int]:
+    clock = state.clock[0]
+    if clock.left == 0:
+        clock.running = lowest_regret(state)
+        clock.left = clock.epoch
+    clock.left -= 1
+    slot = choose(arms_of(state, clock.running))
+    return slot, state.arms.slots.slot[slot].member
+
+
+@tell.register(ParallelState)
+def parallel_tell(state: ParallelState, slot: int, reward: float) -> None:
+    own = state.subroutine[state.clock[0].running]
+    own.pulls += 1
+    own.rewards += reward
+    credit(arms_of(state, state.clock[0].running).slots, slot, reward)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parallel(IndexPolicy):
+    r"""Run the subroutine SR for many hardnesses, and always resume the one that lost least.
+
+    There are :math:`q = \lceil \log T \rceil` subroutines, for :math:`\alpha_i = i/q`, and epochs
+    of :math:`\lceil \sqrt T \rceil` pulls. An epoch goes to the subroutine of lowest
+
+    .. math:: \hat R_i = T_i \mu^* - \text{(its rewards)}
+
+    Parameters
+    ----------
+    best_mean
+        The best mean, or an estimate within 1/sqrt(T). When in doubt round it down: too high
+        makes every subroutine look bad. In a simulation it may be left to the instance.
+    subset_factor
+        2 as in the paper's text, or 1 as in its authors' code.
+    sigma, exploration
+        As for `MOSS`.
+
+    Notes
+    -----
+    Theorem 4: regret at most :math:`C (\log T)^2\, T^{(1+\alpha)/2}`, for every hardness at once.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> live = ma.Parallel(best_mean=0.9).live(n_arms=1_000_000, horizon=20_000, seed=1)
+    >>> live.tell(live.ask(), reward=1.0)
+    """
+
+    name: ClassVar[str] = "parallel"
+
+    best_mean: float | None = None
+    subset_factor: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.best_mean is not None:
+            check_number("best_mean", self.best_mean)
+        if self.subset_factor not in (1, 2):
+            raise ParameterError(f"`subset_factor` must be 1 or 2, got {self.subset_factor!r}.")
+
+    def with_best_mean(self, best_mean: float) -> Parallel:
+        return replace(self, best_mean=best_mean) if self.best_mean is None else self
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ParallelState:
+        if self.best_mean is None:
+            raise ParameterError(
+                "`best_mean` must be given to Parallel, got None. Pass the best mean, or an "
+                "estimate rounded down: Parallel(best_mean=0.9)."
+            )
+        q, factor = subroutines(pulls), float(self.subset_factor)
+        sizes = [subset_size(pulls, (i + 1) / q, factor, n_arms) for i in range(q)]
+        count = sum(map(power_of_two, sizes))
+        arms = FreshArms(
+            slots(memory, count, spread=self.spread, runs=q),
+            sampler(memory, n_arms, draws=pulls, shuffles=q),
+            stream(memory),
+        )
+        return ParallelState(
+            n_arms=n_arms,
+            best_mean=float(self.best_mean),
+            factor=factor,
+            clock=memory.records(1, ParallelClock),
+            subroutine=memory.records(q, Subroutine),
+            arms=arms,
+            epochs=stream(memory),
+        )

@@ -1,0 +1,110 @@
+"""Quantile: QRM2, which widens a random set of arms as time goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from manyarms.core.checks import check_number
+from manyarms.core.jit import rare
+from manyarms.core.memory import Memory, Record, Records
+from manyarms.live.protocol import ask, reset, tell
+from manyarms.policies._fresh import FreshArms, choose, fresh_arms, reset_fresh_arms, start_on
+from manyarms.policies._index import IndexPolicy
+from manyarms.policies._slots import credit, refresh, set_scale
+from manyarms.theory.schedules import quantile_arms
+
+__all__ = ["Quantile"]
+
+
+class QuantileClock(Record):
+    horizon: int  # T, or 0 if not known
+    round: int  # l
+    left: int  # pulls left in the round
+
+
+class QuantileState(NamedTuple):
+    n_arms: int
+    exponent: float
+    clock: Records[QuantileClock]  # [clock]
+    arms: FreshArms
+
+
+@reset.register(QuantileState)
+def quantile_reset(state: QuantileState, key: int, horizon: int) -> None:
+    reset_fresh_arms(state.arms, key)
+    start_on(state.arms, 1, 1)  # K and H come with the first round
+    state.clock[0].horizon = horizon
+    state.clock[0].round = 0
+    state.clock[0].left = 0
+
+
+@rare
+def next_round(state: QuantileState) -> None:
+    """Double the length, widen the set, and compute all indices with the new K and H."""
+    clock = state.clock[0]
+    clock.round += 1
+    clock.left = 1 << clock.round
+    end = (2 << clock.round) - 2  # 2 + 4 + … + 2^l
+    members = quantile_arms(clock.round, state.exponent, state.n_arms)
+    set_scale(state.arms.slots, members, min(end, clock.horizon) if clock.horizon > 0 else end)
+    for slot in range(state.arms.slots.run[0].opened):
+        refresh(state.arms.slots, slot)
+
+
+@ask.register(QuantileState)
+def quantile_ask(state: QuantileState) -> tuple[int, int]:
+    if state.clock[0].left == 0:
+        next_round(state)
+    state.clock[0].left -= 1
+    slot = choose(state.arms)
+    return slot, state.arms.slots.slot[slot].member
+
+
+@tell.register(QuantileState)
+def quantile_tell(state: QuantileState, slot: int, reward: float) -> None:
+    credit(state.arms.slots, slot, reward)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantile(IndexPolicy):
+    r"""QRM2 (Chaudhuri & Kalyanakrishnan, UAI 2018): MOSS on about T^0.347 random arms.
+
+    Round l lasts 2^l pulls, on a set grown to
+
+    .. math:: \lceil 2^{0.347\,l} \rceil
+
+    arms; statistics are kept. The index has K = size of the set and H = min(2^(l+1) - 2, T).
+
+    Parameters
+    ----------
+    exponent
+        How fast the set grows; the source's 0.347 is the default.
+    sigma, exploration
+        As for `MOSS`.
+
+    Notes
+    -----
+    Anytime. Rate min(1, max(2.89 alpha, 0.674)): not Pareto optimal.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> live = ma.Quantile().live(n_arms=1_000_000, seed=1)  # no horizon needed
+    >>> live.tell(live.ask(), reward=0.0)
+    """
+
+    name: ClassVar[str] = "quantile"
+    anytime: ClassVar[bool] = True
+
+    exponent: float = 0.347
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("exponent", self.exponent, above=0.0, at_most=1.0)
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> QuantileState:
+        last_round = (pulls + 1).bit_length() - 1  # round l ends with pull 2^(l+1) - 2
+        size = min(quantile_arms(last_round, self.exponent, n_arms), pulls)
+        arms = fresh_arms(memory, n_arms, arms=size, spread=self.spread)
+        return QuantileState(n_arms, self.exponent, memory.records(1, QuantileClock), arms)

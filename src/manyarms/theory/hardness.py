@@ -1,0 +1,170 @@
+"""How hard a problem is: the hardness of the paper's Section 2, and what follows from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from manyarms.core.checks import check_int, check_number, check_probability
+from manyarms.errors import ParameterError
+
+__all__ = ["Problem", "best_arms", "hardness", "miss_probability"]
+
+
+def hardness(n: int, m: int, horizon: int) -> float:
+    r"""Return the hardness of a problem with `m` best arms among `n`.
+
+    .. math:: \psi(T, n, m) = \inf\{\alpha \ge 0 : n/m \le 2 T^\alpha\}
+
+    Above 1 the problem is out of reach: no policy can expect to meet a best arm.
+
+    Examples
+    --------
+    >>> round(hardness(n=20_000, m=132, horizon=50_000), 3)
+    0.4
+    >>> hardness(n=10, m=5, horizon=1000)
+    0.0
+    """
+    n = check_int("n", n, at_least=1)
+    m = _check_best(m, n)
+    return _hardness_of_ratio(n / m, check_int("horizon", horizon, at_least=1))
+
+
+def best_arms(n: int, horizon: int, alpha: float) -> int:
+    r"""Return the number of best arms at hardness `alpha` that the paper's experiments plant.
+
+    .. math:: m = \lceil n / (2 T^\alpha) \rceil
+
+    Examples
+    --------
+    >>> best_arms(20_000, 50_000, 0.4)
+    132
+    """
+    n = check_int("n", n, at_least=1)
+    horizon = check_int("horizon", horizon, at_least=1)
+    alpha = check_probability("alpha", alpha)
+    quotient = n / (2.0 * math.pow(horizon, alpha))
+    # a quotient that is a whole number but for rounding must not be rounded up
+    return max(1, math.ceil(quotient * (1.0 - 1e-12)))
+
+
+def miss_probability(n: int, m: int, k: int, *, exact: bool = True) -> float:
+    r"""Return the probability that `k` arms drawn without replacement contain no best arm.
+
+    .. math:: \binom{n-m}{k} \Big/ \binom{n}{k} \;\le\; e^{-mk/n}
+
+    Parameters
+    ----------
+    n, m, k
+        Arms, best arms, arms drawn.
+    exact
+        The left side if true, the paper's bound on the right if not.
+
+    Examples
+    --------
+    >>> round(miss_probability(10, 2, 3), 6)
+    0.466667
+    >>> round(miss_probability(10, 2, 3, exact=False), 6)
+    0.548812
+    """
+    n = check_int("n", n, at_least=1)
+    m = _check_best(m, n)
+    k = check_int("k", k, at_most=n)
+    if not exact:
+        return math.exp(-m * k / n)
+    if k > n - m:
+        return 0.0
+    fewer, more = sorted((k, m))  # the ratio is symmetric in k and m: the shorter product
+    logs = (math.log1p(-more / (n - j)) for j in range(fewer))
+    return math.exp(math.fsum(logs))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """How many arms, how many of them best, how many pulls.
+
+    Parameters
+    ----------
+    n, m
+        Arms and best arms; both `math.inf` with infinitely many arms.
+    horizon
+        Pulls.
+    probability
+        With infinitely many arms: the probability that an arm drawn at random is best.
+
+    Examples
+    --------
+    >>> Problem(n=20_000, m=132, horizon=50_000).within_reach
+    True
+    >>> round(Problem.infinite(probability=0.01, horizon=10_000).alpha, 3)
+    0.425
+    """
+
+    n: float
+    m: float
+    horizon: int
+    probability: float | None = None
+
+    def __post_init__(self) -> None:
+        check_int("horizon", self.horizon, at_least=1)
+        if self.probability is not None:
+            check_number("probability", self.probability, above=0.0, at_most=1.0)
+        elif math.isinf(self.n):
+            raise ParameterError(
+                "`probability` must be given with infinitely many arms, got None. "
+                "Use Problem.infinite(probability=..., horizon=...)."
+            )
+        else:
+            _check_best(self.m, check_int("n", self.n, at_least=1))
+
+    @classmethod
+    def near_optimal(
+        cls, means: Sequence[float], *, horizon: int, epsilon: float | None = None
+    ) -> Problem:
+        """Count as best every arm within `epsilon` of the largest mean.
+
+        `epsilon` is 1/sqrt(horizon) unless given, so that what it forgives, epsilon times
+        horizon, stays within the square root of the horizon.
+
+        >>> Problem.near_optimal([0.9, 0.895, 0.2], horizon=10_000).m
+        2
+        """
+        horizon = check_int("horizon", horizon, at_least=1)
+        if len(means) == 0:
+            raise ParameterError("`means` must hold at least one mean, got none.")
+        slack = 1.0 / math.sqrt(horizon) if epsilon is None else epsilon
+        threshold = max(means) - check_number("epsilon", slack, at_least=0.0)
+        return cls(len(means), sum(1 for mean in means if mean >= threshold), horizon)
+
+    @classmethod
+    def infinite(cls, *, probability: float, horizon: int) -> Problem:
+        """Infinitely many arms, each (near-)best with the given probability: n/m = 1/p."""
+        return cls(math.inf, math.inf, horizon, probability)
+
+    @property
+    def ratio(self) -> float:
+        """n/m, the number of arms for each best one."""
+        return self.n / self.m if self.probability is None else 1.0 / self.probability
+
+    @property
+    def alpha(self) -> float:
+        """The hardness."""
+        return _hardness_of_ratio(self.ratio, self.horizon)
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether any policy can expect to meet a best arm: hardness at most 1."""
+        return self.alpha <= 1.0
+
+
+def _check_best(m: Any, n: int) -> int:
+    fix = f"There are n = {n} arms, and at least one of them is best."
+    return check_int("m", m, at_least=1, at_most=n, fix=fix)
+
+
+def _hardness_of_ratio(ratio: float, horizon: int) -> float:
+    if ratio <= 2.0:
+        return 0.0
+    return math.inf if horizon == 1 else math.log(ratio / 2.0) / math.log(horizon)
