@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 test: check
 
 reproduce: $(STAMP)
-	$(BIN)/python -m manyarms.experiments.fig2a
+	$(BIN)/python -m manyarms reproduce fig2a
 
 check: lint types imports unit unit-no-jit
 

@@ -92,8 +92,8 @@ class Result:
         The policies with all their parameters.
     instance, n_arms, best_mean
         What was played on.
-    horizon, seed, times
-        The number of pulls, the seed, and the checkpoints.
+    horizon, seed, first_replication, times
+        The number of pulls, the seed, the number of the first replication, and the checkpoints.
     regret
         Pseudo-regret by (policy, replication, checkpoint).
     best_pulls, distinct_arms, recommended
@@ -112,6 +112,7 @@ class Result:
     best_mean: float
     horizon: int
     seed: int
+    first_replication: int
     times: NDArray[np.int64]
     regret: NDArray[np.float64]
     best_pulls: NDArray[np.int64]

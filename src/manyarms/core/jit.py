@@ -34,6 +34,7 @@ LOOP_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
 INLINE: dict[str, Any] = {"forceinline": True}
 
 _PACKAGE = Path(__file__).resolve().parent.parent
+_KERNEL_ROOMS = ("core", "theory", "live", "policies", "instances", "engine")
 
 _pending: list[tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]] = []
 _generics: list[Dispatched[..., Any]] = []
@@ -196,8 +197,9 @@ def _digest(codes: Iterable[Any]) -> str:
 @functools.cache
 def _package_digest() -> str:
     text = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        text.update(path.read_bytes())
+    for room in _KERNEL_ROOMS:
+        for path in sorted((_PACKAGE / room).rglob("*.py")):
+            text.update(path.read_bytes())
     return text.hexdigest()
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "draw",
     "hashed",
     "next_word",
+    "open_unit",
     "ordered",
     "priority",
     "restart",
@@ -38,6 +39,7 @@ _GAMMA = 0x9E37_79B9_7F4A_7C15  # the golden ratio in 64 bits: SplitMix64's step
 _MIX_1 = 0xBF58_476D_1CE4_E5B9  # the two multipliers of its output function
 _MIX_2 = 0x94D0_49BB_1331_11EB
 _ALL_BUT_SIGN = 0x7FFF_FFFF_FFFF_FFFF
+_TWO_TO_MINUS_52 = 2.0**-52
 _TWO_TO_MINUS_53 = 2.0**-53
 _FLOAT64, _INT64 = struct.Struct("<d"), struct.Struct("<q")
 
@@ -117,6 +119,27 @@ def unit(word: int) -> float:
     0.25
     """
     return (word >> 11) * _TWO_TO_MINUS_53
+
+
+def _compiled_open_unit() -> Callable[..., Any]:
+    from numpy import int64, uint64
+
+    twelve = uint64(12)
+
+    def open_unit(word: int) -> Any:
+        return (int64(uint64(word) >> twelve) + 0.5) * _TWO_TO_MINUS_52
+
+    return open_unit
+
+
+@twin(_compiled_open_unit)
+def open_unit(word: int) -> float:
+    """Map a word to an odd multiple of 2^-53 in (0, 1): never 0, and never rounded to 1.
+
+    >>> open_unit(2**63) - 0.5 == 2**-53 == open_unit(0)
+    True
+    """
+    return ((word >> 12) + 0.5) * _TWO_TO_MINUS_52
 
 
 def _compiled_priority() -> Callable[..., Any]:

@@ -173,26 +173,29 @@ def _replay(rank: Tournament, slot: int) -> None:
     """Play the matches from the slot's leaf to the root, as far as they change anything."""
     board = rank.board[rank.number]
     last = board.seated - 1
-    block = slot - rank.base
+    base, room, winners, seats = rank.base, rank.room, rank.winner, rank.seat
+    winner, high, low = slot, seats[slot].high, seats[slot].low
+    block = slot - base
     level = 0
-    winner, high, low = slot, rank.seat[slot].high, rank.seat[slot].low
+    start = base  # the place of the level's first block
     while last >> level > 0:
         rival_block = block ^ 1
         if rival_block << level <= last:
-            rival = _champion(rank, rival_block, level)
-            ahead = high - rank.seat[rival].high
-            ahead_low = low - rank.seat[rival].low
+            rival = base + rival_block if level == 0 else winners[start + rival_block]
+            ahead = high - seats[rival].high
+            ahead_low = low - seats[rival].low
             lost = _lost(ahead, ahead_low)
             # the winner's numbers stay in registers: nothing waits for memory
             high -= ahead & lost
             low -= ahead_low & lost
             winner -= (winner - rival) & lost
+        if level > 0:
+            start += room >> level
         block >>= 1
         level += 1
-        place = _place(rank, block, level)
-        if winner != slot and rank.winner[place] == winner:
+        if winner != slot and winners[start + block] == winner:
             return
-        rank.winner[place] = winner
+        winners[start + block] = winner
     board.leader = winner
 
 
@@ -205,11 +208,10 @@ def _lost(ahead: int, ahead_low: int) -> int:
 @kernel
 def _best_rival(rank: Tournament, slot: int) -> int:
     """Return the largest `high` that the leader met on its way to the root."""
-    board = rank.board[rank.number]
-    last = board.seated - 1
+    last = rank.board[rank.number].seated - 1
+    best = -_NO_BAR
     block = slot - rank.base
     level = 0
-    best = -_NO_BAR
     while last >> level > 0:
         rival_block = block ^ 1
         if rival_block << level <= last:

@@ -33,6 +33,7 @@ def simulate(
     *,
     horizon: int,
     replications: int = 100,
+    first_replication: int = 0,
     seed: int = 0,
     workers: int | None = None,
     checkpoints: int | Iterable[int] | None = None,
@@ -55,6 +56,9 @@ def simulate(
         The number of pulls.
     replications
         The number of independent repetitions.
+    first_replication
+        The number of the first one: replications 50 to 99 of a run may be played alone, and are
+        the same as when all 100 are.
     seed
         Decides everything random.
     workers
@@ -83,6 +87,7 @@ def simulate(
         )
     horizon = check_int("horizon", horizon, at_least=1, at_most=_MOST_PULLS)
     replications = check_int("replications", replications, at_least=1)
+    first = check_int("first_replication", first_replication, at_most=_MOST_PULLS)
     workers = check_int("workers", _processors() if workers is None else workers, at_least=1)
     times = _check_times(checkpoints, horizon)
     run_key(seed)  # checks it
@@ -97,13 +102,14 @@ def simulate(
                 policy,
                 instance,
                 times=times,
+                first=first,
                 replications=replications,
                 seed=seed,
                 record_arms=record_arms,
             )
         )
     _play_all(benches, workers, total, report)
-    return _gather(benches, instance, times, seed)
+    return _gather(benches, instance, times, seed, first)
 
 
 def _play_all(benches: list[Workbench], workers: int, total: int, report: Progress) -> None:
@@ -131,7 +137,11 @@ def _play_all(benches: list[Workbench], workers: int, total: int, report: Progre
 
 
 def _gather(
-    benches: list[Workbench], instance: Instance, times: NDArray[np.int64], seed: int
+    benches: list[Workbench],
+    instance: Instance,
+    times: NDArray[np.int64],
+    seed: int,
+    first_replication: int,
 ) -> Result:
     arms = np.stack([bench.arms for bench in benches])
     labels = _labels([bench.policy for bench in benches])
@@ -143,6 +153,7 @@ def _gather(
         best_mean=instance.best_mean,
         horizon=int(times[-1]),
         seed=seed,
+        first_replication=first_replication,
         times=times,
         regret=np.stack([bench.regret[:, :-1] for bench in benches]),
         best_pulls=np.stack([bench.best_pulls for bench in benches]),

@@ -47,6 +47,7 @@ class Workbench:
         instance: Instance,
         *,
         times: NDArray[np.int64],
+        first: int,
         replications: int,
         seed: int,
         record_arms: bool,
@@ -58,6 +59,7 @@ class Workbench:
         self._instance = instance
         self._world = instance.world(self.horizon)
         self._times = times
+        self._first = first
         self._memory = ARRAYS if jit_enabled() else SPARSE
         self._piece = _PIECE if jit_enabled() else _SLOW_PIECE
         key = run_key(seed)
@@ -100,7 +102,7 @@ class Workbench:
             self._world,
             workspace.tape,
             self._seed,
-            block.first,
+            self._first + block.first,
             start,
             stop,
             self._times,

@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.rng import draw, unit
+from manyarms.core.rng import draw, open_unit
 
 __all__ = ["beta_variate", "normal_variate"]
-
-_HALF_STEP = 2.0**-54  # moves the grid of `unit` off 0
 
 
 @rare
@@ -22,7 +20,7 @@ def normal_variate(word: int) -> float:
 
     Wichura's algorithm AS 241 (PPND16), correct to about 16 digits.
     """
-    p = unit(word) + _HALF_STEP
+    p = open_unit(word)
     q = p - 0.5
     if abs(q) <= 0.425:
         r = 0.180625 - q * q
@@ -118,12 +116,12 @@ def _log_gamma_variate(shape: float, key: int) -> float:
     words = 0
     while True:
         x = normal_variate(draw(key, words))
-        u = unit(draw(key, words + 1)) + _HALF_STEP
+        u = open_unit(draw(key, words + 1))
         words += 2
         v = (1.0 + c * x) ** 3
         if v > 0.0 and math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v):
             break
     result = math.log(d * v)
     if shape < 1.0:
-        result += math.log(unit(draw(key, words)) + _HALF_STEP) / shape
+        result += math.log(open_unit(draw(key, words))) / shape
     return result

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from manyarms.core.checks import check_int
 from manyarms.core.memory import SPARSE
@@ -28,8 +27,7 @@ def policy_key(seed: int, replication: int) -> int:
     return draw(draw(run_key(seed), replication), 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Pull:
+class Pull(NamedTuple):
     """An arm to pull now.
 
     Attributes
@@ -109,14 +107,14 @@ class Live:
                 f"longer horizon, or with an anytime policy such as Doubling(...)."
             )
         slot, arm = ask(self._state)
-        self._awaited = Pull(arm=arm, id=self._pulls, slot=slot)
+        self._awaited = Pull(arm, self._pulls, slot)
         return self._awaited
 
     def tell(self, pull: Pull, reward: float) -> None:
         """Report the reward of a pull."""
         if not isinstance(pull, Pull):
             raise ParameterError(f"`pull` must be what ask() returned, got {pull!r}.")
-        if pull != self._awaited:
+        if pull is not self._awaited and pull != self._awaited:
             raise TurnError(_not_due(pull, self._awaited, self._pulls))
         value = _check_reward(reward)
         tell(self._state, pull.slot, value)
@@ -140,7 +138,7 @@ def _check_horizon(policy: Policy, horizon: Any) -> int | None:
 
 
 def _check_reward(reward: Any) -> float:
-    real = isinstance(reward, numbers.Real)
+    real = type(reward) is float or isinstance(reward, numbers.Real)  # the first test is fast
     if not real or not math.isfinite(reward):
         raise ParameterError(
             f"`reward` must be a finite number, got {reward!r}. The pull still waits."

@@ -48,15 +48,18 @@ class ParallelState(NamedTuple):
 
 
 @kernel
-def arms_of(state: ParallelState, i: int) -> FreshArms:
-    """Return subroutine i's part of the shared memory."""
+def slots_of(state: ParallelState, i: int) -> Slots:
+    """Return subroutine i's part of the shared slots."""
     own, slots = state.subroutine[i], state.arms.slots
-    rank = Tournament(slots.rank.seat, slots.rank.winner, slots.rank.board, own.base, own.room, i)
-    return FreshArms(
-        Slots(slots.slot, slots.run, slots.log, slots.spread, slots.ties, rank),
-        state.arms.sampler,
-        state.arms.words,
-    )
+    shared = slots.rank
+    rank = Tournament(shared.seat, shared.winner, shared.board, own.base, own.room, i)
+    return Slots(slots.slot, slots.run, slots.log, slots.spread, slots.ties, rank)
+
+
+@kernel
+def arms_of(state: ParallelState, i: int) -> FreshArms:
+    """Return subroutine i's slots, with the sampler that all share."""
+    return FreshArms(slots_of(state, i), state.arms.sampler, state.arms.words)
 
 
 @reset.register(ParallelState)
@@ -109,10 +112,11 @@ def parallel_ask(state: ParallelState) -> tuple[int, int]:
 
 @tell.register(ParallelState)
 def parallel_tell(state: ParallelState, slot: int, reward: float) -> None:
-    own = state.subroutine[state.clock[0].running]
+    running = state.clock[0].running
+    own = state.subroutine[running]
     own.pulls += 1
     own.rewards += reward
-    credit(arms_of(state, state.clock[0].running).slots, slot, reward)
+    credit(slots_of(state, running), slot, reward)
 
 
 @dataclass(frozen=True, kw_only=True)

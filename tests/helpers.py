@@ -1,0 +1,59 @@
+"""What several tests share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import manyarms as ma
+from manyarms.live.handle import Live
+
+Reward = Callable[[int, int], float]  # (arm, how often it was pulled before) -> reward
+
+ALL_POLICIES: list[ma.Policy] = [
+    ma.MOSS(),
+    ma.MOSSOracle(alpha=0.3),
+    ma.MOSSOracle(m=1),
+    ma.Quantile(),
+    ma.MOSSPlusPlus(beta=0.5),
+    ma.MOSSPlusPlus(beta=1.0),
+    ma.EmpMOSSPlusPlus(beta=0.5),
+    ma.EmpMOSSPlusPlus(beta=0.75, rank="pulled"),
+    ma.Parallel(best_mean=0.9),
+    ma.Parallel(best_mean=0.9, subset_factor=1),
+    ma.Doubling(ma.MOSSPlusPlus(beta=0.5)),
+    ma.Doubling(ma.Parallel(best_mean=0.9)),
+]
+
+
+def label(policy: ma.Policy) -> str:
+    return policy.label
+
+
+def play_live(live: Live, pulls: int, reward: Reward) -> list[int]:
+    """Play by hand; return the arms."""
+    seen: dict[int, int] = {}
+    arms = []
+    for _ in range(pulls):
+        pull = live.ask()
+        count = seen.get(pull.arm, 0)
+        seen[pull.arm] = count + 1
+        arms.append(pull.arm)
+        live.tell(pull, reward(pull.arm, count))
+    return arms
+
+
+def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a new interpreter; fail with its words if it fails."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done

@@ -1,0 +1,193 @@
+"""Instances: their means, their rewards, and what they refuse."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.core.memory import SPARSE
+from manyarms.instances import (
+    BetaMeans,
+    BetaRewards,
+    DiscreteMeans,
+    Gaussian,
+    Instance,
+    UniformMeans,
+    from_means,
+    grouped,
+    planted,
+    reservoir,
+)
+from manyarms.instances._tape import card_of, favourite, next_reward, rewind, tape
+
+
+def test_planted_means_are_the_papers() -> None:
+    instance = planted(n=1003, m=3)
+    counts = Counter(instance.mean(arm) for arm in range(1003))
+    assert counts == {0.9: 3, 0.1: 200, 0.2: 200, 0.3: 200, 0.4: 200, 0.5: 200}
+    assert (instance.best_mean, instance.n_best) == (0.9, 3)
+
+
+def test_planted_spreads_a_remainder_over_the_first_means() -> None:
+    counts = Counter(planted(n=13, m=1).mean(arm) for arm in range(13))
+    assert counts == {0.9: 1, 0.1: 3, 0.2: 3, 0.3: 2, 0.4: 2, 0.5: 2}
+
+
+def test_a_billion_planted_arms_need_no_array() -> None:
+    instance = planted(n=10**9, alpha=0.4, horizon=50_000)
+    assert instance.mean(10**9 - 1) == 0.5
+    assert sum(array.nbytes for array in instance.world(1)[4:7]) < 1000  # type: ignore[attr-defined]
+    assert instance.problem(50_000).alpha == pytest.approx(0.4, abs=1e-6)
+
+
+def test_groups_and_arrays_agree() -> None:
+    groups = grouped(sizes=[2, 0, 3, 1], means=[0.2, 1.0, 0.5, 0.5])
+    array = from_means([0.2, 0.2, 0.5, 0.5, 0.5, 0.5])
+    assert [groups.mean(arm) for arm in range(6)] == [array.mean(arm) for arm in range(6)]
+    assert groups.best_mean == array.best_mean == 0.5  # an empty group does not count
+    assert groups.n_best == array.n_best == 4
+
+
+def test_an_array_is_copied() -> None:
+    means = np.array([0.1, 0.9])
+    instance = from_means(means)
+    means[:] = 0.0
+    assert instance.mean(1) == 0.9
+
+
+@pytest.mark.parametrize(
+    ("distribution", "low", "high", "best"),
+    [
+        (BetaMeans(1, 2), 0.0, 1.0, 1.0),
+        (UniformMeans(0.2, 0.4), 0.2, 0.4, 0.4),
+        (DiscreteMeans([0.9, 0.5], [0.25, 0.75]), 0.5, 0.9, 0.9),
+    ],
+)
+def test_reservoirs_draw_means(
+    distribution: BetaMeans | UniformMeans | DiscreteMeans, low: float, high: float, best: float
+) -> None:
+    instance = reservoir(distribution)
+    means = [instance.mean(arm, key=5) for arm in range(2000)]
+    assert all(low <= mean <= high for mean in means)
+    assert instance.best_mean == best
+    assert means[:9] != [instance.mean(arm, key=6) for arm in range(9)]  # new in a replication
+    assert means[:9] == [instance.mean(arm, key=5) for arm in range(9)]
+
+
+def test_discrete_reservoirs_keep_their_probabilities() -> None:
+    """A z-test on 4000 arms, false alarm 1e-6."""
+    instance = reservoir(DiscreteMeans([0.9, 0.5], [0.25, 0.75]))
+    best = sum(instance.mean(arm, key=9) == 0.9 for arm in range(4000))
+    assert abs(best - 1000) < 4.9 * math.sqrt(4000 * 0.25 * 0.75)
+
+
+def test_near_best_arms_of_a_reservoir() -> None:
+    assert reservoir(UniformMeans()).world(10_000).good_mean == pytest.approx(0.99)
+    assert reservoir(UniformMeans(), epsilon=0.2).world(10_000).good_mean == pytest.approx(0.8)
+    with pytest.raises(ma.ParameterError, match=r"Problem\.infinite"):
+        reservoir(UniformMeans()).problem(100)
+
+
+def _rewards(instance: Instance, arm: int, count: int) -> list[float]:
+    reel, world = tape(SPARSE, instance.n_arms, count), instance.world(count)
+    rewind(reel)
+    return [next_reward(reel, world, card_of(reel, world, 77, arm)) for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("instance", "arm", "mean", "variance"),
+    [
+        (planted(n=10, m=1), 0, 0.9, 0.09),
+        (from_means([0.3]), 0, 0.3, 0.21),
+        (from_means([-2.0], rewards=Gaussian(sigma=3.0)), 0, -2.0, 9.0),
+        (from_means([0.2], rewards=BetaRewards(concentration=4.0)), 0, 0.2, 0.16 / 5),
+    ],
+)
+def test_rewards_have_their_mean_and_variance(
+    instance: Instance, arm: int, mean: float, variance: float
+) -> None:
+    """Two z-tests, false alarm 1e-6 each."""
+    sample = np.array(_rewards(instance, arm, 10_000))
+    assert abs(sample.mean() - mean) < 4.9 * math.sqrt(variance / len(sample))
+    squares = (sample - mean) ** 2
+    assert abs(squares.mean() - variance) < 4.9 * squares.std() / math.sqrt(len(sample))
+
+
+@pytest.mark.parametrize("mean", [0.0, 1.0])
+def test_certain_arms_are_certain(mean: float) -> None:
+    for rewards in (ma.instances.Bernoulli(), BetaRewards(2.0)):
+        assert set(_rewards(from_means([mean], rewards=rewards), 0, 500)) == {mean}
+
+
+def test_the_tape_depends_on_the_arm_and_its_count_only() -> None:
+    instance = planted(n=50, m=5)
+    world = instance.world(100)
+    alone = {arm: _rewards(instance, arm, 20) for arm in range(5)}
+    mixed = tape(SPARSE, 50, 100)
+    rewind(mixed)
+    for count in range(20):
+        for arm in (3, 0, 4, 1, 2):
+            assert next_reward(mixed, world, card_of(mixed, world, 77, arm)) == alone[arm][count]
+
+
+def test_the_favourite_is_the_arm_pulled_most_then_the_one_that_paid_most() -> None:
+    instance = from_means([1.0, 0.0, 1.0])
+    reel, world = tape(SPARSE, 3, 10), instance.world(10)
+    rewind(reel)
+    for arm in (1, 0):
+        next_reward(reel, world, card_of(reel, world, 77, arm))
+    assert favourite(reel) == 0
+    next_reward(reel, world, card_of(reel, world, 77, 1))
+    assert favourite(reel) == 1
+
+
+def test_instances_travel_between_processes() -> None:
+    for instance in (planted(n=10, m=1), reservoir(BetaMeans(1, 1)), from_means([0.1, 0.2])):
+        assert pickle.loads(pickle.dumps(instance)).mean(1, key=3) == instance.mean(1, key=3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: planted(n=0, m=1), "`n` must be an integer >= 1"),
+        (lambda: planted(n=-3, m=1), "got -3"),
+        (lambda: planted(n=2.5, m=1), "got 2.5"),  # type: ignore[arg-type]
+        (lambda: planted(n=5, m=6), "`m` must be an integer >= 1 and <= 5, got 6"),
+        (lambda: planted(n=5, m=0), "`m` must be"),
+        (lambda: planted(n=5), "`m`, or both `alpha` and `horizon`, must be given"),
+        (lambda: planted(n=5, alpha=0.5), "must be given, got m=None, alpha=0.5 and horizon=None"),
+        (lambda: planted(n=5, alpha=1.2, horizon=9), "`alpha` must be a number >= 0 and <= 1"),
+        (lambda: planted(n=5, alpha=0.5, m=1), "`alpha` must be left out"),
+        (lambda: planted(n=5, m=1, best=0.5), "`others` must be smaller than best = 0.5, got 0.5"),
+        (lambda: planted(n=5, m=1, best=1.5), r"`means` must be .* got 1.5.*Gaussian"),
+        (lambda: planted(n=5, m=1, others=[]), "`others` must hold at least one mean"),
+        (lambda: planted(n=5, m=1, others=[math.nan]), "`others` must be a finite number, got nan"),
+        (lambda: from_means([0.5, math.nan]), "`means` must be finite, got"),
+        (lambda: from_means([0.5, 1.01]), r"`means` must be a number >= 0 and <= 1, got 1.01"),
+        (lambda: from_means([-0.1]), r"got -0.1"),
+        (lambda: from_means([]), "one row of numbers"),
+        (lambda: from_means([[0.1], [0.2]]), r"got shape \(2, 1\)"),
+        (lambda: from_means(["a"]), "`means` must be numbers"),
+        (lambda: grouped(sizes=[1], means=[0.1, 0.2]), "same length, got 1 and 2"),
+        (lambda: grouped(sizes=[0], means=[0.1]), "`sizes` must be an integer >= 1"),
+        (lambda: grouped(sizes=[-1, 3], means=[0.1, 0.2]), "`sizes` must be .* got -1"),
+        (lambda: reservoir("beta"), "`distribution` must be BetaMeans"),  # type: ignore[arg-type]
+        (lambda: reservoir(UniformMeans(0, 2)), r"means in \[0, 1\] for Bernoulli rewards"),
+        (lambda: reservoir(UniformMeans(), epsilon=-1), "`epsilon` must be"),
+        (lambda: UniformMeans(1, 1), "`high` must be"),
+        (lambda: BetaMeans(0, 1), "`a` must be a number > 0, got 0"),
+        (lambda: DiscreteMeans([0.1], [0.5]), "`probabilities` must add up to 1, got 0.5"),
+        (lambda: DiscreteMeans([0.1], [0.5, 0.5]), "same length"),
+        (lambda: Gaussian(sigma=0), "`sigma` must be a number > 0, got 0"),
+        (lambda: BetaRewards(concentration=-1), "`concentration` must be"),
+        (lambda: planted(n=5, m=1).mean(5), "`arm` must be >= 0 and < 5, got 5"),
+    ],
+)
+def test_bad_input(call: object, message: str) -> None:
+    with pytest.raises(ma.ParameterError, match=message):
+        call()  # type: ignore[operator]

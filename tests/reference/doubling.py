@@ -1,0 +1,20 @@
+"""Doubling: any policy afresh with horizon 1, 2, 4, ..."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+
+from reference.moss import Game, Player
+from reference.words import PHASES, draw
+
+
+@dataclass(frozen=True)
+class Doubling:
+    """Phase i plays 2^i pulls, with a key of its own."""
+
+    player: Player
+
+    def play(self, n: int, horizon: int | None, key: int) -> Game:
+        for i in count():
+            yield from self.player.play(n, 2**i, draw(draw(key, PHASES), i))

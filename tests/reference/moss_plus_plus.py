@@ -1,0 +1,99 @@
+"""MOSS++ (Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import count
+
+from reference.moss import Game, Index, Shuffle, Slot, learn
+from reference.words import FRESH, MIXTURES, ORDER, TIES, SplitMix64, below, stream
+
+
+def smallest_power(horizon: int, beta: str) -> int:
+    """Return the smallest p with 2^p >= T^β, in integers."""
+    b = Fraction(beta)
+    return next(p for p in count() if 2 ** (p * b.denominator) >= horizon**b.numerator)
+
+
+def iterations(p: int) -> range:
+    """Return 1, ..., p; if T = 1, p is 0 and an only iteration makes the only pull."""
+    return range(1, max(p, 1) + 1)
+
+
+def arms_in(p: int, i: int, n: int) -> int:
+    """Return the number of real arms in iteration i."""
+    return min(2 ** (p + 2 - i), n)
+
+
+def pulls_in(p: int, i: int, horizon: int) -> int:
+    """Return the length of iteration i, if nothing cuts it."""
+    return min(2 ** (p + i), horizon)
+
+
+@dataclass
+class Mixtures:
+    """What each mixture-arm 1, 2, ... draws from."""
+
+    words: SplitMix64
+    shares: list[list[tuple[Slot, int]]] = field(default_factory=list)
+
+    def add(self, members: Sequence[tuple[Slot, int]]) -> None:
+        self.shares.append(list(members))
+
+    def real_arm(self, slot: Slot) -> int:
+        """Return the arm of a slot, after as many draws as it takes to come to a real one."""
+        while slot.mixture:
+            shares = self.shares[slot.mixture - 1]
+            target = below(self.words.next(), sum(pulls for _, pulls in shares))
+            until = 0
+            for member, pulls in shares:
+                until += pulls
+                if until > target:
+                    slot = member
+                    break
+        return slot.arm
+
+
+@dataclass(frozen=True)
+class MossPlusPlus:
+    """A new MOSS in each iteration, on fewer arms and more mixture-arms."""
+
+    index: Index = Index()
+    beta: str = "0.5"
+
+    def play(self, n: int, horizon: int | None, key: int) -> Game:
+        assert horizon is not None
+        fresh, ties, order = (stream(key, purpose) for purpose in (FRESH, TIES, ORDER))
+        mixtures = Mixtures(stream(key, MIXTURES))
+        p = smallest_power(horizon, self.beta)
+        made = 0
+        for i in iterations(p):
+            arms = arms_in(p, i, n)
+            length = pulls_in(p, i, horizon)
+            size = arms + i - 1
+            shuffle = Shuffle(n, fresh)
+            waiting = list(range(1, i))
+            slots: list[Slot] = []
+            for _ in range(length):
+                if made == horizon:
+                    return
+                if len(slots) < size:
+                    slot = self.open(waiting, shuffle, size - len(slots), order)
+                    slots.append(slot)
+                else:
+                    slot = self.index.best(slots, length, size)
+                learn(slot, (yield mixtures.real_arm(slot)), ties)
+                made += 1
+            mixtures.add([(slot, slot.pulls) for slot in slots])
+
+    def open(self, waiting: list[int], shuffle: Shuffle, unopened: int, order: SplitMix64) -> Slot:
+        if waiting:
+            at = below(order.next(), unopened)
+            if at < len(waiting):
+                chosen = waiting[at]
+                waiting[at] = waiting[-1]
+                waiting.pop()
+                return Slot(mixture=chosen)
+        return Slot(shuffle.next())

@@ -1,0 +1,48 @@
+"""Quantile: QRM2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_CEILING
+from fractions import Fraction
+from itertools import count
+
+from reference.moss import Game, Index, Shuffle, Slot, learn, power
+from reference.words import FRESH, TIES, stream
+
+
+def set_size(exponent: str, round_number: int, n: int) -> int:
+    """Return min(⌈2^(exponent · l)⌉, n)."""
+    wanted = power(2, Fraction(exponent) * round_number)
+    return min(int(wanted.to_integral_value(ROUND_CEILING)), n)
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """Rounds of 2^l pulls on a growing set; statistics are kept."""
+
+    index: Index = Index()
+    exponent: str = "0.347"
+
+    def play(self, n: int, horizon: int | None, key: int) -> Game:
+        shuffle = Shuffle(n, stream(key, FRESH))
+        ties = stream(key, TIES)
+        slots: list[Slot] = []
+        made = 0
+        for round_number in count(1):
+            size = set_size(self.exponent, round_number, n)
+            total = 2 ** (round_number + 1) - 2
+            if horizon is not None:
+                total = min(total, horizon)
+            for slot in slots:
+                slot.word = ties.next()
+            for _ in range(2**round_number):
+                if made == horizon:
+                    return
+                if len(slots) < size:
+                    slot = Slot(shuffle.next())
+                    slots.append(slot)
+                else:
+                    slot = self.index.best(slots, total, size)
+                learn(slot, (yield slot.arm), ties)
+                made += 1

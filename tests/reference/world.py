@@ -1,0 +1,76 @@
+"""Rewards: the tape of a simulation, and arbitrary ones for live games."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from statistics import NormalDist
+from typing import TypeAlias
+
+from reference.words import draw, replication_key, unit
+
+Rewards: TypeAlias = Callable[[int, int], float]  # (arm, k) -> the k-th reward of the arm
+
+
+def _word(seed: int, replication: int, arm: int, k: int) -> int:
+    tape = draw(replication_key(seed, replication), 1)
+    return draw(draw(draw(tape, 1), arm), k)
+
+
+def bernoulli(means: Sequence[float], seed: int, replication: int) -> Rewards:
+    """Return the tape of a Bernoulli instance."""
+
+    def reward(arm: int, k: int) -> float:
+        return 1.0 if unit(_word(seed, replication, arm, k)) < means[arm] else 0.0
+
+    return reward
+
+
+def gaussian(means: Sequence[float], sigma: float, seed: int, replication: int) -> Rewards:
+    """Return the tape of a Gaussian instance; its last bits may differ from the package's."""
+
+    def reward(arm: int, k: int) -> float:
+        p = unit(_word(seed, replication, arm, k)) + 2**-54
+        return means[arm] + sigma * NormalDist().inv_cdf(p)
+
+    return reward
+
+
+def _number(*what: int) -> int:
+    text = "/".join(map(str, what))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest(), "big")
+
+
+def eighths(salt: int) -> Rewards:
+    """Return rewards 0, 1/8, ..., 1: sums are exact, ties are many, some arms are better."""
+    return lambda arm, k: max(_number(salt, arm) % 9, _number(salt, arm, k) % 9) / 8
+
+
+def signed_halves(salt: int) -> Rewards:
+    """Return rewards -1, -1/2, ..., 1: means of every sign, often exactly 0."""
+
+    def reward(arm: int, k: int) -> float:
+        kind = _number(salt, arm) % 4
+        if kind == 0:
+            return 0.0
+        shift = (0, -1, 0, 1)[kind]
+        return min(2, max(-2, _number(salt, arm, k) % 5 - 2 + shift)) / 2
+
+    return reward
+
+
+def floats(salt: int) -> Rewards:
+    """Return floats in [-1, 2) whose sums round."""
+    return lambda arm, k: (_number(salt, arm) + 2 * _number(salt, arm, k)) / 2**48 - 1.0
+
+
+def counted(rewards: Rewards) -> Callable[[int], float]:
+    """Give each arm its rewards one after the other."""
+    pulls: Counter[int] = Counter()
+
+    def pull(arm: int) -> float:
+        pulls[arm] += 1
+        return rewards(arm, pulls[arm] - 1)
+
+    return pull

@@ -1,0 +1,95 @@
+"""Hardness, best arms and misses against hand-computed numbers."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import manyarms as ma
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "horizon", "alpha"),
+    [
+        (2, 1, 100, 0.0),
+        (200, 1, 10_000, 0.5),  # 200 = 2 * 10^2
+        (10, 10, 1, 0.0),
+        (2_000_000, 1, 1000, 2.0),  # beyond reach, and not clipped
+        (10_025, 54, 100_000, 0.3935),  # contest 652, by the paper's own definition
+    ],
+)
+def test_hardness(n: int, m: int, horizon: int, alpha: float) -> None:
+    assert ma.hardness(n, m, horizon) == pytest.approx(alpha, abs=5e-5)
+
+
+def test_one_pull_is_either_trivial_or_hopeless() -> None:
+    assert ma.hardness(4, 2, 1) == 0.0
+    assert ma.hardness(5, 2, 1) == math.inf
+
+
+def test_best_arms_of_figure_2a() -> None:
+    # ceil(20000 / (2 * 50000^alpha)), by hand
+    expected = [3390, 1149, 390, 132, 45, 16, 6, 2, 1]
+    assert [ma.best_arms(20_000, 50_000, k / 10) for k in range(1, 10)] == expected
+
+
+@given(st.integers(1, 40), st.integers(1, 1000), st.integers(0, 8))
+def test_a_whole_quotient_is_not_rounded_up(root: int, m: int, eighths: int) -> None:
+    # with T = root^8 and alpha = k/8, n = 2 m root^k has the quotient m exactly
+    n = 2 * m * root**eighths
+    assert ma.best_arms(n, root**8, eighths / 8) == m
+
+
+@given(st.integers(1, 10**6), st.integers(2, 10**6), st.floats(0, 1))
+def test_planted_problems_are_no_harder_than_asked(n: int, horizon: int, alpha: float) -> None:
+    m = ma.best_arms(n, horizon, alpha)
+    assert ma.hardness(n, m, horizon) <= alpha + 1e-9
+    assert m == 1 or ma.hardness(n, m - 1, horizon) > alpha - 1e-9
+
+
+@pytest.mark.parametrize(("n", "m", "k"), [(6, 2, 3), (7, 1, 7), (5, 5, 0), (8, 3, 5), (8, 3, 6)])
+def test_miss_probability_by_counting(n: int, m: int, k: int) -> None:
+    sets = list(combinations(range(n), k))
+    missed = Fraction(sum(1 for s in sets if all(arm >= m for arm in s)), len(sets))
+    assert ma.miss_probability(n, m, k) == pytest.approx(float(missed), abs=1e-12)
+    assert ma.miss_probability(n, m, k, exact=False) >= float(missed) - 1e-12
+
+
+def test_miss_probability_of_large_numbers() -> None:
+    n, m, k = 10**9, 10**6, 10**3
+    # log C(n-m, k)/C(n, k) = sum log(1 - m/(n - j)), j < k: here -1.000500... by hand
+    assert math.log(ma.miss_probability(n, m, k)) == pytest.approx(-1.0005003, abs=1e-6)
+
+
+def test_problems() -> None:
+    assert ma.Problem(n=200, m=1, horizon=10_000).alpha == pytest.approx(0.5)
+    assert not ma.Problem(n=10**9, m=1, horizon=1000).within_reach
+    assert ma.Problem.infinite(probability=0.005, horizon=10_000).alpha == pytest.approx(0.5)
+    near = ma.Problem.near_optimal([0.5, 0.491, 0.489], horizon=10_000)
+    assert (near.n, near.m) == (3, 2)
+    assert ma.Problem.near_optimal([0.5, 0.4], horizon=100, epsilon=0.1).m == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ma.hardness(-1, 1, 10), r"`n` must be an integer >= 1, got -1"),
+        (lambda: ma.hardness(2.5, 1, 10), r"`n` must be an integer >= 1, got 2.5"),  # type: ignore[arg-type]
+        (lambda: ma.hardness(5, 6, 10), r"`m` must be an integer >= 1 and <= 5, got 6"),
+        (lambda: ma.hardness(5, 1, 0), r"`horizon` must be an integer >= 1, got 0"),
+        (lambda: ma.best_arms(5, 10, 1.5), r"`alpha` must be a number >= 0 and <= 1, got 1.5"),
+        (lambda: ma.best_arms(5, 10, math.nan), r"`alpha` must be .* got nan"),
+        (lambda: ma.miss_probability(5, 1, 6), r"`k` must be an integer >= 0 and <= 5, got 6"),
+        (lambda: ma.Problem(n=math.inf, m=1, horizon=5), r"Problem\.infinite"),
+        (lambda: ma.Problem.infinite(probability=0, horizon=5), r"`probability` must be .* got 0"),
+        (lambda: ma.Problem.near_optimal([], horizon=5), r"at least one mean"),
+    ],
+)
+def test_bad_input(call: object, message: str) -> None:
+    with pytest.raises(ma.ParameterError, match=message):
+        call()  # type: ignore[operator]
