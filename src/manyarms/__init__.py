@@ -34,6 +34,7 @@ _HOME = {
     "best_arms": "theory",
     "hardness": "theory",
     "instances": "",
+    "kit": "",
     "miss_probability": "theory",
     "policies": "",
     "policy": "live",
@@ -64,6 +65,7 @@ __all__ = [
     "best_arms",
     "hardness",
     "instances",
+    "kit",
     "miss_probability",
     "policies",
     "policy",
@@ -73,7 +75,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from manyarms import instances, policies
+    from manyarms import instances, kit, policies
     from manyarms.engine import simulate
     from manyarms.errors import (
         DuplicateNameError,

@@ -13,7 +13,9 @@ from manyarms.errors import ManyarmsError, ParameterError, UnknownNameError
 
 @pytest.mark.parametrize("value", [0, -1, 2.0, "3", None, True, math.nan])
 def test_integers_must_be_integers_in_range(value: object) -> None:
-    with pytest.raises(ParameterError, match=r"^`horizon` must be an integer >= 1, got .*\. Fix\.$"):
+    with pytest.raises(
+        ParameterError, match=r"^`horizon` must be an integer >= 1, got .*\. Fix\.$"
+    ):
         check_int("horizon", value, at_least=1, fix="Fix.")
 
 

@@ -41,7 +41,7 @@ def test_planted_spreads_a_remainder_over_the_first_means() -> None:
 def test_a_billion_planted_arms_need_no_array() -> None:
     instance = planted(n=10**9, alpha=0.4, horizon=50_000)
     assert instance.mean(10**9 - 1) == 0.5
-    assert sum(array.nbytes for array in instance.world(1)[4:7]) < 1000  # type: ignore[attr-defined]
+    assert sum(len(numbers) for numbers in instance.world(1)[4:7]) < 20
     assert instance.problem(50_000).alpha == pytest.approx(0.4, abs=1e-6)
 
 

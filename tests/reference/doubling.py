@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
-from reference.moss import Game, Player
-from reference.words import PHASES, draw
+from tests.reference.moss import Game, Player
+from tests.reference.words import PHASES, draw
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reference.moss import Game, Index, Shuffle, Slot, learn
-from reference.moss_plus_plus import Mixtures, arms_in, iterations, pulls_in, smallest_power
-from reference.words import FRESH, MIXTURES, ORDER, RANKING, TIES, SplitMix64, below, stream, upper
+from tests.reference.moss import PAPER, Game, Index, Shuffle, Slot, learn
+from tests.reference.moss_plus_plus import Mixtures, arms_in, iterations, pulls_in, smallest_power
+from tests.reference.words import (
+    FRESH,
+    MIXTURES,
+    ORDER,
+    RANKING,
+    TIES,
+    SplitMix64,
+    below,
+    stream,
+    upper,
+)
 
 
 def choose_arms(
@@ -39,7 +49,7 @@ def choose_arms(
 class EmpMossPlusPlus:
     """One slot for each arm and mixture-arm, for the whole game."""
 
-    index: Index = Index()
+    index: Index = PAPER
     beta: str = "0.5"
     rank: str = "all"
 

@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import Protocol, TypeAlias
 
-from reference.words import FRESH, TIES, SplitMix64, below, stream, upper
+from tests.reference.words import FRESH, TIES, SplitMix64, below, stream, upper
 
 Game: TypeAlias = Generator[int, float, None]  # yields arms, is sent their rewards
 
@@ -42,13 +42,18 @@ class Index:
     sigma: float = 0.5
     exploration: float = 1.0
 
-    def value(self, slot: Slot, horizon: int, size: int) -> float:
-        excess = max(0.0, math.log(horizon / size) - math.log(slot.pulls))
-        scale = 4 * self.sigma**2 * self.exploration
-        return slot.mean + math.sqrt(scale * excess / slot.pulls)
-
     def best(self, slots: Sequence[Slot], horizon: int, size: int) -> Slot:
-        return max(slots, key=lambda slot: (self.value(slot, horizon, size), upper(slot.word)))
+        level = math.log(horizon / size)
+        scale = 4 * self.sigma**2 * self.exploration
+
+        def value(slot: Slot) -> float:
+            excess = max(0.0, level - math.log(slot.pulls))
+            return slot.total / slot.pulls + math.sqrt(scale * excess / slot.pulls)
+
+        return max(slots, key=lambda slot: (value(slot), upper(slot.word)))
+
+
+PAPER = Index()
 
 
 def learn(slot: Slot, reward: float, ties: SplitMix64) -> None:
@@ -110,7 +115,7 @@ def moss_game(index: Index, n: int, size: int, horizon: int, key: int) -> Game:
 class Moss:
     """MOSS on all arms."""
 
-    index: Index = Index()
+    index: Index = PAPER
 
     def play(self, n: int, horizon: int | None, key: int) -> Game:
         assert horizon is not None
@@ -132,7 +137,7 @@ def power(base: int, exponent: Fraction) -> Decimal:
 class MossOracle:
     """MOSS on as many random arms as α, or m, tells."""
 
-    index: Index = Index()
+    index: Index = PAPER
     alpha: str | None = None  # as text: 0.4 means 4/10
     m: int | None = None
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
 
-from reference.moss import Game, Index, Shuffle, Slot, learn
-from reference.words import FRESH, MIXTURES, ORDER, TIES, SplitMix64, below, stream
+from tests.reference.moss import PAPER, Game, Index, Shuffle, Slot, learn
+from tests.reference.words import FRESH, MIXTURES, ORDER, TIES, SplitMix64, below, stream
 
 
 def smallest_power(horizon: int, beta: str) -> int:
@@ -24,12 +24,12 @@ def iterations(p: int) -> range:
 
 def arms_in(p: int, i: int, n: int) -> int:
     """Return the number of real arms in iteration i."""
-    return min(2 ** (p + 2 - i), n)
+    return min(1 << (p + 2 - i), n)
 
 
 def pulls_in(p: int, i: int, horizon: int) -> int:
     """Return the length of iteration i, if nothing cuts it."""
-    return min(2 ** (p + i), horizon)
+    return min(1 << (p + i), horizon)
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Mixtures:
 class MossPlusPlus:
     """A new MOSS in each iteration, on fewer arms and more mixture-arms."""
 
-    index: Index = Index()
+    index: Index = PAPER
     beta: str = "0.5"
 
     def play(self, n: int, horizon: int | None, key: int) -> Game:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 
-from reference.moss import Game, Index, MossRun, power, subset_size
-from reference.words import EPOCHS, FRESH, TIES, stream, upper
+from tests.reference.moss import PAPER, Game, Index, MossRun, power, subset_size
+from tests.reference.words import EPOCHS, FRESH, TIES, stream, upper
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Parallel:
     """Epochs go to the subroutine of lowest empirical regret."""
 
     best_mean: float
-    index: Index = Index()
+    index: Index = PAPER
     subset_factor: int = 2
 
     def play(self, n: int, horizon: int | None, key: int) -> Game:

@@ -7,8 +7,8 @@ from decimal import ROUND_CEILING
 from fractions import Fraction
 from itertools import count
 
-from reference.moss import Game, Index, Shuffle, Slot, learn, power
-from reference.words import FRESH, TIES, stream
+from tests.reference.moss import PAPER, Game, Index, Shuffle, Slot, learn, power
+from tests.reference.words import FRESH, TIES, stream
 
 
 def set_size(exponent: str, round_number: int, n: int) -> int:
@@ -21,7 +21,7 @@ def set_size(exponent: str, round_number: int, n: int) -> int:
 class Quantile:
     """Rounds of 2^l pulls on a growing set; statistics are kept."""
 
-    index: Index = Index()
+    index: Index = PAPER
     exponent: str = "0.347"
 
     def play(self, n: int, horizon: int | None, key: int) -> Game:

@@ -8,30 +8,32 @@ from collections.abc import Callable, Sequence
 from statistics import NormalDist
 from typing import TypeAlias
 
-from reference.words import draw, replication_key, unit
+from tests.reference.words import draw, replication_key, unit
 
 Rewards: TypeAlias = Callable[[int, int], float]  # (arm, k) -> the k-th reward of the arm
 
 
-def _word(seed: int, replication: int, arm: int, k: int) -> int:
-    tape = draw(replication_key(seed, replication), 1)
-    return draw(draw(draw(tape, 1), arm), k)
+def _tape(seed: int, replication: int) -> Callable[[int, int], int]:
+    rewards_key = draw(draw(replication_key(seed, replication), 1), 1)
+    return lambda arm, k: draw(draw(rewards_key, arm), k)
 
 
 def bernoulli(means: Sequence[float], seed: int, replication: int) -> Rewards:
     """Return the tape of a Bernoulli instance."""
+    word = _tape(seed, replication)
 
     def reward(arm: int, k: int) -> float:
-        return 1.0 if unit(_word(seed, replication, arm, k)) < means[arm] else 0.0
+        return 1.0 if unit(word(arm, k)) < means[arm] else 0.0
 
     return reward
 
 
 def gaussian(means: Sequence[float], sigma: float, seed: int, replication: int) -> Rewards:
     """Return the tape of a Gaussian instance; its last bits may differ from the package's."""
+    word = _tape(seed, replication)
 
     def reward(arm: int, k: int) -> float:
-        p = unit(_word(seed, replication, arm, k)) + 2**-54
+        p = unit(word(arm, k)) + 2**-54
         return means[arm] + sigma * NormalDist().inv_cdf(p)
 
     return reward
@@ -53,7 +55,7 @@ def signed_halves(salt: int) -> Rewards:
     def reward(arm: int, k: int) -> float:
         kind = _number(salt, arm) % 4
         if kind == 0:
-            return 0.0
+            return -0.0 if k % 2 == 0 else 0.0
         shift = (0, -1, 0, 1)[kind]
         return min(2, max(-2, _number(salt, arm, k) % 5 - 2 + shift)) / 2
 

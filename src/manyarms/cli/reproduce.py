@@ -43,9 +43,7 @@ def reproduce_fig2a(*, replications: int, seed: int, workers: int | None) -> Non
 
 def _rows(setting: Setting, result: Result) -> list[str]:
     summary = result.summary()
-    means = "".join(
-        f"{f'{row.mean:.0f} ± {row.se:.0f}':>{_WIDTH}}" for row in summary.policies
-    )
+    means = "".join(f"{f'{row.mean:.0f} ± {row.se:.0f}':>{_WIDTH}}" for row in summary.policies)
     medians = "".join(f"{f'({row.median:.0f})':>{_WIDTH}}" for row in summary.policies)
     return [
         f"{setting.alpha:>5} {setting.instance.n_best:>5} {means}",

@@ -180,7 +180,8 @@ def _compiled(loop: F, digest: str) -> F:
 
 def _digest(codes: Iterable[Any]) -> str:
     """Hash what Numba's own key ignores: options, and the sources of everything called."""
-    text = hashlib.sha256(repr((LOOP_OPTIONS, INLINE)).encode())
+    options = (LOOP_OPTIONS, INLINE, os.environ.get("NUMBA_BOUNDSCHECK"))
+    text = hashlib.sha256(repr(options).encode())
     text.update(_package_digest().encode())
     foreign = set()
     for code in codes:

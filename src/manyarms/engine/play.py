@@ -49,6 +49,7 @@ def play(
     last = len(times) - 1
     for replication in range(len(best_pulls)):
         key = draw(seed[0], first + replication)
+        tape_key = draw(key, 1)
         if start == 0:
             rewind(tape)
             reset(state, draw(key, 0), int(times[last]))
@@ -61,7 +62,7 @@ def play(
             checkpoint += 1
         for time in range(start, stop):
             slot, arm = ask(state)
-            number = card_of(tape, world, draw(key, 1), arm)
+            number = card_of(tape, world, tape_key, arm)
             mean = tape.card[number].mean
             reward = next_reward(tape, world, number)
             tell(state, slot, reward)

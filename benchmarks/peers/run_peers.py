@@ -1,6 +1,6 @@
 """Time other bandit libraries, each in an environment of its own, and print a table.
 
-Usage: python3.11 benchmarks/peers/run.py [--environments FOLDER] [--arms N] [--json PATH]
+Usage: python3.11 benchmarks/peers/run_peers.py [--environments FOLDER] [--arms N] [--json PATH]
 
 The pinned requirements are for Python 3.11. Needs nothing but the standard library; pip fetches
 the peers. A peer that cannot be installed or measured gives a row with the reason.

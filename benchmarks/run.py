@@ -1,0 +1,311 @@
+"""Every number the project states about speed and memory, measured in one run.
+
+    python benchmarks/run.py                  all but the peers
+    python benchmarks/run.py pulls live       some
+    python benchmarks/run.py peers            other libraries (installs them into environments)
+
+Machines are shared and noisy: each cost is the best of several repetitions, and stands beside
+the floor, or beside what it is compared with, measured in turn with it. Ratios hold; nanoseconds
+are this machine's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import manyarms as ma
+from manyarms.core.jit import compiled
+from manyarms.core.rng import draw, unit
+from manyarms.experiments import fig2a
+
+HERE = Path(__file__).parent
+HORIZON, N_ARMS, ALPHA = 50_000, 20_000, 0.4
+LIMITS = {  # times the floor, as promised
+    "moss": 60,
+    "moss-oracle": 20,
+    "quantile": 20,
+    "parallel": 35,
+    "moss++": 20,
+    "empmoss++": 20,
+}
+
+
+def paper_policies(alpha: float = ALPHA) -> list[ma.Policy]:
+    return [
+        ma.MOSS(),
+        ma.MOSSOracle(alpha=alpha),
+        ma.Quantile(),
+        ma.Parallel(best_mean=0.9),
+        ma.MOSSPlusPlus(beta=0.5),
+        ma.EmpMOSSPlusPlus(beta=0.5),
+    ]
+
+
+def _floor_loop(keys: object, mean: float, count: int) -> float:
+    regret = 0.0
+    for k in range(count):
+        if unit(draw(keys[0], k)) < mean:  # type: ignore[index]
+            regret += 0.1
+    return regret
+
+
+def floor() -> float:
+    """Seconds per pull of a loop that hashes a counter, compares, and adds the regret."""
+    loop, keys, count = compiled(_floor_loop), np.array([1], np.uint64), 5_000_000
+    loop(keys, 0.9, 1)
+    begun = time.perf_counter()
+    loop(keys, 0.9, count)
+    return (time.perf_counter() - begun) / count
+
+
+def seconds_per_pull(
+    policy: ma.Policy, *, n: int, horizon: int, replications: int, workers: int = 1
+) -> float:
+    """Computing time of one simulation, over its pulls."""
+    instance = ma.instances.planted(n=n, alpha=ALPHA, horizon=HORIZON)
+    result = ma.simulate(
+        policy,
+        instance,
+        horizon=horizon,
+        replications=replications,
+        workers=workers,
+        checkpoints=1,
+        progress=False,
+    )
+    return sum(result.seconds.values()) / (horizon * replications)
+
+
+def best_of(repetitions: int, *measures: Callable[[], float]) -> list[float]:
+    """The best of each measure, taken in turn."""
+    for measure in measures:
+        measure()  # compile, touch memory
+    rounds = [[measure() for measure in measures] for _ in range(repetitions)]
+    return [min(values) for values in zip(*rounds, strict=True)]
+
+
+def pulls() -> None:
+    """Cost per pull beside the floor."""
+    title(f"cost per pull: n = {N_ARMS}, T = {HORIZON}, alpha = {ALPHA}, reward tape included")
+    policies = [
+        *paper_policies(),
+        ma.Doubling(ma.MOSSPlusPlus()),
+        ma.Doubling(ma.Parallel(best_mean=0.9)),
+    ]
+    print(f"{'policy':<18}{'ns':>8}{'floors':>8}{'limit':>8}")
+    for policy in policies:
+        cost, ground = best_of(
+            7,
+            partial(seconds_per_pull, policy, n=N_ARMS, horizon=HORIZON, replications=20),
+            floor,
+        )
+        limit = LIMITS.get(policy.name, "")
+        print(f"{policy.name:<18}{cost * 1e9:>8.1f}{cost / ground:>8.1f}{limit:>8}")
+    print(f"{'the floor':<18}{ground * 1e9:>8.2f}")
+
+
+def figure() -> None:
+    """The whole of Figure 2(a), once compiled."""
+    title("Figure 2(a): 6 policies, 9 hardnesses, 100 replications, 50000 pulls: 270 million pulls")
+    for policy in paper_policies():
+        seconds_per_pull(policy, n=100, horizon=10, replications=1)
+    workers = len(os.sched_getaffinity(0))
+    begun = time.perf_counter()
+    for setting in fig2a():
+        ma.simulate(
+            setting.policies,
+            setting.instance,
+            horizon=setting.horizon,
+            replications=100,
+            workers=workers,
+            checkpoints=1,
+            progress=False,
+        )
+    seconds = time.perf_counter() - begun
+    print(f"{seconds:.1f} s on {workers} processors, {270 / seconds:.0f} million pulls per second")
+    print("(its authors' code: 12 hours on 40 cores)")
+
+
+def arms() -> None:
+    """Cost and memory do not depend on the number of arms."""
+    title(
+        f"flat in n: T = {HORIZON}, ns per pull and peak memory of a process with 20 replications"
+    )
+    print(f"{'policy':<12}{'n = 10^5':>10}{'n = 10^9':>10}{'ratio':>8}{'MB':>10}{'MB':>10}")
+    for policy in (ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus()):
+        few, many = best_of(
+            7,
+            partial(seconds_per_pull, policy, n=10**5, horizon=HORIZON, replications=20),
+            partial(seconds_per_pull, policy, n=10**9, horizon=HORIZON, replications=20),
+        )
+        memory = [_peak_megabytes(policy, n) for n in (10**5, 10**9)]
+        print(
+            f"{policy.name:<12}{few * 1e9:>10.1f}{many * 1e9:>10.1f}{many / few:>8.2f}"
+            f"{memory[0]:>10.1f}{memory[1]:>10.1f}"
+        )
+
+
+def _peak_megabytes(policy: ma.Policy, n: int) -> float:
+    code = (
+        "import resource, manyarms as ma\n"
+        f"instance = ma.instances.planted(n={n}, alpha={ALPHA}, horizon={HORIZON})\n"
+        f"ma.simulate(ma.policy({policy.name!r}), instance, horizon={HORIZON}, replications=20,"
+        " workers=1)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
+    return float(_python(code))
+
+
+def horizon() -> None:
+    """Cost per pull does not grow with the horizon."""
+    title("linear in T: MOSS++, n = 10^6, ns per pull")
+    short, long = best_of(
+        3,
+        partial(seconds_per_pull, ma.MOSSPlusPlus(), n=10**6, horizon=10**5, replications=100),
+        partial(seconds_per_pull, ma.MOSSPlusPlus(), n=10**6, horizon=10**7, replications=2),
+    )
+    print(f"T = 10^5: {short * 1e9:.1f}, T = 10^7: {long * 1e9:.1f}, ratio {long / short:.2f}")
+
+
+def workers() -> None:
+    """Two threads against one."""
+    title("workers: 6 policies, 40 replications, 50000 pulls, wall-clock seconds")
+    instance = ma.instances.planted(n=N_ARMS, alpha=ALPHA, horizon=HORIZON)
+
+    def play(count: int) -> float:
+        begun = time.perf_counter()
+        ma.simulate(
+            paper_policies(), instance, horizon=HORIZON, replications=40, workers=count,
+            progress=False,
+        )  # fmt: skip
+        return time.perf_counter() - begun
+
+    one, two = best_of(5, partial(play, 1), partial(play, 2))
+    print(f"1 worker {one:.2f}, 2 workers {two:.2f}: {one / two:.2f} times as fast")
+
+
+def start() -> None:
+    """Compilation, import, first pull."""
+    title("start-up, in new processes")
+    every = (
+        "import time, manyarms as ma\n"
+        "begun = time.perf_counter()\n"
+        "instance = ma.instances.planted(n=1000, m=10)\n"
+        "policies = [ma.MOSS(), ma.MOSSOracle(m=10), ma.Quantile(), ma.Parallel(),\n"
+        "            ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus(),\n"
+        "            ma.Doubling(ma.MOSSPlusPlus()), ma.Doubling(ma.Parallel())]\n"
+        "ma.simulate(policies, instance, horizon=10, replications=1)\n"
+        "print(time.perf_counter() - begun)"
+    )
+    one = (
+        "import time; begun = time.perf_counter()\n"
+        "import manyarms as ma\n"
+        "imported = time.perf_counter()\n"
+        "ma.MOSSPlusPlus, ma.simulate, ma.instances  # what lazy loading put off\n"
+        "loaded = time.perf_counter()\n"
+        "ma.simulate(ma.MOSSPlusPlus(), ma.instances.planted(n=1000, m=10), horizon=1,"
+        " replications=1)\n"
+        "print(imported - begun, loaded - begun, time.perf_counter() - begun)"
+    )
+    with tempfile.TemporaryDirectory() as cache:
+        cold = float(_python(every, MANYARMS_CACHE=cache))
+        warm = float(_python(every, MANYARMS_CACHE=cache))
+        times = np.array([_python(one, MANYARMS_CACHE=cache).split() for _ in range(3)], float)
+    imported, loaded, first = times.min(axis=0)
+    print(f"all eight policies: {cold:.1f} s cold, {warm:.2f} s from the cache")
+    print(f"import manyarms: {imported:.3f} s; with numpy and all our names: {loaded:.3f} s")
+    print(f"first simulated pull of a warm process: {first:.2f} s after its start of our code")
+
+
+def live() -> None:
+    """Ask + tell, in microseconds."""
+    title("live ask + tell, microseconds, T = 20000, CPython only")
+    sizes = (10**3, 10**6, 10**9)
+    print(f"{'policy':<18}" + "".join(f"{f'n = 10^{len(str(n)) - 1}':>10}" for n in sizes))
+    policies = [
+        ma.MOSS(), ma.MOSSOracle(alpha=ALPHA), ma.Quantile(), ma.Parallel(best_mean=0.9),
+        ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus(),
+        ma.Doubling(ma.MOSSPlusPlus()), ma.Doubling(ma.Parallel(best_mean=0.9)),
+    ]  # fmt: skip
+    for policy in policies:
+        costs = best_of(3, *(partial(_live, policy, n) for n in sizes))
+        print(f"{policy.name:<18}" + "".join(f"{cost * 1e6:>10.1f}" for cost in costs))
+
+
+def _live(policy: ma.Policy, n: int, horizon: int = 20_000) -> float:
+    rewards = np.random.default_rng(1).integers(0, 2, horizon).astype(float).tolist()
+    handle = policy.live(n_arms=n, horizon=horizon, seed=7)
+    begun = time.perf_counter()
+    for reward in rewards:
+        handle.tell(handle.ask(), reward)
+    return (time.perf_counter() - begun) / horizon
+
+
+def peers() -> None:
+    """Other libraries, and ours on the same loop, in one run."""
+    title(f"microseconds per step at n = {N_ARMS}")
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "peers.json"
+        subprocess.run(
+            [sys.executable, HERE / "peers" / "run_peers.py", "--json", table],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        rows = json.loads(table.read_text())
+    print(f"{'library':<36}{'microseconds':>14}")
+    for row in rows:
+        cost = row.get("microseconds_per_step")
+        label = f"{row['peer']} {row.get('version', '')} {row.get('policy', '')}"
+        print(f"{label:<36}{cost if cost is None else round(cost, 1):>14}")
+    for policy in paper_policies():
+        cost = min(_live(policy, N_ARMS) for _ in range(3))
+        print(f"{'manyarms live ' + policy.name:<36}{cost * 1e6:>14.1f}")
+    for policy in paper_policies():
+        cost = min(
+            seconds_per_pull(policy, n=N_ARMS, horizon=HORIZON, replications=20) for _ in range(3)
+        )
+        print(f"{'manyarms simulated ' + policy.name:<36}{cost * 1e6:>14.3f}")
+
+
+def title(text: str) -> None:
+    print(f"\n{text}")
+
+
+def _python(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def main() -> None:
+    every = (pulls, figure, arms, horizon, workers, start, live)
+    named = {bench.__name__: bench for bench in (*every, peers)}
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    names = ", ".join(named)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{names}; all but peers if none")
+    chosen = parser.parse_args().names or [bench.__name__ for bench in every]
+    for name in set(chosen) - set(named):
+        parser.error(f"unknown benchmark {name!r}; known: {names}")
+    print(f"Python {platform.python_version()}, {os.cpu_count()} processors")
+    for name in chosen:
+        named[name]()
+
+
+if __name__ == "__main__":
+    main()

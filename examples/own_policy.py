@@ -1,0 +1,118 @@
+"""A policy of your own, in one file outside the package.
+
+`Explore-then-commit`: try `arms` random arms `tries` times each, then stay with the best. Write a
+state, and `reset`, `ask` and `tell` on it; CPython runs them live, and the simulator compiles the
+very same functions. Run it: `python examples/own_policy.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import manyarms as ma
+from manyarms.kit import (
+    Memory,
+    Record,
+    Records,
+    Sampler,
+    Stream,
+    ask,
+    clear_sampler,
+    draw,
+    next_word,
+    pick,
+    reset,
+    restart,
+    sampler,
+    stream,
+    tell,
+)
+
+
+class Candidate(Record):
+    arm: int
+    total: float
+
+
+class Counter(Record):
+    pulls: int  # pulls made
+    best: int  # the candidate of largest total so far
+
+
+class CommitState(NamedTuple):  # the name must be one that no other state has
+    arms: int
+    tries: int
+    candidate: Records[Candidate]
+    counter: Records[Counter]  # [counter]: what changes lives in memory, not in the tuple
+    sampler: Sampler
+    fresh: Stream
+
+
+@reset.register(CommitState)
+def commit_reset(state: CommitState, key: int, horizon: int) -> None:
+    clear_sampler(state.sampler)
+    restart(state.fresh, draw(key, 1))
+    state.counter[0].pulls = 0
+    state.counter[0].best = 0
+
+
+@ask.register(CommitState)
+def commit_ask(state: CommitState) -> tuple[int, int]:
+    counter = state.counter[0]
+    slot = counter.pulls // state.tries
+    if slot >= state.arms:
+        slot = counter.best
+    elif counter.pulls % state.tries == 0:
+        state.candidate[slot].arm = pick(state.sampler, 0, next_word(state.fresh))
+        state.candidate[slot].total = 0.0
+    return slot, state.candidate[slot].arm
+
+
+@tell.register(CommitState)
+def commit_tell(state: CommitState, slot: int, reward: float) -> None:
+    counter = state.counter[0]
+    exploring = counter.pulls < state.arms * state.tries
+    counter.pulls += 1
+    if exploring:
+        state.candidate[slot].total += reward
+        if state.candidate[slot].total > state.candidate[counter.best].total:
+            counter.best = slot
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExploreThenCommit(ma.Policy):
+    name: ClassVar[str] = "explore-then-commit"
+
+    arms: int = 100
+    tries: int = 20
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> CommitState:
+        arms = min(self.arms, n_arms)
+        return CommitState(
+            arms=arms,
+            tries=self.tries,
+            candidate=memory.records(arms, Candidate),
+            counter=memory.records(1, Counter),
+            sampler=sampler(memory, n_arms, draws=arms),
+            fresh=stream(memory),
+        )
+
+
+ma.register(ExploreThenCommit.name, ExploreThenCommit)
+
+
+def main() -> None:
+    live = ExploreThenCommit(arms=3, tries=1).live(n_arms=1_000_000, horizon=5, seed=1)
+    for reward in (0.0, 1.0, 0.0, 1.0, 1.0):
+        pull = live.ask()
+        live.tell(pull, reward)
+        print(f"pull {pull.id}: arm {pull.arm} paid {reward}")
+
+    instance = ma.instances.planted(n=20_000, alpha=0.25, horizon=50_000)
+    policies = [ExploreThenCommit(), ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus()]
+    print(ma.simulate(policies, instance, horizon=50_000, replications=100).summary())
+
+
+if __name__ == "__main__":
+    main()

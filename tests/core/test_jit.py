@@ -1,0 +1,161 @@
+"""One source, two machines: registration, dispatch, and the compile cache."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from manyarms.core import jit
+from manyarms.errors import DuplicateNameError, ParameterError
+from manyarms.live.protocol import ask
+from tests.helpers import run_python
+
+PLAY = (
+    "import sys; sys.path.insert(0, {folder!r})\n"
+    "import manyarms as ma, own\n"
+    "from manyarms.core.jit import compiled\n"
+    "from manyarms.engine.play import play\n"
+    "instance = ma.instances.from_means([0.0] * 9 + [1.0])\n"
+    "result = ma.simulate(own.Fixed(), instance, horizon=10, replications=1, workers=1)\n"
+    "print(result.regret[0, 0, -1], sum(compiled(play, own.FixedState).stats.cache_hits.values()))"
+)
+OWN_POLICY = """
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+import manyarms as ma
+from manyarms.kit import ask, reset, tell
+
+class FixedState(NamedTuple):
+    n_arms: int
+
+@reset.register(FixedState)
+def fixed_reset(state, key, horizon): pass
+
+@ask.register(FixedState)
+def fixed_ask(state): return 0, {arm}
+
+@tell.register(FixedState)
+def fixed_tell(state, slot, reward): pass
+
+@dataclass(frozen=True, kw_only=True)
+class Fixed(ma.Policy):
+    name: ClassVar[str] = "fixed"
+    def new_state(self, memory, *, n_arms, pulls): return FixedState(n_arms)
+"""
+
+
+@pytest.mark.compiled
+def test_the_cache_serves_the_next_process_and_notices_edits(tmp_path: Path) -> None:
+    source = tmp_path / "own.py"
+    environment = {"MANYARMS_CACHE": str(tmp_path / "cache")}
+    code = PLAY.format(folder=str(tmp_path))
+    source.write_text(OWN_POLICY.format(arm=0))
+    assert run_python(code, **environment).stdout.split() == ["10.0", "0"]
+    assert run_python(code, **environment).stdout.split() == ["10.0", "1"]
+    source.write_text(OWN_POLICY.format(arm=9))  # same length, another arm
+    assert run_python(code, **environment).stdout.split() == ["0.0", "0"]
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(os.name != "posix", reason="takes write permission away")
+def test_without_a_writable_cache_everything_still_works(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN_POLICY.format(arm=9))
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where a directory should be")
+    environment = {"MANYARMS_CACHE": str(blocked), "TMPDIR": str(blocked)}
+    code = f"import tempfile; tempfile.tempdir = {str(blocked)!r}\n"
+    done = run_python(code + PLAY.format(folder=str(tmp_path)), **environment)
+    assert done.stdout.split() == ["0.0", "0"]
+
+
+def test_cache_directories_fall_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path / "a"))
+    first = jit._cache_directory("d")
+    assert first is not None
+    assert first.startswith(str(tmp_path / "a"))
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path / "file"))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "b"))
+    second = jit._cache_directory("d")
+    assert second is not None
+    assert second.startswith(str(tmp_path / "b"))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "file"))
+    assert jit._cache_directory("d") is None
+
+
+def test_the_cache_is_the_users_unless_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("MANYARMS_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    directory = Path(jit._cache_directory("d") or "")
+    assert directory == tmp_path / ".cache" / "manyarms" / "compiled" / "d"
+    assert stat.S_ISDIR(directory.stat().st_mode)
+
+
+@pytest.mark.compiled
+def test_numbas_own_cache_setting_is_left_alone() -> None:
+    import numba
+
+    def loop(number: int) -> int:
+        return number + 1
+
+    config = numba.config
+    before = config.CACHE_DIR  # type: ignore[attr-defined]
+    assert jit.compiled(loop)(1) == 2
+    assert before == config.CACHE_DIR  # type: ignore[attr-defined]
+
+
+def test_two_states_of_one_name_are_refused() -> None:
+    class MossState(NamedTuple):
+        n_arms: int
+
+    with pytest.raises(DuplicateNameError, match=r"'MossState' exists already, in manyarms\.polic"):
+        ask.register(MossState)
+
+
+def test_a_state_without_bodies_says_what_to_write() -> None:
+    class Bodiless(NamedTuple):
+        n_arms: int
+
+    with pytest.raises(ParameterError, match=r"Bodiless has no `ask`.*@ask\.register\(Bodiless\)"):
+        ask(Bodiless(1))
+
+
+def test_without_the_jit_a_loop_is_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def loop() -> int:
+        return 3
+
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert jit.compiled(loop) is loop
+
+
+def test_code_typed_into_a_console_has_a_digest() -> None:
+    namespace: dict[str, object] = {}
+    exec("def body(): return 1\ndef other(): return 2", namespace)
+    codes = [namespace[name].__code__ for name in ("body", "other")]  # type: ignore[attr-defined]
+    assert jit._digest([codes[0]]) != jit._digest([codes[1]])
+    assert jit._digest([codes[0]]) == jit._digest([codes[0]])
+
+
+@pytest.mark.compiled
+def test_a_policy_compiles_once_for_all_instances() -> None:
+    run_python(
+        "import manyarms as ma\n"
+        "from manyarms.core.jit import compiled\n"
+        "from manyarms.engine.play import play\n"
+        "from manyarms.policies.moss import MossState\n"
+        "i = ma.instances\n"
+        "worlds = [i.planted(n=9, m=1), i.from_means([0.1, 0.2]),\n"
+        "          i.planted(n=10**9, m=5, rewards=i.Gaussian()),\n"
+        "          i.reservoir(i.BetaMeans(1, 1), rewards=i.BetaRewards(2.0))]\n"
+        "for world in worlds:\n"
+        "    for arms in (False, True):\n"
+        "        ma.simulate(ma.MOSS(), world, horizon=30, replications=3, record_arms=arms)\n"
+        "assert len(compiled(play, MossState).signatures) == 1\n"
+    )

@@ -1,0 +1,235 @@
+"""The simulator's front: shapes, bits, checkpoints, progress, errors."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.results import Result
+
+INSTANCE = ma.instances.planted(n=300, m=10)
+POLICIES = [ma.MOSS(), ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus(), ma.Parallel()]
+
+
+def _simulate(**changes: object) -> Result:
+    arguments: dict[str, object] = {"horizon": 200, "replications": 7, "seed": 3, "workers": 1}
+    arguments |= changes
+    return ma.simulate(POLICIES, INSTANCE, **arguments)  # type: ignore[arg-type]
+
+
+def _same(a: Result, b: Result) -> None:
+    for field in ("regret", "best_pulls", "distinct_arms", "recommended"):
+        np.testing.assert_array_equal(getattr(a, field), getattr(b, field))
+
+
+def test_what_a_result_holds() -> None:
+    result = _simulate(record_arms=True)
+    assert result.policies == ("moss", "moss++", "empmoss++", "parallel")
+    assert result.specifications[1] == "MOSSPlusPlus(sigma=0.5, exploration=1.0, beta=0.5)"
+    assert result.regret.shape == (4, 7, 100)
+    assert (result.best_mean, result.horizon, result.seed, result.n_arms) == (0.9, 200, 3, 300)
+    assert result.arms is not None
+    assert result.arms.shape == (4, 7, 200)
+    for k in range(4):
+        for r in range(7):
+            arms = result.arms[k, r]
+            means = np.array([INSTANCE.mean(int(arm)) for arm in arms])
+            regrets = np.cumsum(0.9 - means)[result.times - 1]
+            np.testing.assert_allclose(result.regret[k, r], regrets, atol=1e-9)
+            assert result.best_pulls[k, r] == (means == 0.9).sum()
+            assert result.distinct_arms[k, r] == len(set(arms))
+            pulls = np.bincount(arms)
+            assert pulls[result.recommended[k, r]] == pulls.max()
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+def test_the_same_bits_for_any_number_of_workers(workers: int) -> None:
+    _same(_simulate(), _simulate(workers=workers))
+
+
+def test_the_same_bits_alone_or_together() -> None:
+    together = _simulate()
+    for r in (0, 3, 6):
+        alone = _simulate(first_replication=r, replications=1)
+        np.testing.assert_array_equal(alone.regret[:, 0], together.regret[:, r])
+    for k, policy in enumerate(POLICIES):
+        alone = ma.simulate(policy, INSTANCE, horizon=200, replications=7, seed=3)
+        np.testing.assert_array_equal(alone.regret[0], together.regret[k])
+
+
+def test_long_replications_are_played_in_pieces_with_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = _simulate()
+    monkeypatch.setattr("manyarms.engine.workbench._PIECE", 37)
+    monkeypatch.setattr("manyarms.engine.workbench._SLOW_PIECE", 37)
+    _same(whole, _simulate())
+
+
+def test_seeds_and_replications_differ() -> None:
+    result = _simulate()
+    assert len({float(x) for x in result.regret[1, :, -1]}) > 1
+    assert not np.array_equal(result.regret, _simulate(seed=4).regret)
+
+
+def test_all_policies_face_the_same_luck() -> None:
+    # with one arm every policy reads the same tape, so paired differences vanish
+    single = ma.instances.from_means([0.4], rewards=ma.instances.Gaussian())
+    result = ma.simulate(POLICIES, single, horizon=50, replications=3)
+    assert (result.regret == 0.0).all()
+    assert all(pair.difference == 0.0 for pair in result.summary().pairs)
+
+
+@pytest.mark.parametrize(
+    ("checkpoints", "times"),
+    [
+        (1, [200]),
+        (4, [50, 100, 150, 200]),
+        ([7, 3, 7], [3, 7, 200]),
+        (np.array([200]), [200]),
+        (None, list(range(2, 201, 2))),
+    ],
+)
+def test_checkpoints(checkpoints: object, times: list[int]) -> None:
+    result = _simulate(checkpoints=checkpoints)
+    assert result.times.tolist() == times
+    every = _simulate(checkpoints=200)
+    np.testing.assert_array_equal(result.regret, every.regret[:, :, np.array(times) - 1])
+
+
+def test_summary_numbers() -> None:
+    result = _simulate()
+    summary = result.summary(time=100, confidence=0.9)
+    regret = result.of("moss++")[:, 49]
+    row = summary["moss++"]
+    assert row.mean == pytest.approx(regret.mean())
+    assert row.se == pytest.approx(regret.std(ddof=1) / math.sqrt(7))
+    assert (row.median, row.q05) == (np.median(regret), np.quantile(regret, 0.05))
+    assert row.replications == 7
+    pair = next(p for p in summary.pairs if (p.first, p.second) == ("moss", "empmoss++"))
+    gaps = result.of("moss")[:, 49] - result.of("empmoss++")[:, 49]
+    half = 1.943180 * gaps.std(ddof=1) / math.sqrt(7)  # Student's 95 % quantile, 6 degrees
+    assert (pair.low, pair.high) == pytest.approx((gaps.mean() - half, gaps.mean() + half))
+    assert "regret on planted(n=300, m=10) after 100 pulls, 7 replications" in str(summary)
+    assert "moss++" in str(summary)
+
+
+def test_one_replication_has_no_error_bar() -> None:
+    text = str(_simulate(replications=1).summary())
+    assert "nan" not in text
+    assert "-" in text
+
+
+def test_summaries_refuse_what_they_do_not_have() -> None:
+    result = _simulate()
+    with pytest.raises(ma.ParameterError, match="a checkpoint, got 99. The nearest one is"):
+        result.summary(time=99)
+    with pytest.raises(ma.ParameterError, match="`confidence` must be"):
+        result.summary(confidence=1.0)
+    with pytest.raises(ma.UnknownNameError, match="Did you mean 'moss"):
+        result.of("mosss")
+    with pytest.raises(ma.UnknownNameError, match="Did you mean 'quantile'|Known: "):
+        result.summary()["quantil"]
+
+
+def test_two_forms_of_one_policy_are_told_apart() -> None:
+    policies = [ma.MOSSPlusPlus(), ma.MOSSPlusPlus(beta=0.75), ma.MOSS()]
+    result = ma.simulate(policies, INSTANCE, horizon=50, replications=2)
+    assert result.policies == ("moss++", "moss++(beta=0.75)", "moss")
+
+
+def test_progress_is_reported() -> None:
+    seen: list[tuple[int, int, str]] = []
+    _simulate(progress=lambda done, total, note: seen.append((done, total, note)))
+    assert seen[0] == (0, 4 * 7 * 200, "compiling moss")
+    assert seen[-1][:2] == (5600, 5600)
+    assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
+
+
+def test_the_progress_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _simulate(progress=True)
+    assert capsys.readouterr().err == ""  # quick work is silent
+    monkeypatch.setattr("manyarms.engine.progress._PATIENCE", 0.0)
+    _simulate(progress=True)
+    shown = capsys.readouterr().err
+    assert "compiling empmoss++" in shown
+    assert shown.rstrip(" ").endswith("\n")
+    assert "100%" in shown
+
+
+def test_threads_end_with_the_simulation() -> None:
+    _simulate(workers=8)
+    assert not [t for t in threading.enumerate() if t.name.startswith("manyarms")]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_ctrl_c_returns_promptly() -> None:
+    code = (
+        "import manyarms as ma, sys, threading\n"
+        "instance = ma.instances.planted(n=1000, m=10)\n"
+        "def note(done, total, text):\n"
+        "    if done: print('playing', flush=True)\n"
+        "try:\n"
+        "    ma.simulate(ma.MOSSPlusPlus(), instance, horizon=10**9, workers=2, progress=note)\n"
+        "except KeyboardInterrupt:\n"
+        "    alive = [t for t in threading.enumerate() if t.name.startswith('manyarms')]\n"
+        "    sys.exit(42 if not alive else 1)\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "playing\n"
+    begun = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    assert child.wait(timeout=60) == 42
+    child.stdout.close()
+    assert time.monotonic() - begun < 20  # pieces take some 30 ms; the rest is patience
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"horizon": 0}, "`horizon` must be an integer >= 1"),
+        ({"horizon": 2.5}, "`horizon` must be .* got 2.5"),
+        ({"replications": 0}, "`replications` must be an integer >= 1, got 0"),
+        ({"workers": 0}, "`workers` must be an integer >= 1, got 0"),
+        ({"seed": -1}, "`seed` must be"),
+        ({"first_replication": -1}, "`first_replication` must be"),
+        ({"checkpoints": 0}, "`checkpoints` must be an integer >= 1 and <= 200, got 0"),
+        ({"checkpoints": 201}, "`checkpoints` must be"),
+        ({"checkpoints": [5, 201]}, "`checkpoints` must be .* got 201"),
+        ({"checkpoints": "12"}, "`checkpoints` must be .* got '1'"),
+    ],
+)
+def test_bad_numbers(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ma.ParameterError, match=message):
+        _simulate(**changes)
+
+
+@pytest.mark.parametrize(
+    ("policies", "message"),
+    [
+        ([], "at least one policy, got none"),
+        (["moss"], r"got 'moss'. For a name use policy\('moss'\)"),
+        ([ma.MOSS(), ma.MOSS()], "got moss twice"),
+        ([ma.MOSSOracle(m=301)], "`m` must be .* <= 300, got 301"),
+    ],
+)
+def test_bad_policies(policies: list[ma.Policy], message: str) -> None:
+    with pytest.raises(ma.ParameterError, match=message):
+        ma.simulate(policies, INSTANCE, horizon=10)
+
+
+def test_bad_instance() -> None:
+    with pytest.raises(ma.ParameterError, match=r"`instance` must be an Instance"):
+        ma.simulate(ma.MOSS(), [0.5, 0.6], horizon=10)  # type: ignore[arg-type]

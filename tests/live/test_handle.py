@@ -1,0 +1,144 @@
+"""The live handle: turns, errors that change nothing, determinism."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from tests.helpers import ALL_POLICIES, label, play_live, run_python
+
+
+def _reward(arm: int, count: int) -> float:
+    return float((arm * 7 + count * 3) % 5 == 0)
+
+
+@pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
+def test_the_same_seed_and_rewards_give_the_same_arms(policy: ma.Policy) -> None:
+    first, again, other = (
+        play_live(policy.live(n_arms=1000, horizon=300, seed=seed), 300, _reward)
+        for seed in (5, 5, 6)
+    )
+    assert first == again
+    assert first != other
+
+
+def test_asks_and_tells_take_turns() -> None:
+    live = ma.MOSS().live(n_arms=10, horizon=5, seed=1)
+    with pytest.raises(ma.TurnError, match=r"Cannot tell pull 0: it was not asked for"):
+        live.tell(ma.Pull(arm=3, id=0, slot=0), 1.0)
+    pull = live.ask()
+    assert (pull.id, live.pulls) == (0, 0)
+    with pytest.raises(ma.TurnError, match=rf"pull 0 of arm {pull.arm} still waits .* tell\("):
+        live.ask()
+    wrong = pull._replace(slot=pull.slot + 1)
+    with pytest.raises(ma.TurnError, match=r"the pull that waits for a reward is 0 of arm"):
+        live.tell(wrong, 1.0)
+    live.tell(pull, 1.0)
+    with pytest.raises(ma.TurnError, match=r"Cannot tell pull 0: its reward was told already"):
+        live.tell(pull, 1.0)
+    assert live.pulls == 1
+
+
+@pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf, "1", None, [1.0]])
+def test_a_bad_reward_changes_nothing(reward: object) -> None:
+    live, control = (ma.EmpMOSSPlusPlus().live(n_arms=50, horizon=40, seed=3) for _ in range(2))
+    for step in range(40):
+        pull, expected = live.ask(), control.ask()
+        assert pull == expected
+        with pytest.raises(ma.ParameterError, match=r"`reward` must be a finite number, got"):
+            live.tell(pull, reward)  # type: ignore[arg-type]
+        for handle in (live, control):
+            handle.tell(expected, float(step % 3 == 0))
+
+
+def test_rewards_may_be_any_real_number() -> None:
+    live = ma.MOSS(sigma=2.0).live(n_arms=3, horizon=6, seed=1)
+    rewards: list[Any] = [True, 1, -5.5, np.float32(0.25), np.int64(3), 1e300]
+    for reward in rewards:
+        live.tell(live.ask(), reward)
+    assert live.pulls == 6
+
+
+def test_a_tell_wants_a_pull() -> None:
+    live = ma.MOSS().live(n_arms=3, horizon=6)
+    live.ask()
+    with pytest.raises(ma.ParameterError, match=r"`pull` must be what ask\(\) returned, got 0"):
+        live.tell(0, 1.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
+def test_the_horizon_is_the_end(policy: ma.Policy) -> None:
+    live = policy.live(n_arms=5, horizon=7, seed=2)
+    play_live(live, 7, _reward)
+    with pytest.raises(ma.TurnError, match="all 7 pulls of the horizon are made"):
+        live.ask()
+    assert repr(live) == f"<Live {policy.label}: 7 of 7 pulls on 5 arms>"
+
+
+def test_anytime_policies_need_no_horizon() -> None:
+    for policy in (ma.Quantile(), ma.Doubling(ma.MOSSPlusPlus())):
+        live = policy.live(n_arms=10**6, seed=1)
+        assert len(play_live(live, 2000, _reward)) == 2000
+        assert "2000 pulls" in repr(live)
+
+
+def test_quantile_plays_alike_with_a_horizon_that_ends_with_a_round() -> None:
+    # H = min(2^(l+1) - 2, T) is the same for all rounds if T = 2^(l+1) - 2
+    known = play_live(ma.Quantile().live(n_arms=500, horizon=1022, seed=4), 1022, _reward)
+    unknown = play_live(ma.Quantile().live(n_arms=500, seed=4), 1022, _reward)
+    assert known == unknown
+
+
+def test_memory_grows_with_the_arms_touched() -> None:
+    live = ma.MOSSPlusPlus().live(n_arms=10**9, horizon=10**9, seed=1)
+    play_live(live, 200, _reward)
+    slots = live._state.arms.slots.slot
+    assert len(slots) == 200
+    assert sys.getsizeof(slots) < 100_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_arms": 0, "horizon": 5}, "`n_arms` must be an integer >= 1"),
+        ({"n_arms": -2, "horizon": 5}, "got -2"),
+        ({"n_arms": 2.5, "horizon": 5}, "got 2.5"),
+        ({"n_arms": 2**51, "horizon": 5}, "<= 1125899906842624"),
+        ({"n_arms": 5, "horizon": 0}, "`horizon` must be an integer >= 1"),
+        ({"n_arms": 5}, r"`horizon` must be given to moss, got None.*Doubling"),
+        ({"n_arms": 5, "horizon": 5, "seed": -1}, "`seed` must be an integer >= 0"),
+        ({"n_arms": 5, "horizon": 5, "seed": 2**64}, "`seed` must be"),
+        ({"n_arms": 5, "horizon": 5, "seed": "a"}, "`seed` must be"),
+    ],
+)
+def test_bad_input(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ma.ParameterError, match=message):
+        ma.MOSS().live(**arguments)  # type: ignore[arg-type]
+
+
+def test_parallel_asks_for_the_best_mean() -> None:
+    with pytest.raises(ma.ParameterError, match=r"`best_mean` must be given to Parallel"):
+        ma.Parallel().live(n_arms=5, horizon=5)
+    with pytest.raises(ma.ParameterError, match=r"`best_mean` must be given to Parallel"):
+        ma.Doubling(ma.Parallel()).live(n_arms=5)
+
+
+def test_an_oracle_cannot_know_more_best_arms_than_there_are() -> None:
+    with pytest.raises(ma.ParameterError, match=r"`m` must be .* <= 5, got 6. There are 5 arms"):
+        ma.MOSSOracle(m=6).live(n_arms=5, horizon=5)
+
+
+def test_live_use_imports_neither_numba_nor_a_compiler() -> None:
+    run_python(
+        "import sys, manyarms as ma\n"
+        "assert 'numpy' not in sys.modules\n"
+        "live = ma.EmpMOSSPlusPlus().live(n_arms=10**6, horizon=100)\n"
+        "for _ in range(100): live.tell(live.ask(), 1.0)\n"
+        "heavy = {'numba', 'llvmlite', 'matplotlib', 'scipy'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )

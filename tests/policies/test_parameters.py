@@ -1,0 +1,69 @@
+"""What policies accept, refuse and call themselves."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import pytest
+
+import manyarms as ma
+from tests.helpers import ALL_POLICIES, label
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ma.MOSS(sigma=0), "`sigma` must be a number > 0, got 0"),
+        (lambda: ma.MOSS(sigma=math.nan), "`sigma` must be .* got nan"),
+        (lambda: ma.MOSS(exploration=-1), "`exploration` must be a number > 0, got -1"),
+        (lambda: ma.MOSSPlusPlus(beta=0.4), "`beta` must be a number >= 0.5 and <= 1, got 0.4"),
+        (lambda: ma.MOSSPlusPlus(beta=1.01), "`beta` must be .* got 1.01"),
+        (lambda: ma.MOSSPlusPlus(beta="x"), "`beta` must be .* got 'x'"),  # type: ignore[arg-type]
+        (lambda: ma.EmpMOSSPlusPlus(beta=0.0), "`beta` must be .* got 0.0"),
+        (lambda: ma.EmpMOSSPlusPlus(rank="some"), "`rank` must be one of 'all', 'pulled'"),
+        (lambda: ma.MOSSOracle(), "`alpha` or `m` must be given"),
+        (lambda: ma.MOSSOracle(alpha=0.1, m=3), "`alpha` or `m` must be given, and not both"),
+        (lambda: ma.MOSSOracle(alpha=-0.1), "`alpha` must be a number >= 0 and <= 1, got -0.1"),
+        (lambda: ma.MOSSOracle(m=0), "`m` must be an integer >= 1, got 0"),
+        (lambda: ma.Quantile(exponent=0), "`exponent` must be a number > 0 and <= 1, got 0"),
+        (lambda: ma.Parallel(best_mean=math.inf), "`best_mean` must be a finite number, got inf"),
+        (lambda: ma.Parallel(subset_factor=3), "`subset_factor` must be 1 or 2, got 3"),
+        (lambda: ma.Doubling("moss"), "`policy` must be a policy such as"),  # type: ignore[arg-type]
+        (lambda: ma.Doubling(ma.Quantile()), "quantile, which is anytime already"),
+        (lambda: ma.Doubling(ma.Doubling(ma.MOSS())), "anytime already"),
+    ],
+)
+def test_bad_parameters(call: object, message: str) -> None:
+    with pytest.raises(ma.ParameterError, match=message):
+        call()  # type: ignore[operator]
+
+
+def test_parameters_are_keyword_only() -> None:
+    with pytest.raises(TypeError):
+        ma.MOSSPlusPlus(0.5)  # type: ignore[call-arg]
+
+
+def test_labels_name_what_is_not_default() -> None:
+    assert ma.MOSSPlusPlus().label == "moss++"
+    assert ma.MOSSPlusPlus(beta=0.6, sigma=1.0).label == "moss++(sigma=1.0, beta=0.6)"
+    assert ma.Doubling(ma.MOSSPlusPlus(beta=0.6)).label == "anytime-moss++(beta=0.6)"
+
+
+def test_doubling_takes_any_policy_that_wants_a_horizon() -> None:
+    live = ma.Doubling(ma.EmpMOSSPlusPlus()).live(n_arms=100)
+    for _ in range(100):
+        live.tell(live.ask(), 1.0)
+
+
+@pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
+def test_policies_are_plain_data(policy: ma.Policy) -> None:
+    assert pickle.loads(pickle.dumps(policy)) == policy
+    assert hash(policy) == hash(pickle.loads(pickle.dumps(policy)))
+
+
+def test_parallel_takes_the_best_mean_of_an_instance_unless_told() -> None:
+    assert ma.Parallel().with_best_mean(0.7).best_mean == 0.7
+    assert ma.Parallel(best_mean=0.6).with_best_mean(0.7).best_mean == 0.6
+    assert ma.Doubling(ma.Parallel()).with_best_mean(0.7).policy == ma.Parallel(best_mean=0.7)
+    assert ma.MOSS().with_best_mean(0.7) == ma.MOSS()
