@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from manyarms.core import jit
+from manyarms.core.rng import draw
 from manyarms.errors import DuplicateNameError, ParameterError
 from manyarms.live.protocol import ask
 from tests.helpers import run_python
@@ -136,11 +137,26 @@ def test_without_the_jit_a_loop_is_itself(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_code_typed_into_a_console_has_a_digest() -> None:
-    namespace: dict[str, object] = {}
+    namespace: dict[str, Any] = {"__name__": "console"}
     exec("def body(): return 1\ndef other(): return 2", namespace)
-    codes = [namespace[name].__code__ for name in ("body", "other")]  # type: ignore[attr-defined]
-    assert jit._digest([codes[0]]) != jit._digest([codes[1]])
-    assert jit._digest([codes[0]]) == jit._digest([codes[0]])
+    body, other = namespace["body"], namespace["other"]
+    assert jit._digest([body]) != jit._digest([other])
+    assert jit._digest([body]) == jit._digest([body])
+
+
+def test_the_digest_follows_calls_into_other_files() -> None:
+    namespace: dict[str, Any] = {"__name__": "caller"}
+    exec("def helper(): return 1\ndef body(): return helper() + draw(1, 2)", namespace)
+    namespace["draw"] = draw
+    users = jit._users_functions([namespace["body"]])
+    assert {function.__name__ for function in users} == {"body", "helper"}  # `draw` is ours
+
+
+def test_functions_of_a_script_are_not_cached() -> None:
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    exec("def body(): return 1", namespace)
+    assert not jit._can_be_cached([namespace["body"]])
+    assert jit._can_be_cached([test_functions_of_a_script_are_not_cached])
 
 
 @pytest.mark.compiled

@@ -18,6 +18,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import FunctionType
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from manyarms.errors import DuplicateNameError, ParameterError
@@ -131,8 +132,9 @@ def compiled(loop: F, *state_classes: type) -> F:
     if not jit_enabled():
         return loop
     _register_pending()
-    codes = {g.bodies[c].__code__ for g in _generics for c in state_classes if c in g.bodies}
-    return cast(F, _compiled(loop, _digest(codes)))
+    bodies = [g.bodies[c] for g in _generics for c in state_classes if c in g.bodies]
+    users = _users_functions([loop, *bodies])
+    return cast(F, _compiled(loop, _digest(users), _can_be_cached(users)))
 
 
 def _no_body(name: str, state_class: type) -> str:
@@ -164,10 +166,10 @@ def _register_pending() -> None:
 
 
 @functools.cache
-def _compiled(loop: F, digest: str) -> F:
+def _compiled(loop: F, digest: str, cached: bool) -> F:
     import numba
 
-    directory = _cache_directory(digest)
+    directory = _cache_directory(digest) if cached else None
     config: Any = numba.config
     # Numba reads CACHE_DIR while it decorates; other libraries must not see ours.
     before = config.CACHE_DIR
@@ -178,21 +180,37 @@ def _compiled(loop: F, digest: str) -> F:
         config.CACHE_DIR = before
 
 
-def _digest(codes: Iterable[Any]) -> str:
+def _users_functions(functions: Iterable[Any]) -> list[Any]:
+    """Return the functions that are not ours, with those they call."""
+    found: dict[int, Any] = {}
+    waiting = list(functions)
+    while waiting:
+        function = waiting.pop()
+        ours = _PACKAGE in Path(function.__code__.co_filename).resolve().parents
+        if ours or id(function) in found:
+            continue
+        found[id(function)] = function
+        named = (function.__globals__.get(name) for name in function.__code__.co_names)
+        waiting += [other for other in named if isinstance(other, FunctionType)]
+    return list(found.values())
+
+
+def _can_be_cached(users: Iterable[Any]) -> bool:
+    # Numba stores classes of a script or notebook by value, and never finds them again
+    return all(function.__module__ != "__main__" for function in users)
+
+
+def _digest(users: Iterable[Any]) -> str:
     """Hash what Numba's own key ignores: options, and the sources of everything called."""
+    parts = set()
+    for function in users:
+        path = Path(function.__code__.co_filename)
+        # what was typed into a console has no file
+        source = path.read_bytes() if path.is_file() else marshal.dumps(function.__code__)
+        parts.add(function.__module__ + hashlib.sha256(source).hexdigest())
     options = (LOOP_OPTIONS, INLINE, os.environ.get("NUMBA_BOUNDSCHECK"))
-    text = hashlib.sha256(repr(options).encode())
-    text.update(_package_digest().encode())
-    foreign = set()
-    for code in codes:
-        path = Path(code.co_filename)
-        if not path.is_file():  # typed into a console or a notebook
-            foreign.add(hashlib.sha256(marshal.dumps(code)).hexdigest())
-        elif _PACKAGE not in path.resolve().parents:
-            foreign.add(hashlib.sha256(path.read_bytes()).hexdigest())
-    for part in sorted(foreign):
-        text.update(part.encode())
-    return text.hexdigest()[:16]
+    text = repr((options, _package_digest(), sorted(parts)))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @functools.cache

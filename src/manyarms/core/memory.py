@@ -11,7 +11,7 @@ pull instead of one for each field.
 from __future__ import annotations
 
 from collections.abc import Callable, MutableSequence
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, Protocol, TypeAlias, TypeVar, cast, get_type_hints
 
 import numpy as np
 
@@ -27,7 +27,7 @@ __all__ = [
     "power_of_two",
 ]
 
-Word: TypeAlias = int  # uint64: a key or 64 random bits
+Word: TypeAlias = Annotated[int, np.uint64]  # a key, or 64 random bits
 Ints: TypeAlias = MutableSequence[int]  # int64
 Floats: TypeAlias = MutableSequence[float]  # float64
 
@@ -36,11 +36,11 @@ Records: TypeAlias = MutableSequence[R]
 
 
 class Record:
-    """A row of numbers. Subclasses only annotate fields, with "int", "float" or "Word".
+    """A row of numbers. Subclasses only annotate fields, with int, float or Word.
 
     >>> class Point(Record):
-    ...     x: "float"
-    ...     visits: "int"
+    ...     x: float
+    ...     visits: int
     >>> SPARSE.records(3, Point)[2].visits
     0
     """
@@ -98,8 +98,10 @@ class _Sparse:
 
 
 def _fields(kind: type) -> list[tuple[str, Any]]:
-    types = {"int": np.int64, "float": np.float64, "Word": np.uint64}
-    return [(field, types[str(name)]) for field, name in kind.__annotations__.items()]
+    """Return names and NumPy types of a record's fields."""
+    hints = get_type_hints(kind, localns={"Word": Word}, include_extras=True)
+    types = {int: np.int64, float: np.float64, Word: np.uint64}
+    return [(field, types[hint]) for field, hint in hints.items()]
 
 
 ARRAYS: Memory = _Arrays()

@@ -64,7 +64,7 @@ def subset_size(horizon: int, alpha: float, factor: float, n_arms: int) -> int:
     with 2 = `factor`; never more than there are arms, never none.
 
     >>> subset_size(50_000, 0.4, 2.0, 20_000)
-    821
+    820
     """
     wanted = math.ceil(factor * math.pow(horizon, alpha) * 0.5 * math.log(horizon))
     return max(1, min(wanted, horizon, n_arms))
