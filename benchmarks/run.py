@@ -107,7 +107,7 @@ def pulls() -> None:
     for policy in policies:
         cost, ground = best_of(
             7,
-            partial(seconds_per_pull, policy, n=N_ARMS, horizon=HORIZON, replications=20),
+            partial(seconds_per_pull, policy, n=N_ARMS, horizon=HORIZON, replications=40),
             floor,
         )
         limit = LIMITS.get(policy.name, "")
@@ -157,14 +157,16 @@ def arms() -> None:
 
 
 def _peak_megabytes(policy: ma.Policy, n: int) -> float:
+    # VmHWM, not getrusage: that remembers the size of the process that started this one
     code = (
-        "import resource, manyarms as ma\n"
+        "import manyarms as ma\n"
         f"instance = ma.instances.planted(n={n}, alpha={ALPHA}, horizon={HORIZON})\n"
         f"ma.simulate(ma.policy({policy.name!r}), instance, horizon={HORIZON}, replications=20,"
         " workers=1)\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+        "lines = open('/proc/self/status').read().splitlines()\n"
+        "print(*(line.split()[1] for line in lines if line.startswith('VmHWM')))"
     )
-    return float(_python(code))
+    return int(_python(code)) / 1024
 
 
 def horizon() -> None:

@@ -34,7 +34,7 @@ def _same(a: Result, b: Result) -> None:
 def test_what_a_result_holds() -> None:
     result = _simulate(record_arms=True)
     assert result.policies == ("moss", "moss++", "empmoss++", "parallel")
-    assert result.specifications[1] == "MOSSPlusPlus(sigma=0.5, exploration=1.0, beta=0.5)"
+    assert result.specifications[1] == repr(ma.MOSSPlusPlus())
     assert result.regret.shape == (4, 7, 100)
     assert (result.best_mean, result.horizon, result.seed, result.n_arms) == (0.9, 200, 3, 300)
     assert result.arms is not None

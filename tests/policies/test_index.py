@@ -41,6 +41,18 @@ def test_sigma_scales_the_bonus_and_exploration_what_stands_under_the_root() -> 
     assert doubled == pytest.approx(2 * narrow)
 
 
+def test_mixture_arms_may_have_a_sigma_of_their_own() -> None:
+    policy = ma.MOSSPlusPlus(sigma=0.5, mixture_sigma=1.5)
+    assert (policy.spread, policy.mixture_spread) == (1.0, 9.0)
+    assert ma.EmpMOSSPlusPlus(sigma=0.5).mixture_spread == 1.0
+    table = slots(SPARSE, 2, spread=policy.spread, mixture_spread=policy.mixture_spread)
+    restart(table.ties, 1)
+    begin(table, 20_000, 50_000)
+    for member in (7, -1):  # an arm, and a mixture-arm
+        credit(table, open_slot(table, member), 0.0)
+    assert moss_index(table, 1) == pytest.approx(3 * moss_index(table, 0))
+
+
 def test_logarithms_beyond_the_table() -> None:
     count = 5000  # the table ends at 4096
     last = _indices(1.0, [0.0] * count, members=1, horizon=10**6)[-1]

@@ -20,6 +20,7 @@ from tests.helpers import ALL_POLICIES, label
         (lambda: ma.MOSSPlusPlus(beta=0.4), "`beta` must be a number >= 0.5 and <= 1, got 0.4"),
         (lambda: ma.MOSSPlusPlus(beta=1.01), "`beta` must be .* got 1.01"),
         (lambda: ma.MOSSPlusPlus(beta="x"), "`beta` must be .* got 'x'"),  # type: ignore[arg-type]
+        (lambda: ma.MOSSPlusPlus(mixture_sigma=0), "`mixture_sigma` must be a number > 0, got 0"),
         (lambda: ma.EmpMOSSPlusPlus(beta=0.0), "`beta` must be .* got 0.0"),
         (lambda: ma.EmpMOSSPlusPlus(rank="some"), "`rank` must be one of 'all', 'pulled'"),
         (lambda: ma.MOSSOracle(), "`alpha` or `m` must be given"),

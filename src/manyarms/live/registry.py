@@ -55,8 +55,8 @@ def policy(name: str, **parameters: Any) -> Policy:
 
     Examples
     --------
-    >>> policy("moss++", beta=0.6)
-    MOSSPlusPlus(sigma=0.5, exploration=1.0, beta=0.6)
+    >>> policy("moss++", beta=0.6).label
+    'moss++(beta=0.6)'
     """
     _load_ours()
     if name not in _makers:

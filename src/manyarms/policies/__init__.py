@@ -23,9 +23,16 @@ __all__ = [
 
 
 def _anytime_moss_plus_plus(
-    *, beta: float = 0.5, sigma: float = 0.5, exploration: float = 1.0
+    *,
+    beta: float = 0.5,
+    mixture_sigma: float | None = None,
+    sigma: float = 0.5,
+    exploration: float = 1.0,
 ) -> Doubling:
-    return Doubling(MOSSPlusPlus(beta=beta, sigma=sigma, exploration=exploration))
+    inner = MOSSPlusPlus(
+        beta=beta, mixture_sigma=mixture_sigma, sigma=sigma, exploration=exploration
+    )
+    return Doubling(inner)
 
 
 def _anytime_parallel(

@@ -23,10 +23,17 @@ class FreshArms(NamedTuple):
     words: Stream
 
 
-def fresh_arms(memory: Memory, n_arms: int, *, arms: int, spread: float) -> FreshArms:
+def fresh_arms(
+    memory: Memory,
+    n_arms: int,
+    *,
+    arms: int,
+    spread: float,
+    mixture_spread: float | None = None,
+) -> FreshArms:
     """Make room for `arms` of `n_arms` arms."""
     return FreshArms(
-        slots(memory, arms, spread=spread),
+        slots(memory, arms, spread=spread, mixture_spread=mixture_spread),
         sampler(memory, n_arms, draws=arms),
         stream(memory),
     )

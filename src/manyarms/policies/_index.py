@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from manyarms.core.checks import check_number
 from manyarms.live.protocol import Policy
 
-__all__ = ["IndexPolicy"]
+__all__ = ["IndexPolicy", "MixturePolicy"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,3 +25,23 @@ class IndexPolicy(Policy):
     def spread(self) -> float:
         """What stands before the logarithm, under the root: (2 sigma)^2 times exploration."""
         return 4.0 * self.sigma**2 * self.exploration
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixturePolicy(IndexPolicy):
+    """A policy with mixture-arms, and the beta of Algorithm 1."""
+
+    beta: float = 0.5
+    mixture_sigma: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("beta", self.beta, at_least=0.5, at_most=1.0)
+        if self.mixture_sigma is not None:
+            check_number("mixture_sigma", self.mixture_sigma, above=0.0)
+
+    @property
+    def mixture_spread(self) -> float:
+        """`spread` for mixture-arms."""
+        sigma = self.sigma if self.mixture_sigma is None else self.mixture_sigma
+        return 4.0 * sigma**2 * self.exploration

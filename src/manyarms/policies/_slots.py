@@ -44,17 +44,26 @@ class Slots(NamedTuple):
     run: Records[Run]
     log: Floats  # log N, where it was needed before; 0 elsewhere
     spread: float  # (2 sigma)^2, times `exploration`
+    mixture_spread: float  # the same for mixture-arms
     ties: Stream
     rank: Tournament
 
 
-def slots(memory: Memory, count: int, *, spread: float, runs: int = 1) -> Slots:
+def slots(
+    memory: Memory,
+    count: int,
+    *,
+    spread: float,
+    mixture_spread: float | None = None,
+    runs: int = 1,
+) -> Slots:
     """Make a table of `count` slots; call `begin` before use."""
     return Slots(
         memory.records(count, Slot),
         memory.records(runs, Run),
         memory.floats(_LOGS),
         spread,
+        spread if mixture_spread is None else mixture_spread,
         stream(memory),
         tournament(memory, count, tournaments=runs),
     )
@@ -117,7 +126,8 @@ def moss_index(slots: Slots, slot: int) -> float:
     if pulls >= run.scale:
         return mean
     log_ratio = run.log_scale - log_of(slots, pulls)  # log(H / K) - log(N)
-    return mean + math.sqrt(slots.spread * max(0.0, log_ratio) / pulls)
+    spread = slots.spread if slots.slot[slot].member >= 0 else slots.mixture_spread
+    return mean + math.sqrt(spread * max(0.0, log_ratio) / pulls)
 
 
 @kernel

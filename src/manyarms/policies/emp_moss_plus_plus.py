@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from manyarms.core.checks import check_choice, check_number
+from manyarms.core.checks import check_choice
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
@@ -15,7 +15,7 @@ from manyarms.core.tournament import clear, enter, leader
 from manyarms.live.protocol import ask, reset, tell
 from manyarms.policies._best_means import Chosen, best_means, choose_slot, chosen
 from manyarms.policies._fresh import FreshArms, fresh_arms, reset_fresh_arms, start_on
-from manyarms.policies._index import IndexPolicy
+from manyarms.policies._index import MixturePolicy
 from manyarms.policies._mixtures import (
     Mixtures,
     add_share,
@@ -139,7 +139,7 @@ def emp_moss_plus_plus_tell(state: EmpMossPlusPlusState, slot: int, reward: floa
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmpMOSSPlusPlus(IndexPolicy):
+class EmpMOSSPlusPlus(MixturePolicy):
     r"""MOSS++ that keeps its statistics and goes on with the arms that did best so far.
 
     As `MOSSPlusPlus`, except that
@@ -151,7 +151,7 @@ class EmpMOSSPlusPlus(IndexPolicy):
 
     Parameters
     ----------
-    beta
+    beta, mixture_sigma
         As for `MOSSPlusPlus`.
     rank
         "all" ranks arms never pulled with mean 0 (the paper's); "pulled" leaves them out.
@@ -171,12 +171,10 @@ class EmpMOSSPlusPlus(IndexPolicy):
 
     name: ClassVar[str] = "empmoss++"
 
-    beta: float = 0.5
     rank: str = "all"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("beta", self.beta, at_least=0.5, at_most=1.0)
         check_choice("rank", self.rank, ("all", "pulled"))
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> EmpMossPlusPlusState:
@@ -188,7 +186,9 @@ class EmpMOSSPlusPlus(IndexPolicy):
             beta=self.beta,
             rank_all=self.rank == "all",
             clock=memory.records(1, EmpMossPlusPlusClock),
-            arms=fresh_arms(memory, n_arms, arms=slots, spread=self.spread),
+            arms=fresh_arms(
+                memory, n_arms, arms=slots, spread=self.spread, mixture_spread=self.mixture_spread
+            ),
             chosen=chosen(memory, slots),
             order=stream(memory),
             mixtures=mixtures(memory, shares=sum(sets), arms=p),

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from manyarms.core.checks import check_number
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.sampler import clear_sampler
 from manyarms.live.protocol import ask, reset, tell
 from manyarms.policies._fresh import FreshArms, choose, fresh_arms, reset_fresh_arms, start_on
-from manyarms.policies._index import IndexPolicy
+from manyarms.policies._index import MixturePolicy
 from manyarms.policies._mixtures import (
     Mixtures,
     add_share,
@@ -106,7 +105,7 @@ def moss_plus_plus_tell(state: MossPlusPlusState, slot: int, reward: float) -> N
 
 
 @dataclass(frozen=True, kw_only=True)
-class MOSSPlusPlus(IndexPolicy):
+class MOSSPlusPlus(MixturePolicy):
     r"""MOSS on ever smaller random sets, which remember the larger ones as mixture-arms.
 
     With :math:`p = \lceil \log_2 T^\beta \rceil`, iteration i = 1, 2, … runs a new MOSS for
@@ -120,15 +119,18 @@ class MOSSPlusPlus(IndexPolicy):
     ----------
     beta
         In [1/2, 1]: small for problems that are expected to be easy, large for hard ones.
+    mixture_sigma
+        `sigma` for mixture-arms, if it must be larger; see the notes.
     sigma, exploration
         As for `MOSS`.
 
     Notes
     -----
     Theorem 2: regret at most :math:`160 (\log_2 T)^{5/2}\, T^{\min(\max(\beta, 1+\alpha-\beta),
-    1)}`. Theorem 3: no policy is nowhere worse and somewhere better. For unbounded rewards the
-    reward of a mixture-arm varies more than that of an arm, by up to a quarter of the squared
-    range of means; the rate stands with a `sigma` that covers it.
+    1)}`. Theorem 3: no policy is nowhere worse and somewhere better. Rewards in [0, 1] need no
+    more. Unbounded ones do: a mixture-arm's reward has a variance proxy of up to
+    :math:`\sigma^2 + r^2/4`, r being the range of the means, and the rate stands with a
+    `mixture_sigma` that covers it.
 
     Examples
     --------
@@ -139,12 +141,6 @@ class MOSSPlusPlus(IndexPolicy):
 
     name: ClassVar[str] = "moss++"
 
-    beta: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number("beta", self.beta, at_least=0.5, at_most=1.0)
-
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossPlusPlusState:
         p = iterations(pulls, self.beta)
         sets = [iteration_arms(p, i, n_arms) + i - 1 for i in range(1, p + 1)]
@@ -154,7 +150,13 @@ class MOSSPlusPlus(IndexPolicy):
             beta=self.beta,
             clock=memory.records(1, MossPlusPlusClock),
             waiting=memory.ints(p),
-            arms=fresh_arms(memory, n_arms, arms=largest, spread=self.spread),
+            arms=fresh_arms(
+                memory,
+                n_arms,
+                arms=largest,
+                spread=self.spread,
+                mixture_spread=self.mixture_spread,
+            ),
             order=stream(memory),
             mixtures=mixtures(memory, shares=min(sum(sets), pulls), arms=p),
         )

@@ -53,7 +53,15 @@ def slots_of(state: ParallelState, i: int) -> Slots:
     own, slots = state.subroutine[i], state.arms.slots
     shared = slots.rank
     rank = Tournament(shared.seat, shared.winner, shared.board, own.base, own.room, i)
-    return Slots(slots.slot, slots.run, slots.log, slots.spread, slots.ties, rank)
+    return Slots(
+        slots.slot,
+        slots.run,
+        slots.log,
+        slots.spread,
+        slots.mixture_spread,
+        slots.ties,
+        rank,
+    )
 
 
 @kernel
