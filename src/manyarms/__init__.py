@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 # Loaded on first use: `import manyarms` costs next to nothing, and never imports numba.
 _HOME = {
+    "CompilationError": "errors",
     "Doubling": "policies",
     "DuplicateNameError": "errors",
     "EmpMOSSPlusPlus": "policies",
@@ -45,6 +46,7 @@ _HOME = {
 
 __all__ = [
     "MOSS",
+    "CompilationError",
     "Doubling",
     "DuplicateNameError",
     "EmpMOSSPlusPlus",
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
     from manyarms import instances, kit, policies
     from manyarms.engine import simulate
     from manyarms.errors import (
+        CompilationError,
         DuplicateNameError,
         ManyarmsError,
         ParameterError,

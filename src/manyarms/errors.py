@@ -4,7 +4,8 @@
     ├── ParameterError (ValueError)      a parameter breaks its rule
     ├── UnknownNameError (KeyError)      a name that is in no registry
     ├── DuplicateNameError (ValueError)  a name that is taken
-    └── TurnError (RuntimeError)         an ask or a tell that is not due now
+    ├── TurnError (RuntimeError)         an ask or a tell that is not due now
+    └── CompilationError (TypeError)     Numba cannot compile a policy
 
 Messages name the parameter, the rule and the value, then the way out.
 """
@@ -15,6 +16,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "CompilationError",
     "DuplicateNameError",
     "ManyarmsError",
     "ParameterError",
@@ -47,6 +49,10 @@ class UnknownNameError(ManyarmsError, KeyError):
 
 class DuplicateNameError(ManyarmsError, ValueError):
     """A name that something else carries already."""
+
+
+class CompilationError(ManyarmsError, TypeError):
+    """Numba cannot compile a policy; the message gives its reason in one line."""
 
 
 class TurnError(ManyarmsError, RuntimeError):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from manyarms.core import jit
+from manyarms.core import compile_cache, jit
 from manyarms.core.rng import draw
 from manyarms.errors import DuplicateNameError, ParameterError
 from manyarms.live.protocol import ask
@@ -75,17 +75,17 @@ def test_without_a_writable_cache_everything_still_works(tmp_path: Path) -> None
 
 def test_cache_directories_fall_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path / "a"))
-    first = jit._cache_directory("d")
+    first = compile_cache.cache_directory("d")
     assert first is not None
     assert first.startswith(str(tmp_path / "a"))
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path / "file"))
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "b"))
-    second = jit._cache_directory("d")
+    second = compile_cache.cache_directory("d")
     assert second is not None
     assert second.startswith(str(tmp_path / "b"))
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "file"))
-    assert jit._cache_directory("d") is None
+    assert compile_cache.cache_directory("d") is None
 
 
 def test_the_cache_is_the_users_unless_told(
@@ -94,7 +94,7 @@ def test_the_cache_is_the_users_unless_told(
     monkeypatch.delenv("MANYARMS_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    directory = Path(jit._cache_directory("d") or "")
+    directory = Path(compile_cache.cache_directory("d") or "")
     assert directory == tmp_path / ".cache" / "manyarms" / "compiled" / "d"
     assert stat.S_ISDIR(directory.stat().st_mode)
 
@@ -140,23 +140,23 @@ def test_code_typed_into_a_console_has_a_digest() -> None:
     namespace: dict[str, Any] = {"__name__": "console"}
     exec("def body(): return 1\ndef other(): return 2", namespace)
     body, other = namespace["body"], namespace["other"]
-    assert jit._digest([body]) != jit._digest([other])
-    assert jit._digest([body]) == jit._digest([body])
+    assert compile_cache.digest((), [body]) != compile_cache.digest((), [other])
+    assert compile_cache.digest((), [body]) == compile_cache.digest((), [body])
 
 
 def test_the_digest_follows_calls_into_other_files() -> None:
     namespace: dict[str, Any] = {"__name__": "caller"}
     exec("def helper(): return 1\ndef body(): return helper() + draw(1, 2)", namespace)
     namespace["draw"] = draw
-    users = jit._users_functions([namespace["body"]])
+    users = compile_cache.users_functions([namespace["body"]])
     assert {function.__name__ for function in users} == {"body", "helper"}  # `draw` is ours
 
 
 def test_functions_of_a_script_are_not_cached() -> None:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     exec("def body(): return 1", namespace)
-    assert not jit._can_be_cached([namespace["body"]])
-    assert jit._can_be_cached([test_functions_of_a_script_are_not_cached])
+    assert not compile_cache.can_be_cached([namespace["body"]])
+    assert compile_cache.can_be_cached([test_functions_of_a_script_are_not_cached])
 
 
 @pytest.mark.compiled
@@ -175,3 +175,47 @@ def test_a_policy_compiles_once_for_all_instances() -> None:
         "        ma.simulate(ma.MOSS(), world, horizon=30, replications=3, record_arms=arms)\n"
         "assert len(compiled(play, MossState).signatures) == 1\n"
     )
+
+
+MISTAKES = {
+    "z = np.zeros(3); return 0, int(z[0])": "",
+    "return 0, helper(0)": "Untyped global name 'helper'",
+    "return 0, state.nope": "Unknown attribute 'nope'",
+    "return 0": "failed to unpack",
+}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("body", MISTAKES)
+def test_what_numba_refuses_is_said_in_one_sentence(body: str, tmp_path: Path) -> None:
+    source = OWN_POLICY.format(arm=0).replace("return 0, 0", body)
+    source += "\nimport numpy as np\ndef helper(x): return x\n"
+    (tmp_path / "own.py").write_text(source)
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import manyarms as ma, own\n"
+        "try: ma.simulate(own.Fixed(), ma.instances.planted(n=9, m=1), horizon=5, replications=1)\n"
+        "except ma.CompilationError as error: print(error)\n"
+    )
+    message = run_python(code).stdout
+    assert message.startswith("Numba cannot compile fixed: ")
+    assert MISTAKES[body] in message
+    assert message.count("\n") == 1
+
+
+def test_a_policy_without_a_tell_is_refused_before_it_plays(tmp_path: Path) -> None:
+    source = OWN_POLICY.format(arm=0).replace("@tell.register(FixedState)", "")
+    (tmp_path / "own.py").write_text(source)
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import manyarms as ma, own\n"
+        "instance = ma.instances.planted(n=9, m=1)\n"
+        "for play in (lambda: ma.simulate(own.Fixed(), instance, horizon=5),\n"
+        "             lambda: own.Fixed().live(n_arms=9, horizon=5)):\n"
+        "    try: play()\n"
+        "    except ma.ParameterError as error: print(error)\n"
+    )
+    expected = (
+        "FixedState has no `tell`. Write one and decorate it with @tell.register(FixedState)."
+    )
+    assert run_python(code).stdout.splitlines() == [expected, expected]

@@ -11,19 +11,26 @@ The decorators collect functions; CPython keeps calling them as they are.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import hashlib
-import marshal
 import os
-import tempfile
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from types import FunctionType
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
-from manyarms.errors import DuplicateNameError, ParameterError
+from manyarms.core.compile_cache import cache_directory, can_be_cached, digest, users_functions
+from manyarms.errors import CompilationError, DuplicateNameError, ParameterError
 
-__all__ = ["Dispatched", "compiled", "generic", "jit_enabled", "kernel", "rare", "twin"]
+__all__ = [
+    "Dispatched",
+    "check_bodies",
+    "compiled",
+    "compiling",
+    "generic",
+    "jit_enabled",
+    "kernel",
+    "rare",
+    "twin",
+]
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
@@ -33,9 +40,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 # kernels never allocate, and turns an accidental allocation into a compile error.
 LOOP_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
 INLINE: dict[str, Any] = {"forceinline": True}
-
-_PACKAGE = Path(__file__).resolve().parent.parent
-_KERNEL_ROOMS = ("core", "theory", "live", "policies", "instances", "engine")
 
 _pending: list[tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]] = []
 _generics: list[Dispatched[..., Any]] = []
@@ -133,8 +137,35 @@ def compiled(loop: F, *state_classes: type) -> F:
         return loop
     _register_pending()
     bodies = [g.bodies[c] for g in _generics for c in state_classes if c in g.bodies]
-    users = _users_functions([loop, *bodies])
-    return cast(F, _compiled(loop, _digest(users), _can_be_cached(users)))
+    users = users_functions([loop, *bodies])
+    options = (LOOP_OPTIONS, INLINE, os.environ.get("NUMBA_BOUNDSCHECK"))
+    return cast(F, _compiled(loop, digest(options, users), can_be_cached(users)))
+
+
+@contextlib.contextmanager
+def compiling(what: str) -> Iterator[None]:
+    """Turn an error of Numba's compiler, many lines long, into one sentence about `what`."""
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith("numba."):
+            raise
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        steps = [k for k, line in enumerate(lines[:-1]) if "mode pipeline (step:" in line]
+        reason = lines[steps[-1] + 1] if steps else lines[0]
+        raise CompilationError(
+            f"Numba cannot compile {what}: {reason}. Functions on states must not allocate or "
+            f"use Python objects, and functions they call need @kernel. With the environment "
+            f"variable NUMBA_DISABLE_JIT=1 CPython runs them and shows its own errors. After a "
+            f"fix start a new process: Numba remembers the failure."
+        ) from error
+
+
+def check_bodies(state: Any, functions: Iterable[Dispatched[..., Any]]) -> None:
+    """Raise unless every one of the functions has a body for this state."""
+    for function in functions:
+        if type(state) not in function.bodies:
+            raise ParameterError(_no_body(cast(Any, function).__name__, type(state)))
 
 
 def _no_body(name: str, state_class: type) -> str:
@@ -166,10 +197,10 @@ def _register_pending() -> None:
 
 
 @functools.cache
-def _compiled(loop: F, digest: str, cached: bool) -> F:
+def _compiled(loop: F, name: str, cached: bool) -> F:
     import numba
 
-    directory = _cache_directory(digest) if cached else None
+    directory = cache_directory(name) if cached else None
     config: Any = numba.config
     # Numba reads CACHE_DIR while it decorates; other libraries must not see ours.
     before = config.CACHE_DIR
@@ -178,60 +209,3 @@ def _compiled(loop: F, digest: str, cached: bool) -> F:
         return cast(F, numba.njit(cache=directory is not None, **LOOP_OPTIONS)(loop))
     finally:
         config.CACHE_DIR = before
-
-
-def _users_functions(functions: Iterable[Any]) -> list[Any]:
-    """Return the functions that are not ours, with those they call."""
-    found: dict[int, Any] = {}
-    waiting = list(functions)
-    while waiting:
-        function = waiting.pop()
-        ours = _PACKAGE in Path(function.__code__.co_filename).resolve().parents
-        if ours or id(function) in found:
-            continue
-        found[id(function)] = function
-        named = (function.__globals__.get(name) for name in function.__code__.co_names)
-        waiting += [other for other in named if isinstance(other, FunctionType)]
-    return list(found.values())
-
-
-def _can_be_cached(users: Iterable[Any]) -> bool:
-    # Numba stores classes of a script or notebook by value, and never finds them again
-    return all(function.__module__ != "__main__" for function in users)
-
-
-def _digest(users: Iterable[Any]) -> str:
-    """Hash what Numba's own key ignores: options, and the sources of everything called."""
-    parts = set()
-    for function in users:
-        path = Path(function.__code__.co_filename)
-        # what was typed into a console has no file
-        source = path.read_bytes() if path.is_file() else marshal.dumps(function.__code__)
-        parts.add(function.__module__ + hashlib.sha256(source).hexdigest())
-    options = (LOOP_OPTIONS, INLINE, os.environ.get("NUMBA_BOUNDSCHECK"))
-    text = repr((options, _package_digest(), sorted(parts)))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-@functools.cache
-def _package_digest() -> str:
-    text = hashlib.sha256()
-    for room in _KERNEL_ROOMS:
-        for path in sorted((_PACKAGE / room).rglob("*.py")):
-            text.update(path.read_bytes())
-    return text.hexdigest()
-
-
-def _cache_directory(digest: str) -> str | None:
-    """Return a writable directory for this digest, or None: then nothing is cached."""
-    home = os.environ.get("MANYARMS_CACHE") or os.environ.get("XDG_CACHE_HOME")
-    roots = [Path(home) if home else Path.home() / ".cache", Path(tempfile.gettempdir())]
-    for root in roots:
-        directory = root / "manyarms" / "compiled" / digest
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=directory):
-                return str(directory)
-        except OSError:
-            continue
-    return None

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.jit import compiled, jit_enabled
+from manyarms.core.jit import check_bodies, compiled, compiling, jit_enabled
 from manyarms.core.memory import ARRAYS, SPARSE
 from manyarms.engine.play import play
 from manyarms.instances._tape import Tape, tape
 from manyarms.instances.instance import Instance
 from manyarms.live.handle import run_key
-from manyarms.live.protocol import Policy
+from manyarms.live.protocol import Policy, ask, reset, tell
 
 __all__ = ["Block", "Workbench"]
 
@@ -70,7 +70,8 @@ class Workbench:
         self.best_pulls, self.distinct_arms, self.recommended = counts
         self.arms = np.zeros((replications, self.horizon if record_arms else 0), np.int64)
         self._play = compiled(play, *_classes_in(self._idle[0].state))
-        self._call(self._idle[0], Block(0, 0), 0, 0)  # compile now, before threads wait for it
+        with compiling(policy.label):  # now, before threads wait for it
+            self._call(self._idle[0], Block(0, 0), 0, 0)
 
     def blocks(self, workers: int) -> Iterator[Block]:
         """Cut the replications into blocks of some 30 ms, or smaller if workers would idle."""
@@ -116,6 +117,7 @@ class Workbench:
     def _new_workspace(self) -> Workspace:
         n_arms = self._instance.n_arms
         state = self._informed.new_state(self._memory, n_arms=n_arms, pulls=self.horizon)
+        check_bodies(state, (reset, ask, tell))
         return Workspace(state, tape(self._memory, n_arms, self.horizon))
 
 

@@ -7,6 +7,7 @@ import numbers
 from typing import Any, NamedTuple
 
 from manyarms.core.checks import check_int
+from manyarms.core.jit import check_bodies
 from manyarms.core.memory import SPARSE
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError, TurnError
@@ -87,6 +88,7 @@ class Live:
         key = policy_key(seed, 0)
         room = self.horizon or _ENDLESS
         self._state = policy.new_state(SPARSE, n_arms=self.n_arms, pulls=room)
+        check_bodies(self._state, (reset, ask, tell))
         reset(self._state, key, self.horizon or 0)
 
     @property
