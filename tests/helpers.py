@@ -16,6 +16,7 @@ ALL_POLICIES: list[ma.Policy] = [
     ma.MOSS(),
     ma.MOSSOracle(alpha=0.3),
     ma.MOSSOracle(m=1),
+    ma.MOSSOracle(size=11),
     ma.Quantile(),
     ma.MOSSPlusPlus(beta=0.5),
     ma.MOSSPlusPlus(beta=1.0),

@@ -49,6 +49,7 @@ PAIRS: dict[str, tuple[ma.Policy, Player]] = {
         MossOracle(BOTH, alpha="0.8"),
     ),
     "oracle-1-arm": (ma.MOSSOracle(m=1), MossOracle(m=1)),
+    "oracle-size-11": (ma.MOSSOracle(size=11), MossOracle(size=11)),
     "quantile": (ma.Quantile(), Quantile()),
     "quantile-wide": (ma.Quantile(sigma=1.0), Quantile(WIDE)),
     "quantile-shy-0.6": (ma.Quantile(exploration=0.5, exponent=0.6), Quantile(SHY, exponent="0.6")),

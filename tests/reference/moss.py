@@ -135,14 +135,17 @@ def power(base: int, exponent: Fraction) -> Decimal:
 
 @dataclass(frozen=True)
 class MossOracle:
-    """MOSS on as many random arms as α, or m, tells."""
+    """MOSS on as many random arms as α, or m, tells, or on `size`."""
 
     index: Index = PAPER
     alpha: str | None = None  # as text: 0.4 means 4/10
     m: int | None = None
+    size: int | None = None
 
     def play(self, n: int, horizon: int | None, key: int) -> Game:
         assert horizon is not None
+        if self.size is not None:
+            return moss_game(self.index, n, min(self.size, n), horizon, key)
         if self.alpha is not None:
             share = 2 * power(horizon, Fraction(self.alpha))
         else:

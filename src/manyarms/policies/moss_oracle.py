@@ -21,13 +21,15 @@ class MossOracleState(NamedTuple):
     n_arms: int
     alpha: float
     factor: float  # of T^alpha log sqrt(T): 2, or n/m with alpha = 0
+    size: int  # of the set, or 0: then alpha and factor decide
     arms: FreshArms
 
 
 @reset.register(MossOracleState)
 def moss_oracle_reset(state: MossOracleState, key: int, horizon: int) -> None:
     reset_fresh_arms(state.arms, key)
-    start_on(state.arms, subset_size(horizon, state.alpha, state.factor, state.n_arms), horizon)
+    size = subset_size(horizon, state.alpha, state.factor, state.n_arms)
+    start_on(state.arms, state.size if state.size > 0 else size, horizon)
 
 
 @ask.register(MossOracleState)
@@ -53,6 +55,8 @@ class MOSSOracle(IndexPolicy):
         The hardness of the problem.
     m
         The number of best arms, instead of `alpha`: then n/m stands for 2 T^alpha.
+    size
+        The size of the set itself, instead of both: at most n.
     sigma, exploration
         As for `MOSS`.
 
@@ -71,24 +75,29 @@ class MOSSOracle(IndexPolicy):
 
     alpha: float | None = None
     m: int | None = None
+    size: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.alpha is None) == (self.m is None):
+        given = [value for value in (self.alpha, self.m, self.size) if value is not None]
+        if len(given) != 1:
             raise ParameterError(
-                f"`alpha` or `m` must be given, and not both, got alpha={self.alpha!r} and "
-                f"m={self.m!r}. An oracle is told how hard the problem is."
+                f"`alpha`, `m` or `size` must be given, one of them, got alpha={self.alpha!r}, "
+                f"m={self.m!r} and size={self.size!r}. An oracle is told how hard the problem is."
             )
         if self.alpha is not None:
             check_probability("alpha", self.alpha)
         if self.m is not None:
             check_int("m", self.m, at_least=1)
+        if self.size is not None:
+            check_int("size", self.size, at_least=1)
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossOracleState:
         alpha, factor = (0.0 if self.alpha is None else self.alpha), 2.0
         if self.m is not None:
             check_int("m", self.m, at_least=1, at_most=n_arms, fix=f"There are {n_arms} arms.")
             factor = n_arms / self.m
-        size = subset_size(pulls, alpha, factor, n_arms)
-        arms = fresh_arms(memory, n_arms, arms=size, spread=self.spread)
-        return MossOracleState(n_arms, alpha, factor, arms)
+        size = min(self.size or 0, n_arms)
+        room = min(size, pulls) or subset_size(pulls, alpha, factor, n_arms)
+        arms = fresh_arms(memory, n_arms, arms=room, spread=self.spread)
+        return MossOracleState(n_arms, alpha, factor, size, arms)
