@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 test: check
 
 reproduce: $(STAMP)
-	$(BIN)/python -m manyarms reproduce fig2a
+	$(BIN)/manyarms reproduce
 
 check: lint types imports unit unit-no-jit
 
@@ -41,7 +41,7 @@ format: $(STAMP)
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable ".[lab]"
 	touch $(STAMP)
 
 clean:

@@ -18,6 +18,7 @@ from manyarms.kit import (
     Sampler,
     Stream,
     ask,
+    check_int,
     clear_sampler,
     draw,
     next_word,
@@ -86,6 +87,10 @@ class ExploreThenCommit(ma.Policy):
 
     arms: int = 100
     tries: int = 20
+
+    def __post_init__(self) -> None:
+        check_int("arms", self.arms, at_least=1)
+        check_int("tries", self.tries, at_least=1)
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> CommitState:
         arms = min(self.arms, n_arms)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hypothesis import settings
 
-# Kept between runs, so that only changed kernels compile; its name tells whose it is.
+# Kept between runs, so that only changed kernels compile.
 os.environ.setdefault("MANYARMS_CACHE", str(Path(tempfile.gettempdir()) / "manyarms-tests"))
 
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=100)

@@ -1,77 +1,250 @@
-"""The command line, as far as it goes."""
+"""The command line: what it prints, what it refuses, how it ends."""
 
 from __future__ import annotations
 
+import json
+import time
+from pathlib import Path
+
 import pytest
 
+import manyarms as ma
 from manyarms.cli.main import main
-from manyarms.experiments import fig2a
+from manyarms.experiments import fig2a, fig2b, fig3, larger_betas, oracle_sizes, quantile_as_moss
 from tests.helpers import run_python
 
+SMALL = ["--n", "200", "--m", "5", "--horizon", "60", "--replications", "4"]
 
-def test_figure_2a_is_the_papers() -> None:
+
+def run(*words: str) -> int:
+    return main(list(words))
+
+
+def test_the_papers_settings() -> None:
     settings = fig2a()
     assert [setting.alpha for setting in settings] == [k / 10 for k in range(1, 10)]
-    for setting in settings:
-        assert setting.horizon == 50_000
-        assert setting.instance.n_arms == 20_000
-        assert [policy.name for policy in setting.policies] == [
-            "moss",
-            "moss-oracle",
-            "quantile",
-            "parallel",
-            "moss++",
-            "empmoss++",
-        ]
+    six = ["moss", "moss-oracle", "quantile", "parallel", "moss++", "empmoss++"]
+    for setting in [*settings, fig2b()]:
+        assert (setting.horizon, setting.instance.n_arms) == (50_000, 20_000)
+        assert [policy.name for policy in setting.policies] == six
+    assert fig2b().alpha == 0.25
+    contest = ma.instances.planted(n=10_025, m=54, best=1.0)
+    assert fig3(contest).horizon == 100_000
+    assert fig3(contest).alpha == pytest.approx(0.3935, abs=1e-4)
+    sizes = [policy.size for policy in oracle_sizes(contest).policies]  # type: ignore[attr-defined]
+    assert sizes[0] == 1069  # ceil((n/m) log sqrt(T)), by hand
+    assert sizes == sorted(sizes, reverse=True)
+    assert {s.alpha for s in larger_betas()} < {s.alpha for s in quantile_as_moss()}
+
+
+def test_simulate_prints_json_for_each_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["--policy", "moss++", "--policy", "empmoss++:beta=0.6,rank=pulled"]
+    assert run("simulate", *names, *SMALL, "--seed", "1", "--json", "-") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["policy"] for row in rows] == ["moss++", "empmoss++"]
+    needed = {"policy", "mean", "se", "median", "q05", "q95", "replications", "seconds"}
+    assert all(needed <= row.keys() for row in rows)
+    instance = ma.instances.planted(n=200, m=5)
+    expected = ma.simulate(ma.MOSSPlusPlus(), instance, horizon=60, replications=4, seed=1)
+    assert rows[0]["mean"] == expected.summary().policies[0].mean
+
+
+def test_simulate_reports_checkpoints(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    words = ["--policy", "moss", *SMALL, "--checkpoints", "20,40", "--json", str(path)]
+    assert run("simulate", *words) == 0
+    (row,) = json.loads(path.read_text())
+    assert list(row["regret_at"]) == ["20", "40"]
+    assert 0 <= row["regret_at"]["20"] <= row["regret_at"]["40"] <= row["mean"]
+    assert capsys.readouterr().out == ""
+
+
+def test_simulate_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--policy", "moss-oracle", "--policy", "moss", *SMALL]
+    assert run("simulate", *words) == 0
+    printed = capsys.readouterr().out
+    assert "paired differences" in printed
+    assert "regret on planted(n=200, m=5) after 60 pulls, 4 replications" in printed
+
+
+def test_an_oracle_is_told_the_hardness(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--n", "200", "--alpha", "0.5", "--horizon", "50", "--replications", "2"]
+    assert run("simulate", "--policy", "moss-oracle", *words, "--json", "-") == 0
+    told = json.loads(capsys.readouterr().out)
+    policy = "moss-oracle:alpha=0.5"
+    assert run("simulate", "--policy", policy, *words, "--json", "-") == 0
+    assert json.loads(capsys.readouterr().out)[0]["mean"] == told[0]["mean"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--policy", "mosss", *SMALL], "Did you mean 'moss'?"),
+        (["--policy", "moss:betta=1", *SMALL], "'betta'"),
+        (["--policy", "moss:beta", *SMALL], "name:key=value"),
+        (["--policy", "moss++:beta=0.1", *SMALL], "`beta` must be a number >= 0.5"),
+        (["--policy", "moss", "--horizon", "9"], "`--n` must be given"),
+        (["--policy", "moss", *SMALL, "--instance", "magic"], "`--instance` must be planted"),
+        (["--policy", "moss", *SMALL, "--checkpoints", "a,b"], "`--checkpoints` must be times"),
+        (["--policy", "moss", *SMALL, "--checkpoints", "9,99"], "`checkpoints` must be"),
+        (["--policy", "moss", *SMALL, "--seed", "-1"], "`seed` must be"),
+        (["--policy", "moss", "--n", "9", "--alpha", "2", "--horizon", "9"], "`alpha` must be"),
+        (["--policy", "moss", "--n", "x", "--horizon", "9"], "'x' is not a valid"),
+        (["--policy", "moss"], "horizon"),
+        (["--nonsense"], "nonsense"),
+    ],
+)
+def test_bad_usage_is_one_sentence_and_exits_with_2(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("simulate", *words) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert "Traceback" not in printed.err
+    assert printed.out == ""
+
+
+def test_debug_shows_the_traceback() -> None:
+    with pytest.raises(ma.UnknownNameError):
+        run("--debug", "simulate", "--policy", "mosss", *SMALL)
+
+
+def test_policies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("policies") == 0
+    printed = capsys.readouterr().out
+    for name in ("moss++", "anytime-parallel", "quantile"):
+        assert name in printed
 
 
 @pytest.mark.compiled
-def test_reproduce_prints_a_row_for_each_hardness(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "fig2a", "--replications", "2"]) == 0
-    printed = capsys.readouterr()
-    rows = [line for line in printed.out.splitlines() if line.startswith("  0.")]
-    assert len(rows) == 9
-    assert all(len(row.split("±")) == 7 for row in rows)
-    assert "9 of 9" in printed.err
+def test_warm_compiles_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("warm") == 0
+    assert "8 policies ready" in capsys.readouterr().out
 
 
-def test_bad_values_are_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "--replications", "0"]) == 1
-    message = capsys.readouterr().err.splitlines()[-1]
-    assert message == "manyarms: `replications` must be an integer >= 1, got 0."
+@pytest.mark.compiled
+def test_reproduce_writes_figures_and_verdicts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the same settings, on a hundredth of the arms and pulls
+    monkeypatch.setattr("manyarms.experiments.paper.N_ARMS", 200)
+    monkeypatch.setattr("manyarms.experiments.paper.HORIZON", 500)
+    monkeypatch.setattr("manyarms.experiments.paper.CONTEST_HORIZON", 1000)
+    monkeypatch.setattr("manyarms.cli.reproduce.PAPER_REPLICATIONS", 3)
+    assert run("reproduce", "--replications", "6", "--out", str(tmp_path)) == 0
+    names = {path.name for path in tmp_path.iterdir()}
+    figures = {f"{fig}.{kind}" for fig in ("fig1", "fig2a", "fig2b", "fig3") for kind in
+               ("pdf", "svg", "png")}  # fmt: skip
+    assert figures | {"claims.md", "claims.json"} <= names
+    claims = json.loads((tmp_path / "claims.json").read_text())
+    assert [claim["number"] for claim in claims] == list(range(1, 16))
+    assert "The paper's claims, 6 replications" in capsys.readouterr().out
 
 
-def test_bad_usage_exits_with_2() -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(["reproduce", "fig9"])
-    assert caught.value.code == 2
+@pytest.mark.compiled
+def test_reproduce_one_figure(tmp_path: Path) -> None:
+    assert run("reproduce", "fig1", "--out", str(tmp_path)) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"fig1.pdf", "fig1.svg", "fig1.png"}
+
+
+def test_reproduce_refuses_bad_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("reproduce", "--replications", "0") == 2
+    assert capsys.readouterr().err == ("manyarms: `replications` must be an integer >= 1, got 0.\n")
+    assert run("reproduce", "fig9") == 2
 
 
 def test_an_interrupt_is_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupt(**options: object) -> None:
+    def interrupt(*words: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("manyarms.cli.reproduce.reproduce_fig2a", interrupt)
-    assert main(["reproduce"]) == 130
-    assert capsys.readouterr().err == "\nmanyarms: interrupted\n"
+    monkeypatch.setattr("manyarms.cli.reproduce.reproduce_paper", interrupt)
+    assert run("reproduce") == 130
+    assert capsys.readouterr().err.lstrip() == "manyarms: interrupted\n"
 
 
-@pytest.mark.parametrize("option", ["--version", "--help"])
-def test_version_and_help_need_neither_numba_nor_numpy(option: str) -> None:
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["reproduce", "--help"]])
+def test_help_needs_neither_numba_nor_matplotlib(words: list[str]) -> None:
+    begun = time.perf_counter()
     done = run_python(
-        "import sys, manyarms.cli.main as cli\n"
-        f"try: cli.main([{option!r}])\n"
-        "except SystemExit as end: assert end.code == 0\n"
-        "assert not {'numba', 'numpy'} & set(sys.modules)\n"
+        "import sys\nfrom manyarms.cli.main import main\n"
+        f"assert main({words!r}) == 0\n"
+        "assert not {'numba', 'matplotlib', 'numpy', 'pyarrow'} & set(sys.modules)\n"
     )
     assert "manyarms" in done.stdout
+    assert time.perf_counter() - begun < 30  # it answers at once; this catches a hang
+
+
+def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    from manyarms.cli.app import app
+
+    for name, command in app.commands.items():
+        assert f"Example: manyarms {name}" in (command.help or "")
+        assert run(name, "--help") == 0
+    assert "Usage" in capsys.readouterr().out
+
+
+def test_without_the_extra_the_command_line_says_what_to_install() -> None:
+    done = run_python(
+        "import sys\nsys.modules['click'] = None\nfrom manyarms.cli.main import main\n"
+        "assert main(['--help']) == 1\n"
+    )
+    assert 'pip install "manyarms[lab]"' in done.stderr
 
 
 def test_the_package_runs_as_a_module() -> None:
-    run_python(
-        "import runpy, sys; sys.argv[1:] = ['reproduce', '--help']\n"
+    done = run_python(
+        "import runpy, sys; sys.argv[1:] = ['--version']\n"
         "try: runpy.run_module('manyarms', run_name='__main__')\n"
         "except SystemExit as end: assert end.code == 0"
     )
+    assert done.stdout == f"manyarms {ma.__version__}\n"
+
+
+CONTEST = """caption,mean,precision,votes,not_funny,somewhat_funny,funny
+"One, two.",1.5,0.1,10,5,3,2
+Three.,1.2,0.1,10,9,1,0
+"""
+
+
+@pytest.fixture
+def contests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "contests"
+    folder.mkdir()
+    (folder / "777.csv").write_text(CONTEST)
+    monkeypatch.setenv("MANYARMS_DATA", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return folder
+
+
+def test_data_lists_and_describes_contests(
+    contests: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("data", "list") == 0
+    assert "777" in capsys.readouterr().out
+    assert run("data", "info", "777") == 0
+    printed = capsys.readouterr().out
+    assert "captions       2" in printed
+    assert "One, two." in printed
+    assert run("data", "info", "778") == 1
+    assert "778" in capsys.readouterr().err
+
+
+def test_data_says_when_there_is_none(contests: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (contests / "777.csv").unlink()
+    assert run("data", "list") == 0
+    assert "manyarms data get 652" in capsys.readouterr().out
+
+
+def test_data_get_says_why_it_failed(contests: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("data", "get", "777") == 0  # it is there already
+    assert run("data", "get", "not a contest!") == 2
+    assert "must be" in capsys.readouterr().err
+
+
+def test_simulate_on_a_contest(contests: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--policy", "moss", "--horizon", "20", "--replications", "2"]
+    for contest in ("777", str(contests / "777.csv")):
+        assert run("simulate", *words, "--instance", f"captions:{contest}") == 0
+        assert "captions(777, n=2" in capsys.readouterr().out

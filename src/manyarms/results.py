@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.checks import check_number
-from manyarms.core.statistics import student_quantile
+from manyarms.core.checks import check_int, check_number
+from manyarms.core.statistics import mean_interval
 from manyarms.errors import ParameterError, UnknownNameError
 
 __all__ = ["PairedDifference", "PolicySummary", "Result", "Summary"]
@@ -26,7 +26,7 @@ class PolicySummary(NamedTuple):
     median: float
     q05: float
     q95: float
-    miss_rate: float  # share of replications that never pulled a best arm
+    miss_rate: float  # share of replications that pulled no best arm, over the whole horizon
     replications: int
 
 
@@ -40,7 +40,7 @@ class PairedDifference(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """Tables of a result at one time; `print` shows them.
 
@@ -63,6 +63,9 @@ class Summary:
                 return row
         raise UnknownNameError("policy of this result:", policy, [r.policy for r in self.policies])
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         width = max(len(row.policy) for row in self.policies)
         head = f"{'policy':<{width}} {'mean':>11} {'se':>9} {'median':>11} {'5%':>11} {'95%':>11}"
@@ -72,7 +75,10 @@ class Summary:
             tails = f"{row.q05:>11.1f} {row.q95:>11.1f} {row.miss_rate:>7.1%}"
             lines.append(f"{row.policy:<{width}} {numbers} {tails}")
         if self.pairs:
-            lines += ["", f"paired differences, with {self.confidence:.0%} confidence intervals"]
+            lines += [
+                "",
+                f"paired differences, with {100 * self.confidence:g} % confidence intervals",
+            ]
         for pair in self.pairs:
             names = f"{pair.first:<{width}} - {pair.second:<{width}}"
             interval = f"[{_or_dash(pair.low, 10)}, {_or_dash(pair.high, 10)}]"
@@ -80,7 +86,7 @@ class Summary:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """Everything `simulate` measured.
 
@@ -121,6 +127,12 @@ class Result:
     arms: NDArray[np.int64] | None = None
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
 
+    def __repr__(self) -> str:
+        return (
+            f"<Result: {', '.join(self.policies)} on {self.instance}, "
+            f"{self.replications} x {self.horizon} pulls, seed {self.seed}>"
+        )
+
     @property
     def replications(self) -> int:
         """The number of replications."""
@@ -132,6 +144,18 @@ class Result:
             raise UnknownNameError("policy of this result:", policy, self.policies)
         return np.asarray(self.regret[self.policies.index(policy)])
 
+    def first(self, replications: int) -> Result:
+        """Return the result of the first replications alone."""
+        rows = slice(check_int("replications", replications, at_least=1))
+        return replace(
+            self,
+            regret=self.regret[:, rows],
+            best_pulls=self.best_pulls[:, rows],
+            distinct_arms=self.distinct_arms[:, rows],
+            recommended=self.recommended[:, rows],
+            arms=None if self.arms is None else self.arms[:, rows],
+        )
+
     def summary(self, *, time: int | None = None, confidence: float = 0.95) -> Summary:
         """Summarise the regrets at one checkpoint, the last unless given.
 
@@ -142,7 +166,7 @@ class Result:
         confidence
             Of the intervals for paired differences (Student's t).
         """
-        check_number("confidence", confidence, above=0.0, at_most=1.0 - 1e-12)
+        check_number("confidence", confidence, above=0.0, below=1.0)
         at = self._checkpoint(time)
         rows = tuple(
             _summarise(name, self.regret[k, :, at], self.best_pulls[k])
@@ -154,13 +178,15 @@ class Result:
         )
         title = (
             f"regret on {self.instance} after {self.times[at]} pulls, "
-            f"{self.replications} replications, seed {self.seed}"
+            f"{self.replications} replication{'' if self.replications == 1 else 's'}, "
+            f"seed {self.seed}"
         )
         return Summary(title, confidence, rows, pairs)
 
     def _checkpoint(self, time: int | None) -> int:
         if time is None:
             return len(self.times) - 1
+        time = check_int("time", time, at_least=1)
         places = np.flatnonzero(self.times == time)
         if places.size == 0:
             nearest = int(self.times[np.abs(self.times - time).argmin()])
@@ -186,13 +212,7 @@ def _summarise(name: str, regret: Any, best_pulls: Any) -> PolicySummary:
 
 
 def _paired(first: str, second: str, differences: Any, confidence: float) -> PairedDifference:
-    count = len(differences)
-    mean = float(differences.mean())
-    if count == 1:
-        return PairedDifference(first, second, mean, math.nan, math.nan)
-    se = float(differences.std(ddof=1)) / math.sqrt(count)
-    half = student_quantile(0.5 + confidence / 2, count - 1) * se
-    return PairedDifference(first, second, mean, mean - half, mean + half)
+    return PairedDifference(first, second, *mean_interval(differences, confidence=confidence))
 
 
 def _or_dash(value: float, width: int) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
 
 from manyarms.core.checks import check_choice, check_int, check_number
+from manyarms.core.memory import SPARSE, Record
 from manyarms.errors import ManyarmsError, ParameterError, UnknownNameError
 
 
@@ -40,3 +42,19 @@ def test_unknown_names_suggest_the_nearest() -> None:
     assert str(error) == "Unknown policy 'mosss'. Did you mean 'moss'? Known: moss, quantile."
     assert isinstance(error, KeyError)
     assert isinstance(error, ManyarmsError)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_memory_has_bounds() -> None:
+    numbers = SPARSE.ints(3)
+    numbers[2] += 1
+    for place in (-1, 3):
+        with pytest.raises(IndexError, match=f"place {place} of 3"):
+            numbers[place] += 1
+
+
+def test_records_hold_numbers_only() -> None:
+    with pytest.raises(ParameterError, match="`Flags.on` must be an int, a float or a Word"):
+
+        class Flags(Record):
+            on: bool

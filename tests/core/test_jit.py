@@ -62,6 +62,68 @@ def test_the_cache_serves_the_next_process_and_notices_edits(tmp_path: Path) -> 
 
 
 @pytest.mark.compiled
+def test_the_cache_notices_changed_constants(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "from numbers_of_mine import ARM\n" + OWN_POLICY.format(arm="ARM")
+    )
+    for arm, regret in ((0, "10.0"), (9, "0.0")):
+        (tmp_path / "numbers_of_mine.py").write_text(f"ARM = {arm}\n")
+        code = "import sys; sys.dont_write_bytecode = True\n" + PLAY.format(folder=str(tmp_path))
+        assert run_python(code, MANYARMS_CACHE=str(tmp_path / "cache")).stdout.split()[0] == regret
+
+
+@pytest.mark.parametrize("arm", [-1, 10, 10**9])
+def test_an_arm_that_does_not_exist_is_reported(arm: int, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN_POLICY.format(arm=arm))
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import manyarms as ma, own\n"
+        "instance = ma.instances.from_means([0.5] * 10)\n"
+        "for play in (lambda: ma.simulate(own.Fixed(), instance, horizon=5, replications=1),\n"
+        "             lambda: own.Fixed().live(n_arms=10, horizon=5).ask()):\n"
+        "    try: play()\n"
+        "    except ma.ParameterError as error: print(error)\n"
+    )
+    lines = run_python(code).stdout.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith(f"fixed chose arm {arm}, and there are 10") for line in lines)
+
+
+def test_a_cache_of_somebody_else_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    assert compile_cache.cache_directory("d") is not None
+    monkeypatch.setattr("os.getuid", lambda: 54321)
+    assert compile_cache.cache_directory("d") is None
+
+
+def test_without_a_home_the_cache_is_temporary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("MANYARMS_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    assert (compile_cache.cache_directory("d") or "").startswith(str(tmp_path))
+
+
+@pytest.mark.compiled
+def test_kernels_cannot_allocate() -> None:
+    import numpy as np
+
+    def loop(count: int) -> float:
+        return float(np.zeros(count).sum())
+
+    with pytest.raises(Exception, match="NRT|Only accept"):
+        jit.compiled(loop)(3)
+
+
+@pytest.mark.compiled
 @pytest.mark.skipif(os.name != "posix", reason="takes write permission away")
 def test_without_a_writable_cache_everything_still_works(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OWN_POLICY.format(arm=9))
@@ -118,6 +180,25 @@ def test_two_states_of_one_name_are_refused() -> None:
 
     with pytest.raises(DuplicateNameError, match=r"'MossState' exists already, in manyarms\.polic"):
         ask.register(MossState)
+
+
+def test_a_cell_may_be_run_again_until_code_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def define() -> type:
+        class CellState(NamedTuple):
+            n_arms: int
+
+        return CellState
+
+    monkeypatch.setattr(jit, "_state_classes", {})
+    monkeypatch.setattr(jit, "_numba_met", [])
+    first, second, third = define(), define(), define()
+    ask.register(first)
+    ask.register(second)
+    monkeypatch.setattr(jit, "_numba_met", [True])
+    with pytest.raises(DuplicateNameError, match="'CellState' exists already"):
+        ask.register(third)
+    with pytest.raises(ParameterError, match="CellState was defined a second time"):
+        ask(third(1))
 
 
 def test_a_state_without_bodies_says_what_to_write() -> None:
@@ -182,6 +263,7 @@ MISTAKES = {
     "return 0, helper(0)": "Untyped global name 'helper'",
     "return 0, state.nope": "Unknown attribute 'nope'",
     "return 0": "failed to unpack",
+    "state.n_arms = 3; return 0, 0": "",
 }
 
 

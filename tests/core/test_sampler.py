@@ -59,3 +59,10 @@ def test_a_billion_arms_take_memory_for_the_draws_only() -> None:
     numbers = [pick(lazy, 0, draw(3, k)) for k in range(1000)]
     assert len(set(numbers)) == 1000
     assert len(lazy.moved.cells) < 5000
+
+
+def test_drawing_more_than_there_is_room_for_ends() -> None:
+    # a mistake in a policy; it must not hang, whatever it returns
+    careless = sampler(SPARSE, 50, draws=4)
+    numbers = [pick(careless, 0, draw(1, k)) for k in range(200)]
+    assert all(0 <= number < 50 for number in numbers)

@@ -82,11 +82,15 @@ def test_seeds_and_replications_differ() -> None:
 
 
 def test_all_policies_face_the_same_luck() -> None:
-    # with one arm every policy reads the same tape, so paired differences vanish
-    single = ma.instances.from_means([0.4], rewards=ma.instances.Gaussian())
-    result = ma.simulate(POLICIES, single, horizon=50, replications=3)
-    assert (result.regret == 0.0).all()
-    assert all(pair.difference == 0.0 for pair in result.summary().pairs)
+    # what a policy is paid depends on the arm and its count, not on who pulls, or when: policies
+    # that pull every arm once, in whatever order, collect the same
+    instance = ma.instances.from_means([0.5] * 64)
+    policies = [ma.MOSS(), ma.MOSSOracle(size=64), ma.MOSSPlusPlus(beta=1.0)]
+    result = ma.simulate(policies, instance, horizon=64, replications=3, record_arms=True)
+    assert result.arms is not None
+    assert (np.sort(result.arms, axis=2) == np.arange(64)).all()
+    # the arm to deploy is then one that paid, the same random one for all
+    assert (result.recommended == result.recommended[0]).all()
 
 
 @pytest.mark.parametrize(
@@ -112,6 +116,8 @@ def test_summary_numbers() -> None:
     regret = result.of("moss++")[:, 49]
     row = summary["moss++"]
     assert row.mean == pytest.approx(regret.mean())
+    assert row.q95 == np.quantile(regret, 0.95)
+    assert summary["moss"].miss_rate == (result.best_pulls[0] == 0).mean()
     assert row.se == pytest.approx(regret.std(ddof=1) / math.sqrt(7))
     assert (row.median, row.q05) == (np.median(regret), np.quantile(regret, 0.05))
     assert row.replications == 7
@@ -126,15 +132,18 @@ def test_summary_numbers() -> None:
 def test_one_replication_has_no_error_bar() -> None:
     text = str(_simulate(replications=1).summary())
     assert "nan" not in text
-    assert "-" in text
+    assert "[         -,          -]" in text
 
 
 def test_summaries_refuse_what_they_do_not_have() -> None:
     result = _simulate()
     with pytest.raises(ma.ParameterError, match="a checkpoint, got 99. The nearest one is"):
         result.summary(time=99)
-    with pytest.raises(ma.ParameterError, match="`confidence` must be"):
+    with pytest.raises(ma.ParameterError, match="`confidence` must be a number > 0 and < 1, got 1"):
         result.summary(confidence=1.0)
+    with pytest.raises(ma.ParameterError, match="`time` must be an integer"):
+        result.summary(time="x")  # type: ignore[arg-type]
+    assert "99.9 % confidence" in str(result.summary(confidence=0.999))
     with pytest.raises(ma.UnknownNameError, match="Did you mean 'moss"):
         result.of("mosss")
     with pytest.raises(ma.UnknownNameError, match="Did you mean 'quantile'|Known: "):
@@ -158,6 +167,7 @@ def test_progress_is_reported() -> None:
 def test_the_progress_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    _simulate()  # compiles, if nothing did before
     _simulate(progress=True)
     assert capsys.readouterr().err == ""  # quick work is silent
     monkeypatch.setattr("manyarms.engine.progress._PATIENCE", 0.0)
@@ -166,6 +176,27 @@ def test_the_progress_line(
     assert "compiling empmoss++" in shown
     assert shown.rstrip(" ").endswith("\n")
     assert "100%" in shown
+
+
+def test_an_error_in_a_worker_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise ZeroDivisionError("in a worker")
+
+    monkeypatch.setattr("manyarms.engine.workbench.Workbench.play", fail)
+    with pytest.raises(ZeroDivisionError, match="in a worker"):
+        _simulate(workers=2)
+
+
+def test_bad_input_is_refused_before_anything_compiles() -> None:
+    notes: list[str] = []
+    with pytest.raises(ma.ParameterError, match="`m` must be"):
+        ma.simulate(
+            [ma.MOSS(), ma.MOSSOracle(m=301)],
+            INSTANCE,
+            horizon=10,
+            progress=lambda done, total, note: notes.append(note),
+        )
+    assert notes == []
 
 
 def test_threads_end_with_the_simulation() -> None:
@@ -205,6 +236,7 @@ def test_ctrl_c_returns_promptly() -> None:
         ({"workers": 0}, "`workers` must be an integer >= 1, got 0"),
         ({"seed": -1}, "`seed` must be"),
         ({"first_replication": -1}, "`first_replication` must be"),
+        ({"checkpoints": np.array(2)}, r"`checkpoints` must be an integer .* got array\(2\)"),
         ({"checkpoints": 0}, "`checkpoints` must be an integer >= 1 and <= 200, got 0"),
         ({"checkpoints": 201}, "`checkpoints` must be"),
         ({"checkpoints": [5, 201]}, "`checkpoints` must be .* got 201"),
@@ -221,6 +253,9 @@ def test_bad_numbers(changes: dict[str, object], message: str) -> None:
     [
         ([], "at least one policy, got none"),
         (["moss"], r"got 'moss'. For a name use policy\('moss'\)"),
+        ("moss", r"got 'moss'. For a name use policy\('moss'\)"),
+        ([ma.MOSS], "A class becomes a policy by calling it"),
+        (None, "got None"),
         ([ma.MOSS(), ma.MOSS()], "got moss twice"),
         ([ma.MOSSOracle(m=301)], "`m` must be .* <= 300, got 301"),
     ],
@@ -228,6 +263,18 @@ def test_bad_numbers(changes: dict[str, object], message: str) -> None:
 def test_bad_policies(policies: list[ma.Policy], message: str) -> None:
     with pytest.raises(ma.ParameterError, match=message):
         ma.simulate(policies, INSTANCE, horizon=10)
+
+
+def test_results_are_short_in_a_console() -> None:
+    result = _simulate(replications=1)
+    assert repr(result).startswith("<Result: moss, moss++, empmoss++, parallel on planted(")
+    assert "1 replication, seed 3" in repr(result.summary())
+    assert result != _simulate(replications=1)  # compared by identity: arrays have no truth
+
+
+def test_bad_progress() -> None:
+    with pytest.raises(ma.ParameterError, match="`progress` must be True, False"):
+        _simulate(progress=3)
 
 
 def test_bad_instance() -> None:

@@ -53,6 +53,25 @@ def test_groups_and_arrays_agree() -> None:
     assert groups.n_best == array.n_best == 4
 
 
+def test_instances_are_compared_by_identity_and_cannot_be_changed() -> None:
+    assert from_means([0.1, 0.9]) != from_means([0.5, 0.9])
+    with pytest.raises(ValueError, match="read-only"):
+        from_means([0.1, 0.9]).world(5).values[1] = 0.3
+
+
+def test_drawn_means_are_those_of_the_simulation() -> None:
+    instance = reservoir(UniformMeans(0.2, 0.4))
+    result = ma.simulate(
+        ma.MOSS(), instance, horizon=50, replications=3, seed=8, workers=1, record_arms=True
+    )
+    assert result.arms is not None
+    for r in range(3):
+        arms = result.arms[0, r]
+        means = [instance.mean(int(arm), seed=8, replication=r) for arm in arms]
+        assert result.regret[0, r, -1] == pytest.approx(sum(0.4 - mean for mean in means))
+        assert 0.26 < sum(means) / 50 < 0.34  # 50 uniform means: 5 standard errors are 0.04
+
+
 def test_an_array_is_copied() -> None:
     means = np.array([0.1, 0.9])
     instance = from_means(means)
@@ -72,17 +91,17 @@ def test_reservoirs_draw_means(
     distribution: BetaMeans | UniformMeans | DiscreteMeans, low: float, high: float, best: float
 ) -> None:
     instance = reservoir(distribution)
-    means = [instance.mean(arm, key=5) for arm in range(2000)]
+    means = [instance.mean(arm, seed=5) for arm in range(2000)]
     assert all(low <= mean <= high for mean in means)
     assert instance.best_mean == best
-    assert means[:9] != [instance.mean(arm, key=6) for arm in range(9)]  # new in a replication
-    assert means[:9] == [instance.mean(arm, key=5) for arm in range(9)]
+    assert means[:9] != [instance.mean(arm, seed=6) for arm in range(9)]  # new in a replication
+    assert means[:9] == [instance.mean(arm, seed=5) for arm in range(9)]
 
 
 def test_discrete_reservoirs_keep_their_probabilities() -> None:
     """A z-test on 4000 arms, false alarm 1e-6."""
     instance = reservoir(DiscreteMeans([0.9, 0.5], [0.25, 0.75]))
-    best = sum(instance.mean(arm, key=9) == 0.9 for arm in range(4000))
+    best = sum(instance.mean(arm, replication=9) == 0.9 for arm in range(4000))
     assert abs(best - 1000) < 4.9 * math.sqrt(4000 * 0.25 * 0.75)
 
 
@@ -148,7 +167,7 @@ def test_the_favourite_is_the_arm_pulled_most_then_the_one_that_paid_most() -> N
 
 def test_instances_travel_between_processes() -> None:
     for instance in (planted(n=10, m=1), reservoir(BetaMeans(1, 1)), from_means([0.1, 0.2])):
-        assert pickle.loads(pickle.dumps(instance)).mean(1, key=3) == instance.mean(1, key=3)
+        assert pickle.loads(pickle.dumps(instance)).mean(1, seed=3) == instance.mean(1, seed=3)
 
 
 @pytest.mark.parametrize(
@@ -164,10 +183,10 @@ def test_instances_travel_between_processes() -> None:
         (lambda: planted(n=5, alpha=1.2, horizon=9), "`alpha` must be a number >= 0 and <= 1"),
         (lambda: planted(n=5, alpha=0.5, m=1), "`alpha` must be left out"),
         (lambda: planted(n=5, m=1, best=0.5), "`others` must be smaller than best = 0.5, got 0.5"),
-        (lambda: planted(n=5, m=1, best=1.5), r"`means` must be .* got 1.5.*Gaussian"),
-        (lambda: planted(n=5, m=1, others=[]), "`others` must hold at least one mean"),
+        (lambda: planted(n=5, m=1, best=1.5), r"`best` must be .* got 1.5.*Gaussian"),
+        (lambda: planted(n=5, m=1, others=[]), "`others` must be a list with at least one number"),
         (lambda: planted(n=5, m=1, others=[math.nan]), "`others` must be a finite number, got nan"),
-        (lambda: from_means([0.5, math.nan]), "`means` must be finite, got"),
+        (lambda: from_means([0.5, math.nan]), "`means` must be finite, got nan"),
         (lambda: from_means([0.5, 1.01]), r"`means` must be a number >= 0 and <= 1, got 1.01"),
         (lambda: from_means([-0.1]), r"got -0.1"),
         (lambda: from_means([]), "one row of numbers"),
@@ -180,12 +199,19 @@ def test_instances_travel_between_processes() -> None:
         (lambda: reservoir(UniformMeans(0, 2)), r"means in \[0, 1\] for Bernoulli rewards"),
         (lambda: reservoir(UniformMeans(), epsilon=-1), "`epsilon` must be"),
         (lambda: UniformMeans(1, 1), "`high` must be"),
-        (lambda: BetaMeans(0, 1), "`a` must be a number > 0, got 0"),
+        (lambda: BetaMeans(0, 1), "`a` must be a number >= 0.001"),
         (lambda: DiscreteMeans([0.1], [0.5]), "`probabilities` must add up to 1, got 0.5"),
         (lambda: DiscreteMeans([0.1], [0.5, 0.5]), "same length"),
+        (lambda: planted(n=5, m=1, best=None), "`best` must be"),  # type: ignore[arg-type]
+        (lambda: planted(n=5, m=1, others=0.5), "`others` must be a list"),  # type: ignore[arg-type]
+        (lambda: grouped(sizes=5, means=[0.1]), "`sizes` must be a list"),  # type: ignore[arg-type]
+        (lambda: DiscreteMeans(0.9, 1.0), "must be lists"),  # type: ignore[arg-type]
+        (lambda: planted(n=5, m=1).mean(1.5), "`arm` must be an integer"),  # type: ignore[arg-type]
+        (lambda: planted(n=5, m=1, rewards=Gaussian), "`rewards` must be Bernoulli"),  # type: ignore[arg-type]
+        (lambda: from_means([0.1], rewards="beta"), "`rewards` must be"),  # type: ignore[arg-type]
         (lambda: Gaussian(sigma=0), "`sigma` must be a number > 0, got 0"),
         (lambda: BetaRewards(concentration=-1), "`concentration` must be"),
-        (lambda: planted(n=5, m=1).mean(5), "`arm` must be >= 0 and < 5, got 5"),
+        (lambda: planted(n=5, m=1).mean(5), "`arm` must be an integer >= 0 and <= 4, got 5"),
     ],
 )
 def test_bad_input(call: object, message: str) -> None:

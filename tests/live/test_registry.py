@@ -41,6 +41,11 @@ def test_a_name_is_given_once() -> None:
     assert ma.register("moss", ma.MOSS) is ma.MOSS  # the same again is no conflict
 
 
+def test_only_makers_are_registered() -> None:
+    with pytest.raises(ma.ParameterError, match="`make` must be a policy's class or a function"):
+        ma.register("tests-nothing", 3)  # type: ignore[type-var]
+
+
 def test_a_maker_that_wants_more_says_so() -> None:
     def make(*, size: int) -> ma.Policy:
         return ma.MOSSOracle(m=size)

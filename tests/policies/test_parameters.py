@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import pickle
+from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 
 import manyarms as ma
@@ -14,13 +17,15 @@ from tests.helpers import ALL_POLICIES, label
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ma.MOSS(sigma=0), "`sigma` must be a number > 0, got 0"),
+        (lambda: ma.MOSS(sigma=0), "`sigma` must be a number > 0 .* got 0"),
+        (lambda: ma.MOSS(sigma=1e200), "`sigma` must be .* got 1e.200"),
+        (lambda: ma.MOSS(sigma=10**400), "`sigma` must be"),
         (lambda: ma.MOSS(sigma=math.nan), "`sigma` must be .* got nan"),
-        (lambda: ma.MOSS(exploration=-1), "`exploration` must be a number > 0, got -1"),
+        (lambda: ma.MOSS(exploration=-1), "`exploration` must be a number > 0 .* got -1"),
         (lambda: ma.MOSSPlusPlus(beta=0.4), "`beta` must be a number >= 0.5 and <= 1, got 0.4"),
         (lambda: ma.MOSSPlusPlus(beta=1.01), "`beta` must be .* got 1.01"),
         (lambda: ma.MOSSPlusPlus(beta="x"), "`beta` must be .* got 'x'"),  # type: ignore[arg-type]
-        (lambda: ma.MOSSPlusPlus(mixture_sigma=0), "`mixture_sigma` must be a number > 0, got 0"),
+        (lambda: ma.MOSSPlusPlus(mixture_sigma=0), "`mixture_sigma` must be a number > 0 .* got 0"),
         (lambda: ma.EmpMOSSPlusPlus(beta=0.0), "`beta` must be .* got 0.0"),
         (lambda: ma.EmpMOSSPlusPlus(rank="some"), "`rank` must be one of 'all', 'pulled'"),
         (lambda: ma.MOSSOracle(), "`alpha`, `m` or `size` must be given"),
@@ -39,6 +44,30 @@ from tests.helpers import ALL_POLICIES, label
 def test_bad_parameters(call: object, message: str) -> None:
     with pytest.raises(ma.ParameterError, match=message):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("number", [np.float32(0.6), np.float64(0.6), Fraction(3, 5)])
+def test_parameters_are_kept_as_plain_numbers(number: Any) -> None:
+    # a float32 beta once gave tables one iteration too small
+    for policy in (ma.MOSSPlusPlus(beta=number), ma.EmpMOSSPlusPlus(sigma=number, beta=number)):
+        assert type(policy.beta) is float
+        assert type(policy.sigma) is float
+    assert type(ma.MOSSOracle(alpha=number).alpha) is float
+    assert type(ma.Quantile(exponent=number).exponent) is float
+    assert type(ma.Parallel(best_mean=number).best_mean) is float
+    three: Any = np.int32(3)
+    assert type(ma.MOSSOracle(m=three).m) is int
+    assert "np." not in ma.MOSSPlusPlus(beta=number).label
+    instance = ma.instances.planted(n=90, m=2)
+    ma.simulate(ma.MOSSPlusPlus(beta=number), instance, horizon=1024, replications=2, workers=1)
+
+
+def test_a_mixture_sigma_changes_the_play() -> None:
+    instance = ma.instances.planted(n=200, m=2)
+    for kind in (ma.MOSSPlusPlus, ma.EmpMOSSPlusPlus):
+        policies = [kind(), kind(mixture_sigma=2.0)]
+        result = ma.simulate(policies, instance, horizon=1000, replications=4, workers=1)
+        assert (result.regret[0, :, -1] != result.regret[1, :, -1]).any()
 
 
 def test_parameters_are_keyword_only() -> None:

@@ -33,7 +33,7 @@ def gaussian(means: Sequence[float], sigma: float, seed: int, replication: int) 
     word = _tape(seed, replication)
 
     def reward(arm: int, k: int) -> float:
-        p = unit(word(arm, k)) + 2**-54
+        p = ((word(arm, k) >> 12) + 0.5) / 2**52
         return means[arm] + sigma * NormalDist().inv_cdf(p)
 
     return reward

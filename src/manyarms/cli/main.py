@@ -1,49 +1,40 @@
-"""`python -m manyarms`."""
+"""The command line: `manyarms`, or `python -m manyarms`."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 
-from manyarms import __version__
-from manyarms.errors import ManyarmsError
+from manyarms.errors import ManyarmsError, ParameterError, UnknownNameError
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return the exit code."""
-    options = _parser().parse_args(arguments)
+    """Run a command; return the exit code: 0, 1 for a failed run, 2 for bad usage."""
     try:
-        from manyarms.cli.reproduce import reproduce_fig2a
+        import click
 
-        reproduce_fig2a(
-            replications=options.replications, seed=options.seed, workers=options.workers
-        )
-    except ManyarmsError as error:
-        sys.stderr.write(f"manyarms: {error}\n")
+        from manyarms.cli.app import app
+    except ImportError:
+        _say('The command line needs some packages more: pip install "manyarms[lab]".')
         return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("\nmanyarms: interrupted\n")
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        app(words, prog_name="manyarms", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        _say("interrupted")
         return 130
+    except ManyarmsError as error:
+        if "--debug" in words:
+            raise
+        _say(str(error))
+        return 2 if isinstance(error, ParameterError | UnknownNameError) else 1
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="manyarms", description="Bandits with more arms than time."
-    )
-    parser.add_argument("--version", action="version", version=f"manyarms {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    reproduce = commands.add_parser(
-        "reproduce",
-        help="play the paper's experiments and print their tables",
-        description="Play an experiment of the paper and print its table.",
-        epilog="Example: python -m manyarms reproduce fig2a --replications 1000",
-    )
-    reproduce.add_argument("experiment", nargs="?", default="fig2a", choices=["fig2a"])
-    reproduce.add_argument("--replications", type=int, default=100, help="100, as in the paper")
-    reproduce.add_argument("--seed", type=int, default=0, help="decides everything random: 0")
-    reproduce.add_argument("--workers", type=int, default=None, help="threads: all processors")
-    return parser
+def _say(text: str) -> None:
+    sys.stderr.write(f"manyarms: {text}\n")

@@ -1,61 +1,154 @@
-"""`manyarms reproduce`: the table behind Figure 2(a), row by row as it is computed."""
+"""`manyarms reproduce`: the paper's experiments, figures and claims."""
 
 from __future__ import annotations
 
-import sys
+import json
 import time
+from collections.abc import Iterable
+from pathlib import Path
 
+from rich.table import Table
+
+from manyarms.cli.screen import OverallProgress
+from manyarms.cli.screen import out as screen
+from manyarms.core.checks import check_int
 from manyarms.engine import simulate
-from manyarms.experiments import Setting, fig2a
+from manyarms.experiments import (
+    Setting,
+    fig2a,
+    fig2b,
+    fig3,
+    larger_betas,
+    oracle_sizes,
+    quantile_as_moss,
+)
+from manyarms.instances.captions import contest_652
+from manyarms.report.claims import paper_claims
+from manyarms.report.contest_facts import contest_facts
+from manyarms.report.figures import figure_1, regret_against_hardness, regret_over_time
+from manyarms.report.paper_results import PaperResults
+from manyarms.report.saving import save_figure
+from manyarms.report.verdicts import Claim, claims_as_markdown, revisions
 from manyarms.results import Result
 
-__all__ = ["reproduce_fig2a"]
+__all__ = ["reproduce_paper"]
 
-_WIDTH = 17
+PAPER_REPLICATIONS = 100
 
 
-def reproduce_fig2a(*, replications: int, seed: int, workers: int | None) -> None:
-    """Play Figure 2(a) and print mean final regrets with their standard errors."""
-    settings = fig2a()
-    names = [policy.name for policy in settings[0].policies]
+def reproduce_paper(
+    *, target: str, replications: int, seed: int, workers: int | None, out: Path
+) -> None:
+    """Play what the target needs, then draw, decide and write."""
+    check_int("replications", replications, at_least=1)
     begun = time.perf_counter()
-    _note("the first run compiles the policies (some 20 s); later runs find them on disk")
-    _print(f"Figure 2(a): regret after {settings[0].horizon} pulls on n = 20000 arms,")
-    _print(f"mean ± standard error and (median) of {replications} replications, seed {seed}")
-    _print("")
-    _print(f"{'alpha':>5} {'m':>5} " + "".join(f"{name:>{_WIDTH}}" for name in names))
-    for number, setting in enumerate(settings, 1):
-        result = simulate(
-            setting.policies,
-            setting.instance,
-            horizon=setting.horizon,
-            replications=replications,
-            seed=seed,
-            workers=workers,
-            checkpoints=1,
-        )
-        for line in _rows(setting, result):
-            _print(line)
-        _note(f"alpha = {setting.alpha} done, {number} of {len(settings)}")
-    _print("")
-    _print(f"{time.perf_counter() - begun:.1f} s")
+    contest = contest_652()
+    settings = _settings(target, fig3(contest), oracle_sizes(contest))
+    results = _play(settings, replications=replications, seed=seed, workers=workers)
+    written = list(_draw(target, results, out, contest.label))
+    if "fig2a" in results:
+        _print_fig2a(results["fig2a"])
+    if target in ("claims", "all"):
+        written += _decide(results, contest_facts(contest), out)
+    _print(f"\n{len(written)} files in {out}, {time.perf_counter() - begun:.1f} s")
 
 
-def _rows(setting: Setting, result: Result) -> list[str]:
-    summary = result.summary()
-    means = "".join(f"{f'{row.mean:.0f} ± {row.se:.0f}':>{_WIDTH}}" for row in summary.policies)
-    medians = "".join(f"{f'({row.median:.0f})':>{_WIDTH}}" for row in summary.policies)
-    return [
-        f"{setting.alpha:>5} {setting.instance.n_best:>5} {means}",
-        f"{'':>5} {'':>5} {medians}",
-    ]
+def _settings(target: str, contest: Setting, sizes: Setting) -> list[Setting]:
+    every = {
+        "fig1": [],
+        "fig2a": fig2a(),
+        "fig2b": [fig2b()],
+        "fig3": [contest],
+        "claims": [*larger_betas(), *quantile_as_moss(), sizes],
+    }
+    if target in ("claims", "all"):
+        return [setting for settings in every.values() for setting in settings]
+    return every[target]
 
 
-def _print(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+def _play(
+    settings: list[Setting], *, replications: int, seed: int, workers: int | None
+) -> dict[str, dict[float, Result]]:
+    results: dict[str, dict[float, Result]] = {}
+    with OverallProgress(sum(s.pulls for s in settings) * replications) as progress:
+        for setting in settings:
+            progress.begin(f"{setting.experiment}, hardness {setting.alpha:.2g}")
+            results.setdefault(setting.experiment, {})[setting.alpha] = simulate(
+                setting.policies,
+                setting.instance,
+                horizon=setting.horizon,
+                replications=replications,
+                seed=seed,
+                workers=workers,
+                checkpoints=setting.checkpoints,
+                progress=progress,
+            )
+    return results
 
 
-def _note(text: str) -> None:
-    if not sys.stderr.isatty():  # on a terminal the progress line says more
-        sys.stderr.write(f"manyarms: {text}\n")
+def _draw(
+    target: str, results: dict[str, dict[float, Result]], folder: Path, contest: str
+) -> Iterable[Path]:
+    if target in ("fig1", "all"):
+        yield from save_figure(figure_1(), folder / "fig1")
+    if "fig2a" in results:
+        yield from save_figure(regret_against_hardness(results["fig2a"]), folder / "fig2a")
+    if "fig2b" in results:
+        (result,) = results["fig2b"].values()
+        yield from save_figure(regret_over_time(result), folder / "fig2b")
+    if "fig3" in results:
+        (result,) = results["fig3"].values()
+        note = contest if "stand-in" in contest else None
+        yield from save_figure(regret_over_time(result, note=note), folder / "fig3")
+
+
+def _decide(
+    results: dict[str, dict[float, Result]], facts: tuple[object, ...], folder: Path
+) -> list[Path]:
+    (over_time,), (contest,) = results["fig2b"].values(), results["fig3"].values()
+    (sizes,) = results["oracle_sizes"].values()
+    paper = PaperResults(
+        fig2a=results["fig2a"],
+        fig2b=over_time,
+        fig3=contest,
+        larger_betas=results["larger_betas"],
+        oracle_sizes=sizes,
+        quantile_as_moss=results["quantile_as_moss"],
+        contest_facts=facts,  # type: ignore[arg-type]
+    )
+    claims = paper_claims(paper)
+    few = None
+    if over_time.replications > PAPER_REPLICATIONS:
+        few = paper_claims(paper.first(PAPER_REPLICATIONS))
+    notes = [] if few is None else revisions(few, claims)
+    _print_claims(claims, notes)
+    folder.mkdir(parents=True, exist_ok=True)
+    markdown, data = folder / "claims.md", folder / "claims.json"
+    markdown.write_text(claims_as_markdown(claims, notes) + "\n")
+    data.write_text(json.dumps([claim.as_dict() for claim in claims], indent=1) + "\n")
+    return [markdown, data]
+
+
+def _print_claims(claims: list[Claim], notes: list[str]) -> None:
+    table = Table("", "claim", "verdict", "parts: hold / fail / open", box=None, pad_edge=False)
+    for claim in claims:
+        counts = " / ".join(str(count) for count in claim.counts())
+        table.add_row(str(claim.number), claim.text, str(claim.verdict), counts)
+    screen.print(f"\nThe paper's claims, {claims[0].replications} replications", markup=False)
+    screen.print(table)
+    for note in notes:
+        screen.print(note, markup=False)
+
+
+def _print_fig2a(results: dict[float, Result]) -> None:
+    names = next(iter(results.values())).policies
+    table = Table("hardness", *names, box=None, pad_edge=False)
+    for alpha, result in results.items():
+        rows = result.summary().policies
+        table.add_row(f"{alpha}", *(f"{r.mean:.0f} ± {r.se:.0f}\n({r.median:.0f})" for r in rows))
+    screen.print("Figure 2(a): mean ± standard error, and (median), of the final regret")
+    screen.print(table)
+
+
+def _print(text: str) -> None:
+    screen.print(text, markup=False)

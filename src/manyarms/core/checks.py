@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
 from typing import Any
@@ -34,6 +35,7 @@ def check_number(
     at_least: float = -math.inf,
     at_most: float = math.inf,
     above: float = -math.inf,
+    below: float = math.inf,
     fix: str = "",
 ) -> float:
     """Return `value` as a finite float within the bounds, or raise.
@@ -42,13 +44,17 @@ def check_number(
     Traceback (most recent call last):
     manyarms.errors.ParameterError: `beta` must be a number >= 0.5 and <= 1, got 0.2.
     """
-    bounds = [(">", above), (">=", at_least), ("<=", at_most)]
+    bounds = [(">", above), (">=", at_least), ("<", below), ("<=", at_most)]
     rule = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds if math.isfinite(bound))
     rule = f"a number {rule}" if rule else "a finite number"
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not real or not math.isfinite(value) or not (at_least <= value <= at_most) or value <= above:
+    number = math.nan
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        with contextlib.suppress(OverflowError):  # an integer beyond all floats
+            number = float(value)
+    inside = at_least <= number <= at_most and above < number < below
+    if not inside or not math.isfinite(number):
         raise ParameterError(_message(name, rule, value, fix))
-    return float(value)
+    return number
 
 
 def check_probability(name: str, value: Any, *, fix: str = "") -> float:

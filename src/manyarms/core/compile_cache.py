@@ -7,6 +7,7 @@ calls, and of the compiler's options.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import marshal
@@ -14,7 +15,7 @@ import os
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 __all__ = ["cache_directory", "can_be_cached", "digest", "users_functions"]
@@ -29,13 +30,23 @@ def users_functions(functions: Iterable[Any]) -> list[Any]:
     waiting = list(functions)
     while waiting:
         function = waiting.pop()
-        ours = _PACKAGE in Path(function.__code__.co_filename).resolve().parents
-        if ours or id(function) in found:
+        if id(function) in found or _PACKAGE in _file_of(function).parents:
             continue
         found[id(function)] = function
-        named = (function.__globals__.get(name) for name in function.__code__.co_names)
-        waiting += [other for other in named if isinstance(other, FunctionType)]
+        waiting += [value for value in _globals_of(function) if isinstance(value, FunctionType)]
     return list(found.values())
+
+
+def _globals_of(function: Any) -> list[Any]:
+    """Return the global values that a function names, in its own module and in others."""
+    names = function.__code__.co_names
+    values = [function.__globals__[name] for name in names if name in function.__globals__]
+    modules = [value for value in values if isinstance(value, ModuleType)]
+    return values + [getattr(module, name, None) for module in modules for name in names]
+
+
+def _file_of(function: Any) -> Path:
+    return Path(function.__code__.co_filename).resolve()
 
 
 def can_be_cached(users: Iterable[Any]) -> bool:
@@ -54,6 +65,9 @@ def digest(options: object, users: Iterable[Any]) -> str:
         # what was typed into a console has no file
         source = path.read_bytes() if path.is_file() else marshal.dumps(function.__code__)
         parts.add(function.__module__ + hashlib.sha256(source).hexdigest())
+        for value in _globals_of(function):  # compiled code keeps the values it was made with
+            if isinstance(value, int | float | str | tuple):
+                parts.add(f"{function.__qualname__}: {value!r}")
     text = repr((options, _package_digest(), sorted(parts)))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -68,15 +82,32 @@ def _package_digest() -> str:
 
 
 def cache_directory(name: str) -> str | None:
-    """Return a writable directory for this digest, or None: then nothing is cached."""
-    home = os.environ.get("MANYARMS_CACHE") or os.environ.get("XDG_CACHE_HOME")
-    roots = [Path(home) if home else Path.home() / ".cache", Path(tempfile.gettempdir())]
-    for root in roots:
-        directory = root / "manyarms" / "compiled" / name
+    """Return a directory for this digest that only we can write to, or None: no caching then.
+
+    Numba's files are pickles: whoever can write to them can run code as us.
+    """
+    for root in _roots():
+        directory = root / "compiled" / name
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            owner = directory.stat().st_uid
+            if hasattr(os, "getuid") and owner != os.getuid():
+                continue
             with tempfile.TemporaryFile(dir=directory):
                 return str(directory)
         except OSError:
             continue
     return None
+
+
+def _roots() -> list[Path]:
+    """Return where to look for room: MANYARMS_CACHE, the user's cache, a temporary folder."""
+    roots = []
+    given = os.environ.get("MANYARMS_CACHE") or os.environ.get("XDG_CACHE_HOME")
+    if given:
+        roots.append(Path(given) / "manyarms")
+    else:
+        with contextlib.suppress(RuntimeError):  # a container without a home
+            roots.append(Path.home() / ".cache" / "manyarms")
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    return [*roots, Path(tempfile.gettempdir()) / f"manyarms-{user}"]

@@ -105,6 +105,8 @@ def generic(function: Callable[P, R_co]) -> Dispatched[P, R_co]:
 
     def register(state_class: type) -> Callable[[F], F]:
         known = _state_classes.setdefault(state_class.__name__, state_class)
+        if not _numba_met and _place(known) == _place(state_class):
+            known = _state_classes[state_class.__name__] = state_class  # a cell run again
         if known is not state_class:
             # Numba takes two NamedTuples of one name and equal fields for one type.
             raise DuplicateNameError(
@@ -147,17 +149,15 @@ def compiling(what: str) -> Iterator[None]:
     """Turn an error of Numba's compiler, many lines long, into one sentence about `what`."""
     try:
         yield
-    except Exception as error:
-        if not type(error).__module__.startswith("numba."):
-            raise
+    except Exception as error:  # Numba lets some of its own mistakes through as they are
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         steps = [k for k, line in enumerate(lines[:-1]) if "mode pipeline (step:" in line]
-        reason = lines[steps[-1] + 1] if steps else lines[0]
+        reason = lines[steps[-1] + 1] if steps else f"{type(error).__name__}: {error}"
         raise CompilationError(
             f"Numba cannot compile {what}: {reason}. Functions on states must not allocate or "
-            f"use Python objects, and functions they call need @kernel. With the environment "
-            f"variable NUMBA_DISABLE_JIT=1 CPython runs them and shows its own errors. After a "
-            f"fix start a new process: Numba remembers the failure."
+            f"use Python objects, functions they call need @kernel, and `ask` returns "
+            f"(slot, arm). With the environment variable NUMBA_DISABLE_JIT=1 CPython runs them "
+            f"and shows its own errors. After a fix start a new process: Numba remembers failures."
         ) from error
 
 
@@ -168,7 +168,16 @@ def check_bodies(state: Any, functions: Iterable[Dispatched[..., Any]]) -> None:
             raise ParameterError(_no_body(cast(Any, function).__name__, type(state)))
 
 
+def _place(state_class: type) -> tuple[str, str]:
+    return state_class.__module__, state_class.__qualname__
+
+
 def _no_body(name: str, state_class: type) -> str:
+    if _state_classes.get(state_class.__name__, state_class) is not state_class:
+        return (
+            f"{state_class.__name__} was defined a second time, and compiled code knows the first "
+            f"one only. Start a new process, or give the new class another name."
+        )
     return (
         f"{state_class.__name__} has no `{name}`. Write one and decorate it with "
         f"@{name}.register({state_class.__name__})."

@@ -15,6 +15,8 @@ from typing import Annotated, Any, Protocol, TypeAlias, TypeVar, cast, get_type_
 
 import numpy as np
 
+from manyarms.errors import ParameterError
+
 __all__ = [
     "ARRAYS",
     "SPARSE",
@@ -76,31 +78,39 @@ class _Arrays:
 
 
 class _Zeros(dict[int, Any]):
-    """A sequence of zeros that stores what was written to it."""
+    """A sequence of zeros that stores the places that were touched."""
 
-    def __init__(self, zero: Callable[[], Any]) -> None:
+    def __init__(self, zero: Callable[[], Any], length: int) -> None:
         self._zero = zero
+        self._length = length
 
     def __missing__(self, place: int) -> Any:
+        if not 0 <= place < self._length:  # checked once: what is stored was within bounds
+            raise IndexError(f"place {place} of {self._length}")
         value = self[place] = self._zero()
         return value
 
 
 class _Sparse:
     def ints(self, length: int) -> Ints:
-        return cast(Ints, _Zeros(int))
+        return cast(Ints, _Zeros(int, length))
 
     def floats(self, length: int) -> Floats:
-        return cast(Floats, _Zeros(float))
+        return cast(Floats, _Zeros(float, length))
 
     def records(self, length: int, kind: type[R]) -> Records[R]:
-        return cast(Records[R], _Zeros(kind))
+        return cast(Records[R], _Zeros(kind, length))
 
 
 def _fields(kind: type) -> list[tuple[str, Any]]:
     """Return names and NumPy types of a record's fields."""
     hints = get_type_hints(kind, localns={"Word": Word}, include_extras=True)
     types = {int: np.int64, float: np.float64, Word: np.uint64}
+    for field, hint in hints.items():
+        if hint not in types:
+            raise ParameterError(
+                f"`{kind.__name__}.{field}` must be an int, a float or a Word, got {hint!r}."
+            )
     return [(field, types[hint]) for field, hint in hints.items()]
 
 

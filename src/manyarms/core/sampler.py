@@ -46,7 +46,7 @@ def pick(sampler: Sampler, which: int, word: int) -> int:
     moved = sampler.moved
     first = sampler.drawn[which]
     sampler.drawn[which] = first + 1
-    place = first + below(word, sampler.n - first)
+    place = min(first + below(word, max(1, sampler.n - first)), sampler.n - 1)
     head = find(moved, which * sampler.n + first)
     number = moved.cells[head + 1] if moved.cells[head] != 0 else first
     if place == first:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import functools
 import math
 from statistics import NormalDist
+from typing import NamedTuple
 
-__all__ = ["student_quantile"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Interval", "mean_interval", "ratio_interval", "student_quantile"]
 
 _ALMOST_NORMAL = 400  # from here on Fisher's expansion is exact to nine digits
 
@@ -53,3 +57,52 @@ def _central_mass(t: float, degrees: int) -> float:
         total += term
     mass = math.sin(angle) * total
     return 2 / math.pi * (angle + mass) if odd else mass
+
+
+class Interval(NamedTuple):
+    """An estimate and its confidence interval; nan where there is none."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+def mean_interval(values: NDArray[np.float64], *, confidence: float = 0.95) -> Interval:
+    """Return the mean with Student's interval.
+
+    >>> mean_interval(np.array([1.0, 2.0, 3.0]))
+    Interval(estimate=2.0, low=-0.484..., high=4.484...)
+    """
+    mean = float(values.mean())
+    if len(values) == 1:
+        return Interval(mean, math.nan, math.nan)
+    half = _quantile(len(values), confidence) * math.sqrt(values.var(ddof=1) / len(values))
+    return Interval(mean, mean - half, mean + half)
+
+
+def ratio_interval(
+    over: NDArray[np.float64], under: NDArray[np.float64], *, confidence: float = 0.95
+) -> Interval:
+    """Return the ratio of two means of pairs, with Fieller's interval.
+
+    It holds the ratios r for which the mean of `over` - r `under` does not differ from 0 by
+    Student's test. It is unbounded (infinite ends) where the mean of `under` may be 0.
+
+    >>> ratio_interval(np.array([10.0, 10.3, 9.9]), np.array([5.0, 5.1, 4.9]))
+    Interval(estimate=2.013..., low=1.984..., high=2.042...)
+    """
+    a, b = float(over.mean()), float(under.mean())
+    estimate = a / b if b != 0.0 else math.nan
+    if len(over) == 1:
+        return Interval(estimate, math.nan, math.nan)
+    scale = _quantile(len(over), confidence) ** 2 / len(over)
+    (s_aa, s_ab), (_, s_bb) = np.cov(over, under).tolist()
+    square, mixed, constant = b * b - scale * s_bb, a * b - scale * s_ab, a * a - scale * s_aa
+    if square <= 0.0:
+        return Interval(estimate, -math.inf, math.inf)
+    root = math.sqrt(max(0.0, mixed * mixed - square * constant))
+    return Interval(estimate, (mixed - root) / square, (mixed + root) / square)
+
+
+def _quantile(count: int, confidence: float) -> float:
+    return student_quantile(0.5 + confidence / 2, count - 1)

@@ -22,6 +22,7 @@ class Table(NamedTuple):
     cells: Ints
     used: Ints  # the filled entries, in order of insertion
     filled: Ints  # [number of filled entries]
+    entries: int  # the number of entries there is room for
     mask: int  # the number of places less one, a power of two less one
     direct: bool  # every name has a place of its own
 
@@ -35,6 +36,7 @@ def table(memory: Memory, *, names: int, entries: int) -> Table:
         memory.ints(2 * (names if direct else length)),
         memory.ints(entries),
         memory.ints(1),
+        entries,
         2 * length - 1,
         direct,
     )
@@ -61,7 +63,13 @@ def find(table: Table, name: int) -> int:
 
 @kernel
 def insert(table: Table, at: int, name: int, value: int) -> None:
-    """Fill the empty entry `at`, which `find` returned for `name`."""
+    """Fill the empty entry `at`, which `find` returned for `name`, if there is room.
+
+    A full table would make `find` search for ever, so what a careless policy asks for beyond the
+    room it made is not remembered.
+    """
+    if table.filled[0] >= table.entries:
+        return
     table.cells[at] = name + 1
     table.cells[at + 1] = value
     table.used[table.filled[0]] = at

@@ -63,6 +63,10 @@ def play(
         for time in range(start, stop):
             slot, arm = ask(state)
             number = card_of(tape, world, tape_key, arm)
+            if number < 0:  # kernels do not raise: the caller does
+                distinct[replication] = -1
+                favourites[replication] = arm
+                return
             mean = tape.card[number].mean
             reward = next_reward(tape, world, number)
             tell(state, slot, reward)

@@ -9,6 +9,8 @@ import sys
 import time
 from typing import Protocol, TextIO
 
+from manyarms.errors import ParameterError
+
 __all__ = ["Progress", "progress_for"]
 
 _WIDTH = 24
@@ -58,6 +60,10 @@ def progress_for(progress: bool | Progress | None) -> Progress:
     """Turn the `progress` argument into a callable; None shows a line on a terminal only."""
     if callable(progress):
         return progress
+    if progress not in (True, False, None):
+        raise ParameterError(
+            f"`progress` must be True, False, None or a callable, got {progress!r}."
+        )
     if progress is None:
         progress = sys.stderr.isatty()
     return _Line(sys.stderr) if progress else _Silent()

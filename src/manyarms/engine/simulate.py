@@ -94,20 +94,21 @@ def simulate(
 
     report = progress_for(progress)
     total = len(chosen) * replications * horizon
-    benches = []
-    for policy in chosen:
-        report(0, total, f"compiling {policy.label}")
-        benches.append(
-            Workbench(
-                policy,
-                instance,
-                times=times,
-                first=first,
-                replications=replications,
-                seed=seed,
-                record_arms=record_arms,
-            )
+    benches = [
+        Workbench(
+            policy,
+            instance,
+            times=times,
+            first=first,
+            replications=replications,
+            seed=seed,
+            record_arms=record_arms,
         )
+        for policy in chosen
+    ]
+    for bench in benches:
+        report(0, total, f"compiling {bench.policy.label}")
+        bench.compile()
     _play_all(benches, workers, total, report)
     return _gather(benches, instance, times, seed, first)
 
@@ -165,14 +166,20 @@ def _gather(
 
 
 def _check_policies(policies: Any) -> list[Policy]:
+    if isinstance(policies, str) or not isinstance(policies, Policy | Iterable):
+        policies = [policies]  # refused below, in words that fit
     chosen = [policies] if isinstance(policies, Policy) else list(policies)
     if not chosen:
         raise ParameterError("`policies` must hold at least one policy, got none.")
     for policy in chosen:
         if not isinstance(policy, Policy):
-            raise ParameterError(
-                f"`policies` must hold policies such as MOSSPlusPlus(), got {policy!r}. "
+            fix = (
                 f"For a name use policy({policy!r})."
+                if isinstance(policy, str)
+                else ("A class becomes a policy by calling it.")
+            )
+            raise ParameterError(
+                f"`policies` must hold policies such as MOSSPlusPlus(), got {policy!r}. {fix}"
             )
     labels = [policy.label for policy in chosen]
     for label in labels:
@@ -192,7 +199,7 @@ def _labels(policies: list[Policy]) -> tuple[str, ...]:
 def _check_times(checkpoints: Any, horizon: int) -> NDArray[np.int64]:
     if checkpoints is None:
         checkpoints = min(_CHECKPOINTS, horizon)
-    if not isinstance(checkpoints, Iterable):
+    if not isinstance(checkpoints, Iterable) or getattr(checkpoints, "ndim", 1) == 0:
         count = check_int("checkpoints", checkpoints, at_least=1, at_most=horizon)
         times = [horizon * (k + 1) // count for k in range(count)]
     else:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from manyarms.core.jit import check_bodies, compiled, compiling, jit_enabled
 from manyarms.core.memory import ARRAYS, SPARSE
 from manyarms.engine.play import play
+from manyarms.errors import ParameterError
 from manyarms.instances._tape import Tape, tape
 from manyarms.instances.instance import Instance
 from manyarms.live.handle import run_key
@@ -69,8 +70,11 @@ class Workbench:
         self.regret = np.zeros((replications, len(times) + 1))  # one column more: see `play`
         self.best_pulls, self.distinct_arms, self.recommended = counts
         self.arms = np.zeros((replications, self.horizon if record_arms else 0), np.int64)
+
+    def compile(self) -> None:
+        """Compile the loop, before threads wait for it."""
         self._play = compiled(play, *_classes_in(self._idle[0].state))
-        with compiling(policy.label):  # now, before threads wait for it
+        with compiling(self.policy.label):
             self._call(self._idle[0], Block(0, 0), 0, 0)
 
     def blocks(self, workers: int) -> Iterator[Block]:
@@ -113,6 +117,11 @@ class Workbench:
             self.recommended[rows],
             self.arms[rows],
         )
+        for arm in self.recommended[rows][self.distinct_arms[rows] < 0]:
+            raise ParameterError(
+                f"{self.policy.label} chose arm {arm}, and there are {self._instance.n_arms}, "
+                f"numbered from 0. Its `ask` must return (slot, arm), in this order."
+            )
 
     def _new_workspace(self) -> Workspace:
         n_arms = self._instance.n_arms

@@ -1,5 +1,13 @@
 """Instances: what is played on. Means by family, rewards by model."""
 
+from manyarms.instances.captions import (
+    Contest,
+    captions,
+    contest_652,
+    read_contest,
+    stand_in_652,
+)
+from manyarms.instances.contests import find_contest, local_contests
 from manyarms.instances.instance import Instance
 from manyarms.instances.means import from_means, grouped, planted
 from manyarms.instances.reservoir import BetaMeans, DiscreteMeans, UniformMeans, reservoir
@@ -9,13 +17,20 @@ __all__ = [
     "Bernoulli",
     "BetaMeans",
     "BetaRewards",
+    "Contest",
     "DiscreteMeans",
     "Gaussian",
     "Instance",
     "RewardModel",
     "UniformMeans",
+    "captions",
+    "contest_652",
+    "find_contest",
     "from_means",
     "grouped",
+    "local_contests",
     "planted",
+    "read_contest",
     "reservoir",
+    "stand_in_652",
 ]

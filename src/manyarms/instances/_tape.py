@@ -16,6 +16,7 @@ from manyarms.instances._world import World, mean_of, reward_of
 
 __all__ = ["Tape", "card_of", "favourite", "next_reward", "rewind", "tape"]
 
+_NOBODY = -(1 << 62)  # the arm of a card not written yet
 MEANS = 0
 REWARDS = 1
 
@@ -51,15 +52,17 @@ def rewind(tape: Tape) -> None:
     """Forget all pulls."""
     clear_table(tape.number)
     tape.last[0] = 0
-    tape.card[0].arm = -1
+    tape.card[0].arm = _NOBODY
 
 
 @kernel
 def card_of(tape: Tape, world: World, key: int, arm: int) -> int:
-    """Return the number of the arm's card; write one at its first pull."""
+    """Return the number of the arm's card, written at its first pull; -1 for no such arm."""
     number = tape.last[0]
     if tape.card[number].arm == arm:  # most often the leader once more
         return number
+    if arm < 0 or arm >= world.n_arms:
+        return -1
     at = find(tape.number, arm)
     if tape.number.cells[at] != 0:
         number = tape.number.cells[at + 1]

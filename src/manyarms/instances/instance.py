@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from manyarms.core.checks import check_int
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import MEANS
 from manyarms.instances._world import World, mean_of
 from manyarms.instances.rewards import RewardModel
+from manyarms.live.handle import tape_key
 from manyarms.theory.hardness import Problem
 
 __all__ = ["Instance"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Instance:
     """Arms to play on. Made by `planted`, `grouped`, `from_means` or `reservoir`.
 
@@ -51,16 +53,16 @@ class Instance:
         slack = 1.0 / math.sqrt(horizon) if self.epsilon is None else self.epsilon
         return self._world._replace(good_mean=self.best_mean - slack)
 
-    def mean(self, arm: int, *, key: int = 0) -> float:
-        """Return the mean of an arm; `key` is a replication's, where means are drawn.
+    def mean(self, arm: int, *, seed: int = 0, replication: int = 0) -> float:
+        """Return the mean of an arm; where means are drawn, in that replication of that run.
 
         >>> import manyarms as ma
         >>> ma.instances.planted(n=10, m=1).mean(0)
         0.9
         """
-        if not 0 <= arm < self.n_arms:
-            raise ParameterError(f"`arm` must be >= 0 and < {self.n_arms}, got {arm!r}.")
-        return float(mean_of(self.world(1), arm, draw(key, MEANS)))
+        arm = check_int("arm", arm, at_most=self.n_arms - 1)
+        key = tape_key(seed, replication)
+        return float(mean_of(self._world, arm, draw(key, MEANS)))
 
     def problem(self, horizon: int) -> Problem:
         """Return the problem's size, and with it its hardness.
@@ -91,6 +93,8 @@ def make_world(
 ) -> World:
     """Fill in the one layout that all families share, with arrays that nothing can change."""
     arrays = (np.array(ends, np.int64), np.array(values, np.float64), np.array(weights, np.float64))
+    for array in arrays:
+        array.flags.writeable = False
     return World(
         family,
         n_arms,

@@ -12,7 +12,7 @@ from manyarms.core.checks import check_int, check_number, check_probability
 from manyarms.errors import ParameterError
 from manyarms.instances._world import GROUPS, TABLE
 from manyarms.instances.instance import Instance, make_world
-from manyarms.instances.rewards import Bernoulli, RewardModel
+from manyarms.instances.rewards import Bernoulli, RewardModel, check_rewards
 from manyarms.live.protocol import MOST_ARMS
 from manyarms.theory.hardness import best_arms
 
@@ -66,15 +66,15 @@ def planted(
     elif alpha is not None:
         raise ParameterError(f"`alpha` must be left out with `m`, got {alpha!r}. Give one of them.")
     m = check_int("m", m, at_least=1, at_most=n, fix=f"There are n = {n} arms.")
-    if len(others) == 0:
-        raise ParameterError("`others` must hold at least one mean, got none.")
+    best = _check_mean(best, check_rewards(rewards), name="best")
+    others = _listed("others", others)
     for mean in others:
         check_number("others", mean)
         if mean >= best:
             raise ParameterError(f"`others` must be smaller than best = {best!r}, got {mean!r}.")
     share, rest = divmod(n - m, len(others))
     sizes = [m] + [share + (k < rest) for k in range(len(others))]
-    label = f"planted(n={n}, m={m})"
+    label = f"planted(n={n}, m={m}{_other_than_bernoulli(check_rewards(rewards))})"
     return grouped(sizes=sizes, means=[best, *others], rewards=rewards, label=label)
 
 
@@ -104,7 +104,8 @@ def grouped(
     >>> ma.instances.grouped(sizes=[3, 997], means=[0.6, 0.5]).best_mean
     0.6
     """
-    rewards = rewards or Bernoulli()
+    rewards = check_rewards(rewards)
+    sizes, means = _listed("sizes", sizes), _listed("means", means)
     if len(sizes) != len(means):
         raise ParameterError(
             f"`sizes` and `means` must have the same length, got {len(sizes)} and {len(means)}."
@@ -123,7 +124,7 @@ def grouped(
         values=[value for _, value in groups],
     )
     return Instance(
-        label or f"grouped({len(groups)} groups, n={n})",
+        label or f"grouped({len(groups)} groups, n={n}{_other_than_bernoulli(rewards)})",
         n,
         best,
         rewards,
@@ -153,7 +154,7 @@ def from_means(
     >>> ma.instances.from_means([0.2, 0.7, 0.7]).n_best
     2
     """
-    rewards = rewards or Bernoulli()
+    rewards = check_rewards(rewards)
     try:
         values = np.array(means, dtype=np.float64)  # a copy: the caller's array may change
     except (TypeError, ValueError) as error:
@@ -163,12 +164,12 @@ def from_means(
             f"`means` must be one row of numbers, one for each arm, got shape {values.shape}."
         )
     for bad in values[~np.isfinite(values)][:1]:
-        raise ParameterError(f"`means` must be finite, got {bad!r}.")
+        raise ParameterError(f"`means` must be finite, got {float(bad)!r}.")
     _check_mean(float(values.min()), rewards)
     best = _check_mean(float(values.max()), rewards)
     world = make_world(TABLE, n_arms=values.size, best_mean=best, rewards=rewards, values=values)
     return Instance(
-        label or f"from_means(n={values.size})",
+        label or f"from_means(n={values.size}{_other_than_bernoulli(rewards)})",
         int(values.size),
         best,
         rewards,
@@ -178,8 +179,22 @@ def from_means(
     )
 
 
-def _check_mean(mean: Any, rewards: RewardModel) -> float:
+def _other_than_bernoulli(rewards: RewardModel) -> str:
+    return "" if rewards == Bernoulli() else f", {rewards!r}"
+
+
+def _listed(name: str, values: Any) -> list[Any]:
+    try:
+        listed = list(values)
+    except TypeError:
+        listed = []
+    if not listed:
+        raise ParameterError(f"`{name}` must be a list with at least one number, got {values!r}.")
+    return listed
+
+
+def _check_mean(mean: Any, rewards: RewardModel, *, name: str = "means") -> float:
     if not rewards.bounded:
-        return check_number("means", mean)
+        return check_number(name, mean)
     fix = f"{type(rewards).__name__} rewards lie in [0, 1]; Gaussian() takes any mean."
-    return check_probability("means", mean, fix=fix)
+    return check_probability(name, mean, fix=fix)

@@ -12,7 +12,7 @@ from manyarms.core.checks import check_number
 from manyarms.errors import ParameterError
 from manyarms.instances._world import BETA_MEANS, DISCRETE_MEANS, UNIFORM_MEANS
 from manyarms.instances.instance import Instance, make_world
-from manyarms.instances.rewards import Bernoulli, RewardModel
+from manyarms.instances.rewards import RewardModel, check_rewards
 from manyarms.live.protocol import MOST_ARMS
 
 __all__ = ["BetaMeans", "DiscreteMeans", "UniformMeans", "reservoir"]
@@ -26,8 +26,8 @@ class BetaMeans:
     b: float
 
     def __post_init__(self) -> None:
-        check_number("a", self.a, above=0.0)
-        check_number("b", self.b, above=0.0)
+        for name in ("a", "b"):  # smaller ones would underflow
+            check_number(name, getattr(self, name), at_least=1e-3, at_most=1e9)
 
     @property
     def supremum(self) -> float:
@@ -76,6 +76,11 @@ class DiscreteMeans:
     probabilities: Sequence[float]
 
     def __post_init__(self) -> None:
+        if not all(isinstance(part, Sequence) for part in (self.values, self.probabilities)):
+            raise ParameterError(
+                f"`values` and `probabilities` must be lists, got {self.values!r} and "
+                f"{self.probabilities!r}."
+            )
         if len(self.values) != len(self.probabilities) or len(self.values) == 0:
             raise ParameterError(
                 f"`values` and `probabilities` must have the same length >= 1, got "
@@ -133,7 +138,7 @@ def reservoir(
     >>> ma.instances.reservoir(ma.instances.BetaMeans(1, 2)).best_mean
     1.0
     """
-    rewards = rewards or Bernoulli()
+    rewards = check_rewards(rewards)
     if not isinstance(distribution, BetaMeans | UniformMeans | DiscreteMeans):
         raise ParameterError(
             f"`distribution` must be BetaMeans, UniformMeans or DiscreteMeans, got "

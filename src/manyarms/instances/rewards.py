@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from manyarms.core.checks import check_number
+from manyarms.errors import ParameterError
 from manyarms.instances._world import BERNOULLI, BETA, GAUSSIAN
 
-__all__ = ["Bernoulli", "BetaRewards", "Gaussian", "RewardModel"]
+__all__ = ["Bernoulli", "BetaRewards", "Gaussian", "RewardModel", "check_rewards"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class BetaRewards:
     bounded: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_number("concentration", self.concentration, above=0.0)
+        check_number("concentration", self.concentration, at_least=1e-3, at_most=1e9)
 
     @property
     def noise(self) -> float:
@@ -69,3 +70,15 @@ class BetaRewards:
 
 
 RewardModel: TypeAlias = Bernoulli | Gaussian | BetaRewards
+
+
+def check_rewards(rewards: Any) -> RewardModel:
+    """Return a reward model, Bernoulli's if none was given, or raise."""
+    if rewards is None:
+        return Bernoulli()
+    if not isinstance(rewards, RewardModel):
+        raise ParameterError(
+            f"`rewards` must be Bernoulli(), Gaussian(sigma) or BetaRewards(concentration), got "
+            f"{rewards!r}."
+        )
+    return rewards

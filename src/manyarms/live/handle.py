@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any, NamedTuple
 
 from manyarms.core.checks import check_int
@@ -13,7 +12,7 @@ from manyarms.core.rng import draw
 from manyarms.errors import ParameterError, TurnError
 from manyarms.live.protocol import MOST_ARMS, Policy, ask, reset, tell
 
-__all__ = ["Live", "Pull", "policy_key", "run_key"]
+__all__ = ["Live", "Pull", "policy_key", "run_key", "tape_key"]
 
 _ENDLESS = 1 << 40  # room for the pulls of a game without a horizon
 
@@ -26,6 +25,11 @@ def run_key(seed: int) -> int:
 def policy_key(seed: int, replication: int) -> int:
     """Return the key of the policy's own choices; a live game is replication 0."""
     return draw(draw(run_key(seed), replication), 0)
+
+
+def tape_key(seed: int, replication: int) -> int:
+    """Return the key of the world's side: means and rewards."""
+    return draw(draw(run_key(seed), replication), 1)
 
 
 class Pull(NamedTuple):
@@ -96,12 +100,17 @@ class Live:
         """The number of rewards told."""
         return self._pulls
 
+    @property
+    def waiting(self) -> Pull | None:
+        """The pull that waits for its reward, if there is one."""
+        return self._awaited
+
     def ask(self) -> Pull:
         """Return the arm to pull next."""
         if self._awaited is not None:
             raise TurnError(
                 f"Cannot ask again: pull {self._awaited.id} of arm {self._awaited.arm} still "
-                f"waits for its reward. Call tell(pull, reward) first."
+                f"waits for its reward. Call tell(live.waiting, reward) first."
             )
         if self._pulls == self.horizon:
             raise TurnError(
@@ -109,6 +118,11 @@ class Live:
                 f"longer horizon, or with an anytime policy such as Doubling(...)."
             )
         slot, arm = ask(self._state)
+        if not 0 <= arm < self.n_arms:
+            raise ParameterError(
+                f"{self.policy.label} chose arm {arm!r}, and there are {self.n_arms}, numbered "
+                f"from 0. Its `ask` must return (slot, arm), in this order."
+            )
         self._awaited = Pull(arm, self._pulls, slot)
         return self._awaited
 
@@ -140,17 +154,25 @@ def _check_horizon(policy: Policy, horizon: Any) -> int | None:
 
 
 def _check_reward(reward: Any) -> float:
-    real = type(reward) is float or isinstance(reward, numbers.Real)  # the first test is fast
-    if not real or not math.isfinite(reward):
-        raise ParameterError(
-            f"`reward` must be a finite number, got {reward!r}. The pull still waits."
-        )
-    return float(reward)
+    if type(reward) is float and math.isfinite(reward):
+        return reward  # the usual case, and the fast one
+    try:
+        if isinstance(reward, str) or getattr(reward, "ndim", 0) > 0:
+            raise TypeError
+        value = float(reward)
+        if math.isfinite(value):
+            return value
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ParameterError(f"`reward` must be a finite number, got {reward!r}. The pull still waits.")
 
 
 def _not_due(pull: Pull, awaited: Pull | None, pulls: int) -> str:
     if pull.id < pulls:
-        return f"Cannot tell pull {pull.id}: its reward was told already. Call ask() for a new one."
+        return (
+            f"Cannot tell pull {pull.id}: its reward was told already, or it is another handle's. "
+            f"Call ask() for a new one."
+        )
     if awaited is None:
         return f"Cannot tell pull {pull.id}: it was not asked for. Call ask() first."
     return (

@@ -49,6 +49,11 @@ class Policy(ABC):
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> Any:
         """Make a state with room for `pulls` pulls: the horizon, or more than ever happen."""
 
+    def _store(self, **values: Any) -> None:
+        """Keep parameters as they were checked: a float32 must not reach a kernel as one."""
+        for field, value in values.items():
+            object.__setattr__(self, field, value)
+
     def with_best_mean(self: P, best_mean: float) -> P:
         """Return the policy told μ*, if it needs to know it and was not told."""
         return self

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from manyarms.errors import DuplicateNameError, ParameterError, UnknownNameError
 from manyarms.live.protocol import Policy
 
-__all__ = ["policy", "policy_names", "register"]
+__all__ = ["maker", "policy", "policy_names", "register"]
 
 _makers: dict[str, Callable[..., Policy]] = {}
 
@@ -34,6 +34,10 @@ def register(name: str, make: M) -> M:
     >>> ma.policy("tuned-moss++").label
     'moss++(beta=0.6)'
     """
+    if not isinstance(name, str):
+        raise ParameterError(f"`name` must be a string, got {name!r}.")
+    if not callable(make):
+        raise ParameterError(f"`make` must be a policy's class or a function, got {make!r}.")
     if name in _makers and _makers[name] is not make:
         raise DuplicateNameError(f"A policy named {name!r} exists already. Choose another name.")
     _makers[name] = make
@@ -50,6 +54,14 @@ def policy_names() -> tuple[str, ...]:
     return tuple(sorted(_makers))
 
 
+def maker(name: str) -> Callable[..., Policy]:
+    """Return the class or function behind a name."""
+    _load_ours()
+    if not isinstance(name, str) or name not in _makers:
+        raise UnknownNameError("policy", name, _makers)
+    return _makers[name]
+
+
 def policy(name: str, **parameters: Any) -> Policy:
     """Make a policy from its name and parameters.
 
@@ -58,10 +70,7 @@ def policy(name: str, **parameters: Any) -> Policy:
     >>> policy("moss++", beta=0.6).label
     'moss++(beta=0.6)'
     """
-    _load_ours()
-    if name not in _makers:
-        raise UnknownNameError("policy", name, _makers)
-    make = _makers[name]
+    make = maker(name)
     known = inspect.signature(make).parameters
     for parameter in parameters:
         if parameter not in known:

@@ -13,6 +13,7 @@ from manyarms.policies.quantile import Quantile
 
 __all__ = [
     "MOSS",
+    "PAPER_POLICIES",
     "Doubling",
     "EmpMOSSPlusPlus",
     "MOSSOracle",
@@ -22,6 +23,18 @@ __all__ = [
 ]
 
 
+PAPER_POLICIES = (
+    MOSS(),
+    MOSSOracle(alpha=0.5),
+    Quantile(),
+    MOSSPlusPlus(),
+    EmpMOSSPlusPlus(),
+    Parallel(),
+    Doubling(MOSSPlusPlus()),
+    Doubling(Parallel()),
+)
+
+
 def _anytime_moss_plus_plus(
     *,
     beta: float = 0.5,
@@ -29,6 +42,7 @@ def _anytime_moss_plus_plus(
     sigma: float = 0.5,
     exploration: float = 1.0,
 ) -> Doubling:
+    """MOSS++, played afresh with horizon 1, 2, 4, 8, …."""
     inner = MOSSPlusPlus(
         beta=beta, mixture_sigma=mixture_sigma, sigma=sigma, exploration=exploration
     )
@@ -42,6 +56,7 @@ def _anytime_parallel(
     sigma: float = 0.5,
     exploration: float = 1.0,
 ) -> Doubling:
+    """Parallel, played afresh with horizon 1, 2, 4, 8, …."""
     parallel = Parallel(
         best_mean=best_mean, subset_factor=subset_factor, sigma=sigma, exploration=exploration
     )

@@ -18,8 +18,10 @@ class IndexPolicy(Policy):
     exploration: float = 1.0
 
     def __post_init__(self) -> None:
-        check_number("sigma", self.sigma, above=0.0)
-        check_number("exploration", self.exploration, above=0.0)
+        self._store(
+            sigma=check_number("sigma", self.sigma, above=0.0, at_most=1e100),
+            exploration=check_number("exploration", self.exploration, above=0.0, at_most=1e100),
+        )
 
     @property
     def spread(self) -> float:
@@ -36,9 +38,10 @@ class MixturePolicy(IndexPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("beta", self.beta, at_least=0.5, at_most=1.0)
+        self._store(beta=check_number("beta", self.beta, at_least=0.5, at_most=1.0))
         if self.mixture_sigma is not None:
-            check_number("mixture_sigma", self.mixture_sigma, above=0.0)
+            sigma = check_number("mixture_sigma", self.mixture_sigma, above=0.0, at_most=1e100)
+            self._store(mixture_sigma=sigma)
 
     @property
     def mixture_spread(self) -> float:

@@ -86,18 +86,21 @@ class MOSSOracle(IndexPolicy):
                 f"m={self.m!r} and size={self.size!r}. An oracle is told how hard the problem is."
             )
         if self.alpha is not None:
-            check_probability("alpha", self.alpha)
+            self._store(alpha=check_probability("alpha", self.alpha))
         if self.m is not None:
-            check_int("m", self.m, at_least=1)
+            self._store(m=check_int("m", self.m, at_least=1))
         if self.size is not None:
-            check_int("size", self.size, at_least=1)
+            self._store(size=check_int("size", self.size, at_least=1))
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossOracleState:
         alpha, factor = (0.0 if self.alpha is None else self.alpha), 2.0
         if self.m is not None:
             check_int("m", self.m, at_least=1, at_most=n_arms, fix=f"There are {n_arms} arms.")
             factor = n_arms / self.m
-        size = min(self.size or 0, n_arms)
-        room = min(size, pulls) or subset_size(pulls, alpha, factor, n_arms)
+        if self.size is None:
+            size, room = 0, subset_size(pulls, alpha, factor, n_arms)
+        else:
+            size = min(self.size, n_arms)
+            room = min(size, pulls)
         arms = fresh_arms(memory, n_arms, arms=room, spread=self.spread)
         return MossOracleState(n_arms, alpha, factor, size, arms)

@@ -165,7 +165,7 @@ class Parallel(IndexPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.best_mean is not None:
-            check_number("best_mean", self.best_mean)
+            self._store(best_mean=check_number("best_mean", self.best_mean))
         if self.subset_factor not in (1, 2):
             raise ParameterError(f"`subset_factor` must be 1 or 2, got {self.subset_factor!r}.")
 

@@ -101,7 +101,7 @@ class Quantile(IndexPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("exponent", self.exponent, above=0.0, at_most=1.0)
+        self._store(exponent=check_number("exponent", self.exponent, above=0.0, at_most=1.0))
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> QuantileState:
         last_round = (pulls + 1).bit_length() - 1  # round l ends with pull 2^(l+1) - 2

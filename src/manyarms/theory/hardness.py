@@ -12,6 +12,8 @@ from manyarms.errors import ParameterError
 
 __all__ = ["Problem", "best_arms", "hardness", "miss_probability"]
 
+_MOST = 1 << 62
+
 
 def hardness(n: int, m: int, horizon: int) -> float:
     r"""Return the hardness of a problem with `m` best arms among `n`.
@@ -27,9 +29,9 @@ def hardness(n: int, m: int, horizon: int) -> float:
     >>> hardness(n=10, m=5, horizon=1000)
     0.0
     """
-    n = check_int("n", n, at_least=1)
+    n = check_int("n", n, at_least=1, at_most=_MOST)
     m = _check_best(m, n)
-    return _hardness_of_ratio(n / m, check_int("horizon", horizon, at_least=1))
+    return _hardness_of_ratio(n / m, check_int("horizon", horizon, at_least=1, at_most=_MOST))
 
 
 def best_arms(n: int, horizon: int, alpha: float) -> int:
@@ -42,12 +44,14 @@ def best_arms(n: int, horizon: int, alpha: float) -> int:
     >>> best_arms(20_000, 50_000, 0.4)
     132
     """
-    n = check_int("n", n, at_least=1)
-    horizon = check_int("horizon", horizon, at_least=1)
+    n = check_int("n", n, at_least=1, at_most=_MOST)
+    horizon = check_int("horizon", horizon, at_least=1, at_most=_MOST)
     alpha = check_probability("alpha", alpha)
     quotient = n / (2.0 * math.pow(horizon, alpha))
     # a quotient that is a whole number but for rounding must not be rounded up
-    return max(1, math.ceil(quotient * (1.0 - 1e-12)))
+    whole = round(quotient)
+    near = abs(quotient - whole) <= 2 * math.ulp(quotient)
+    return max(1, whole if near else math.ceil(quotient))
 
 
 def miss_probability(n: int, m: int, k: int, *, exact: bool = True) -> float:
@@ -69,7 +73,7 @@ def miss_probability(n: int, m: int, k: int, *, exact: bool = True) -> float:
     >>> round(miss_probability(10, 2, 3, exact=False), 6)
     0.548812
     """
-    n = check_int("n", n, at_least=1)
+    n = check_int("n", n, at_least=1, at_most=_MOST)
     m = _check_best(m, n)
     k = check_int("k", k, at_most=n)
     if not exact:
@@ -108,16 +112,18 @@ class Problem:
     probability: float | None = None
 
     def __post_init__(self) -> None:
-        check_int("horizon", self.horizon, at_least=1)
-        if self.probability is not None:
+        check_int("horizon", self.horizon, at_least=1, at_most=_MOST)
+        infinite = self.n == math.inf and self.m == math.inf
+        if self.probability is not None and infinite:
             check_number("probability", self.probability, above=0.0, at_most=1.0)
-        elif math.isinf(self.n):
+        elif self.probability is not None or infinite:
             raise ParameterError(
-                "`probability` must be given with infinitely many arms, got None. "
-                "Use Problem.infinite(probability=..., horizon=...)."
+                f"`probability` must be given with infinitely many arms, and only then, got "
+                f"n={self.n!r} and probability={self.probability!r}. Use Problem(n, m, horizon), "
+                f"or Problem.infinite(probability=..., horizon=...)."
             )
         else:
-            _check_best(self.m, check_int("n", self.n, at_least=1))
+            _check_best(self.m, check_int("n", self.n, at_least=1, at_most=_MOST))
 
     @classmethod
     def near_optimal(
@@ -131,9 +137,10 @@ class Problem:
         >>> Problem.near_optimal([0.9, 0.895, 0.2], horizon=10_000).m
         2
         """
-        horizon = check_int("horizon", horizon, at_least=1)
+        horizon = check_int("horizon", horizon, at_least=1, at_most=_MOST)
         if len(means) == 0:
             raise ParameterError("`means` must hold at least one mean, got none.")
+        means = [check_number("means", mean) for mean in means]
         slack = 1.0 / math.sqrt(horizon) if epsilon is None else epsilon
         threshold = max(means) - check_number("epsilon", slack, at_least=0.0)
         return cls(len(means), sum(1 for mean in means if mean >= threshold), horizon)

@@ -1,0 +1,162 @@
+"""The commands and their options. Each one imports what it needs when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from manyarms import __version__
+
+__all__ = ["app"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+TARGETS = ("fig1", "fig2a", "fig2b", "fig3", "claims", "all")
+
+
+def _how_often(command: F) -> F:
+    """Add the options that all simulating commands share."""
+    for option in (
+        click.option("--workers", type=int, help="Threads; all processors unless given."),
+        click.option(
+            "--seed", type=int, default=0, show_default=True, help="Decides everything random."
+        ),
+        click.option(
+            "--replications",
+            type=int,
+            default=100,
+            show_default=True,
+            help="Independent repetitions.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="manyarms", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
+def app(debug: bool) -> None:
+    """Bandits with more arms than time."""
+
+
+@app.command()
+@click.argument("target", type=click.Choice(TARGETS), default="all")
+@_how_often
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("out/paper"),
+    show_default=True,
+    help="Folder for figures, tables and verdicts.",
+)
+def reproduce(**options: Any) -> None:
+    """Play the paper's experiments; draw its figures; check every claim of its text.
+
+    TARGET is a figure, the claims, or all.
+
+    Example: manyarms reproduce fig2a --replications 1000
+    """
+    from manyarms.cli import reproduce as command
+
+    command.reproduce_paper(**options)
+
+
+@app.command()
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    required=True,
+    help="A name, or name:key=value,key=value. Repeatable.",
+)
+@click.option("--horizon", type=int, required=True, help="Pulls.")
+@click.option(
+    "--instance",
+    default="planted",
+    show_default=True,
+    help="planted, or captions:CONTEST (a file or a number).",
+)
+@click.option("--n", type=int, help="Arms (planted).")
+@click.option("--alpha", type=float, help="Hardness (planted).")
+@click.option("--m", type=int, help="Best arms (planted), instead of alpha.")
+@_how_often
+@click.option("--checkpoints", help="Times to report regret at, such as 12500,25000.")
+@click.option("--json", "json_path", help="Write JSON to this file; - is standard output.")
+def simulate(**options: Any) -> None:
+    """Play policies on one instance and print the summary.
+
+    Example: manyarms simulate --policy moss++ --policy empmoss++ --n 20000 --alpha 0.4
+    --horizon 50000
+    """
+    from manyarms.cli import simulate as command
+
+    command.simulate_policies(**options)
+
+
+@app.command()
+def policies() -> None:
+    """List the policies and their parameters.
+
+    Example: manyarms policies
+    """
+    from manyarms.cli import listing
+
+    listing.list_policies()
+
+
+@app.command()
+def warm() -> None:
+    """Compile all policies now, so that no later run waits for it.
+
+    Example: manyarms warm (in the build of a container image)
+    """
+    from manyarms.cli import listing
+
+    listing.warm_up()
+
+
+@app.group()
+def data() -> None:
+    """Find, download and describe caption contests.
+
+    Example: manyarms data info 652
+    """
+
+
+@data.command("list")
+def data_list() -> None:
+    """List the contest files on this machine.
+
+    Example: manyarms data list
+    """
+    from manyarms.cli import data as command
+
+    command.list_contests()
+
+
+@data.command("get")
+@click.argument("contests", nargs=-1, required=True)
+def data_get(contests: tuple[str, ...]) -> None:
+    """Download contests, by number or name, into the cache.
+
+    Example: manyarms data get 652 660
+    """
+    from manyarms.cli import data as command
+
+    command.get_contests(contests)
+
+
+@data.command("info")
+@click.argument("contest")
+def data_info(contest: str) -> None:
+    """Describe a contest: a number, a name, or a file.
+
+    Example: manyarms data info 652
+    """
+    from manyarms.cli import data as command
+
+    command.show_contest(contest)

@@ -1,0 +1,245 @@
+"""Caption contests: real means, from the votes of a cartoon's readers, and a stand-in for them."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from manyarms.core.checks import check_number
+from manyarms.errors import ContestFileError, ContestNotFoundError
+from manyarms.instances.contests import ContestName, find_contest, local_contests
+from manyarms.instances.instance import Instance
+from manyarms.instances.means import from_means
+from manyarms.instances.rewards import RewardModel
+
+__all__ = ["Contest", "captions", "contest_652", "read_contest", "stand_in_652"]
+
+Counts: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+_COUNTS = ("votes", "not_funny", "somewhat_funny", "funny")
+_WHOLE_NUMBER = re.compile(r"\s*([0-9]{1,15})(?:\.0*)?\s*")
+_CUT = "The file may be cut short: get it again."
+
+# The 9971 lesser means of contest 652, roughly: their quantiles at these levels, in thousandths.
+_LEVELS = (0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 1)
+_QUANTILES = (94, 188, 243, 274, 315, 348, 379, 410, 441, 476, 519, 581, 630, 715, 781, 796)
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """A contest's captions and their votes, as read by `read_contest`; arm k is `captions[k]`.
+
+    Attributes
+    ----------
+    path, sha256
+        The file, and its checksum.
+    unrated
+        The number of captions left out, because they got no votes.
+    captions
+        The texts, without blanks around them. They may be empty, repeat, and have several lines.
+    votes, not_funny, somewhat_funny, funny
+        The counts, one for each caption.
+    """
+
+    path: Path
+    sha256: str
+    unrated: int
+    captions: tuple[str, ...] = field(repr=False)
+    votes: Counts = field(repr=False)
+    not_funny: Counts = field(repr=False)
+    somewhat_funny: Counts = field(repr=False)
+    funny: Counts = field(repr=False)
+
+    @property
+    def shares(self) -> Floats:
+        """For each caption, the share p of votes that found it somewhat funny or funny."""
+        return np.asarray((self.somewhat_funny + self.funny) / self.votes, dtype=np.float64)
+
+    def means(self, *, threshold: float | None = 0.8) -> Floats:
+        """Return the arms' means: shares over the largest, from `threshold` on raised to 1."""
+        threshold = 1.0 if threshold is None else threshold
+        threshold = check_number("threshold", threshold, above=0.0, at_most=1.0)
+        shares = self.shares
+        if not shares.any():
+            rule = "a contest with a funny caption, to which all means are relative"
+            raise _wrong(self.path, rule, "not one vote for funny or somewhat funny")
+        means: Floats = shares / shares.max()
+        # 0.6 / 0.75 must reach 0.8, whatever the rounding; distinct ratios lie further apart
+        means[means >= threshold * (1.0 - 1e-12)] = 1.0
+        return means
+
+    def funniest(self, count: int = 10) -> list[int]:
+        """Return the arms of the largest shares, the best first."""
+        return [int(arm) for arm in np.argsort(-self.shares, kind="stable")[:count]]
+
+    def info(self) -> dict[str, Any]:
+        """Return what there is to say of the file in a few numbers, defects included."""
+        best = self.funniest(1)[0]
+        counted = self.not_funny + self.somewhat_funny + self.funny
+        return {
+            "contest": self.path.stem,
+            "path": str(self.path),
+            "sha256": self.sha256,
+            "captions": len(self.captions),
+            "votes": int(self.votes.sum()),
+            "fewest_votes": int(self.votes.min()),
+            "most_votes": int(self.votes.max()),
+            "best_caption": self.captions[best],
+            "best_share": float(self.shares[best]),
+            "best_arms": int((self.means() == 1.0).sum()) if self.shares.any() else 0,
+            "uneven": int((counted != self.votes).sum()),
+            "unrated": self.unrated,
+            "repeated": len(self.captions) - len(set(self.captions)),
+            "empty": self.captions.count(""),
+        }
+
+
+def captions(
+    contest: ContestName, *, threshold: float | None = 0.8, rewards: RewardModel | None = None
+) -> Instance:
+    r"""Make an instance of a caption contest: each caption is an arm.
+
+    A caption's share p = (somewhat_funny + funny) / votes, over the largest p, is its mean; means
+    from `threshold` on become 1. Contest 652 is that of the paper's Figure 3.
+
+    Published files have defects. None of them changes the formula:
+
+    - *Counts that do not add up to the votes* (201 captions in three of ten files, by 1 to 4): p is
+      over `votes` all the same. The votes that the counts lack so count as not funny, as by the
+      column `mean` most of them were. No caption crosses 0.8, no mean changes by more than 0.015.
+      More funny votes than votes are an error: that p could set the scale for all.
+    - *No votes*: the caption is left out. Nothing is known of it, and 0 would be a claim.
+    - *Repeated captions* are an arm each: they were voted on separately, with other counts.
+    - *Empty captions* are arms like others, and so are those with quotes, commas or line breaks:
+      the text plays no part.
+
+    Parameters
+    ----------
+    contest
+        The path of a contest file, or a contest such as 652 or "652_lil-KLUCB": see
+        `find_contest`, which can also download it.
+    threshold
+        From which mean on an arm counts as best, in (0, 1]; None leaves all means as they are.
+    rewards
+        The reward model, `Bernoulli()` unless given.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> text = "caption,votes,not_funny,somewhat_funny,funny\nHi!,9,3,4,2\nNo.,8,7,1,0\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "1.csv"
+    ...     _ = path.write_text(text)
+    ...     instance = captions(path)
+    >>> instance.label, instance.mean(0), round(instance.mean(1), 4)
+    ('captions(1, n=2, m=1)', 1.0, 0.1875)
+    """
+    found = read_contest(contest)
+    means = found.means(threshold=threshold)
+    label = f"captions({found.path.stem}, n={means.size}, m={(means == 1.0).sum()})"
+    return from_means(means, rewards=rewards, label=label)
+
+
+def contest_652() -> Instance:
+    """Return the paper's contest 652 if its file is on this machine, else the stand-in.
+
+    The label tells which. Nothing is downloaded: see `find_contest`.
+
+    >>> contest_652().n_arms
+    10025
+    """
+    name = "652_lil-KLUCB"  # the paper's file, should there be others of contest 652
+    try:
+        return captions(name if name in local_contests() else 652)
+    except ContestNotFoundError:
+        return stand_in_652()
+
+
+def stand_in_652() -> Instance:
+    """Return a stand-in for contest 652, made of no data: as many arms, and means much like its.
+
+    54 arms have mean 1; the means of 9971 others follow a table of quantiles. The label says that
+    results on it are not results on contest 652.
+
+    >>> stand_in_652().label
+    'stand-in for contest 652 (n=10025, m=54)'
+    """
+    lesser = np.interp((np.arange(9971) + 0.5) / 9971, _LEVELS, np.array(_QUANTILES) / 1000)
+    return from_means([*np.ones(54), *lesser], label="stand-in for contest 652 (n=10025, m=54)")
+
+
+def read_contest(contest: ContestName) -> Contest:
+    """Read a contest file; see `captions` for what is done about defects.
+
+    Parameters
+    ----------
+    contest
+        A path, or a contest that `find_contest` finds. A leading `rank` may be there or not.
+    """
+    path = find_contest(contest)
+    try:
+        raw = path.read_bytes()
+        text = raw.decode("utf-8-sig")  # spreadsheets put a mark before the first column
+    except OSError as error:
+        raise _wrong(path, "readable", error.strerror) from error
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text or not text.strip():
+        raise _wrong(path, "CSV text in UTF-8", "binary data" if text.strip() else "an empty file")
+    records = list(_records(path, text))
+    rated = [(caption, counts) for caption, counts in records if counts[0] > 0]
+    if not rated:
+        raise _wrong(path, "a file of captions with votes", f"{len(records)} captions, no votes")
+    columns = np.array([counts for _, counts in rated], dtype=np.int64).T.copy()
+    columns.flags.writeable = False
+    unrated, checksum = len(records) - len(rated), hashlib.sha256(raw).hexdigest()
+    return Contest(path, checksum, unrated, tuple(caption for caption, _ in rated), *columns)
+
+
+def _records(path: Path, text: str) -> Iterator[tuple[str, list[int]]]:
+    """Yield each caption with its counts, in the order of `_COUNTS`."""
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    line = 1
+    try:
+        header = list(reader.fieldnames or ())
+        missing = [name for name in ("caption", *_COUNTS) if name not in header]
+        if missing:
+            rule = f"a contest file with the columns caption, {', '.join(_COUNTS)}"
+            found = f"its columns are {', '.join(header)[:150]}"
+            raise _wrong(path, rule, f"one without {', '.join(missing)}: {found}")
+        line = reader.line_num + 1
+        for cells in reader:
+            yield _record(f"line {line} of {path}", len(header), cells)
+            line = reader.line_num + 1  # where the next one begins: captions may have many lines
+    except csv.Error as error:
+        raise _wrong(f"What begins on line {line} of {path}", "whole", error, _CUT) from error
+
+
+def _record(where: str, width: int, cells: dict[Any, Any]) -> tuple[str, list[int]]:
+    if None in cells or None in cells.values():  # csv's sign of more fields than columns, or fewer
+        got, fix = ("more", "Commas need quotes.") if None in cells else ("fewer", _CUT)
+        raise _wrong(where, f"a caption with {width} fields", got, fix)
+    counts = []
+    for name in _COUNTS:
+        number = _WHOLE_NUMBER.fullmatch(cells[name])
+        if number is None:
+            raise _wrong(f"`{name}` on {where}", "a whole number >= 0", repr(cells[name]))
+        counts.append(int(number[1]))
+    if counts[2] + counts[3] > counts[0]:
+        rule = f"at least the {counts[2] + counts[3]} of somewhat_funny and funny"
+        raise _wrong(f"`votes` on {where}", rule, counts[0])
+    return cells["caption"].strip(), counts
+
+
+def _wrong(what: object, rule: str, got: object, fix: str = "") -> ContestFileError:
+    return ContestFileError(f"{what} must be {rule}, got {got}." + (f" {fix}" if fix else ""))

@@ -1,0 +1,232 @@
+"""Contest files: where they are looked for, and how one is downloaded.
+
+The files belong to the public repository `nextml/caption-contest-data`. They are not part of this
+package; a download stays in the user's cache, with its checksum.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import errno
+import hashlib
+import importlib
+import numbers
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from manyarms.errors import (
+    ContestFileError,
+    ContestNotFoundError,
+    DownloadError,
+    MissingExtraError,
+    ParameterError,
+)
+
+__all__ = [
+    "ContestName",
+    "cache_folder",
+    "find_contest",
+    "local_contests",
+]
+
+ContestName: TypeAlias = str | int | os.PathLike[str]
+
+_COMMIT = "a7b79649e86308ef02f0af7e5d70039e31932d21"  # pinned: the same bytes for everyone
+_SOURCE = f"https://raw.githubusercontent.com/nextml/caption-contest-data/{_COMMIT}/summaries"
+_KNOWN = {"652_lil-KLUCB": "c76e4e251fbb8e9fc0b5f384bdfcaa9b8db9bff584458df023c45e1e56c4f7bd"}
+_PUBLISHED = re.compile(r"[0-9]+(_[A-Za-z0-9_-]+)?")  # also keeps URLs and paths harmless
+
+
+def find_contest(contest: ContestName, *, download: bool = False) -> Path:
+    """Return the path of a contest file.
+
+    Looked for as a path, then in the folder that the environment variable `MANYARMS_DATA` names,
+    then in the user's cache; only then, and only if asked to, it is downloaded into the cache.
+
+    Parameters
+    ----------
+    contest
+        A path, or a contest: 652 stands for 652.csv or the one 652_*.csv; "652_lil-KLUCB" and
+        "652_lil-KLUCB.csv" for just that file.
+    download
+        Whether to download what is not found (by pooch, of the extra `lab`). The file must have
+        the known checksum; where none is known, that of the first download is kept beside it. A
+        file in the cache that has changed since is refused, or downloaded anew.
+
+    Examples
+    --------
+    >>> find_contest("no/such/contest.csv")
+    Traceback (most recent call last):
+    manyarms...ContestNotFoundError: `contest` must be a file that exists, got 'no/such/...
+    """
+    path = _explicit_path(contest)
+    if path is not None:
+        return path
+    name = str(contest)
+    path = _match(_data_folder(), name)
+    if path is not None:
+        return path  # the user's own folder: its files may be anything
+    path = _match(cache_folder(), name)
+    if path is not None:
+        wanted = _checksum(path)
+        if wanted in {None, _sha256(path)}:
+            return path
+        if not download:
+            raise ContestFileError(
+                f"{path} must have the SHA-256 {wanted}, got {_sha256(path)}: it has changed since "
+                f"it was downloaded. Delete it, or find_contest({path.stem!r}, download=True)."
+            )
+        name = path.stem
+    if not download:
+        raise ContestNotFoundError(_not_found(contest))
+    return _download(name.removesuffix(".csv"))
+
+
+def local_contests() -> dict[str, Path]:
+    """Return the contests in the folder `MANYARMS_DATA` and in the user's cache, by name.
+
+    >>> all(path.suffix == ".csv" for path in local_contests().values())
+    True
+    """
+    found = _files(cache_folder()) | _files(_data_folder())  # the user's own folder goes first
+    return dict(sorted(found.items(), key=lambda item: (_number(item[0]), item[0])))
+
+
+def cache_folder() -> Path:
+    """Return the folder that downloads go to; it need not exist."""
+    root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(root).expanduser() / "manyarms" / "contests"
+
+
+def _data_folder() -> Path | None:
+    folder = os.environ.get("MANYARMS_DATA")
+    return Path(folder).expanduser() if folder else None
+
+
+def _explicit_path(contest: Any) -> Path | None:
+    """Return the path if `contest` is one, None if it is a name; raise if it is neither."""
+    whole = isinstance(contest, numbers.Integral) and not isinstance(contest, bool)
+    if whole and int(contest) >= 0:
+        return None
+    text = os.fspath(contest) if isinstance(contest, str | os.PathLike) else None
+    if not isinstance(text, str) or not text.strip():
+        raise ParameterError(
+            f"`contest` must be a path, or a contest's number or name such as 652, got {contest!r}."
+        )
+    path = Path(text).expanduser()
+    with contextlib.suppress(OSError):  # a name too long for a file is none
+        if path.is_file():
+            return path
+    if isinstance(contest, str) and path.name == text:
+        return None
+    near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.csv")])
+    hint = f" Nearest in that folder: {', '.join(near)}." if near else ""
+    raise ContestNotFoundError(f"`contest` must be a file that exists, got {text!r}.{hint}")
+
+
+def _files(folder: Path | None) -> dict[str, Path]:
+    paths = sorted(folder.glob("*.csv")) if folder is not None else []
+    return {path.stem: path for path in paths if path.is_file() and path.name[0] != "."}
+
+
+def _match(folder: Path | None, name: str) -> Path | None:
+    """Return the file in `folder` that `name` stands for; a mere number fits any ending."""
+    files = _files(folder)
+    if not name.isdecimal():
+        return files.get(name.removesuffix(".csv"))
+    several = [stem for stem in files if stem == name or stem.startswith(f"{name}_")]
+    if len(several) > 1:
+        raise ParameterError(
+            f"`contest` must name one file, got {name}, which in {folder} may be any of "
+            f"{', '.join(f'{stem}.csv' for stem in several)}. Give one of these names."
+        )
+    return files[several[0]] if several else None
+
+
+def _not_found(contest: ContestName) -> str:
+    name = str(contest).removesuffix(".csv")
+    data, known = _data_folder(), list(local_contests())
+    place = f"MANYARMS_DATA ({data or 'not set'})"
+    place += " (no such folder)" if data and not data.is_dir() else ""
+    if name.isdecimal():
+        near = sorted(known, key=lambda stem: abs(_number(stem) - int(name)))[:3]
+    else:
+        near = difflib.get_close_matches(name, known, cutoff=0.3)
+    wanted = name if _PUBLISHED.fullmatch(name) else 652
+    return (
+        f"`contest` must be a file, or a contest in {place} or in the cache ({cache_folder()}), "
+        f"got {contest!r}. Nearest there: {', '.join(near) or 'none'}. Download with "
+        f"`manyarms data get {wanted}` or find_contest({wanted!r}, download=True)."
+    )
+
+
+def _number(name: str) -> float:
+    digits = re.match("[0-9]+", name)
+    return int(digits[0]) if digits else float("inf")
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _record_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")  # in the form that `sha256sum -c` reads
+
+
+def _checksum(path: Path) -> str | None:
+    """Return the checksum that a file in the cache must have, None where none is known."""
+    digits = None
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        digits = re.match("[0-9a-f]{64}", _record_of(path).read_text(encoding="ascii"))
+    return _KNOWN.get(path.stem, digits and digits[0])
+
+
+def _download(name: str) -> Path:
+    """Download a published contest into the cache: the whole file, checked, or nothing."""
+    if not _PUBLISHED.fullmatch(name):
+        raise ParameterError(f"`contest` must be a published one such as 652, got {name!r}.")
+    if name.isdecimal() and 560 <= int(name) < 660:  # these are published as 652_lil-KLUCB is
+        name += "_lil-KLUCB"
+    try:
+        pooch = importlib.import_module("pooch")
+    except ImportError as error:
+        raise MissingExtraError("pooch", "to download contests") from error
+    log = pooch.get_logger()
+    target, url = cache_folder() / f"{name}.csv", f"{_SOURCE}/{name}.csv"
+    wanted = _checksum(target)
+    known_hash = f"sha256:{wanted}" if wanted else None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.ExitStack() as stack:
+            stack.callback(log.setLevel, log.level)
+            log.setLevel("WARNING")  # whoever asked for the download says what happens
+            # unfinished files lie in a room of their own, in the cache so that moves are atomic
+            room = stack.enter_context(tempfile.TemporaryDirectory(dir=target.parent))
+            new = Path(pooch.retrieve(url, known_hash=known_hash, fname=target.name, path=room))
+            first_line = new.read_bytes().split(b"\n", 1)[0].strip().split(b",")
+            if not {b"caption", b"votes"} <= set(first_line):  # a login page of the network
+                raise ValueError("not a contest file")
+            _record_of(new).write_text(f"{_sha256(new)}  {target.name}\n", encoding="ascii")
+            _record_of(new).replace(_record_of(target))
+            new.replace(target)
+    except (OSError, ValueError) as error:
+        raise DownloadError(f"{url} could not be downloaded: {_reason(error)}") from error
+    return target
+
+
+def _reason(error: Exception) -> str:
+    """Say in a few words what pooch, requests or the file system said in many."""
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if status == 404:
+        return "there is no such file. Contests before 660 have longer names, such as 559_Random."
+    if status is not None:
+        return f"the server answered with status {status}. Try again later."
+    if not isinstance(error, OSError):  # pooch raises ValueError where checksums differ
+        return "what came is not the contest file. Try again, or on another network."
+    if error.filename or error.errno == errno.ENOSPC or isinstance(error, PermissionError):
+        return f"{cache_folder()} cannot be written. Set XDG_CACHE_HOME to another folder."
+    return "the connection failed. Try again online, or let MANYARMS_DATA name a folder with it."

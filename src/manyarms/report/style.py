@@ -1,0 +1,215 @@
+"""The look of all figures, in one place: colours, lines, markers, names, sizes.
+
+Knows no plotting package: what is here is plain data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+from typing import Any, NamedTuple
+
+__all__ = [
+    "ALPHA",
+    "BAND_OPACITY",
+    "BAND_WIDTH",
+    "HARDNESS",
+    "LOOK",
+    "MINIMAX_LINE",
+    "NARROW",
+    "NOTE_SIZE",
+    "QUANTILE_LINE",
+    "SUBSET_LINE",
+    "WIDE",
+    "LineStyle",
+    "policy_styles",
+    "policy_title",
+    "shades",
+    "thousands",
+]
+
+
+class LineStyle(NamedTuple):
+    """How one line looks; no two in a figure are alike, in colour or in grey.
+
+    `dashes` are the lengths of strokes and gaps in line widths, empty for an unbroken line;
+    `size` is the marker's, in points.
+    """
+
+    colour: str
+    dashes: tuple[float, ...] = ()
+    marker: str = ""
+    size: float = 4.0
+    filled: bool = True
+
+    def options(self) -> dict[str, Any]:
+        """Return the style as keyword arguments of matplotlib's `plot`."""
+        return {
+            "color": self.colour,
+            "linestyle": (0, self.dashes) if self.dashes else "-",
+            "marker": self.marker,
+            "markersize": self.size,
+            "markerfacecolor": self.colour if self.filled else "white",
+            "markeredgecolor": self.colour,
+        }
+
+
+# Colours of Okabe & Ito, which the colour-blind can tell apart, without their yellow, which is
+# too pale for a line; grey stands in for it. On hard problems MOSS, MOSS Oracle and Parallel do
+# the same: large triangles and small diamonds can be seen one behind the other.
+_NAMED = {
+    "moss": LineStyle("#E69F00", (1, 1), "^", size=5.5),
+    "moss-oracle": LineStyle("#000000", (2.5, 1.2), "D", size=3.0),
+    "quantile": LineStyle("#009E73", (6, 1.2, 1, 1.2), "v", size=4.5),
+    "parallel": LineStyle("#CC79A7", (3, 1, 1, 1, 1, 1), "P", size=4.5),
+    "moss++": LineStyle("#0072B2", (6, 1.5), "s"),
+    "empmoss++": LineStyle("#D55E00", (), "o"),
+    "anytime-moss++": LineStyle("#56B4E9", (1.5, 1), "<", size=4.5),
+    "anytime-parallel": LineStyle("#767676", (6, 1.2, 2, 1.2), ">", size=4.5),
+}
+
+# Rates that are no policy's.
+MINIMAX_LINE = LineStyle("#000000", (4, 1.2))
+SUBSET_LINE = LineStyle("#D55E00", (1, 1))
+QUANTILE_LINE = _NAMED["quantile"]._replace(marker="")
+
+_TITLES = {
+    "moss": "MOSS",
+    "moss-oracle": "MOSS Oracle",
+    "quantile": "Quantile",
+    "parallel": "Parallel",
+    "moss++": "MOSS++",
+    "empmoss++": "empMOSS++",
+    "anytime-moss++": "anytime MOSS++",
+    "anytime-parallel": "anytime Parallel",
+}
+
+# For all other lines: Paul Tol's muted colours, with hollow markers, which no named line has.
+# 8, 5 and 7 have no common factor: the first 280 combinations are all different.
+_COLOURS = ("#332288", "#44AA99", "#882255", "#999933", "#88CCEE", "#CC6677", "#117733", "#AA4499")
+_DASHES: tuple[tuple[float, ...], ...] = (
+    (),
+    (5, 1.5),
+    (1.5, 1),
+    (7, 1.2, 1.5, 1.2),
+    (3, 1, 1, 1, 1, 1),
+)
+_MARKERS = ("o", "s", "^", "D", "v", "p", "h")
+
+# One hue from dark to light for an ordered family of lines: grey print keeps the order.
+_DARK, _LIGHT = (8, 48, 107), (158, 202, 235)
+
+ALPHA = "\N{GREEK SMALL LETTER ALPHA}"
+HARDNESS = f"hardness {ALPHA}"
+
+BAND_WIDTH = 0.25  # in standard deviations, above and below the mean: the authors' code
+BAND_OPACITY = 0.18
+NARROW = (3.4, 2.6)  # inches: one of two columns
+WIDE = (5.0, 2.8)  # inches: one column, or a plot with its legend beside it
+NOTE_SIZE = 7  # points
+
+# STIX comes with matplotlib, so that figures are the same wherever they are drawn, and goes with
+# the Times of most papers.
+LOOK: dict[str, Any] = {
+    "font.family": "STIXGeneral",
+    "font.size": 9,
+    "mathtext.fontset": "stix",
+    "axes.labelsize": 9,
+    "axes.titlesize": 9.5,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.5,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "xtick.direction": "out",
+    "ytick.direction": "out",
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "lines.linewidth": 1.3,
+    "lines.markeredgewidth": 0.8,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "legend.handlelength": 3.4,
+    "legend.labelspacing": 0.55,
+    "legend.borderpad": 0.1,
+    "figure.constrained_layout.use": True,
+    "pdf.fonttype": 42,  # fonts that publishers accept
+    "svg.hashsalt": "manyarms",  # else the names within an SVG file are new each time
+    "savefig.dpi": 300,
+}
+
+
+def policy_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
+    """Return a style for each label: the policy's own where it has one, else the next free one.
+
+    A policy looks the same in every figure, whatever is drawn beside it. A label with
+    parameters is a line of its own, unlike every other in the figure.
+
+    Examples
+    --------
+    >>> styles = policy_styles(["moss++", "moss++(beta=0.6)", "mine"])
+    >>> [style.colour for style in styles.values()]
+    ['#0072B2', '#332288', '#44AA99']
+    """
+    others = count()
+    return {
+        label: _NAMED.get(label) or _free_style(next(others)) for label in dict.fromkeys(labels)
+    }
+
+
+def _free_style(number: int) -> LineStyle:
+    return LineStyle(
+        _COLOURS[number % len(_COLOURS)],
+        _DASHES[number % len(_DASHES)],
+        _MARKERS[number % len(_MARKERS)],
+        filled=False,
+    )
+
+
+def policy_title(label: str) -> str:
+    """Return a policy's name as the paper writes it, with the parameters that `label` has.
+
+    Examples
+    --------
+    >>> policy_title("moss-oracle"), policy_title("moss++(beta=0.6)"), policy_title("mine")
+    ('MOSS Oracle', 'MOSS++ (β = 0.6)', 'mine')
+    """
+    name, bracket, parameters = label.partition("(")
+    title = _TITLES.get(name, name)
+    if not bracket:
+        return title
+    for word, letter in (("alpha", ALPHA), ("beta", "β")):
+        parameters = parameters.replace(f"{word}=", f"{letter}=")
+    return f"{title} ({parameters.replace('=', ' = ')}"
+
+
+def shades(number: int) -> list[str]:
+    """Return shades of one hue from dark to light, for an ordered family of lines.
+
+    Examples
+    --------
+    >>> shades(3)
+    ['#08306B', '#537DAB', '#9ECAEB']
+    """
+    steps = [k / max(1, number - 1) for k in range(number)]
+    ends = list(zip(_DARK, _LIGHT, strict=True))
+    return ["#" + "".join(f"{round(a + t * (b - a)):02X}" for a, b in ends) for t in steps]
+
+
+def thousands(value: float, position: int | None = None) -> str:
+    """Return a number as it stands at an axis; `position` is matplotlib's, and not used.
+
+    Examples
+    --------
+    >>> [thousands(value) for value in (0, 2.5, 50_000, 25_000_000)]
+    ['0', '2.5', '50,000', '25M']
+    """
+    if abs(value) >= 1e7:
+        return f"{value / 1e6:,g}M"
+    return f"{value:,.0f}" if value == round(value) else f"{value:g}"

@@ -1,0 +1,61 @@
+"""Where results come from: the spec, the software, the machine, and when."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import os
+import platform
+import sys
+from typing import Any
+
+from manyarms.specs.experiment import Experiment
+
+__all__ = ["now", "provenance_of"]
+
+
+def now() -> str:
+    """Return the time, in UTC."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def provenance_of(experiment: Experiment, *, started: str, sessions: int) -> dict[str, Any]:
+    """Return what is known of a run when it begins, or goes on."""
+    return {
+        "name": experiment.name,
+        "spec_hash": experiment.hash,
+        "seed": experiment.seed,
+        "replications": experiment.replications,
+        "pulls": experiment.cost(),
+        "started": started,
+        "sessions": sessions,
+        "versions": {
+            "python": platform.python_version(),
+            "manyarms": sys.modules["manyarms"].__version__,  # an import would go up
+            **{name: _version(name) for name in ("numpy", "numba", "pyarrow")},
+        },
+        "machine": {
+            "system": platform.platform(),
+            "processor": platform.processor() or platform.machine(),
+            "processors": os.cpu_count(),
+        },
+        "cells": [
+            {
+                "parameters": dict(cell.parameters),
+                "horizon": cell.horizon,
+                "instance": cell.instance.label,
+                "n_arms": cell.instance.n_arms,
+                "n_best": cell.instance.n_best,
+                "best_mean": cell.instance.best_mean,
+                "policies": {player.label: repr(player.policy) for player in cell.players},
+            }
+            for cell in experiment.cells()
+        ],
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

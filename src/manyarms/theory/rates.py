@@ -1,0 +1,145 @@
+"""Rates: the exponents θ(α) of regrets that grow as T^θ(α) (up to logarithms) at hardness α.
+
+A rate of 1 is no learning at all: regret grows as fast as time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.checks import check_number, check_probability
+from manyarms.errors import ParameterError
+
+__all__ = ["minimax_rate", "moss_plus_plus_rate", "quantile_rate", "subset_rate"]
+
+# a number in, a number out; an array in, an array out
+Alpha = TypeVar("Alpha", float, NDArray[np.float64])
+
+_OUT_OF_REACH = "Above 1 no policy can expect to meet a best arm."
+
+
+def moss_plus_plus_rate(alpha: Alpha, *, beta: float) -> Alpha:
+    r"""Return the rate of MOSS++, which is Pareto optimal for every `beta`.
+
+    .. math:: \theta_\beta(\alpha) = \min(\max(\beta, 1 + \alpha - \beta), 1)
+
+    Parameters
+    ----------
+    alpha
+        Hardness, between 0 and 1; a number or an array.
+    beta
+        The parameter of MOSS++, between 1/2 and 1.
+
+    Notes
+    -----
+    Upper bound: the paper's theorem on MOSS++ (Algorithm 1). Pareto optimality: no rate is below
+    this one anywhere unless it is above it somewhere, because every rate that a policy achieves
+    satisfies :math:`\theta(\alpha) \ge \min(\max(\theta(0), 1 + \alpha - \theta(0)), 1)`.
+
+    Examples
+    --------
+    >>> moss_plus_plus_rate(0.25, beta=0.5)
+    0.75
+    >>> moss_plus_plus_rate(np.array([0.0, 0.25, 0.75]), beta=0.5)
+    array([0.5 , 0.75, 1.  ])
+    """
+    values = _check_alpha(alpha)
+    beta = check_number("beta", beta, at_least=0.5, at_most=1.0)
+    return _like(alpha, np.minimum(np.maximum(beta, 1.0 + values - beta), 1.0))
+
+
+def minimax_rate(alpha: Alpha) -> Alpha:
+    r"""Return the best rate of a policy that knows the hardness.
+
+    .. math:: \theta(\alpha) = (1 + \alpha) / 2
+
+    Parameters
+    ----------
+    alpha
+        Hardness, between 0 and 1; a number or an array.
+
+    Notes
+    -----
+    MOSS on :math:`2 T^\alpha \log\sqrt T` random arms (MOSS Oracle) attains it, and the lower
+    bound :math:`\Omega(\sqrt{T(n-m)/m})` allows no better. No policy attains it at every
+    hardness without knowing which: that is the price of adaptation.
+
+    Examples
+    --------
+    >>> minimax_rate(0.5)
+    0.75
+    """
+    return _like(alpha, (1.0 + _check_alpha(alpha)) / 2.0)
+
+
+def subset_rate(alpha: Alpha, *, exponent: float) -> Alpha:
+    r"""Return the rate of MOSS on a random subset of about T^b arms, b = `exponent`.
+
+    .. math:: \theta(\alpha) = (1 + b)/2 \ \text{for}\ \alpha \le b, \quad 1 \ \text{beyond}
+
+    Parameters
+    ----------
+    alpha
+        Hardness, between 0 and 1; a number or an array.
+    exponent
+        How the subset grows with the horizon, between 0 and 1.
+
+    Notes
+    -----
+    MOSS on K arms has regret of order :math:`\sqrt{KT}`. Up to hardness b the subset can be
+    expected to hold a best arm, beyond it cannot. Not Pareto optimal for b < 1: MOSS++ with
+    :math:`\beta = (1 + b)/2` is never worse, and better for :math:`b < \alpha < (1 + b)/2`.
+
+    Examples
+    --------
+    >>> subset_rate(np.array([0.25, 0.5, 0.75]), exponent=0.5)
+    array([0.75, 0.75, 1.  ])
+    """
+    values = _check_alpha(alpha)
+    exponent = check_probability("exponent", exponent)
+    return _like(alpha, np.where(values <= exponent, (1.0 + exponent) / 2.0, 1.0))
+
+
+def quantile_rate(alpha: Alpha) -> Alpha:
+    r"""Return the rate of Quantile (QRM2 of Chaudhuri & Kalyanakrishnan, UAI 2018).
+
+    .. math:: \theta(\alpha) = \min(1, \max(2.89\,\alpha, 0.674))
+
+    Parameters
+    ----------
+    alpha
+        Hardness, between 0 and 1; a number or an array.
+
+    Notes
+    -----
+    The rate that the paper states. QRM2's sets grow as T^0.347, and the numbers agree with
+    (1 + 0.347)/2 and 1/0.347, rounded up. Not Pareto optimal: MOSS++ is never worse for any beta
+    in [0.5592, 0.674].
+
+    Examples
+    --------
+    >>> [round(quantile_rate(alpha), 3) for alpha in (0.1, 0.3, 0.5)]
+    [0.674, 0.867, 1.0]
+    """
+    return _like(alpha, np.minimum(1.0, np.maximum(2.89 * _check_alpha(alpha), 0.674)))
+
+
+def _check_alpha(alpha: Any) -> NDArray[np.float64]:
+    values = np.asarray(alpha)
+    if values.ndim == 0:
+        return np.asarray(check_probability("alpha", values.item(), fix=_OUT_OF_REACH))
+    if values.dtype.kind not in "iuf":
+        raise ParameterError(f"`alpha` must hold numbers, got {values.dtype} values.")
+    wrong = values[~((values >= 0.0) & (values <= 1.0))]  # so written, NaN is wrong too
+    if wrong.size:
+        raise ParameterError(
+            f"`alpha` must hold numbers >= 0 and <= 1, got {wrong[0].item()!r}. {_OUT_OF_REACH}"
+        )
+    return values.astype(np.float64)
+
+
+def _like(alpha: Alpha, rates: Any) -> Alpha:
+    return cast(Alpha, float(rates) if np.ndim(alpha) == 0 else rates)

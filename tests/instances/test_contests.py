@@ -1,0 +1,396 @@
+"""Finding contest files, and downloading them: where they come from, and what may go wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import importlib.util
+import logging
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from manyarms.errors import (
+    ContestFileError,
+    ContestNotFoundError,
+    DownloadError,
+    ManyarmsError,
+    MissingExtraError,
+    ParameterError,
+)
+from manyarms.instances import contests
+from manyarms.instances.contests import cache_folder, find_contest, local_contests
+
+TEXT = b"caption,mean,precision,votes,not_funny,somewhat_funny,funny\nA,1.5,0.1,10,5,3,2\n"
+OTHER = TEXT + b"B,1.5,0.1,10,5,3,2\n"
+
+
+@pytest.fixture(autouse=True)
+def _empty_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "here").mkdir()
+    monkeypatch.setenv("MANYARMS_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path / "here")
+
+
+def put(folder: Path, name: str, content: bytes = TEXT) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def data(tmp_path: Path, name: str) -> Path:
+    return put(tmp_path / "data", name)
+
+
+def in_cache() -> list[str]:
+    return sorted(path.name for path in cache_folder().glob("*"))
+
+
+class FakePooch:
+    """What `find_contest` uses of pooch: it stores `content`, or raises `error`."""
+
+    def __init__(self, content: bytes = TEXT, error: BaseException | None = None) -> None:
+        self.content, self.error = content, error
+        self.calls: list[tuple[str, str | None]] = []
+        self.logger = logging.Logger("fake", level="INFO")
+
+    def get_logger(self) -> logging.Logger:
+        return self.logger
+
+    def retrieve(self, url: str, *, known_hash: str | None, fname: str, path: str) -> str:
+        self.calls.append((url, known_hash))
+        assert not self.logger.isEnabledFor(logging.INFO)
+        if self.error is not None:
+            raise self.error
+        if known_hash not in {None, "sha256:" + hashlib.sha256(self.content).hexdigest()}:
+            raise ValueError("the hashes do not match")
+        return str(put(Path(path), fname, self.content))
+
+
+def install(monkeypatch: pytest.MonkeyPatch, pooch: FakePooch) -> FakePooch:
+    monkeypatch.setitem(sys.modules, "pooch", pooch)
+    return pooch
+
+
+# Looking things up
+
+
+def test_a_path_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data(tmp_path, "652.csv")
+    mine = put(tmp_path / "here", "652.csv")
+    assert find_contest(mine) == mine
+    assert find_contest(str(mine)) == mine
+    assert find_contest("652.csv").resolve() == mine  # relative to the working directory
+    monkeypatch.setenv("HOME", str(tmp_path / "here"))
+    assert find_contest("~/652.csv") == mine
+    assert find_contest(652) == tmp_path / "data" / "652.csv"
+
+
+def test_a_number_stands_for_any_ending(tmp_path: Path) -> None:
+    path = data(tmp_path, "559_Random.csv")
+    data(tmp_path, "55.csv")
+    data(tmp_path, "5590.csv")
+    for contest in (559, "559", "559_Random", "559_Random.csv"):
+        assert find_contest(contest) == path
+    numpys: Any = np.int64(559)
+    assert find_contest(numpys) == path
+
+
+def test_a_number_that_fits_several_files_lists_them(tmp_path: Path) -> None:
+    exact = data(tmp_path, "559.csv")
+    data(tmp_path, "559_Random.csv")
+    for contest in (559, "559"):
+        with pytest.raises(ParameterError, match=r"any of 559.csv, 559_Random.csv. Give one"):
+            find_contest(contest)
+    assert find_contest("559.csv") == exact
+
+
+def test_the_users_folder_goes_before_the_cache(tmp_path: Path) -> None:
+    cached = put(cache_folder(), "700.csv")
+    put(cache_folder(), "800_b.csv")
+    assert find_contest(700) == cached
+    path = data(tmp_path, "700.csv")
+    data(tmp_path, "90_a.csv")
+    data(tmp_path, ".hidden.csv")
+    data(tmp_path, "notes.txt")
+    data(tmp_path, "mine.csv")
+    (tmp_path / "data" / "folder.csv").mkdir()
+    assert find_contest(700) == path
+    assert list(local_contests()) == ["90_a", "700", "800_b", "mine"]
+    assert local_contests()["700"] == path
+
+
+def test_the_cache_is_below_home_where_nothing_else_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "manyarms" / "contests"
+    assert local_contests() == {}
+
+
+def test_unknown_contests_tell_the_nearest_and_the_way_to_download(tmp_path: Path) -> None:
+    for name in ("510_LilUCB.csv", "652_lil-KLUCB.csv", "660.csv", "800.csv", "886.csv"):
+        data(tmp_path, name)
+    with pytest.raises(ContestNotFoundError) as caught:
+        find_contest(653)
+    message = str(caught.value)
+    assert "got 653. Nearest there: 652_lil-KLUCB, 660, 510_LilUCB." in message
+    assert "`manyarms data get 653` or find_contest('653', download=True)" in message
+    assert str(tmp_path / "data") in message
+    assert str(cache_folder()) in message
+    with pytest.raises(ContestNotFoundError, match="Nearest there: 652_lil-KLUCB"):
+        find_contest("652_lilklucb")
+    with pytest.raises(ContestNotFoundError, match="none. Download with `manyarms data get 652`"):
+        find_contest("my favourite")
+    with pytest.raises(ContestNotFoundError, match="Nearest there: none"):
+        find_contest("x" * 5000)
+
+
+def test_a_folder_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MANYARMS_DATA", "/no/such/folder")
+    assert local_contests() == {}
+    with pytest.raises(ContestNotFoundError, match=r"\(/no/such/folder\) \(no such folder\)"):
+        find_contest(652)
+    monkeypatch.delenv("MANYARMS_DATA")
+    with pytest.raises(ContestNotFoundError, match=r"MANYARMS_DATA \(not set\)"):
+        find_contest(652)
+
+
+def test_a_missing_file_tells_the_nearest_beside_it(tmp_path: Path) -> None:
+    data(tmp_path, "652_lil-KLUCB.csv")
+    with pytest.raises(ContestNotFoundError, match="Nearest in that folder: 652_lil-KLUCB.csv"):
+        find_contest(tmp_path / "data" / "652_lilKLUCB.csv")
+    for missing in (tmp_path / "data", "nowhere/652.csv", Path("652.csv")):
+        with pytest.raises(ContestNotFoundError, match="`contest` must be a file that exists, got"):
+            find_contest(missing, download=True)  # a path is never downloaded
+
+
+@pytest.mark.parametrize("contest", [True, -652, 6.52, None, "", "  ", b"652"])
+def test_what_is_neither_path_nor_name_is_refused(contest: Any) -> None:
+    with pytest.raises(ParameterError, match="`contest` must be a path, or a contest's number"):
+        find_contest(contest)
+
+
+# Checksums in the cache
+
+
+def test_a_changed_file_in_the_cache_is_refused_or_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pooch = install(monkeypatch, FakePooch())
+    path = find_contest(700, download=True)
+    path.write_bytes(OTHER)
+    with pytest.raises(ContestFileError, match=r"must have the SHA-256 .* Delete it, or find_"):
+        find_contest(700)
+    assert find_contest(700, download=True).read_bytes() == TEXT
+    assert len(pooch.calls) == 2
+    assert find_contest(700) == path
+
+
+def test_the_papers_file_must_have_its_known_checksum(monkeypatch: pytest.MonkeyPatch) -> None:
+    put(cache_folder(), "652_lil-KLUCB.csv")
+    with pytest.raises(ContestFileError, match="must have the SHA-256 c76e4e251fbb"):
+        find_contest(652)
+    pooch = install(monkeypatch, FakePooch())
+    with pytest.raises(DownloadError, match="what came is not the contest file"):
+        find_contest(652, download=True)
+    known = "sha256:c76e4e251fbb8e9fc0b5f384bdfcaa9b8db9bff584458df023c45e1e56c4f7bd"
+    source = "https://raw.githubusercontent.com/nextml/caption-contest-data"
+    commit = "a7b79649e86308ef02f0af7e5d70039e31932d21"
+    assert pooch.calls == [(f"{source}/{commit}/summaries/652_lil-KLUCB.csv", known)]
+
+
+def test_a_record_that_is_no_checksum_is_no_record() -> None:
+    path = put(cache_folder(), "700.csv")
+    for record in (b"", b"what?", b"\xff\xfe"):
+        put(cache_folder(), "700.csv.sha256", record)
+        assert find_contest(700) == path
+
+
+# Downloads, without a network
+
+
+def test_a_download_is_stored_with_its_checksum(monkeypatch: pytest.MonkeyPatch) -> None:
+    pooch = install(monkeypatch, FakePooch())
+    path = find_contest("731.csv", download=True)
+    assert path == cache_folder() / "731.csv"
+    assert path.read_bytes() == TEXT
+    record = cache_folder() / "731.csv.sha256"
+    assert record.read_text() == f"{hashlib.sha256(TEXT).hexdigest()}  731.csv\n"
+    assert in_cache() == ["731.csv", "731.csv.sha256"]
+    assert pooch.logger.level == logging.INFO
+    assert find_contest(731, download=True) == path
+    assert len(pooch.calls) == 1
+    # deleted, and other bytes come
+    path.unlink()
+    pooch.content = OTHER
+    with pytest.raises(DownloadError, match="not the contest file"):
+        find_contest(731, download=True)
+    assert in_cache() == ["731.csv.sha256"]
+
+
+def test_what_is_found_is_not_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, FakePooch(error=AssertionError("not now")))
+    path = data(tmp_path, "652_lil-KLUCB.csv")
+    assert find_contest(652, download=True) == path
+
+
+@pytest.mark.parametrize(
+    ("contest", "file"),
+    [
+        (559, "559"),
+        (560, "560_lil-KLUCB"),
+        (659, "659_lil-KLUCB"),
+        (660, "660"),
+        ("5_a-B", "5_a-B"),
+    ],
+)
+def test_numbers_become_published_names(
+    contest: str | int, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pooch = install(monkeypatch, FakePooch())
+    assert find_contest(contest, download=True).stem == file
+    assert pooch.calls[0][0].endswith(f"/summaries/{file}.csv")
+
+
+def test_only_published_names_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    pooch = install(monkeypatch, FakePooch())
+    for name in ("mine", "..", "652?x", "652 a", "6%2F"):
+        with pytest.raises(ParameterError, match="must be a published one such as 652, got"):
+            find_contest(name, download=True)
+    assert pooch.calls == []
+
+
+def response(status: int) -> OSError:
+    error = OSError(f"{status} Client Error")
+    error.response = SimpleNamespace(status_code=status)  # type: ignore[attr-defined]
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ConnectionError("[Errno -2] Name or service not known"), "the connection failed. Try"),
+        (TimeoutError("timed out"), "the connection failed. Try"),
+        (OSError("HTTPSConnectionPool(...): Max retries exceeded"), "the connection failed. Try"),
+        (response(404), "there is no such file. Contests before 660 have longer names"),
+        (response(503), "the server answered with status 503"),
+        (PermissionError("no"), "cannot be written. Set XDG_CACHE_HOME"),
+        (OSError(28, "No space left on device"), "cannot be written. Set XDG_CACHE_HOME"),
+    ],
+)
+def test_a_failed_download_is_one_sentence_and_leaves_nothing(
+    error: Exception, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pooch = install(monkeypatch, FakePooch(error=error))
+    with pytest.raises(DownloadError) as caught:
+        find_contest(652, download=True)
+    message = str(caught.value)
+    assert message.startswith("https://raw.githubusercontent.com/nextml/")
+    assert f"652_lil-KLUCB.csv could not be downloaded: {reason}" in message.replace(
+        f"{cache_folder()} ", ""
+    )
+    assert "\n" not in message
+    assert isinstance(caught.value, ManyarmsError)
+    assert caught.value.__cause__ is error
+    assert in_cache() == []
+    assert pooch.logger.level == logging.INFO
+
+
+def test_an_interrupted_download_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, FakePooch(error=KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        find_contest(652, download=True)
+    assert in_cache() == []
+
+
+def test_a_page_in_place_of_the_file_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, FakePooch(b"<html>Please log in</html>"))
+    with pytest.raises(DownloadError, match="what came is not the contest file"):
+        find_contest(700, download=True)
+    assert in_cache() == []
+
+
+def test_a_cache_that_cannot_be_made_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, FakePooch())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(put(tmp_path, "a file")))
+    with pytest.raises(DownloadError, match="a file/manyarms/contests cannot be written"):
+        find_contest(652, download=True)
+
+
+def test_without_pooch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(MissingExtraError, match=r'pip install "manyarms\[lab\]"'):
+        find_contest(652, download=True)
+
+
+# Downloads with pooch itself, from a server on this machine
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        name = self.path.rpartition("/")[2]
+        self.send_response(404 if name == "404.csv" else 200)
+        self.send_header("Content-Length", str(len(TEXT)))
+        self.end_headers()
+        self.wfile.write(TEXT[:40] if name == "40.csv" else TEXT)  # 40 breaks off
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[http.server.HTTPServer]:
+    if importlib.util.find_spec("pooch") is None:
+        pytest.skip("pooch is not installed: it is part of the extra `lab`")
+    for proxy in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(proxy, raising=False)
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        monkeypatch.setattr(contests, "_SOURCE", f"http://127.0.0.1:{server.server_port}/summaries")
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_pooch_downloads_the_whole_file_or_nothing(
+    server: http.server.HTTPServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert find_contest(700, download=True).read_bytes() == TEXT
+    stored = ["700.csv", "700.csv.sha256"]
+    with pytest.raises(DownloadError, match="there is no such file"):
+        find_contest(404, download=True)
+    with pytest.raises(DownloadError, match="the connection failed"):
+        find_contest(40, download=True)
+    with pytest.raises(DownloadError, match="what came is not the contest file"):
+        find_contest(652, download=True)  # the known checksum is another
+    assert in_cache() == stored
+    put(cache_folder(), "700.csv", OTHER)
+    assert find_contest(700, download=True).read_bytes() == TEXT
+    assert capsys.readouterr() == ("", "")
+
+
+def test_pooch_without_a_server_is_one_sentence(
+    server: http.server.HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as taken:  # and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}/summaries"
+        monkeypatch.setattr(contests, "_SOURCE", address)
+        with pytest.raises(DownloadError, match="the connection failed. Try again online"):
+            find_contest(652, download=True)
+    assert in_cache() == []

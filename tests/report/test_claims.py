@@ -1,0 +1,128 @@
+"""The fifteen claims on made-up results, where the truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from manyarms.instances import from_means
+from manyarms.report.claims import paper_claims
+from manyarms.report.contest_facts import contest_facts
+from manyarms.report.paper_results import PaperResults, late_growth
+from manyarms.report.verdicts import Verdict, exactly
+from manyarms.results import Result
+
+ALPHAS = [k / 10 for k in range(1, 10)]
+SIX = ("moss", "moss-oracle", "quantile", "parallel", "moss++", "empmoss++")
+
+
+def _result(finals: Mapping[str, float], *, late: Mapping[str, float] | None = None) -> Result:
+    """Regrets of 50 replications around given means; `late` is the share of the last fifth."""
+    rng = np.random.default_rng(1)
+    times = np.arange(500, 50_001, 500)
+    curves = []
+    for policy, final in finals.items():
+        share = (late or {}).get(policy, 0.2)
+        grown = np.where(times <= 40_000, (1 - share) * times / 40_000, 0.0)
+        grown += np.where(times > 40_000, 1 - share * (50_000 - times) / 10_000, 0.0)
+        curves.append(final * (1 + 0.01 * rng.normal(size=(50, 1))) * grown)
+    counts = np.zeros((len(finals), 50), np.int64)
+    return Result(
+        policies=tuple(finals),
+        specifications=tuple(finals),
+        instance="made up",
+        n_arms=20_000,
+        best_mean=0.9,
+        horizon=50_000,
+        seed=0,
+        first_replication=0,
+        times=times,
+        regret=np.array(curves),
+        best_pulls=counts,
+        distinct_arms=counts,
+        recommended=counts,
+    )
+
+
+def _six(values: Sequence[float]) -> dict[str, float]:
+    return dict(zip(SIX, values, strict=True))
+
+
+def _paper(**changes: object) -> PaperResults:
+    """Results on which every claim of the paper is true."""
+    fig2a = {
+        a: _result(
+            _six(
+                [
+                    200_000 * (1 + a) if a < 0.7 else 800_000,
+                    1_000 * (1 + a) if a < 0.3 else 50_000 * (1 + a),
+                    1_000 if a < 0.15 else 19_000 * (1 + a / 10) + 100 * a,
+                    300_000 * (1 + a),
+                    1_500 * (1 + a),
+                    1_000 * (1 + a),
+                ]
+            )
+        )
+        for a in ALPHAS
+    }
+    flat = {"moss": 0.01, "moss-oracle": 0.01, "parallel": 0.01, "empmoss++": 0.01}
+    betas = {
+        a: _result({f"{p}(beta=0.9)": 9e5 if a < 0.5 else 1.0 for p in ("moss++", "empmoss++")})
+        for a in (0.1, 0.2, 0.8, 0.9)
+    }
+    parts = {
+        "fig2a": fig2a,
+        "fig2b": _result(_six([30_000, 1_000, 20_000, 5_000, 3_000, 1_200]), late=flat),
+        "fig3": _result(_six([20_000, 5_000, 26_000, 17_000, 12_000, 2_500]), late=flat),
+        "larger_betas": betas,
+        "oracle_sizes": _result({"moss-oracle(size=8)": 900, "moss-oracle(size=4)": 500}),
+        "quantile_as_moss": {
+            a: _result({"moss-oracle": float(r.of("quantile")[:, -1].mean())})
+            for a, r in fig2a.items()
+        },
+        "contest_facts": (exactly("arms", 10025, "= 10025", True),),
+    }
+    return PaperResults(**(parts | changes))  # type: ignore[arg-type]
+
+
+def _verdicts(paper: PaperResults) -> dict[int, Verdict]:
+    return {claim.number: claim.verdict for claim in paper_claims(paper)}
+
+
+def test_where_all_is_as_the_paper_says_most_claims_hold() -> None:
+    verdicts = _verdicts(_paper())
+    assert sorted(verdicts) == list(range(1, 16))
+    # 1: MOSS was made flat from 0.7 on; 3, 4: Quantile cannot be both much worse and at 20000
+    for number in (2, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15):
+        assert verdicts[number] == Verdict.HOLDS, number
+
+
+def test_claims_fail_where_the_numbers_turn() -> None:
+    worse = _result(_six([20_000, 5_000, 26_000, 17_000, 12_000, 5_500]))
+    verdicts = _verdicts(_paper(fig3=worse))
+    assert verdicts[11] == Verdict.FAILS  # not flat, and MOSS is not 7 times empMOSS++
+    assert verdicts[12] == Verdict.FAILS
+    sizes = _result({"moss-oracle(size=8)": 500, "moss-oracle(size=4)": 900})
+    assert _verdicts(_paper(oracle_sizes=sizes))[14] == Verdict.FAILS
+    assert _verdicts(_paper(contest_facts=()))[10] == Verdict.OPEN
+
+
+def test_late_growth_is_the_share_of_the_last_fifth() -> None:
+    result = _result({"moss": 100.0}, late={"moss": 0.07})
+    growth = late_growth(result, "moss")
+    assert abs(growth.estimate - 0.07) < 1e-9
+
+
+def test_fewer_replications_are_the_first_ones() -> None:
+    paper = _paper()
+    assert paper.first(10).fig2b.replications == 10
+    np.testing.assert_array_equal(paper.first(10).fig3.regret, paper.fig3.regret[:, :10])
+    assert len(paper_claims(paper.first(1))) == 15  # nothing can be told, nothing breaks
+
+
+def test_facts_of_a_contest() -> None:
+    means = np.r_[np.ones(54), np.linspace(0.0, 0.79, 9971)]
+    facts = contest_facts(from_means(means))
+    assert [part.verdict for part in facts] == [Verdict.HOLDS] * 4 + [Verdict.FAILS]
+    assert contest_facts(from_means(means, label="contest 652 stand-in")) == ()

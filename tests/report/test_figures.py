@@ -1,0 +1,321 @@
+"""Figures: what is drawn, that it looks the same each time, and that files are whole."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from manyarms.errors import ManyarmsError, MissingExtraError, ParameterError
+from manyarms.results import Result
+from manyarms.theory.rates import moss_plus_plus_rate, quantile_rate
+
+pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
+
+import matplotlib
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from manyarms.report import figures
+from manyarms.report.style import policy_styles, policy_title
+
+PAPER = ("moss", "moss-oracle", "quantile", "parallel", "moss++", "empmoss++")
+NAMED = (*PAPER, "anytime-moss++", "anytime-parallel")
+
+
+def made_up(policies: tuple[str, ...], regret: Any, times: tuple[int, ...]) -> Result:
+    array = np.array(regret, dtype=float)
+    counts = np.ones(array.shape[:2], dtype=np.int64)
+    return Result(
+        policies=policies,
+        specifications=policies,
+        instance="made up",
+        n_arms=10,
+        best_mean=0.9,
+        horizon=times[-1],
+        seed=0,
+        first_replication=0,
+        times=np.array(times),
+        regret=array,
+        best_pulls=counts,
+        distinct_arms=counts,
+        recommended=counts,
+    )
+
+
+def tiny() -> Result:
+    # moss: mean 10 and 22, deviations 2 and 4 (from 8, 10, 12 and 18, 22, 26); moss++: none
+    regret = [[[8, 18], [10, 22], [12, 26]], [[5, 6], [5, 6], [5, 6]]]
+    return made_up(("moss", "moss++"), regret, (1000, 50_000))
+
+
+def many(labels: tuple[str, ...], points: int = 50) -> Result:
+    times = tuple(range(100, 100 * points + 1, 100))
+    regret = np.random.default_rng(1).random((len(labels), 4, points)).cumsum(axis=2)
+    return made_up(labels, regret, times)
+
+
+def words(figure: Figure) -> list[str]:
+    legend = figure.legends[0] if figure.legends else figure.axes[0].get_legend()
+    assert legend is not None
+    return [" ".join(text.get_text().split()) for text in legend.get_texts()]
+
+
+def bands(figure: Figure) -> list[PolyCollection]:
+    return [c for c in figure.axes[0].collections if isinstance(c, PolyCollection)]
+
+
+def heights(band: PolyCollection, x: float) -> tuple[float, float]:
+    corners = np.asarray(band.get_paths()[0].vertices)
+    at = corners[corners[:, 0] == x][:, 1]
+    return float(at.min()), float(at.max())
+
+
+def test_figure_1_has_every_rate() -> None:
+    figure = figures.figure_1(betas=(0.7, 0.5, 1.0), subset_exponent=0.4)
+    axes = figure.axes[0]
+    lines = {str(line.get_label()): line for line in axes.lines}
+    assert list(lines) == [
+        "MOSS++ (β = 0.5)",
+        "MOSS++ (β = 0.7)",
+        "MOSS++ (β = 1)",
+        "minimax: (1 + \N{GREEK SMALL LETTER ALPHA})/2",
+        "MOSS on $T^{\\,0.4}$ random arms",
+        "Quantile",
+    ]
+    alphas = np.asarray(lines["Quantile"].get_xdata(), dtype=float)
+    assert (alphas[0], alphas[-1]) == (0.0, 1.0)
+    assert np.array_equal(lines["Quantile"].get_ydata(), quantile_rate(alphas))
+    beta = lines["MOSS++ (β = 0.7)"].get_ydata()
+    assert np.array_equal(beta, moss_plus_plus_rate(alphas, beta=0.7))
+    subset = lines["MOSS on $T^{\\,0.4}$ random arms"]
+    assert np.array_equal(subset.get_xydata(), np.array([[0, 0.7], [0.4, 0.7], [0.4, 1], [1, 1]]))
+    # the lines of MOSS++ are named where they reach rate 1, at α = β
+    assert [(t.get_text(), t.xy[0]) for t in axes.texts] == [  # type: ignore[attr-defined]
+        ("0.5", 0.5),
+        ("0.7", 0.7),
+        ("1.0", 1.0),
+        ("β =", 0.5),
+    ]
+    assert words(figure)[0] == "MOSS++ (β at the top)"
+    assert len(words(figure)) == 4
+
+
+def test_names_in_figure_1_do_not_overlap() -> None:
+    texts = figures.figure_1(betas=(0.55, 0.56, 0.75)).axes[0].texts
+    assert [text.get_text() for text in texts] == ["0.55", "0.75", "β ="]
+
+
+def test_against_hardness() -> None:
+    easy, hard = tiny(), replace(tiny(), regret=2 * tiny().regret)
+    figure = figures.regret_against_hardness({0.5: hard, 0.1: easy}, title="a title")
+    axes = figure.axes[0]
+    assert axes.get_title() == "a title"
+    assert axes.get_xlabel() == "hardness \N{GREEK SMALL LETTER ALPHA}"
+    assert axes.get_ylabel() == "mean pseudo-regret after 50,000 pulls"
+    assert [line.get_label() for line in axes.lines] == ["MOSS", "MOSS++"]
+    assert np.array_equal(axes.lines[0].get_xydata(), [[0.1, 22], [0.5, 44]])
+    assert np.array_equal(axes.lines[1].get_xydata(), [[0.1, 6], [0.5, 12]])
+    # a quarter of the standard deviations 4 and 8
+    assert heights(bands(figure)[0], 0.1) == (21.0, 23.0)
+    assert heights(bands(figure)[0], 0.5) == (42.0, 46.0)
+    assert heights(bands(figure)[1], 0.5) == (12.0, 12.0)
+    assert axes.get_ylim()[0] == 0.0
+    shaded = "shaded: mean ± 0.25 standard deviation of 3 replications"
+    assert words(figure) == ["MOSS", "MOSS++", shaded]
+
+
+def test_a_policy_left_out_at_some_hardness() -> None:
+    result = tiny()
+    alone = replace(result, policies=("moss",), regret=result.regret[:1, :2])
+    figure = figures.regret_against_hardness({0.1: alone, 0.2: result})
+    assert [len(np.asarray(line.get_xdata())) for line in figure.axes[0].lines] == [2, 1]
+    assert words(figure)[-1].endswith("of 2 to 3 replications")
+
+
+def test_over_time() -> None:
+    figure = figures.regret_over_time(tiny(), note="stand-in data")
+    axes = figure.axes[0]
+    assert axes.get_xlabel() == "time t (pulls)"
+    assert axes.get_ylabel() == "mean pseudo-regret up to time t"
+    assert np.array_equal(axes.lines[0].get_xydata(), [[0, 0], [1000, 10], [50_000, 22]])
+    assert heights(bands(figure)[0], 1000) == (9.5, 10.5)
+    assert heights(bands(figure)[0], 50_000) == (21.0, 23.0)
+    assert figure.get_supxlabel() == "stand-in data"
+    assert axes.get_ylim()[0] == 0.0
+    assert axes.xaxis.get_major_formatter()(20_000) == "20,000"
+
+
+def test_the_legend_over_time_has_the_order_of_the_lines_at_the_end() -> None:
+    result = replace(tiny(), regret=tiny().regret[::-1])
+    assert words(figures.regret_over_time(result))[:2] == ["MOSS++", "MOSS"]
+
+
+def test_one_replication_has_no_band() -> None:
+    result = replace(tiny(), regret=tiny().regret[:, :1])
+    figure = figures.regret_over_time(result)
+    assert words(figure) == ["MOSS", "MOSS++", "1 replication"]
+    assert heights(bands(figure)[0], 1000) == (8.0, 8.0)
+
+
+def test_no_regret_at_all(tmp_path: Path) -> None:
+    figure = figures.regret_over_time(replace(tiny(), regret=0 * tiny().regret))
+    assert figure.axes[0].get_ylim() == (0.0, 1.0)
+    figures.save_figure(figure, tmp_path / "nothing")
+
+
+def test_a_policy_looks_the_same_in_every_figure() -> None:
+    everyone = policy_styles(NAMED)
+    for label in NAMED:
+        assert policy_styles(["mine", label])[label] == everyone[label]
+    figure = figures.regret_over_time(many(("moss++", "mine")))
+    assert to_hex(figure.axes[0].lines[0].get_color()).upper() == everyone["moss++"].colour
+
+
+def test_no_two_lines_of_a_figure_look_alike() -> None:
+    betas = tuple(f"moss++(beta={b})" for b in (0.55, 0.6, 0.75, 0.9))
+    labels = (*NAMED, *betas, *(f"mine-{k}" for k in range(40)))
+    styles = list(policy_styles(labels).values())
+    assert len(set(styles)) == len(labels)
+    # in grey, too: dashes and marker are enough among the named ones and the first others
+    grey = [(style.dashes, style.marker, style.filled) for style in styles]
+    assert len(set(grey[:36])) == 36
+    assert len({style.colour for style in styles[:16]}) == 16
+
+
+def test_titles() -> None:
+    assert [policy_title(name) for name in PAPER] == [
+        "MOSS",
+        "MOSS Oracle",
+        "Quantile",
+        "Parallel",
+        "MOSS++",
+        "empMOSS++",
+    ]
+    assert policy_title("moss++(beta=0.6, sigma=1.0)") == "MOSS++ (β = 0.6, sigma = 1.0)"
+
+
+@pytest.mark.parametrize("draw", ["figure_1", "against", "over"])
+def test_nothing_is_cut_off_and_no_text_overlaps(draw: str) -> None:
+    labels = (*NAMED, "empmoss++(beta=0.75)")
+    figure = {
+        "figure_1": lambda: figures.figure_1(title="A title"),
+        "against": lambda: figures.regret_against_hardness({0.1: many(labels), 0.9: many(labels)}),
+        "over": lambda: figures.regret_over_time(many(labels), title="A title", note="note " * 60),
+    }[draw]()
+    figure.draw_without_rendering()
+    outer = figure.get_tightbbox().padded(-1e-6)
+    width, height = figure.get_size_inches()
+    assert outer.x0 >= 0
+    assert outer.y0 >= 0
+    assert outer.x1 <= width
+    assert outer.y1 <= height
+    if figure.legends:
+        legend = figure.legends[0].get_window_extent()
+        assert not legend.overlaps(figure.axes[0].get_window_extent())
+
+
+def test_files_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
+    first = figures.save_figure(figures.regret_over_time(tiny()), tmp_path / "new" / "fig2.b")
+    assert [path.name for path in first] == ["fig2.b.pdf", "fig2.b.svg", "fig2.b.png"]
+    before = [path.read_bytes() for path in first]
+    assert [content[:4] for content in before] == [b"%PDF", b"<?xm", b"\x89PNG"]
+    figure = figures.regret_over_time(tiny())
+    for _ in range(2):
+        again = figures.save_figure(figure, str(tmp_path / "new" / "fig2.b"))
+        assert [path.read_bytes() for path in again] == before
+    assert b"CreationDate" not in before[0]
+    assert b"<dc:date>" not in before[1]
+    assert sorted(p.name for p in first[0].parent.iterdir()) == sorted(p.name for p in first)
+    # 5 inches at 300 dots each; bytes 16 to 20 of a PNG are its width
+    assert int.from_bytes(before[2][16:20], "big") == 1500
+
+
+def test_a_failed_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "fig.pdf"
+    path.write_text("old")
+
+    def fail(self: Path, target: Path) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        figures.save_figure(figures.figure_1(), tmp_path / "fig")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_settings_of_the_user_neither_change_nor_matter(tmp_path: Path) -> None:
+    plain = figures.save_figure(figures.figure_1(), tmp_path / "plain")
+    with matplotlib.rc_context({"font.size": 30, "lines.linewidth": 9, "axes.facecolor": "red"}):
+        before = dict(matplotlib.rcParams)
+        other = figures.save_figure(figures.figure_1(), tmp_path / "other")
+        assert dict(matplotlib.rcParams) == before
+    assert [p.read_bytes() for p in plain] == [p.read_bytes() for p in other]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: figures.figure_1(betas=()), r"`betas` must hold at least one number"),
+        (lambda: figures.figure_1(betas=(0.3,)), r"`beta` must be .*>= 0.5.* got 0.3"),
+        (lambda: figures.figure_1(subset_exponent=2), r"`subset_exponent` must be .* got 2"),
+        (lambda: figures.regret_against_hardness({}), r"`results` must hold at least one"),
+        (
+            lambda: figures.regret_against_hardness({math.nan: tiny()}),
+            r"`alpha` must be a number >= 0, got nan. The keys of `results` are hardnesses",
+        ),
+        (
+            lambda: figures.regret_against_hardness({0.1: tiny(), 0.2: many(("moss",))}),
+            r"`results` must have one horizon, got \[5000, 50000\]. Draw a figure for each",
+        ),
+    ],
+)
+def test_bad_input(call: object, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        call()  # type: ignore[operator]
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_no_pyplot_no_numba() -> None:
+    code = """
+import sys
+import manyarms.report
+assert "matplotlib" not in sys.modules
+manyarms.report.figure_1()
+assert "matplotlib.pyplot" not in sys.modules
+assert "numba" not in sys.modules
+"""
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_matplotlib_the_error_tells_what_to_install() -> None:
+    code = """
+import sys
+sys.modules["matplotlib"] = None
+import manyarms.report.style
+import manyarms.report.figures
+"""
+    done = run(code)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("manyarms.errors.MissingExtraError: matplotlib must be installed")
+    assert 'pip install "manyarms[lab]"' in last
+    assert issubclass(MissingExtraError, ManyarmsError)
+    assert issubclass(MissingExtraError, ImportError)

@@ -1,0 +1,292 @@
+"""Results on disk: what the tables hold, who can read them, and what damage is told."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.engine.runner import run_experiment
+from manyarms.specs import Experiment, parse_spec
+from manyarms.tables import ResultsError, TidyWriter, read_results
+from tests.helpers import run_python
+
+parquet = pytest.importorskip("pyarrow.parquet")
+
+SPEC = """
+[experiment]
+name = "small"
+horizon = [60, 40]
+replications = 7
+seed = 3
+checkpoints = 4
+
+[instance]
+family = "groups"
+sizes = [5, 45]
+means = [[0.9, 0.1], [0.6, 0.5]]
+
+[[policy]]
+name = "moss++"
+beta = [0.5, 0.75]
+
+[[policy]]
+name = "quantile"
+"""
+
+
+@pytest.fixture(scope="module")
+def experiment() -> Experiment:
+    return parse_spec(SPEC)
+
+
+@pytest.fixture(scope="module")
+def finished(experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run_experiment(experiment, tmp_path_factory.mktemp("results") / "out", progress=False)
+
+
+@pytest.fixture
+def folder(finished: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished, tmp_path / "copy"))
+
+
+def test_tables_hold_what_simulate_gives(experiment: Experiment, finished: Path) -> None:
+    results = read_results(finished)
+    assert results.parameters == ("horizon", "means", "beta")
+    regret, runs = results.arrays("regret"), results.arrays()
+    assert list(regret) == [*results.parameters, "policy", "replication", "time", "regret"]
+    counts = ["best_pulls", "distinct_arms", "recommended"]
+    assert list(runs) == [*results.parameters, "policy", "replication", "regret", *counts]
+    at = run = 0
+    for cell in experiment.cells():
+        for player in cell.players:
+            alone = ma.simulate(
+                player.policy,
+                cell.instance,
+                horizon=cell.horizon,
+                replications=7,
+                seed=3,
+                checkpoints=4,
+            )
+            rows, these = slice(at, at + 28), slice(run, run + 7)
+            at, run = rows.stop, these.stop
+            np.testing.assert_array_equal(regret["regret"][rows], alone.regret[0].ravel())
+            np.testing.assert_array_equal(regret["time"][rows], np.tile(alone.times, 7))
+            np.testing.assert_array_equal(regret["replication"][rows], np.arange(7).repeat(4))
+            np.testing.assert_array_equal(runs["regret"][these], alone.regret[0, :, -1])
+            np.testing.assert_array_equal(runs["replication"][these], np.arange(7))
+            for name in counts:
+                np.testing.assert_array_equal(runs[name][these], getattr(alone, name)[0])
+            for table, where in ((regret, rows), (runs, these)):
+                assert set(table["policy"][where]) == {player.label}
+                assert set(table["horizon"][where]) == {cell.horizon}
+                assert set(table["means"][where]) == {cell.parameters["means"]}
+                beta = player.parameters.get("beta", math.nan)
+                np.testing.assert_array_equal(table["beta"][where], beta)
+    assert (at, run) == (len(regret["regret"]), len(runs["regret"]))
+
+
+def test_columns_are_plain(finished: Path) -> None:
+    for name in ("regret.parquet", "runs.parquet"):
+        schema = parquet.ParquetFile(finished / name).schema
+        for column in range(len(schema)):
+            assert schema.column(column).physical_type in ("INT64", "DOUBLE", "BYTE_ARRAY")
+            assert schema.column(column).max_repetition_level == 0
+
+
+def test_pandas_reads_them(finished: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_parquet(finished / "regret.parquet")
+    final = frame[frame.time == frame.horizon]
+    means = final.groupby(["horizon", "means", "policy"]).regret.mean()
+    for row in read_results(finished).summary_rows():
+        assert means[row["horizon"], row["means"], row["policy"]] == pytest.approx(row["mean"])
+    assert frame.beta.isna().sum() == 4 * 7 * 4  # quantile has none
+
+
+@pytest.mark.parametrize("library", ["polars", "duckdb"])
+def test_others_read_them(finished: Path, library: str) -> None:
+    module: Any = pytest.importorskip(library)
+    path = finished / "runs.parquet"
+    if library == "polars":
+        rows = module.read_parquet(path).rows()
+    else:
+        rows = module.sql(f"select * from '{path}'").fetchall()
+    assert rows[0][:5] == (60, "[0.9, 0.1]", 0.5, "moss++(beta=0.5)", 0)
+
+
+def test_summary_rows(experiment: Experiment, finished: Path) -> None:
+    rows = read_results(finished).summary_rows()
+    assert len(rows) == 4 * 3
+    cell = experiment.cells()[1]
+    alone = ma.simulate(
+        [player.policy for player in cell.players],
+        cell.instance,
+        horizon=cell.horizon,
+        replications=7,
+        seed=3,
+    )
+    for row, wanted in zip(rows[3:6], alone.summary().policies, strict=True):
+        assert row["horizon"] == 60
+        assert row["means"] == "[0.6, 0.5]"
+        assert row | {"policy": ""} == row | wanted._asdict() | {"policy": ""}
+    assert [row["beta"] for row in rows[:3]] == [0.5, 0.75, None]
+    assert json.loads(json.dumps(rows[0]))["miss_rate"] == rows[0]["miss_rate"]
+
+
+def test_one_replication_has_no_error_bar(tmp_path: Path) -> None:
+    once = parse_spec(SPEC.replace("replications = 7", "replications = 1"))
+    rows = read_results(run_experiment(once, tmp_path, progress=False)).summary_rows()
+    assert len(rows) == 12
+    assert math.isnan(rows[0]["se"])
+
+
+def test_provenance(experiment: Experiment, finished: Path) -> None:
+    results = read_results(finished)
+    said = results.provenance
+    assert said["spec_hash"] == experiment.hash
+    assert (said["seed"], said["replications"], said["pulls"]) == (3, 7, experiment.cost())
+    assert set(said["versions"]) == {"python", "manyarms", "numpy", "numba", "pyarrow"}
+    assert said["machine"]["processors"] >= 1
+    assert said["started"] <= said["finished"]
+    assert said["seconds"] > 0
+    assert said["cells"][0]["instance"] == "grouped(2 groups, n=50)"
+    assert said["cells"][0]["policies"]["quantile"] == repr(ma.Quantile())
+    assert results.spec == experiment.as_toml()
+    assert parse_spec(results.spec) == experiment
+
+
+def _table(path: Path, sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> bytes:
+    monkeypatch.setattr("manyarms.tables._GROUP", 100)
+    columns = {"alpha": "double", "policy": "string", "regret": "double"}
+    writer = TidyWriter(path, columns, spec_hash="x")
+    regret = np.random.default_rng(1).random(sum(sizes))
+    first = 0
+    for size in sizes:
+        part = regret[first : first + size]
+        writer.write(size, {"alpha": None, "policy": "moss", "regret": part})
+        first += size
+    writer.close()
+    return path.read_bytes()
+
+
+def test_the_bytes_do_not_depend_on_the_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = _table(tmp_path / "a", [345], monkeypatch)
+    for sizes in ([1] * 345, [100, 100, 100, 45], [7, 300, 38], [344, 1]):
+        assert _table(tmp_path / "b", sizes, monkeypatch) == whole
+    file = parquet.ParquetFile(tmp_path / "a")
+    groups = [file.metadata.row_group(k).num_rows for k in range(file.metadata.num_row_groups)]
+    assert groups == [100, 100, 100, 45]
+
+
+def _damaged(data: bytes, how: str) -> bytes:
+    middle = bytearray(data)
+    middle[200] ^= 1
+    ways = {
+        "cut in the middle": data[: len(data) // 2],
+        "without its last byte": data[:-1],
+        "without its first bytes": data[50:],
+        "empty": b"",
+        "a text": b"alpha,regret\n0.1,3\n",
+        "another bit": bytes(middle),
+    }
+    return ways[how]
+
+
+@pytest.mark.parametrize("name", ["regret", "runs"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "cut in the middle",
+        "without its last byte",
+        "without its first bytes",
+        "empty",
+        "a text",
+        "another bit",
+    ],
+)
+def test_damaged_tables(folder: Path, name: str, how: str) -> None:
+    path = folder / f"{name}.parquet"
+    path.write_bytes(_damaged(path.read_bytes(), how))
+    sentence = rf"'{path}' is missing, cut short or damaged: .+\. Run its spec again"
+    with pytest.raises(ResultsError, match=sentence) as caught:
+        _ = getattr(read_results(folder), name)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files(folder: Path) -> None:
+    for name in ("runs.parquet", "spec.toml"):
+        kept = (folder / name).read_bytes()
+        (folder / name).unlink()
+        with pytest.raises(ResultsError, match=f"{name}' is missing, .*No such file"):
+            read_results(folder)
+        (folder / name).write_bytes(kept)
+    assert read_results(folder).runs.num_rows == 4 * 3 * 7
+
+
+def test_a_table_of_another_experiment(folder: Path, tmp_path: Path) -> None:
+    other = parse_spec(SPEC.replace("seed = 3", "seed = 4"))
+    theirs = run_experiment(other, tmp_path / "other", progress=False)
+    shutil.copy(theirs / "runs.parquet", folder / "runs.parquet")
+    with pytest.raises(ResultsError, match=r"runs.parquet' belongs to another experiment\."):
+        read_results(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "`folder` must hold results of manyarms, got .*provenance.json cannot be used"),
+        ("[]", "`folder` must hold results of manyarms"),
+        ("{}", "`folder` must hold results of manyarms, .* cannot be used \\('spec_hash'\\)"),
+        ('{"spec_hash": "1", "status": "finished", "format": "x 9"}', "another format: 'x 9'"),
+        (
+            '{"spec_hash": "1", "status": "running", "format": "manyarms results 1"}',
+            "`folder` must hold a run that is finished, got .*Run the same spec",
+        ),
+    ],
+)
+def test_folders_without_results(folder: Path, text: str, message: str) -> None:
+    (folder / "provenance.json").write_text(text)
+    with pytest.raises(ResultsError, match=message):
+        read_results(folder)
+    (folder / "provenance.json").unlink()
+    with pytest.raises(ResultsError, match="No such file or directory"):
+        read_results(folder)
+
+
+def test_reading_needs_no_numba(finished: Path) -> None:
+    code = (
+        "import sys; from manyarms.tables import read_results\n"
+        f"results = read_results({str(finished)!r})\n"
+        "assert len(results.summary_rows()) == 12 and results.regret.num_rows == 336\n"
+        "assert not {'numba', 'manyarms.engine', 'matplotlib'} & set(sys.modules)"
+    )
+    run_python(code)
+
+
+def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['pyarrow'] = sys.modules['pyarrow.parquet'] = None\n"
+        "from manyarms.engine.runner import run_experiment\n"
+        "from manyarms.specs import parse_spec\n"
+        "from manyarms.errors import MissingExtraError\n"
+        "from manyarms.tables import read_results\n"
+        f"experiment = parse_spec({SPEC!r})\n"
+        f"out = {str(tmp_path / 'out')!r}\n"
+        "for attempt in (lambda: read_results(out), lambda: run_experiment(experiment, out)):\n"
+        "    try: attempt()\n"
+        "    except MissingExtraError as error: print(error)\n"
+    )
+    first, second = run_python(code).stdout.splitlines()
+    assert first == second
+    assert first.startswith("pyarrow must be installed to write and read tables")
+    assert 'pip install "manyarms[lab]"' in first
+    assert not (tmp_path / "out").exists()  # rather before anything is played
