@@ -267,6 +267,15 @@ def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_results(tmp_path).runs.num_rows == 10 * REPLICATIONS
 
 
+def test_a_long_replication_is_stopped_within(tmp_path: Path) -> None:
+    text = SPEC.replace("horizon = 60", "horizon = 10_000_000_000")
+    begun = time.monotonic()
+    with pytest.raises(Killed):
+        run_experiment(parse_spec(text), tmp_path, workers=2, progress=_stop_after(1))
+    assert time.monotonic() - begun < 20  # a second; it would take minutes
+    assert not [t for t in threading.enumerate() if t.name.startswith("manyarms")]
+
+
 def test_a_finished_run_is_not_played_again(
     experiment: Experiment,
     whole: dict[str, bytes],

@@ -98,6 +98,51 @@ def simulate(**options: Any) -> None:
 
 
 @app.command()
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    "folder",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder for the results: new, or that of the same spec.",
+)
+@click.option("--workers", type=int, help="Threads; all processors unless given.")
+def run(**options: Any) -> None:
+    """Run an experiment from a TOML file; call it again to resume one that was stopped.
+
+    Example: manyarms run examples/beta_sweep.toml --out out/beta_sweep
+    """
+    from manyarms.cli import run as command
+
+    command.run_spec(**options)
+
+
+@app.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(**options: Any) -> None:
+    """Print the summary of a finished run.
+
+    Example: manyarms show out/beta_sweep
+    """
+    from manyarms.cli import run as command
+
+    command.show_results(**options)
+
+
+@app.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def plot(**options: Any) -> None:
+    """Draw the figures of a finished run, without simulating.
+
+    Example: manyarms plot out/beta_sweep
+    """
+    from manyarms.cli import run as command
+
+    command.plot_results(**options)
+
+
+@app.command()
 def policies() -> None:
     """List the policies and their parameters.
 

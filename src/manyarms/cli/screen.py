@@ -10,7 +10,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 __all__ = ["OverallProgress", "out"]
 
-out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+_WIDE = 200  # where nobody looks, nothing is cut
+
+out = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDE)
 _notes = Console(stderr=True, highlight=False)
 
 
