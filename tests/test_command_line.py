@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
 import manyarms as ma
@@ -135,7 +136,11 @@ def test_reproduce_writes_figures_and_verdicts(
     names = {path.name for path in tmp_path.iterdir()}
     figures = {f"{fig}.{kind}" for fig in ("fig1", "fig2a", "fig2b", "fig3") for kind in
                ("pdf", "svg", "png")}  # fmt: skip
-    assert figures | {"claims.md", "claims.json"} <= names
+    tables = {"regret.parquet", "runs.parquet", "provenance.json"}
+    assert names == figures | tables | {"claims.md", "claims.json"}
+    runs = pyarrow.parquet.read_table(tmp_path / "runs.parquet").to_pydict()
+    assert len(runs["regret"]) == 6 * (9 * 6 + 6 + 6 + 4 * 6 + 9 + 7)
+    assert set(runs["experiment"]) >= {"fig2a", "fig2b", "fig3"}
     claims = json.loads((tmp_path / "claims.json").read_text())
     assert [claim["number"] for claim in claims] == list(range(1, 16))
     assert "The paper's claims, 6 replications" in capsys.readouterr().out
@@ -248,3 +253,63 @@ def test_simulate_on_a_contest(contests: Path, capsys: pytest.CaptureFixture[str
     for contest in ("777", str(contests / "777.csv")):
         assert run("simulate", *words, "--instance", f"captions:{contest}") == 0
         assert "captions(777, n=2" in capsys.readouterr().out
+
+
+SPEC = """
+[experiment]
+name = "small"
+horizon = 60
+replications = 4
+checkpoints = 6
+
+[instance]
+family = "planted"
+n = 200
+alpha = [0.2, 0.5]
+
+[[policy]]
+name = "moss++"
+beta = [0.5, 0.75]
+
+[[policy]]
+name = "moss-oracle"
+"""
+
+
+def test_run_show_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec, folder = tmp_path / "small.toml", tmp_path / "results"
+    spec.write_text(SPEC)
+    assert run("run", str(spec), "--out", str(folder)) == 0
+    printed = capsys.readouterr().out
+    assert "small: 2 settings, 24 games, 1.44e+03 pulls" in printed
+    assert "moss++(beta=0.75)" in printed
+    before = (folder / "regret.parquet").read_bytes()
+    assert run("run", str(spec), "--out", str(folder)) == 0  # finished: nothing to do
+    assert (folder / "regret.parquet").read_bytes() == before
+    capsys.readouterr()
+    assert run("show", str(folder), "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["alpha"], row["policy"]) for row in rows][:2] == [
+        (0.2, "moss++(beta=0.5)"),
+        (0.2, "moss++(beta=0.75)"),
+    ]
+    instance = ma.instances.planted(n=200, alpha=0.2, horizon=60)
+    expected = ma.simulate(ma.MOSSPlusPlus(), instance, horizon=60, replications=4)
+    assert rows[0]["mean"] == expected.summary().policies[0].mean
+    assert run("plot", str(folder)) == 0
+    drawn = {path.name for path in (folder / "figures").iterdir()}
+    assert {"hardness.png", "over_time_1.pdf", "over_time_2.svg"} <= drawn
+
+
+def test_run_and_show_refuse_in_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = tmp_path / "bad.toml"
+    spec.write_text(SPEC.replace("beta", "betta").replace("horizon = 60", "horizon = 0"))
+    assert run("run", str(spec), "--out", str(tmp_path / "out")) == 2
+    message = capsys.readouterr().err
+    assert "Did you mean 'beta'?" in message
+    assert "horizon" in message
+    assert not (tmp_path / "out").exists()
+    assert run("show", str(tmp_path)) == 1
+    assert "must hold results of manyarms" in capsys.readouterr().err

@@ -266,6 +266,10 @@ BAD = {
         changed(('"bernoulli"', '"gausian"')),
         "instance.rewards: unknown model 'gausian'. Did you mean 'gaussian'?",
     ),
+    "one mistake twice": (
+        changed(('"bernoulli"', "[false, false]")),
+        "instance.rewards: must be a text in quotes, got False.",
+    ),
     "rewards without a model": (
         changed(('"bernoulli"', "{ sigma = 0.5 }")),
         "instance.rewards.model: must be given, got nothing.",

@@ -32,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if "--debug" in words:
             raise
         _say(str(error))
-        return 2 if isinstance(error, ParameterError | UnknownNameError) else 1
+        usage = isinstance(error, ParameterError | UnknownNameError)
+        return 2 if usage or type(error).__name__ == "SpecError" else 1
     return 0
 
 

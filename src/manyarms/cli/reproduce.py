@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from manyarms.cli.paper_tables import write_tables
 from manyarms.cli.screen import OverallProgress
 from manyarms.cli.screen import out as screen
 from manyarms.core.checks import check_int
@@ -30,6 +31,7 @@ from manyarms.report.paper_results import PaperResults
 from manyarms.report.saving import save_figure
 from manyarms.report.verdicts import Claim, claims_as_markdown, revisions
 from manyarms.results import Result
+from manyarms.specs.provenance import now
 
 __all__ = ["reproduce_paper"]
 
@@ -41,11 +43,13 @@ def reproduce_paper(
 ) -> None:
     """Play what the target needs, then draw, decide and write."""
     check_int("replications", replications, at_least=1)
-    begun = time.perf_counter()
+    begun, started = time.perf_counter(), now()
     contest = contest_652()
     settings = _settings(target, fig3(contest), oracle_sizes(contest))
     results = _play(settings, replications=replications, seed=seed, workers=workers)
     written = list(_draw(target, results, out, contest.label))
+    if results:
+        written += write_tables(results, out, seed=seed, started=started)
     if "fig2a" in results:
         _print_fig2a(results["fig2a"])
     if target in ("claims", "all"):

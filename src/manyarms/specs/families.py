@@ -151,7 +151,7 @@ def read_instance(
     problems: Problems, table: Mapping[str, Any], elsewhere: Mapping[str, str]
 ) -> InstanceSpec | None:
     """Check the table [instance], key by key; None if anything is wrong."""
-    before = len(problems.lines)
+    before = problems.count
     fixed = {"family": _choice(problems, "family", table, [*_FAMILIES, "reservoir"])}
     if fixed["family"] == "reservoir":
         fixed["distribution"] = _choice(problems, "distribution", table, list(_RESERVOIRS))
@@ -174,7 +174,7 @@ def read_instance(
             value = read_value(problems, place, table[key], check, list_by_nature=listed)
             parameters.append((key, value))
     rewards = read_rewards(problems, "instance.rewards", table.get("rewards", "bernoulli"))
-    if len(problems.lines) > before:
+    if problems.count > before:
         return None
     return InstanceSpec(str(fixed["family"]), tuple(parameters), rewards)
 
@@ -213,8 +213,8 @@ def _choice(
     if isinstance(table[key], list):
         problems.add(place, f"cannot be swept, got {shown(table[key])}. Write a spec for each.")
         return None
-    before = len(problems.lines)
+    before = problems.count
     with problems.at(place):
         if text(key, table[key]) not in known:
             problems.add(place, f"unknown {key} {table[key]!r}. {suggestion(table[key], known)}")
-    return None if len(problems.lines) > before else str(table[key])
+    return None if problems.count > before else str(table[key])

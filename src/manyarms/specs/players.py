@@ -57,7 +57,7 @@ def read_policy(
     problems: Problems, place: str, table: Any, elsewhere: Mapping[str, str]
 ) -> PolicySpec | None:
     """Check a table [[policy]], key by key; None if anything is wrong."""
-    before = len(problems.lines)
+    before = problems.count
     if not isinstance(table, dict):
         problems.add(place, f"must be a table with a name, got {shown(table)}.")
         return None
@@ -67,7 +67,7 @@ def read_policy(
     with problems.at(f"{place}.name"):
         if text("name", name) not in names:
             problems.add(f"{place}.name", f"unknown policy {name!r}. {suggestion(name, names)}")
-    if len(problems.lines) > before:
+    if problems.count > before:
         return None
     known = inspect.signature(maker(name)).parameters
     problems.check_keys(place, table, known=["name", *known], elsewhere=elsewhere)
@@ -78,7 +78,7 @@ def read_policy(
             return _check_parameter(name, key, value)
 
         parameters.append((key, read_value(problems, f"{place}.{key}", table[key], check)))
-    return None if len(problems.lines) > before else PolicySpec(name, tuple(parameters))
+    return None if problems.count > before else PolicySpec(name, tuple(parameters))
 
 
 def _check_parameter(name: str, key: str, value: Any) -> Scalar:

@@ -43,9 +43,11 @@ class Problems:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.count = 0  # with those that were told before
 
     def add(self, place: str, text: str) -> None:
         """Note a problem; the cells of a sweep often share one."""
+        self.count += 1
         line = f"{place}: {text}"
         if line not in self.lines:
             self.lines.append(line)

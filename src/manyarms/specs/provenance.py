@@ -11,7 +11,7 @@ from typing import Any
 
 from manyarms.specs.experiment import Experiment
 
-__all__ = ["now", "provenance_of"]
+__all__ = ["now", "provenance_of", "software_and_machine"]
 
 
 def now() -> str:
@@ -29,16 +29,7 @@ def provenance_of(experiment: Experiment, *, started: str, sessions: int) -> dic
         "pulls": experiment.cost(),
         "started": started,
         "sessions": sessions,
-        "versions": {
-            "python": platform.python_version(),
-            "manyarms": sys.modules["manyarms"].__version__,  # an import would go up
-            **{name: _version(name) for name in ("numpy", "numba", "pyarrow")},
-        },
-        "machine": {
-            "system": platform.platform(),
-            "processor": platform.processor() or platform.machine(),
-            "processors": os.cpu_count(),
-        },
+        **software_and_machine(),
         "cells": [
             {
                 "parameters": dict(cell.parameters),
@@ -51,6 +42,22 @@ def provenance_of(experiment: Experiment, *, started: str, sessions: int) -> dic
             }
             for cell in experiment.cells()
         ],
+    }
+
+
+def software_and_machine() -> dict[str, Any]:
+    """Return the versions of what computes, and where it does."""
+    return {
+        "versions": {
+            "python": platform.python_version(),
+            "manyarms": sys.modules["manyarms"].__version__,  # an import would go up
+            **{name: _version(name) for name in ("numpy", "numba", "pyarrow")},
+        },
+        "machine": {
+            "system": platform.platform(),
+            "processor": platform.processor() or platform.machine(),
+            "processors": os.cpu_count(),
+        },
     }
 
 

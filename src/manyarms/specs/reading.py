@@ -139,7 +139,7 @@ def _build(
     replications = settings["replications"] or 1
     pairs, pulls = size_of(horizon, instance, [spec for _, spec in policies])
     times = len(checkpoints) + 1 if isinstance(checkpoints, tuple) else checkpoints or 100
-    before = len(problems.lines)
+    before = problems.count
     for count, most, what in (
         (pairs, _MOST_PAIRS, "combinations of swept values"),
         (pulls * replications, _MOST_IN_ALL, "pulls in all"),
@@ -147,7 +147,7 @@ def _build(
     ):
         if count > most:
             problems.add("experiment", f"must make at most {most:.0e} {what}, got {count:.3g}.")
-    if len(problems.lines) > before:
+    if problems.count > before:
         return ()
     return build_cells(
         problems,

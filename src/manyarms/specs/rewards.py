@@ -47,7 +47,7 @@ def read_rewards(problems: Problems, place: str, value: Any) -> Any:
     """Return a `RewardsSpec`, or a `Sweep` of them if `value` is a list; None if it is wrong."""
     if not isinstance(value, list):
         return _read_model(problems, place, value)
-    before = len(problems.lines)
+    before = problems.count
 
     def check(name: str, one: Any) -> RewardsSpec | None:
         model = _read_model(problems, place, one)
@@ -58,11 +58,11 @@ def read_rewards(problems: Problems, place: str, value: Any) -> Any:
     # what `check` notes itself must be known before equal Nones look like a value given twice
     for one in value:
         check("rewards", one)
-    return None if len(problems.lines) > before else read_value(problems, place, value, check)
+    return None if problems.count > before else read_value(problems, place, value, check)
 
 
 def _read_model(problems: Problems, place: str, value: Any) -> RewardsSpec | None:
-    before = len(problems.lines)
+    before = problems.count
     table = value if isinstance(value, dict) else {"model": value}
     if not problems.check_keys(place, table, known=table, required=["model"]):
         return None
@@ -70,7 +70,7 @@ def _read_model(problems: Problems, place: str, value: Any) -> RewardsSpec | Non
     with problems.at(f"{place}.model" if isinstance(value, dict) else place):
         if text("rewards" if table is not value else "model", name) not in _MODELS:
             problems.add(place, f"unknown model {name!r}. {suggestion(name, _MODELS)}")
-    if len(problems.lines) > before:
+    if problems.count > before:
         return None
     checks = _MODELS[name][1]
     problems.check_keys(place, table, known=["model", *checks])
@@ -79,4 +79,4 @@ def _read_model(problems: Problems, place: str, value: Any) -> RewardsSpec | Non
         for key, check in checks.items()
         if key in table
     ]
-    return None if len(problems.lines) > before else RewardsSpec(name, tuple(parameters))
+    return None if problems.count > before else RewardsSpec(name, tuple(parameters))

@@ -94,14 +94,14 @@ def read_value(
     swept = isinstance(value, list)
     if list_by_nature:
         swept = swept and any(isinstance(one, list) for one in value)
-    before = len(problems.lines)
+    before = problems.count
     values = []
     for one in value if swept else [value]:
         with problems.at(place):
             values.append(check(name, one))
     if swept and not value:
         problems.add(place, "must hold a value at least, got an empty list.")
-    if len(problems.lines) > before:
+    if problems.count > before:
         return None
     for k, one in enumerate(values):
         if one in values[:k]:
