@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import tomllib
 from pathlib import Path
@@ -76,6 +77,13 @@ def test_what_is_built_is_checked_even_if_other_things_are_wrong() -> None:
     text = changed(("seed = 1", "seed = -1"), ("n = 2000", "n = 2000\nm = 3"))
     found = _problems(text)
     assert [line.partition(":")[0] for line in found[:2]] == ["experiment.seed", "instance.alpha"]
+
+
+def test_errors_may_cross_processes() -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_spec("")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.problems) == (str(caught.value), caught.value.problems)
 
 
 def _file(folder: Path, data: bytes) -> Path:

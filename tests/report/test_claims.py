@@ -8,7 +8,7 @@ import numpy as np
 
 from manyarms.instances import from_means
 from manyarms.report.claims import paper_claims
-from manyarms.report.contest_facts import contest_facts
+from manyarms.report.contest_facts import contest_facts, contest_ratios
 from manyarms.report.paper_results import PaperResults, late_growth
 from manyarms.report.verdicts import Verdict, exactly
 from manyarms.results import Result
@@ -106,6 +106,13 @@ def test_claims_fail_where_the_numbers_turn() -> None:
     sizes = _result({"moss-oracle(size=8)": 500, "moss-oracle(size=4)": 900})
     assert _verdicts(_paper(oracle_sizes=sizes))[14] == Verdict.FAILS
     assert _verdicts(_paper(contest_facts=()))[10] == Verdict.OPEN
+
+
+def test_ratios_on_the_contest_are_told_by_means_and_medians() -> None:
+    lines = contest_ratios(_result(_six([20_000, 5_000, 26_000, 17_000, 12_000, 2_500])))
+    assert len(lines) == 2
+    assert lines[0].startswith("On made up, moss / empmoss++: means ")
+    assert "medians" in lines[1]
 
 
 def test_late_growth_is_the_share_of_the_last_fifth() -> None:

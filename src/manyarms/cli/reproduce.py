@@ -25,7 +25,7 @@ from manyarms.experiments import (
 )
 from manyarms.instances.captions import contest_652
 from manyarms.report.claims import paper_claims
-from manyarms.report.contest_facts import contest_facts
+from manyarms.report.contest_facts import contest_facts, contest_ratios
 from manyarms.report.figures import figure_1, regret_against_hardness, regret_over_time
 from manyarms.report.paper_results import PaperResults
 from manyarms.report.saving import save_figure
@@ -124,7 +124,7 @@ def _decide(
     few = None
     if over_time.replications > PAPER_REPLICATIONS:
         few = paper_claims(paper.first(PAPER_REPLICATIONS))
-    notes = [] if few is None else revisions(few, claims)
+    notes = contest_ratios(contest) + ([] if few is None else revisions(few, claims))
     _print_claims(claims, notes)
     folder.mkdir(parents=True, exist_ok=True)
     markdown, data = folder / "claims.md", folder / "claims.json"

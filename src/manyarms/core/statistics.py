@@ -10,7 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Interval", "mean_interval", "ratio_interval", "student_quantile"]
+__all__ = [
+    "Interval",
+    "mean_interval",
+    "median_ratio_interval",
+    "ratio_interval",
+    "student_quantile",
+]
 
 _ALMOST_NORMAL = 400  # from here on Fisher's expansion is exact to nine digits
 
@@ -102,6 +108,22 @@ def ratio_interval(
         return Interval(estimate, -math.inf, math.inf)
     root = math.sqrt(max(0.0, mixed * mixed - square * constant))
     return Interval(estimate, (mixed - root) / square, (mixed + root) / square)
+
+
+def median_ratio_interval(
+    over: NDArray[np.float64], under: NDArray[np.float64], *, confidence: float = 0.95
+) -> Interval:
+    """Return the ratio of two medians of pairs, with a bootstrap interval (percentiles).
+
+    Pairs are drawn anew 2000 times, always the same way.
+
+    >>> median_ratio_interval(np.arange(1.0, 100.0), np.full(99, 10.0)).estimate
+    5.0
+    """
+    draws = np.random.default_rng(0).integers(0, len(over), (2000, len(over)))
+    ratios = np.median(over[draws], axis=1) / np.median(under[draws], axis=1)
+    low, high = np.quantile(ratios, [0.5 - confidence / 2, 0.5 + confidence / 2])
+    return Interval(float(np.median(over) / np.median(under)), float(low), float(high))
 
 
 def _quantile(count: int, confidence: float) -> float:

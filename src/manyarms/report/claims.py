@@ -14,7 +14,6 @@ import numpy as np
 
 from manyarms.core.statistics import mean_interval, ratio_interval
 from manyarms.report.paper_results import (
-    ADAPTIVE,
     PaperResults,
     beats,
     better_adaptive,
@@ -187,11 +186,10 @@ def _emp_beats_oracle_on_the_contest(results: PaperResults) -> list[Part]:
 def _larger_beta(results: PaperResults) -> list[Part]:
     parts = []
     for alpha, result in results.larger_betas.items():
-        for policy in ADAPTIVE:
-            gap = mean_interval(
-                final(result, f"{policy}(beta=0.9)") - final(results.fig2a[alpha], policy)
-            )
-            what = f"alpha {alpha}, {policy}: beta 0.9 - beta 0.5"
+        for label in result.policies:
+            policy, beta = label.removesuffix(")").split("(beta=")
+            gap = mean_interval(final(result, label) - final(results.fig2a[alpha], policy))
+            what = f"alpha {alpha}, {policy}: beta {beta} - beta 0.5"
             parts.append(more(what, gap) if alpha < 0.5 else less(what, gap))
     return parts
 

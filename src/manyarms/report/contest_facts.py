@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+from manyarms.core.statistics import median_ratio_interval, ratio_interval
 from manyarms.instances import Instance
+from manyarms.report.paper_results import final
 from manyarms.report.verdicts import Part, exactly
+from manyarms.results import Result
 
-__all__ = ["contest_facts"]
+__all__ = ["contest_facts", "contest_ratios"]
 
 _HORIZON = 100_000
 
@@ -26,3 +29,18 @@ def contest_facts(contest: Instance) -> tuple[Part, ...]:
         exactly("smallest other mean", min(others), ">= 0", min(others) >= 0.0),
         exactly("hardness", alpha, "0.43 to two digits", round(alpha, 2) == 0.43),
     )
+
+
+def contest_ratios(result: Result) -> list[str]:
+    """Say how many times empMOSS++'s regret others have, by means and by medians."""
+    under = final(result, "empmoss++")
+    lines = []
+    for policy in ("moss", "quantile"):
+        over = final(result, policy)
+        means, medians = ratio_interval(over, under), median_ratio_interval(over, under)
+        lines.append(
+            f"On {result.instance}, {policy} / empmoss++: means {means.estimate:.2f} "
+            f"[{means.low:.2f}, {means.high:.2f}], medians {medians.estimate:.2f} "
+            f"[{medians.low:.2f}, {medians.high:.2f}]."
+        )
+    return lines

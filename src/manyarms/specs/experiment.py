@@ -36,6 +36,17 @@ class Experiment:
         How many, or at which times, or None for `simulate`'s default.
     instance, policies
         What the spec says of them.
+
+    Examples
+    --------
+    >>> from manyarms.specs import experiment_from
+    >>> experiment = experiment_from({
+    ...     "experiment": {"name": "x", "horizon": [100, 200], "replications": 5},
+    ...     "instance": {"family": "planted", "n": 50, "m": 2},
+    ...     "policy": [{"name": "moss"}],
+    ... })
+    >>> experiment.cost(), experiment.hash[:8]
+    (1500, 'c25b37bc')
     """
 
     name: str

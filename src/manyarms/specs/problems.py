@@ -19,15 +19,21 @@ class SpecError(ManyarmsError, ValueError):
 
     Attributes
     ----------
+    source
+        What the spec is called.
     problems
         The lines, such as "policy[2].betta: unknown key. Did you mean 'beta'?". Policies are
         counted from 1.
     """
 
     def __init__(self, source: str, problems: Iterable[str]) -> None:
+        self.source = source
         self.problems = tuple(problems)
         count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
         super().__init__("\n  ".join([f"{source} has {count}:", *self.problems]))
+
+    def __reduce__(self) -> tuple[type[SpecError], tuple[str, tuple[str, ...]]]:
+        return type(self), (self.source, self.problems)  # so that it may cross processes
 
 
 class Problems:
