@@ -32,9 +32,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if "--debug" in words:
             raise
         _say(str(error))
-        usage = isinstance(error, ParameterError | UnknownNameError)
-        return 2 if usage or type(error).__name__ == "SpecError" else 1
+        return 2 if _is_usage(error) else 1
     return 0
+
+
+def _is_usage(error: ManyarmsError) -> bool:
+    """Whether the words of the command, or the spec it names, are at fault."""
+    from manyarms.specs import SpecError
+
+    return isinstance(error, ParameterError | UnknownNameError | SpecError)
 
 
 def _say(text: str) -> None:

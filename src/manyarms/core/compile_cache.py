@@ -21,7 +21,14 @@ from typing import Any
 __all__ = ["cache_directory", "can_be_cached", "digest", "users_functions"]
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-_KERNEL_ROOMS = ("core", "theory", "live", "policies", "instances", "engine")
+_KERNELS = (  # the files whose functions are compiled
+    "core/*.py",
+    "theory/*.py",
+    "live/protocol.py",
+    "policies/*.py",
+    "instances/_*.py",
+    "engine/play.py",
+)
 
 
 def users_functions(functions: Iterable[Any]) -> list[Any]:
@@ -75,8 +82,8 @@ def digest(options: object, users: Iterable[Any]) -> str:
 @functools.cache
 def _package_digest() -> str:
     text = hashlib.sha256()
-    for room in _KERNEL_ROOMS:
-        for path in sorted((_PACKAGE / room).rglob("*.py")):
+    for pattern in _KERNELS:
+        for path in sorted(_PACKAGE.glob(pattern)):
             text.update(path.read_bytes())
     return text.hexdigest()
 
