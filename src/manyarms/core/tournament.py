@@ -3,9 +3,9 @@
 A knock-out tournament: the slots are the leaves of a binary tree, and every inner node remembers
 the slot that won there. After a key changes, only the matches between its leaf and the root are
 played again. With random ties each match is a coin toss that no processor can predict, so the
-outcome is computed with masks instead of branches: five times as fast as a heap when thousands
-of keys are equal. Written by hand because heapq orders tuples, which compiled code would have to
-allocate, and offers no change of a key.
+outcome is computed with masks instead of branches: some 2.7 times as fast as a heap (44 ns against
+120 ns) when 20000 keys are equal. Written by hand because heapq orders tuples, which compiled code
+would have to allocate, and offers no change of a key.
 
 While one slot leads, not even that happens: its key need only stay above `bar`, the best key
 among the others.
