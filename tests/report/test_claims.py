@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -113,6 +114,15 @@ def test_ratios_on_the_contest_are_told_by_means_and_medians() -> None:
     assert len(lines) == 2
     assert lines[0].startswith("On made up, moss / empmoss++: means ")
     assert "medians" in lines[1]
+
+
+def test_claims_on_a_stand_in_say_so() -> None:
+    paper = _paper()
+    stand_in = replace(paper.fig3, instance="stand-in for contest 652 (n=10025, m=54)")
+    claims = paper_claims(replace(paper, fig3=stand_in))
+    labelled = [claim.number for claim in claims if "652 (stand-in)" in claim.text]
+    assert labelled == [10, 11, 12, 14]
+    assert not any("stand-in" in claim.text for claim in paper_claims(paper))
 
 
 def test_late_growth_is_the_share_of_the_last_fifth() -> None:

@@ -23,7 +23,7 @@ BETA = 0.5
 ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 CURVE = 100  # checkpoints of the figures over time
 OTHER_BETAS = (0.6, 0.75, 0.9)
-EASY_AND_HARD = (0.1, 0.2, 0.6, 0.7, 0.8, 0.9)
+EASY_AND_HARD = (0.1, 0.2, 0.6, 0.7, 0.8)
 
 
 def _six(alpha: float) -> tuple[Policy, ...]:
@@ -77,7 +77,7 @@ def oracle_sizes(contest: Instance) -> Setting:
     """Claim 14: MOSS on smaller random sets than the Oracle's, on the contest."""
     alpha = contest.problem(CONTEST_HORIZON).alpha
     full = subset_size(CONTEST_HORIZON, alpha, 2.0, contest.n_arms)
-    sizes = [max(1, round(full / 2**halvings)) for halvings in range(7)]
+    sizes = [max(1, round(full / 2**halvings)) for halvings in range(6)]
     policies = tuple(MOSSOracle(size=size) for size in sizes)
     return Setting("oracle_sizes", alpha, contest, policies, CONTEST_HORIZON)
 
