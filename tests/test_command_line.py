@@ -139,7 +139,7 @@ def test_reproduce_writes_figures_and_verdicts(
     tables = {"regret.parquet", "runs.parquet", "provenance.json"}
     assert names == figures | tables | {"claims.md", "claims.json"}
     runs = pyarrow.parquet.read_table(tmp_path / "runs.parquet").to_pydict()
-    assert len(runs["regret"]) == 6 * (9 * 6 + 6 + 6 + 5 * 6 + 9 + 6)
+    assert len(runs["regret"]) == 6 * (9 * 6 + 6 + 6 + 3 * 6 + 9 + 6)
     assert set(runs["experiment"]) >= {"fig2a", "fig2b", "fig3"}
     claims = json.loads((tmp_path / "claims.json").read_text())
     assert [claim["number"] for claim in claims] == list(range(1, 16))

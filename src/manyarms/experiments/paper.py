@@ -23,7 +23,7 @@ BETA = 0.5
 ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 CURVE = 100  # checkpoints of the figures over time
 OTHER_BETAS = (0.6, 0.75, 0.9)
-EASY_AND_HARD = (0.1, 0.2, 0.6, 0.7, 0.8)
+EASY_AND_HARD = (0.1, 0.6, 0.8)
 
 
 def _six(alpha: float) -> tuple[Policy, ...]:
