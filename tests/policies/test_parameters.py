@@ -85,6 +85,7 @@ def test_doubling_takes_any_policy_that_wants_a_horizon() -> None:
     live = ma.Doubling(ma.EmpMOSSPlusPlus()).live(n_arms=100)
     for _ in range(100):
         live.tell(live.ask(), 1.0)
+    assert live.pulls == 100
 
 
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)

@@ -29,7 +29,7 @@ from manyarms.report.contest_facts import contest_facts, contest_ratios
 from manyarms.report.figures import figure_1, regret_against_hardness, regret_over_time
 from manyarms.report.paper_results import PaperResults
 from manyarms.report.saving import save_figure
-from manyarms.report.verdicts import Claim, claims_as_markdown, revisions
+from manyarms.report.verdicts import Claim, Part, claims_as_markdown, revisions
 from manyarms.results import Result
 from manyarms.specs.provenance import now
 
@@ -107,7 +107,7 @@ def _draw(
 
 
 def _decide(
-    results: dict[str, dict[float, Result]], facts: tuple[object, ...], folder: Path
+    results: dict[str, dict[float, Result]], facts: tuple[Part, ...], folder: Path
 ) -> list[Path]:
     (over_time,), (contest,) = results["fig2b"].values(), results["fig3"].values()
     (sizes,) = results["oracle_sizes"].values()
@@ -118,7 +118,7 @@ def _decide(
         larger_betas=results["larger_betas"],
         oracle_sizes=sizes,
         quantile_as_moss=results["quantile_as_moss"],
-        contest_facts=facts,  # type: ignore[arg-type]
+        contest_facts=facts,
     )
     claims = paper_claims(paper)
     few = None
