@@ -4,6 +4,8 @@ The same policy code indexes both. Dicts make a live call about three times as f
 because CPython need not wrap every number it reads, and they hold only what was touched: a live
 policy may be given room for 2^40 pulls and pays for those it makes.
 
+`ENDLESS` is for arms that come and go: it has no bounds to keep.
+
 What is used together lies together: `records` gives rows of named fields, one cache line for a
 pull instead of one for each field.
 """
@@ -19,6 +21,7 @@ from manyarms.errors import ParameterError
 
 __all__ = [
     "ARRAYS",
+    "ENDLESS",
     "SPARSE",
     "Floats",
     "Ints",
@@ -32,6 +35,8 @@ __all__ = [
 Word: TypeAlias = Annotated[int, np.uint64]  # a key, or 64 random bits
 Ints: TypeAlias = MutableSequence[int]  # int64
 Floats: TypeAlias = MutableSequence[float]  # float64
+
+_END = 1 << 62
 
 R = TypeVar("R", bound="Record")
 Records: TypeAlias = MutableSequence[R]
@@ -55,6 +60,8 @@ class Record:
 class Memory(Protocol):
     """Gives zeroed storage; kernels themselves never allocate, and never ask for a length."""
 
+    endless: bool  # whether lengths are no bounds
+
     def ints(self, length: int) -> Ints:
         """Return `length` signed integers."""
 
@@ -66,6 +73,8 @@ class Memory(Protocol):
 
 
 class _Arrays:
+    endless = False
+
     # np.zeros maps pages lazily, so memory that a run never touches is never paid for.
     def ints(self, length: int) -> Ints:
         return cast(Ints, np.zeros(length, np.int64))
@@ -92,14 +101,20 @@ class _Zeros(dict[int, Any]):
 
 
 class _Sparse:
+    def __init__(self, *, endless: bool) -> None:
+        self.endless = endless
+
     def ints(self, length: int) -> Ints:
-        return cast(Ints, _Zeros(int, length))
+        return cast(Ints, self._zeros(int, length))
 
     def floats(self, length: int) -> Floats:
-        return cast(Floats, _Zeros(float, length))
+        return cast(Floats, self._zeros(float, length))
 
     def records(self, length: int, kind: type[R]) -> Records[R]:
-        return cast(Records[R], _Zeros(kind, length))
+        return cast(Records[R], self._zeros(kind, length))
+
+    def _zeros(self, zero: Callable[[], Any], length: int) -> _Zeros:
+        return _Zeros(zero, _END if self.endless else length)
 
 
 def _fields(kind: type) -> list[tuple[str, Any]]:
@@ -115,7 +130,8 @@ def _fields(kind: type) -> list[tuple[str, Any]]:
 
 
 ARRAYS: Memory = _Arrays()
-SPARSE: Memory = _Sparse()
+SPARSE: Memory = _Sparse(endless=False)
+ENDLESS: Memory = _Sparse(endless=True)
 
 
 def power_of_two(at_least: int) -> int:

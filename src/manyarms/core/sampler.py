@@ -1,7 +1,8 @@
 """Drawing from {0, …, n-1} uniformly without replacement, in memory of the draws made.
 
 A Fisher–Yates shuffle of an array that exists only where it differs from 0, 1, 2, …. Several
-independent shuffles may share the memory: `which` tells them apart.
+independent shuffles may share the memory: `which` tells them apart. n may grow between draws:
+the new numbers join those not drawn yet.
 """
 
 from __future__ import annotations
@@ -19,17 +20,18 @@ __all__ = ["Sampler", "clear_sampler", "pick", "sampler"]
 class Sampler(NamedTuple):
     """Shuffles of {0, …, n-1}, each drawn from as far as `drawn` says."""
 
-    moved: Table  # which * n + place -> the number that lies there instead of `place`
+    moved: Table  # place * shuffles + which -> the number that lies there instead of `place`
     drawn: Ints  # by shuffle
     shuffles: int
-    n: int
+    n: Ints  # [n]
 
 
 def sampler(memory: Memory, n: int, *, draws: int, shuffles: int = 1) -> Sampler:
     """Make a sampler with room for `draws` draws between two clearings."""
-    return Sampler(
-        table(memory, names=n * shuffles, entries=draws), memory.ints(shuffles), shuffles, n
-    )
+    size = memory.ints(1)
+    size[0] = n
+    moved = table(memory, names=n * shuffles, entries=draws)
+    return Sampler(moved, memory.ints(shuffles), shuffles, size)
 
 
 @kernel
@@ -43,17 +45,17 @@ def clear_sampler(sampler: Sampler) -> None:
 @kernel
 def pick(sampler: Sampler, which: int, word: int) -> int:
     """Draw one of the numbers that shuffle `which` has not drawn yet; `word` decides."""
-    moved = sampler.moved
+    moved, n = sampler.moved, sampler.n[0]
     first = sampler.drawn[which]
     sampler.drawn[which] = first + 1
-    place = min(first + below(word, max(1, sampler.n - first)), sampler.n - 1)
-    head = find(moved, which * sampler.n + first)
+    place = min(first + below(word, max(1, n - first)), n - 1)
+    head = find(moved, first * sampler.shuffles + which)
     number = moved.cells[head + 1] if moved.cells[head] != 0 else first
     if place == first:
         return number
-    at = find(moved, which * sampler.n + place)
+    at = find(moved, place * sampler.shuffles + which)
     if moved.cells[at] == 0:
-        insert(moved, at, which * sampler.n + place, number)
+        insert(moved, at, place * sampler.shuffles + which, number)
         return place
     chosen = moved.cells[at + 1]
     moved.cells[at + 1] = number

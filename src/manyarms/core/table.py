@@ -31,7 +31,7 @@ def table(memory: Memory, *, names: int, entries: int) -> Table:
     """Make a map for names in [0, names) with room for `entries` entries."""
     entries = min(entries, names)
     length = power_of_two(entries + entries // 2 + 1)  # filled to two thirds at most
-    direct = names <= length
+    direct = names <= length or memory.endless  # a dict is a table already
     return Table(
         memory.ints(2 * (names if direct else length)),
         memory.ints(entries),

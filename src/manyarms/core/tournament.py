@@ -10,8 +10,9 @@ would have to allocate, and offers no change of a key.
 While one slot leads, not even that happens: its key need only stay above `bar`, the best key
 among the others.
 
-Several tournaments may share the arrays: each has its `number`, its first slot `base`, and
-`room`, a power of two, for its slots.
+The winner of a block lies at the block's middle, so that where a thing lies does not depend on how
+much room there is, and the lower levels of a path share a cache line. Several tournaments may
+share the arrays: each has its `number` and its first slot `base`, and fills a power of two.
 """
 
 from __future__ import annotations
@@ -48,10 +49,9 @@ class Tournament(NamedTuple):
     """Slots ordered by (key, tie); equal keys fall to the larger tie."""
 
     seat: Records[Seat]  # by slot
-    winner: Ints  # level by level: the winner of each block of 2, of 4, of 8, … slots
+    winner: Ints  # of each block of 2, of 4, of 8, … slots, at the block's middle
     board: Records[Board]  # by tournament
     base: int
-    room: int
     number: int
 
 
@@ -63,7 +63,6 @@ def tournament(memory: Memory, slots: int, *, tournaments: int = 1) -> Tournamen
         memory.ints(room),
         memory.records(tournaments, Board),
         0,
-        room,
         0,
     )
 
@@ -158,7 +157,7 @@ def _set(rank: Tournament, slot: int, key: float, tie: int) -> None:
 
 @kernel
 def _place(rank: Tournament, block: int, level: int) -> int:
-    return rank.base + rank.room - (rank.room >> (level - 1)) + block
+    return rank.base + ((2 * block + 1) << (level - 1))
 
 
 @kernel
@@ -173,15 +172,15 @@ def _replay(rank: Tournament, slot: int) -> None:
     """Play the matches from the slot's leaf to the root, as far as they change anything."""
     board = rank.board[rank.number]
     last = board.seated - 1
-    base, room, winners, seats = rank.base, rank.room, rank.winner, rank.seat
+    base, winners, seats = rank.base, rank.winner, rank.seat
     winner, high, low = slot, seats[slot].high, seats[slot].low
-    block = slot - base
-    level = 0
-    start = base  # the place of the level's first block
-    while last >> level > 0:
-        rival_block = block ^ 1
-        if rival_block << level <= last:
-            rival = base + rival_block if level == 0 else winners[start + rival_block]
+    own = slot - base
+    block = 1  # its size; it begins at own & -block
+    place = own  # of the block's winner
+    while block <= last:
+        if (own & -block) ^ block <= last:
+            rival = place ^ block
+            rival = base + rival if block == 1 else winners[base + rival]
             ahead = high - seats[rival].high
             ahead_low = low - seats[rival].low
             lost = _lost(ahead, ahead_low)
@@ -189,13 +188,11 @@ def _replay(rank: Tournament, slot: int) -> None:
             high -= ahead & lost
             low -= ahead_low & lost
             winner -= (winner - rival) & lost
-        if level > 0:
-            start += room >> level
-        block >>= 1
-        level += 1
-        if winner != slot and winners[start + block] == winner:
+        place = (own & (-2 * block)) | block
+        block *= 2
+        if winner != slot and winners[base + place] == winner:
             return
-        winners[start + block] = winner
+        winners[base + place] = winner
     board.leader = winner
 
 
