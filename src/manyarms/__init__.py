@@ -35,6 +35,7 @@ _HOME = {
     "Result": "results",
     "Summary": "results",
     "TurnError": "errors",
+    "UnknownArmError": "errors",
     "UnknownNameError": "errors",
     "best_arms": "theory",
     "hardness": "theory",
@@ -71,6 +72,7 @@ __all__ = [
     "Result",
     "Summary",
     "TurnError",
+    "UnknownArmError",
     "UnknownNameError",
     "best_arms",
     "hardness",
@@ -97,6 +99,7 @@ if TYPE_CHECKING:
         MissingExtraError,
         ParameterError,
         TurnError,
+        UnknownArmError,
         UnknownNameError,
     )
     from manyarms.live import Live, Policy, Pull, policy, policy_names, register

@@ -4,6 +4,7 @@
     ├── ParameterError (ValueError)      a parameter breaks its rule
     ├── UnknownNameError (KeyError)      a name that is in no registry
     ├── DuplicateNameError (ValueError)  a name that is taken
+    ├── UnknownArmError (KeyError)       an arm that a live handle does not have
     ├── TurnError (RuntimeError)         an ask or a tell that is not due now
     ├── CompilationError (TypeError)     Numba cannot compile a policy
     ├── MissingExtraError (ImportError)  a package of an optional part is not installed
@@ -29,6 +30,7 @@ __all__ = [
     "MissingExtraError",
     "ParameterError",
     "TurnError",
+    "UnknownArmError",
     "UnknownNameError",
 ]
 
@@ -65,6 +67,13 @@ class DuplicateNameError(ManyarmsError, ValueError):
 
 class CompilationError(ManyarmsError, TypeError):
     """Numba cannot compile a policy; the message gives its reason in one line."""
+
+
+class UnknownArmError(ManyarmsError, KeyError):
+    """An arm that a live handle does not have."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would print its repr
 
 
 class TurnError(ManyarmsError, RuntimeError):

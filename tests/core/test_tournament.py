@@ -66,8 +66,8 @@ def test_equal_keys_fall_to_the_larger_tie() -> None:
 
 def test_tournaments_that_share_memory_do_not_meet() -> None:
     shared = tournament(SPARSE, 16, tournaments=2)
-    first = Tournament(shared.seat, shared.winner, shared.board, 0, 0)
-    second = Tournament(shared.seat, shared.winner, shared.board, 8, 1)
+    first = Tournament(shared.seat, shared.winner, shared.board, 0, 8, 0)
+    second = Tournament(shared.seat, shared.winner, shared.board, 8, 8, 1)
     for rank in (first, second):
         clear(rank)
     for k in range(8):

@@ -5,7 +5,8 @@ The decorators collect functions; CPython keeps calling them as they are.
 
 * `kernel` and `rare`: one body for both machines.
 * `twin`: a Python body, and a compiled one where 64-bit integer types must be spelled out.
-* `generic`: dispatch on the class of the first argument (how `ask` finds its policy).
+* `generic`: dispatch on the class of the first argument (how `ask` finds its policy);
+  `optional`: the same, with a body for all other classes.
 * `compiled`: the machine code of a loop that calls all these.
 """
 
@@ -28,6 +29,7 @@ __all__ = [
     "generic",
     "jit_enabled",
     "kernel",
+    "optional",
     "rare",
     "twin",
 ]
@@ -93,15 +95,26 @@ def twin(make_compiled: Callable[[], Callable[..., Any]]) -> Callable[[F], F]:
 def generic(function: Callable[P, R_co]) -> Dispatched[P, R_co]:
     """Make `function` a name whose bodies are registered class by class."""
     name = function.__name__
+
+    def refuse(state: Any, *args: Any) -> Any:
+        raise ParameterError(_no_body(name, state.__class__))
+
+    return _dispatched(function, refuse, None)
+
+
+def optional(function: Callable[P, R_co]) -> Dispatched[P, R_co]:
+    """As `generic`; classes without a body of their own have that of `function`."""
+    return _dispatched(function, function, function)
+
+
+def _dispatched(
+    function: Callable[..., Any], default: Callable[..., Any], compiled_default: Any
+) -> Dispatched[..., Any]:
     bodies: dict[type, Callable[..., Any]] = {}
 
     @functools.wraps(function)
     def dispatch(state: Any, *args: Any) -> Any:
-        try:
-            body = bodies[state.__class__]
-        except KeyError:
-            raise ParameterError(_no_body(name, state.__class__)) from None
-        return body(state, *args)
+        return bodies.get(state.__class__, default)(state, *args)
 
     def register(state_class: type) -> Callable[[F], F]:
         known = _state_classes.setdefault(state_class.__name__, state_class)
@@ -121,11 +134,11 @@ def generic(function: Callable[P, R_co]) -> Dispatched[P, R_co]:
 
         return decorate
 
-    result = cast("Dispatched[P, R_co]", dispatch)
+    result = cast("Dispatched[..., Any]", dispatch)
     result.bodies = bodies
     setattr(dispatch, "register", register)  # noqa: B010  a method of the protocol
     _generics.append(result)
-    _collect(dispatch, lambda state, *args: bodies.get(_class_of(state)), INLINE)
+    _collect(dispatch, lambda state, *args: bodies.get(_class_of(state), compiled_default), INLINE)
     return result
 
 

@@ -16,8 +16,10 @@ __all__ = [
     "median_ratio_interval",
     "ratio_interval",
     "student_quantile",
+    "uniform_half_width",
 ]
 
+_NARROWEST = 12.5  # rho: relative to the best possible, the interval is narrowest at 100 samples
 _ALMOST_NORMAL = 400  # from here on Fisher's expansion is exact to nine digits
 
 
@@ -71,6 +73,21 @@ class Interval(NamedTuple):
     estimate: float
     low: float
     high: float
+
+
+def uniform_half_width(count: int, sigma: float, *, error: float = 0.05) -> float:
+    r"""Return the half width of an interval for a mean that holds for all counts at once.
+
+    .. math:: \frac{\sigma}{N} \sqrt{(N + \rho) \log\frac{N + \rho}{\rho\,\delta^2}}
+
+    Robbins' normal mixture for sigma-sub-Gaussian samples: with probability 1 - delta no interval
+    of the whole sequence is wrong, however often one looks and whenever one stops.
+
+    >>> [round(uniform_half_width(count, 0.5), 3) for count in (1, 100, 10_000)]
+    [4.526, 0.152, 0.018]
+    """
+    wide = count + _NARROWEST
+    return sigma / count * math.sqrt(wide * math.log(wide / (_NARROWEST * error**2)))
 
 
 def mean_interval(values: NDArray[np.float64], *, confidence: float = 0.95) -> Interval:

@@ -16,6 +16,9 @@ from manyarms.core.rng import hashed
 __all__ = ["Table", "clear_table", "find", "insert", "table"]
 
 
+_NO_END = 1 << 62
+
+
 class Table(NamedTuple):
     """Entry `at` is (name + 1, value) at places `at` and `at + 1`; name 0 means empty."""
 
@@ -29,7 +32,7 @@ class Table(NamedTuple):
 
 def table(memory: Memory, *, names: int, entries: int) -> Table:
     """Make a map for names in [0, names) with room for `entries` entries."""
-    entries = min(entries, names)
+    entries = _NO_END if memory.endless else min(entries, names)
     length = power_of_two(entries + entries // 2 + 1)  # filled to two thirds at most
     direct = names <= length or memory.endless  # a dict is a table already
     return Table(

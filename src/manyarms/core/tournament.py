@@ -10,9 +10,8 @@ would have to allocate, and offers no change of a key.
 While one slot leads, not even that happens: its key need only stay above `bar`, the best key
 among the others.
 
-The winner of a block lies at the block's middle, so that where a thing lies does not depend on how
-much room there is, and the lower levels of a path share a cache line. Several tournaments may
-share the arrays: each has its `number` and its first slot `base`, and fills a power of two.
+Several tournaments may share the arrays: each has its `number`, its first slot `base`, and
+`room`, a power of two, for its slots.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from manyarms.core.rng import ordered, priority
 __all__ = ["Tournament", "clear", "enter", "leader", "rekey", "tournament"]
 
 _NO_BAR = 1 << 62  # above every key
+_ROOM = 1 << 50  # where there is no end to it
 
 
 class Seat(Record):
@@ -49,20 +49,22 @@ class Tournament(NamedTuple):
     """Slots ordered by (key, tie); equal keys fall to the larger tie."""
 
     seat: Records[Seat]  # by slot
-    winner: Ints  # of each block of 2, of 4, of 8, … slots, at the block's middle
+    winner: Ints  # level by level: the winner of each block of 2, of 4, of 8, … slots
     board: Records[Board]  # by tournament
     base: int
+    room: int
     number: int
 
 
 def tournament(memory: Memory, slots: int, *, tournaments: int = 1) -> Tournament:
     """Make storage for `slots` slots in all; call `clear` before use."""
-    room = power_of_two(slots)
+    room = _ROOM if memory.endless else power_of_two(slots)
     return Tournament(
         memory.records(room, Seat),
         memory.ints(room),
         memory.records(tournaments, Board),
         0,
+        room,
         0,
     )
 
@@ -157,7 +159,7 @@ def _set(rank: Tournament, slot: int, key: float, tie: int) -> None:
 
 @kernel
 def _place(rank: Tournament, block: int, level: int) -> int:
-    return rank.base + ((2 * block + 1) << (level - 1))
+    return rank.base + rank.room - (rank.room >> (level - 1)) + block
 
 
 @kernel
@@ -172,15 +174,15 @@ def _replay(rank: Tournament, slot: int) -> None:
     """Play the matches from the slot's leaf to the root, as far as they change anything."""
     board = rank.board[rank.number]
     last = board.seated - 1
-    base, winners, seats = rank.base, rank.winner, rank.seat
+    base, room, winners, seats = rank.base, rank.room, rank.winner, rank.seat
     winner, high, low = slot, seats[slot].high, seats[slot].low
-    own = slot - base
-    block = 1  # its size; it begins at own & -block
-    place = own  # of the block's winner
-    while block <= last:
-        if (own & -block) ^ block <= last:
-            rival = place ^ block
-            rival = base + rival if block == 1 else winners[base + rival]
+    block = slot - base
+    level = 0
+    start = base  # the place of the level's first block
+    while last >> level > 0:
+        rival_block = block ^ 1
+        if rival_block << level <= last:
+            rival = base + rival_block if level == 0 else winners[start + rival_block]
             ahead = high - seats[rival].high
             ahead_low = low - seats[rival].low
             lost = _lost(ahead, ahead_low)
@@ -188,11 +190,13 @@ def _replay(rank: Tournament, slot: int) -> None:
             high -= ahead & lost
             low -= ahead_low & lost
             winner -= (winner - rival) & lost
-        place = (own & (-2 * block)) | block
-        block *= 2
-        if winner != slot and winners[base + place] == winner:
+        if level > 0:
+            start += room >> level
+        block >>= 1
+        level += 1
+        if winner != slot and winners[start + block] == winner:
             return
-        winners[base + place] = winner
+        winners[start + block] = winner
     board.leader = winner
 
 

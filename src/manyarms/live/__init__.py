@@ -1,7 +1,24 @@
 """The handle that users hold, and the protocol and registry of policies."""
 
 from manyarms.live.handle import Live, Pull
-from manyarms.live.protocol import Policy, ask, reset, tell
+from manyarms.live.protocol import Policy, arrive, ask, defer, era, reset, retire, tell
 from manyarms.live.registry import policy, policy_names, register
+from manyarms.live.views import ArmEstimate, Progress
 
-__all__ = ["Live", "Policy", "Pull", "ask", "policy", "policy_names", "register", "reset", "tell"]
+__all__ = [
+    "ArmEstimate",
+    "Live",
+    "Policy",
+    "Progress",
+    "Pull",
+    "arrive",
+    "ask",
+    "defer",
+    "era",
+    "policy",
+    "policy_names",
+    "register",
+    "reset",
+    "retire",
+    "tell",
+]

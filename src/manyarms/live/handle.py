@@ -1,20 +1,25 @@
-"""The handle users hold: ask for an arm, pull it, tell the reward."""
+"""The handle users hold: ask for arms, pull them, tell the rewards when they come."""
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol, cast, overload
 
-from manyarms.core.checks import check_int
+from manyarms.core.checks import check_choice, check_int
 from manyarms.core.jit import check_bodies
-from manyarms.core.memory import SPARSE
+from manyarms.core.memory import ENDLESS
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError, TurnError
-from manyarms.live.protocol import MOST_ARMS, Policy, ask, reset, tell
+from manyarms.live.arms import Tally, arms_of
+from manyarms.live.checks import check_horizon, check_range, check_reward
+from manyarms.live.flight import InFlight, land, launch, lose
+from manyarms.live.protocol import Policy, arrive, ask, reset, retire, tell
+from manyarms.live.views import Views
 
 __all__ = ["Live", "Pull", "policy_key", "run_key", "tape_key"]
 
-_ENDLESS = 1 << 40  # room for the pulls of a game without a horizon
+ROOM = 1 << 40  # for the pulls of a game without a horizon
 
 
 def run_key(seed: int) -> int:
@@ -38,19 +43,32 @@ class Pull(NamedTuple):
     Attributes
     ----------
     arm
-        The arm's number.
+        The arm's number, or its name where arms have names.
     id
-        Which pull of the game this is, from 0.
-    slot
-        Where the policy will credit the reward: for MOSS++ it may be a mixture-arm's place.
+        Which pull of the game this is, from 0: enough to tell its reward later.
     """
 
-    arm: int
+    arm: Any
     id: int
-    slot: int
 
 
-class Live:
+class Observer(Protocol):
+    """Hears of everything that changes a handle, while the handle is locked."""
+
+    def asked(self, number: int, arm: int) -> None:
+        """Pull `number` was asked for."""
+
+    def told(self, number: int, reward: float) -> None:
+        """A reward is about to be told."""
+
+    def abandoned(self, number: int) -> None:
+        """A pull is about to be abandoned."""
+
+    def rearranged(self) -> None:
+        """Arms came or went."""
+
+
+class Live(Views):
     """A policy at work on real arms. Made by `policy.live(...)`.
 
     Parameters
@@ -58,124 +76,253 @@ class Live:
     policy
         The policy to use.
     n_arms
-        The number of arms; they are numbered from 0.
+        The number of arms, called 0, 1, 2, ….
+    arms
+        Names of the arms, strings or integers, instead of `n_arms`.
     horizon
         The number of pulls there will be; None only for anytime policies.
     seed
         Decides all random choices.
+    reward_range
+        The smallest and the largest reward there can be; None accepts every finite number.
 
     Notes
     -----
-    Everything the handle does follows from the policy, the seed and the rewards. It takes
-    microseconds, needs no compiler, and its memory grows with the arms touched, not with
-    `n_arms`. Asks and tells take turns.
+    Everything the handle does follows from the policy, the seed and the sequence of asks and
+    tells. Rewards may come late, in any order, or never (`abandon`). It takes microseconds, needs
+    no compiler, and its memory grows with the arms touched, not with `n_arms`. Handles may be
+    shared between threads; each call is atomic.
 
     Examples
     --------
     >>> import manyarms as ma
     >>> live = ma.EmpMOSSPlusPlus(beta=0.5).live(n_arms=1_000_000, horizon=20_000, seed=7)
-    >>> pull = live.ask()
-    >>> live.tell(pull, reward=1.0)
+    >>> first, second = live.ask(2)
+    >>> live.tell(second, reward=1.0)  # in any order
+    >>> live.tell(first.id, reward=0.0)
     >>> live.pulls
-    1
+    2
     """
 
     def __init__(
-        self, policy: Policy, *, n_arms: int, horizon: int | None = None, seed: int = 0
+        self,
+        policy: Policy,
+        *,
+        n_arms: int | None = None,
+        arms: Iterable[str | int] | None = None,
+        horizon: int | None = None,
+        seed: int = 0,
+        reward_range: tuple[float, float] | None = (0.0, 1.0),
     ) -> None:
         self.policy = policy
-        self.n_arms = check_int("n_arms", n_arms, at_least=1, at_most=MOST_ARMS)
-        self.horizon = _check_horizon(policy, horizon)
+        self.horizon = check_horizon(policy, horizon)
         self.seed = seed
-        self._awaited: Pull | None = None
+        self.reward_range = check_range(reward_range)
+        self._arms = arms_of(n_arms, arms)
+        self._first_arms = self._arms.count
+        self._retired: set[int] = set()
+        self._tally: dict[int, Tally] = {}  # by arm, in order of the first pull
+        self._flight = cast("dict[int, InFlight]", ENDLESS.records(ROOM, InFlight))
         self._pulls = 0
-        key = policy_key(seed, 0)
-        room = self.horizon or _ENDLESS
-        self._state = policy.new_state(SPARSE, n_arms=self.n_arms, pulls=room)
+        self._lost: set[int] = set()  # pulls that were abandoned
+        self._observer: Observer | None = None
+        self._lock = threading.RLock()
+        key, room = policy_key(seed, 0), self.horizon or ROOM
+        self._state = policy.new_state(ENDLESS, n_arms=self._first_arms, pulls=room)
         check_bodies(self._state, (reset, ask, tell))
         reset(self._state, key, self.horizon or 0)
 
-    @property
-    def pulls(self) -> int:
-        """The number of rewards told."""
-        return self._pulls
+    @overload
+    def ask(self) -> Pull: ...
+    @overload
+    def ask(self, k: int) -> list[Pull]: ...
 
-    @property
-    def waiting(self) -> Pull | None:
-        """The pull that waits for its reward, if there is one."""
-        return self._awaited
+    def ask(self, k: int | None = None) -> Pull | list[Pull]:
+        """Return the arm to pull next, or a list of the next `k`.
 
-    def ask(self) -> Pull:
-        """Return the arm to pull next."""
-        if self._awaited is not None:
-            raise TurnError(
-                f"Cannot ask again: pull {self._awaited.id} of arm {self._awaited.arm} still "
-                f"waits for its reward. Call tell(live.waiting, reward) first."
-            )
-        if self._pulls == self.horizon:
-            raise TurnError(
-                f"Cannot ask: all {self.horizon} pulls of the horizon are made. Start with a "
-                f"longer horizon, or with an anytime policy such as Doubling(...)."
-            )
-        slot, arm = ask(self._state)
-        if not 0 <= arm < self.n_arms:
+        Parameters
+        ----------
+        k
+            How many; one pull, not in a list, unless given.
+        """
+        with self._lock:
+            if k is not None:
+                k = check_int("k", k, at_least=1)
+            if self.horizon is not None and self._pulls + (k or 1) > self.horizon:
+                raise TurnError(self._past_the_horizon(k or 1))
+            return self._ask() if k is None else [self._ask() for _ in range(k)]
+
+    def _ask(self) -> Pull:
+        number, flight = self._pulls, cast(Any, self._flight)
+        before = number - 1 if number - 1 in flight else -1
+        arm = launch(self._state, flight, number, before)
+        if not 0 <= arm < self._arms.count:
+            del flight[number]
             raise ParameterError(
-                f"{self.policy.label} chose arm {arm!r}, and there are {self.n_arms}, numbered "
-                f"from 0. Its `ask` must return (slot, arm), in this order."
+                f"{self.policy.label} chose arm {arm!r}, and there are {self._arms.count}, "
+                f"numbered from 0. Its `ask` must return (slot, arm), in this order."
             )
-        self._awaited = Pull(arm, self._pulls, slot)
-        return self._awaited
+        self._pulls = number + 1
+        try:
+            self._tally[arm].asked += 1
+        except KeyError:
+            self._tally[arm] = Tally(asked=1)
+        if self._observer is not None:
+            self._observer.asked(number, arm)
+        return Pull(self._arms.name(arm), number)
 
-    def tell(self, pull: Pull, reward: float) -> None:
-        """Report the reward of a pull."""
-        if not isinstance(pull, Pull):
-            raise ParameterError(f"`pull` must be what ask() returned, got {pull!r}.")
-        if pull is not self._awaited and pull != self._awaited:
-            raise TurnError(_not_due(pull, self._awaited, self._pulls))
-        value = _check_reward(reward)
-        tell(self._state, pull.slot, value)
-        self._awaited = None
-        self._pulls += 1
+    def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
+        """Report the reward of a pull, now or later, in any order.
 
-    def __repr__(self) -> str:
-        of = "" if self.horizon is None else f" of {self.horizon}"
-        return f"<Live {self.policy.label}: {self._pulls}{of} pulls on {self.n_arms} arms>"
+        Parameters
+        ----------
+        pull
+            What `ask` returned, or its `id`.
+        reward
+            A finite number within `reward_range`.
+        again
+            What to do if the pull was told or abandoned before: "refuse" raises, "ignore" does
+            nothing, for callers that retry.
+        """
+        check_choice("again", again, ("refuse", "ignore"))
+        value = check_reward(reward, self.reward_range)
+        with self._lock:
+            number = self._due(pull, again, "tell")
+            if number is not None:
+                self._tell(number, value)
 
+    def tell_many(
+        self, rewards: Iterable[tuple[Pull | int, float]], *, again: str = "refuse"
+    ) -> None:
+        """Report several rewards: all of them, or, if one is refused, none.
 
-def _check_horizon(policy: Policy, horizon: Any) -> int | None:
-    if horizon is None and policy.anytime:
-        return None
-    if horizon is None:
-        raise ParameterError(
-            f"`horizon` must be given to {policy.label}, got None. Pass the number of pulls "
-            f"there will be, or use an anytime policy such as Doubling(...) or Quantile()."
-        )
-    return check_int("horizon", horizon, at_least=1, at_most=_ENDLESS)
+        Parameters
+        ----------
+        rewards
+            Pairs of a pull (or its id) and its reward.
+        again
+            As for `tell`.
+        """
+        check_choice("again", again, ("refuse", "ignore"))
+        pairs = [(pull, check_reward(reward, self.reward_range)) for pull, reward in rewards]
+        with self._lock:
+            due: dict[int, float] = {}
+            for pull, value in pairs:
+                number = self._due(pull, again, "tell")
+                if number in due and again == "refuse":
+                    raise TurnError(f"Cannot tell pull {number} twice. Nothing was told.")
+                if number is not None:
+                    due.setdefault(number, value)
+            for number, value in due.items():
+                self._tell(number, value)
 
+    def _tell(self, number: int, reward: float) -> None:
+        if self._observer is not None:
+            self._observer.told(number, reward)
+        flight = cast(Any, self._flight)
+        arm = flight[number].arm
+        if arm in self._retired:  # it counts in the tables, and teaches the policy nothing
+            lose(self._state, flight, number)
+        else:
+            land(self._state, flight, number, reward)
+        del flight[number]
+        tally = self._tally[arm]
+        tally.told += 1
+        tally.total += reward
 
-def _check_reward(reward: Any) -> float:
-    if type(reward) is float and math.isfinite(reward):
-        return reward  # the usual case, and the fast one
-    try:
-        if isinstance(reward, str) or getattr(reward, "ndim", 0) > 0:
-            raise TypeError
-        value = float(reward)
-        if math.isfinite(value):
-            return value
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise ParameterError(f"`reward` must be a finite number, got {reward!r}. The pull still waits.")
+    def abandon(self, pull: Pull | int) -> None:
+        """Go on without the reward of a pull: it will never come.
 
+        The pull was made, so it counts in the horizon and in the clock of the policy's iteration;
+        it teaches nothing. An arm that was never observed comes up again.
 
-def _not_due(pull: Pull, awaited: Pull | None, pulls: int) -> str:
-    if pull.id < pulls:
+        Parameters
+        ----------
+        pull
+            What `ask` returned, or its `id`.
+        """
+        with self._lock:
+            number = cast(int, self._due(pull, "refuse", "abandon"))
+            if self._observer is not None:
+                self._observer.abandoned(number)
+            self._abandon(number)
+
+    def _abandon(self, number: int) -> None:
+        lose(self._state, cast(Any, self._flight), number)
+        del self._flight[number]
+        self._lost.add(number)
+
+    def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
+        """Add arms: they join those that fresh arms are drawn from. Return their names.
+
+        Parameters
+        ----------
+        arms
+            How many, where arms are called by number; their names, where they have names.
+        """
+        with self._lock:
+            check_bodies(self._state, (arrive,))
+            first = self._arms.count
+            added = self._arms.add(arms)
+            if added > 0:
+                arrive(self._state, added)
+                self._rearranged()
+            return [self._arms.name(number) for number in range(first, first + added)]
+
+    def retire(self, arm: str | int) -> None:
+        """Never ask for an arm again. Rewards of its pulls in flight may still be told.
+
+        Parameters
+        ----------
+        arm
+            The arm's number or name.
+        """
+        with self._lock:
+            check_bodies(self._state, (retire,))
+            number = self._arms.number(arm)
+            if number in self._retired:
+                raise TurnError(f"Cannot retire arm {arm!r}: it is retired already.")
+            if self.n_arms == 1:
+                raise TurnError(f"Cannot retire arm {arm!r}: it is the last one. Add others first.")
+            self._retired.add(number)
+            retire(self._state, number)
+            self._rearranged()
+
+    def _rearranged(self) -> None:
+        if self._observer is not None:
+            self._observer.rearranged()
+
+    def _due(self, pull: Any, again: str, verb: str) -> int | None:
+        """Return the number of a pull in flight; None if it is done with and may be ignored."""
+        number = pull.id if isinstance(pull, Pull) else pull
+        if type(number) is not int:
+            number = check_int("pull", number, fix="Pass what ask() returned, or its id.")
+        if number not in self._flight:
+            return self._not_due(number, again, verb)
+        arm = self._arms.name(self._flight[number].arm)
+        if isinstance(pull, Pull) and pull.arm != arm:
+            raise TurnError(
+                f"Cannot {verb} pull {number} of arm {pull.arm!r}: this handle's pull {number} is "
+                f"of arm {arm!r}. Was it asked of another handle?"
+            )
+        return number
+
+    def _not_due(self, number: int, again: str, verb: str) -> None:
+        if not 0 <= number < self._pulls:
+            raise TurnError(
+                f"Cannot {verb} pull {number}: it was not asked for. The last one is "
+                f"{self._pulls - 1}."
+            )
+        if again == "refuse":
+            done = "it was abandoned" if number in self._lost else "its reward was told already"
+            fix = " Pass again='ignore' if you retry." if verb == "tell" else ""
+            raise TurnError(f"Cannot {verb} pull {number}: {done}.{fix}")
+
+    def _past_the_horizon(self, k: int) -> str:
+        left = cast(int, self.horizon) - self._pulls
+        if left > 0:
+            return f"Cannot ask for {k} pulls: {left} of {self.horizon} are left. Ask for {left}."
         return (
-            f"Cannot tell pull {pull.id}: its reward was told already, or it is another handle's. "
-            f"Call ask() for a new one."
+            f"Cannot ask: all {self.horizon} pulls of the horizon are made. Start with a longer "
+            f"horizon, or with an anytime policy such as Doubling(...)."
         )
-    if awaited is None:
-        return f"Cannot tell pull {pull.id}: it was not asked for. Call ask() first."
-    return (
-        f"Cannot tell pull {pull.id} of arm {pull.arm}: the pull that waits for a reward is "
-        f"{awaited.id} of arm {awaited.arm}."
-    )

@@ -7,16 +7,17 @@ A policy's file defines a state (a NamedTuple with a name of its own) and regist
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from manyarms.core.jit import generic
+from manyarms.core.jit import generic, optional
 from manyarms.core.memory import Memory
 
 if TYPE_CHECKING:
     from manyarms.live.handle import Live
 
-__all__ = ["MOST_ARMS", "Policy", "ask", "reset", "tell"]
+__all__ = ["MOST_ARMS", "Policy", "arrive", "ask", "defer", "era", "reset", "retire", "tell"]
 
 MOST_ARMS = 1 << 50  # so that a number for (subroutine, arm) still fits into 64 bits
 
@@ -36,6 +37,31 @@ def ask(state: Any) -> tuple[int, int]:  # type: ignore[empty-body]  # bodies ar
 @generic
 def tell(state: Any, slot: int, reward: float) -> None:
     """Credit a reward to the slot that `ask` returned."""
+
+
+@optional
+def defer(state: Any, slot: int, change: int) -> None:
+    """Count `change` more pulls of the slot whose reward is late, that is, not there when the
+    next pull is asked for. A change of 0: the only pull of the slot so far was abandoned.
+    """
+
+
+@optional
+def era(state: Any) -> int:
+    """Return a number that changes when slots change their meaning: rewards of an earlier era
+    come too late to teach the policy anything.
+    """
+    return 0
+
+
+@generic
+def arrive(state: Any, count: int) -> None:
+    """Add `count` arms, numbered on from the last one."""
+
+
+@generic
+def retire(state: Any, arm: int) -> None:
+    """Never choose this arm again. The caller sees to it that others are left."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,18 +94,36 @@ class Policy(ABC):
         ]
         return self.name + (f"({', '.join(changed)})" if changed else "")
 
-    def live(self, *, n_arms: int, horizon: int | None = None, seed: int = 0) -> Live:
-        """Return a handle to use the policy on real arms, one `ask` and `tell` at a time.
+    def stage(self, state: Any) -> str:
+        """Say in words where a state is, such as "iteration 3 of 8"; "" if there are no stages."""
+        return ""
+
+    def live(
+        self,
+        *,
+        n_arms: int | None = None,
+        arms: Iterable[str | int] | None = None,
+        horizon: int | None = None,
+        seed: int = 0,
+        reward_range: tuple[float, float] | None = (0.0, 1.0),
+    ) -> Live:
+        """Return a handle to use the policy on real arms: ask for pulls, tell rewards.
 
         Parameters
         ----------
         n_arms
-            The number of arms; they are numbered from 0.
+            The number of arms, called 0, 1, 2, ….
+        arms
+            Names of the arms, strings or integers, instead of `n_arms`.
         horizon
             The number of pulls there will be. Anytime policies work without.
         seed
             Decides all random choices; the same seed and rewards give the same arms.
+        reward_range
+            The smallest and the largest reward there can be; None accepts every finite number.
         """
         from manyarms.live.handle import Live
 
-        return Live(self, n_arms=n_arms, horizon=horizon, seed=seed)
+        return Live(
+            self, n_arms=n_arms, arms=arms, horizon=horizon, seed=seed, reward_range=reward_range
+        )

@@ -13,11 +13,12 @@ from manyarms.live.protocol import Policy
 __all__ = ["maker", "policy", "policy_names", "register"]
 
 _makers: dict[str, Callable[..., Policy]] = {}
+_unlisted: set[str] = set()
 
 M = TypeVar("M", bound=Callable[..., Policy])
 
 
-def register(name: str, make: M) -> M:
+def register(name: str, make: M, *, listed: bool = True) -> M:
     """Let `policy(name, ...)` find a policy.
 
     Parameters
@@ -26,6 +27,9 @@ def register(name: str, make: M) -> M:
         What users will call it, such as "moss++".
     make
         The policy's class, or a function with keyword parameters that returns a policy.
+    listed
+        Whether `policy_names()` lists it; wrappers that cannot be made without another policy
+        are not.
 
     Examples
     --------
@@ -41,6 +45,8 @@ def register(name: str, make: M) -> M:
     if name in _makers and _makers[name] is not make:
         raise DuplicateNameError(f"A policy named {name!r} exists already. Choose another name.")
     _makers[name] = make
+    if not listed:
+        _unlisted.add(name)
     return make
 
 
@@ -51,14 +57,14 @@ def policy_names() -> tuple[str, ...]:
     True
     """
     _load_ours()
-    return tuple(sorted(_makers))
+    return tuple(sorted(_makers.keys() - _unlisted))
 
 
 def maker(name: str) -> Callable[..., Policy]:
     """Return the class or function behind a name."""
     _load_ours()
     if not isinstance(name, str) or name not in _makers:
-        raise UnknownNameError("policy", name, _makers)
+        raise UnknownNameError("policy", name, _makers.keys() - _unlisted)
     return _makers[name]
 
 

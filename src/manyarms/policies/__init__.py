@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from manyarms.live.protocol import Policy
 from manyarms.live.registry import register
+from manyarms.policies import _coming_and_going, _late  # noqa: F401  they register bodies
 from manyarms.policies.doubling import Doubling
 from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
 from manyarms.policies.moss import MOSS
@@ -35,35 +41,17 @@ PAPER_POLICIES = (
 )
 
 
-def _anytime_moss_plus_plus(
-    *,
-    beta: float = 0.5,
-    mixture_sigma: float | None = None,
-    sigma: float = 0.5,
-    exploration: float = 1.0,
-) -> Doubling:
-    """MOSS++, played afresh with horizon 1, 2, 4, 8, …."""
-    inner = MOSSPlusPlus(
-        beta=beta, mixture_sigma=mixture_sigma, sigma=sigma, exploration=exploration
-    )
-    return Doubling(inner)
+def _anytime(policy: type[Policy]) -> Callable[..., Doubling]:
+    def make(**parameters: Any) -> Doubling:
+        return Doubling(policy(**parameters))
 
-
-def _anytime_parallel(
-    *,
-    best_mean: float | None = None,
-    subset_factor: int = 2,
-    sigma: float = 0.5,
-    exploration: float = 1.0,
-) -> Doubling:
-    """Parallel, played afresh with horizon 1, 2, 4, 8, …."""
-    parallel = Parallel(
-        best_mean=best_mean, subset_factor=subset_factor, sigma=sigma, exploration=exploration
-    )
-    return Doubling(parallel)
+    setattr(make, "__signature__", inspect.signature(policy))  # noqa: B010  it is a function's
+    make.__doc__ = f"{policy.__name__}, played afresh with horizon 1, 2, 4, 8, …."
+    return make
 
 
 for _policy in (MOSS, MOSSOracle, Quantile, MOSSPlusPlus, EmpMOSSPlusPlus, Parallel):
     register(_policy.name, _policy)
-register("anytime-moss++", _anytime_moss_plus_plus)
-register("anytime-parallel", _anytime_parallel)
+register("anytime-moss++", _anytime(MOSSPlusPlus))
+register("anytime-parallel", _anytime(Parallel))
+register("doubling", Doubling, listed=False)

@@ -51,7 +51,8 @@ def best_means(chosen: Chosen, slots: Slots, arms: int, untouched: int) -> int:
     for slot in range(slots.run[0].opened):
         mean = -math.inf  # mixture-arms, and arms of mean 0, take no part in the ranking
         if slots.slot[slot].member >= 0:
-            mean = slots.slot[slot].total / slots.slot[slot].pulls
+            pulls = slots.slot[slot].pulls  # none while the reward of the first is late
+            mean = slots.slot[slot].total / pulls if pulls > 0 else 0.0
             if mean == 0.0:
                 chosen.zeros[zero] = slot
                 zero += 1

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from manyarms.core.checks import check_number
+from manyarms.core.memory import Memory
+from manyarms.errors import ParameterError
 from manyarms.live.protocol import Policy
+from manyarms.policies._fresh import FreshArms, fresh_arms
+from manyarms.policies._slots import slots
 
 __all__ = ["IndexPolicy", "MixturePolicy"]
 
@@ -16,17 +20,46 @@ class IndexPolicy(Policy):
 
     sigma: float = 0.5
     exploration: float = 1.0
+    count_late: bool = False
 
     def __post_init__(self) -> None:
         self._store(
             sigma=check_number("sigma", self.sigma, above=0.0, at_most=1e100),
             exploration=check_number("exploration", self.exploration, above=0.0, at_most=1e100),
         )
+        if not isinstance(self.count_late, bool):
+            raise ParameterError(f"`count_late` must be True or False, got {self.count_late!r}.")
 
     @property
     def spread(self) -> float:
         """What stands before the logarithm, under the root: (2 sigma)^2 times exploration."""
         return 4.0 * self.sigma**2 * self.exploration
+
+    @property
+    def mixture_spread(self) -> float:
+        """`spread` for mixture-arms."""
+        return self.spread
+
+    def _arms(
+        self,
+        memory: Memory,
+        n_arms: int,
+        *,
+        arms: int,
+        draws: int | None = None,
+        runs: int = 1,
+    ) -> FreshArms:
+        """Make slots for `arms` members in all, in so many MOSS runs."""
+        table = slots(
+            memory,
+            arms,
+            spread=self.spread,
+            mixture_spread=self.mixture_spread,
+            count_late=self.count_late,
+            runs=runs,
+        )
+        draws = arms if draws is None else draws
+        return fresh_arms(memory, n_arms, draws=draws, shuffles=runs, slots=table)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +78,5 @@ class MixturePolicy(IndexPolicy):
 
     @property
     def mixture_spread(self) -> float:
-        """`spread` for mixture-arms."""
         sigma = self.sigma if self.mixture_sigma is None else self.mixture_sigma
         return 4.0 * sigma**2 * self.exploration

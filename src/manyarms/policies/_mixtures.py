@@ -14,7 +14,16 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records
 from manyarms.core.rng import Stream, below, next_word, restart, stream
 
-__all__ = ["Mixtures", "add_share", "close_mixture", "mixtures", "real_arm", "reset_mixtures"]
+__all__ = [
+    "Mixtures",
+    "add_share",
+    "close_mixture",
+    "leave_mixtures",
+    "mixture_pulls",
+    "mixtures",
+    "real_arm",
+    "reset_mixtures",
+]
 
 
 class Share(Record):
@@ -72,11 +81,40 @@ def add_share(mixtures: Mixtures, member: int, pulls: int) -> None:
 @rare
 def close_mixture(mixtures: Mixtures) -> None:
     """Complete the mixture-arm: build its guide table."""
-    first, end = mixtures.end[mixtures.tally[0].closed], mixtures.tally[0].filled
     mixtures.tally[0].closed += 1
-    mixtures.end[mixtures.tally[0].closed] = end
-    size = end - first
-    pulls = mixtures.share[end - 1].until
+    mixtures.end[mixtures.tally[0].closed] = mixtures.tally[0].filled
+    _guide(mixtures, mixtures.tally[0].closed)
+
+
+@rare
+def leave_mixtures(mixtures: Mixtures, arm: int) -> None:
+    """Take a retired arm out of all mixture-arms, and those out that are left without pulls."""
+    for j in range(1, mixtures.tally[0].closed + 1):
+        before, until = 0, 0
+        for at in range(mixtures.end[j - 1], mixtures.end[j]):
+            share = mixtures.share[at]
+            pulls = share.until - before
+            before = share.until
+            inner = share.member
+            if inner == arm or (-j < inner < 0 and mixture_pulls(mixtures, -inner) == 0):
+                pulls = 0
+            until += pulls
+            share.until = until
+        _guide(mixtures, j)
+
+
+@kernel
+def mixture_pulls(mixtures: Mixtures, j: int) -> int:
+    """Return the pulls that mixture-arm j draws from: 0 if all its arms are retired."""
+    return mixtures.share[mixtures.end[j] - 1].until
+
+
+@rare
+def _guide(mixtures: Mixtures, j: int) -> None:
+    first, end = mixtures.end[j - 1], mixtures.end[j]
+    size, pulls = end - first, mixture_pulls(mixtures, j)
+    if pulls == 0:
+        return
     member = 0
     for part in range(size):
         while mixtures.share[first + member].until <= part * pulls // size:

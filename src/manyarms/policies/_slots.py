@@ -10,12 +10,25 @@ import math
 from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Floats, Memory, Record, Records
+from manyarms.core.memory import Floats, Ints, Memory, Record, Records
 from manyarms.core.rng import Stream, next_word, stream
 from manyarms.core.tournament import Tournament, clear, rekey, tournament
 
-__all__ = ["Slots", "begin", "credit", "open_slot", "refresh", "set_scale", "slots"]
+__all__ = [
+    "GONE",
+    "Slots",
+    "begin",
+    "count_late",
+    "credit",
+    "learn",
+    "open_slot",
+    "refresh",
+    "set_scale",
+    "slots",
+]
 
+GONE = -(1 << 62)  # the member of a slot whose arm was retired
+_UNSEEN = 1e300  # above every index
 _LOGS = 4096  # logarithms of smaller numbers are computed once
 
 
@@ -33,6 +46,7 @@ class Run(Record):
 
     opened: int  # slots in use
     members: int  # K, the size of the set, opened or not
+    horizon: int  # H
     scale: float  # H / K
     log_scale: float  # log(H / K)
 
@@ -42,9 +56,11 @@ class Slots(NamedTuple):
 
     slot: Records[Slot]
     run: Records[Run]
+    late: Ints  # by slot: pulls whose reward was not there when the next pull was asked for
     log: Floats  # log N, where it was needed before; 0 elsewhere
     spread: float  # (2 sigma)^2, times `exploration`
     mixture_spread: float  # the same for mixture-arms
+    count_late: bool  # whether late pulls count as pulls in the bonus
     ties: Stream
     rank: Tournament
 
@@ -55,15 +71,18 @@ def slots(
     *,
     spread: float,
     mixture_spread: float | None = None,
+    count_late: bool = False,
     runs: int = 1,
 ) -> Slots:
     """Make a table of `count` slots; call `begin` before use."""
     return Slots(
         memory.records(count, Slot),
         memory.records(runs, Run),
+        memory.ints(count),
         memory.floats(_LOGS),
         spread,
         spread if mixture_spread is None else mixture_spread,
+        count_late,
         stream(memory),
         tournament(memory, count, tournaments=runs),
     )
@@ -82,6 +101,7 @@ def set_scale(slots: Slots, members: int, horizon: int) -> None:
     """Set K and H; indices computed before stay as they are until `refresh`."""
     run = slots.run[slots.rank.number]
     run.members = members
+    run.horizon = horizon
     run.scale = horizon / members
     run.log_scale = math.log(run.scale)
 
@@ -97,32 +117,54 @@ def open_slot(slots: Slots, member: int) -> int:
     slot.pulls = 0
     slot.total = 0.0
     slot.asked = 0
+    slots.late[number] = 0
     return number
 
 
 @kernel
 def credit(slots: Slots, slot: int, reward: float) -> None:
     """Count a pull of `slot` and its reward, and rank it anew."""
-    slots.slot[slot].pulls += 1
-    slots.slot[slot].total += reward
-    rank_anew(slots, slot)
-
-
-@rare
-def refresh(slots: Slots, slot: int) -> None:
-    """Rank a slot anew after K or H changed."""
+    learn(slots, slot, reward)
     rank_anew(slots, slot)
 
 
 @kernel
-def moss_index(slots: Slots, slot: int) -> float:
-    r"""Return the MOSS index of a slot that was pulled.
+def learn(slots: Slots, slot: int, reward: float) -> None:
+    """Count a pull of `slot` and its reward."""
+    slots.slot[slot].pulls += 1
+    slots.slot[slot].total += reward
+
+
+@rare
+def refresh(slots: Slots, slot: int) -> None:
+    """Rank a slot anew after K, H or the number of its late pulls changed."""
+    late = slots.late[slot]
+    if slots.slot[slot].pulls > 0:
+        index = moss_index(slots, slot, late if slots.count_late else 0)
+    else:  # never observed: above all others, those with fewest pulls in flight first
+        index = math.inf if late == 0 else _UNSEEN / late
+    if slots.slot[slot].member != GONE:
+        rekey(slots.rank, slot, index, next_word(slots.ties))
+
+
+@rare
+def count_late(slots: Slots, slot: int, change: int) -> None:
+    """Count pulls that are late, or no longer."""
+    slots.late[slot] += change
+    if slots.count_late or slots.slot[slot].pulls == 0:
+        refresh(slots, slot)
+
+
+@kernel
+def moss_index(slots: Slots, slot: int, late: int) -> float:
+    r"""Return the MOSS index of a slot that was pulled; late pulls may count in N of the bonus.
 
     .. math:: B = \bar x + 2\sigma \sqrt{\frac{\max(0, \log(H / (K N)))}{N}}
     """
     run = slots.run[slots.rank.number]
     pulls = slots.slot[slot].pulls
     mean = slots.slot[slot].total / pulls
+    pulls += late
     if pulls >= run.scale:
         return mean
     log_ratio = run.log_scale - log_of(slots, pulls)  # log(H / K) - log(N)
@@ -145,4 +187,4 @@ def log_of(slots: Slots, number: int) -> float:
 @kernel
 def rank_anew(slots: Slots, slot: int) -> None:
     """Compute the slot's index, and draw its priority among equal ones."""
-    rekey(slots.rank, slot, moss_index(slots, slot), next_word(slots.ties))
+    rekey(slots.rank, slot, moss_index(slots, slot, 0), next_word(slots.ties))

@@ -100,6 +100,13 @@ class Doubling(Policy):
     def with_best_mean(self, best_mean: float) -> Doubling:
         return replace(self, policy=self.policy.with_best_mean(best_mean))
 
+    def stage(self, state: DoublingState) -> str:
+        if state.clock[0].phase == 0:
+            return "not begun"
+        inner = self.policy.stage(state.inner)
+        pulls = 1 << (state.clock[0].phase - 1)
+        return f"phase of {pulls} pulls" + (f", {inner}" if inner else "")
+
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> DoublingState:
         longest = 1 << (pulls.bit_length() - 1)  # phase i begins after 2^i - 1 pulls
         inner = self.policy.new_state(memory, n_arms=n_arms, pulls=longest)

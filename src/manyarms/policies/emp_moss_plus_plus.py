@@ -10,25 +10,27 @@ from manyarms.core.checks import check_choice
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
-from manyarms.core.sampler import pick
 from manyarms.core.tournament import clear, enter, leader
 from manyarms.live.protocol import ask, reset, tell
 from manyarms.policies._best_means import Chosen, best_means, choose_slot, chosen
-from manyarms.policies._fresh import FreshArms, fresh_arms, reset_fresh_arms, start_on
+from manyarms.policies._fresh import FreshArms, draw_arm, present, reset_fresh_arms, start_on
 from manyarms.policies._index import MixturePolicy
 from manyarms.policies._mixtures import (
     Mixtures,
     add_share,
     close_mixture,
+    mixture_pulls,
     mixtures,
     real_arm,
     reset_mixtures,
 )
 from manyarms.policies._randomness import MIXTURES, ORDER, RANKING
-from manyarms.policies._slots import credit, open_slot, refresh, set_scale
+from manyarms.policies._slots import GONE, credit, learn, open_slot, refresh, set_scale
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["EmpMOSSPlusPlus"]
+
+_OUTSIDE = -1  # `asked` of a slot that is not in the set
 
 
 class EmpMossPlusPlusClock(Record):
@@ -42,7 +44,6 @@ class EmpMossPlusPlusClock(Record):
 
 
 class EmpMossPlusPlusState(NamedTuple):
-    n_arms: int
     beta: float
     rank_all: bool  # rank the arms never pulled too
     clock: Records[EmpMossPlusPlusClock]  # [clock]
@@ -75,19 +76,21 @@ def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
     slots, clock = state.arms.slots, state.clock[0]
     clock.iteration += 1
     p = iterations(clock.horizon, state.beta)
-    real = iteration_arms(p, clock.iteration, state.n_arms)
+    real = iteration_arms(p, clock.iteration, present(state.arms))
     clock.left = iteration_pulls(p, clock.iteration, clock.horizon)
     clock.end = min(clock.end + clock.left, clock.horizon)
     clock.fresh = real
     if clock.iteration > 1:
         close_iteration(state)
-        untouched = state.n_arms - clock.touched if state.rank_all else 0
+        untouched = present(state.arms) - clock.touched if state.rank_all else 0
         clock.fresh = best_means(state.chosen, slots, real, untouched)
-        clock.newest = 1
+        clock.newest = min(1, mixture_pulls(state.mixtures, clock.iteration - 1))
+    state.arms.sampler.n[0] = state.arms.pool[0]
     clear(slots.rank)
     for number in range(slots.run[0].opened):
         enter(slots.rank, -math.inf, 0)  # no member, unless it is chosen
-        if slots.slot[number].member < 0:
+        slots.slot[number].asked = _OUTSIDE
+        if GONE < slots.slot[number].member < 0:
             choose_slot(state.chosen, number)
     set_scale(slots, state.chosen.size[0] + clock.fresh + clock.newest, clock.end)
     for k in range(state.chosen.size[0]):
@@ -113,7 +116,7 @@ def open_member(state: EmpMossPlusPlusState) -> int:
     else:
         clock.fresh -= 1
         clock.touched += 1
-        slot = open_slot(arms.slots, pick(arms.sampler, 0, next_word(arms.words)))
+        slot = open_slot(arms.slots, draw_arm(arms))
     choose_slot(state.chosen, slot)
     return slot
 
@@ -133,9 +136,17 @@ def emp_moss_plus_plus_ask(state: EmpMossPlusPlusState) -> tuple[int, int]:
     return number, real_arm(state.mixtures, slot.member)
 
 
+@kernel
+def in_the_set(state: EmpMossPlusPlusState, slot: int) -> bool:
+    return state.arms.slots.slot[slot].asked != _OUTSIDE
+
+
 @tell.register(EmpMossPlusPlusState)
 def emp_moss_plus_plus_tell(state: EmpMossPlusPlusState, slot: int, reward: float) -> None:
-    credit(state.arms.slots, slot, reward)
+    if in_the_set(state, slot):
+        credit(state.arms.slots, slot, reward)
+    else:  # late: it left the set in the meantime
+        learn(state.arms.slots, slot, reward)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +166,7 @@ class EmpMOSSPlusPlus(MixturePolicy):
         As for `MOSSPlusPlus`.
     rank
         "all" ranks arms never pulled with mean 0 (the paper's); "pulled" leaves them out.
-    sigma, exploration
+    sigma, exploration, count_late
         As for `MOSS`.
 
     Notes
@@ -177,18 +188,19 @@ class EmpMOSSPlusPlus(MixturePolicy):
         super().__post_init__()
         check_choice("rank", self.rank, ("all", "pulled"))
 
+    def stage(self, state: EmpMossPlusPlusState) -> str:
+        p = iterations(state.clock[0].horizon, self.beta)
+        return f"iteration {state.clock[0].iteration} of {p}"
+
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> EmpMossPlusPlusState:
         p = iterations(pulls, self.beta)
         sets = [iteration_arms(p, i, n_arms) + i - 1 for i in range(1, p + 1)]
         slots = max(1, min(sum(sets), n_arms + p, pulls))  # a slot is opened by a pull
         return EmpMossPlusPlusState(
-            n_arms=n_arms,
             beta=self.beta,
             rank_all=self.rank == "all",
             clock=memory.records(1, EmpMossPlusPlusClock),
-            arms=fresh_arms(
-                memory, n_arms, arms=slots, spread=self.spread, mixture_spread=self.mixture_spread
-            ),
+            arms=self._arms(memory, n_arms, arms=slots),
             chosen=chosen(memory, slots),
             order=stream(memory),
             mixtures=mixtures(memory, shares=sum(sets), arms=p),

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from manyarms.core.memory import Memory
 from manyarms.live.protocol import ask, reset, tell
-from manyarms.policies._fresh import FreshArms, choose, fresh_arms, reset_fresh_arms, start_on
+from manyarms.policies._fresh import FreshArms, choose, present, reset_fresh_arms, start_on
 from manyarms.policies._index import IndexPolicy
 from manyarms.policies._slots import credit
 
@@ -15,14 +15,13 @@ __all__ = ["MOSS"]
 
 
 class MossState(NamedTuple):
-    n_arms: int
     arms: FreshArms
 
 
 @reset.register(MossState)
 def moss_reset(state: MossState, key: int, horizon: int) -> None:
     reset_fresh_arms(state.arms, key)
-    start_on(state.arms, state.n_arms, horizon)
+    start_on(state.arms, present(state.arms), horizon)
 
 
 @ask.register(MossState)
@@ -49,6 +48,9 @@ class MOSS(IndexPolicy):
     exploration
         Scales what stands under the root: 1 is the paper's index, 1/2 that of Garivier et al.,
         to which the bound 18 sqrt(nT) belongs.
+    count_late
+        Whether pulls whose reward is late count as pulls in the bonus (not in the mean). It
+        spreads batches over more arms, and is without guarantee; False keeps the index valid.
 
     Notes
     -----
@@ -65,5 +67,4 @@ class MOSS(IndexPolicy):
     name: ClassVar[str] = "moss"
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossState:
-        arms = fresh_arms(memory, n_arms, arms=min(n_arms, pulls), spread=self.spread)
-        return MossState(n_arms, arms)
+        return MossState(self._arms(memory, n_arms, arms=min(n_arms, pulls)))

@@ -9,7 +9,7 @@ from manyarms.core.checks import check_int, check_probability
 from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError
 from manyarms.live.protocol import ask, reset, tell
-from manyarms.policies._fresh import FreshArms, choose, fresh_arms, reset_fresh_arms, start_on
+from manyarms.policies._fresh import FreshArms, choose, present, reset_fresh_arms, start_on
 from manyarms.policies._index import IndexPolicy
 from manyarms.policies._slots import credit
 from manyarms.theory.schedules import subset_size
@@ -18,7 +18,6 @@ __all__ = ["MOSSOracle"]
 
 
 class MossOracleState(NamedTuple):
-    n_arms: int
     alpha: float
     factor: float  # of T^alpha log sqrt(T): 2, or n/m with alpha = 0
     size: int  # of the set, or 0: then alpha and factor decide
@@ -28,7 +27,7 @@ class MossOracleState(NamedTuple):
 @reset.register(MossOracleState)
 def moss_oracle_reset(state: MossOracleState, key: int, horizon: int) -> None:
     reset_fresh_arms(state.arms, key)
-    size = subset_size(horizon, state.alpha, state.factor, state.n_arms)
+    size = subset_size(horizon, state.alpha, state.factor, present(state.arms))
     start_on(state.arms, state.size if state.size > 0 else size, horizon)
 
 
@@ -57,7 +56,7 @@ class MOSSOracle(IndexPolicy):
         The number of best arms, instead of `alpha`: then n/m stands for 2 T^alpha.
     size
         The size of the set itself, instead of both: at most n.
-    sigma, exploration
+    sigma, exploration, count_late
         As for `MOSS`.
 
     Notes
@@ -102,5 +101,4 @@ class MOSSOracle(IndexPolicy):
         else:
             size = min(self.size, n_arms)
             room = min(size, pulls)
-        arms = fresh_arms(memory, n_arms, arms=room, spread=self.spread)
-        return MossOracleState(n_arms, alpha, factor, size, arms)
+        return MossOracleState(alpha, factor, size, self._arms(memory, n_arms, arms=room))

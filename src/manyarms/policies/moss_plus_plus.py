@@ -8,14 +8,21 @@ from typing import ClassVar, NamedTuple
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
-from manyarms.core.sampler import clear_sampler
 from manyarms.live.protocol import ask, reset, tell
-from manyarms.policies._fresh import FreshArms, choose, fresh_arms, reset_fresh_arms, start_on
+from manyarms.policies._fresh import (
+    FreshArms,
+    choose,
+    present,
+    put_back,
+    reset_fresh_arms,
+    start_on,
+)
 from manyarms.policies._index import MixturePolicy
 from manyarms.policies._mixtures import (
     Mixtures,
     add_share,
     close_mixture,
+    mixture_pulls,
     mixtures,
     real_arm,
     reset_mixtures,
@@ -35,7 +42,6 @@ class MossPlusPlusClock(Record):
 
 
 class MossPlusPlusState(NamedTuple):
-    n_arms: int
     beta: float
     clock: Records[MossPlusPlusClock]  # [clock]
     waiting: Ints  # the mixture-arms without a pull in this iteration
@@ -66,11 +72,14 @@ def next_iteration(state: MossPlusPlusState) -> None:
         close_mixture(state.mixtures)
     p = iterations(clock.horizon, state.beta)
     clock.left = iteration_pulls(p, i, clock.horizon)
-    clear_sampler(state.arms.sampler)
-    start_on(state.arms, iteration_arms(p, i, state.n_arms) + i - 1, clock.left)
-    clock.waiting = i - 1
+    clock.waiting = 0
     for j in range(1, i):
-        state.waiting[j - 1] = j
+        if mixture_pulls(state.mixtures, j) > 0:  # else all its arms are retired
+            state.waiting[clock.waiting] = j
+            clock.waiting += 1
+    put_back(state.arms)
+    real = iteration_arms(p, i, present(state.arms))
+    start_on(state.arms, real + clock.waiting, clock.left)
 
 
 @kernel
@@ -121,7 +130,7 @@ class MOSSPlusPlus(MixturePolicy):
         In [1/2, 1]: small for problems that are expected to be easy, large for hard ones.
     mixture_sigma
         `sigma` for mixture-arms, if it must be larger; see the notes.
-    sigma, exploration
+    sigma, exploration, count_late
         As for `MOSS`.
 
     Notes
@@ -141,22 +150,19 @@ class MOSSPlusPlus(MixturePolicy):
 
     name: ClassVar[str] = "moss++"
 
+    def stage(self, state: MossPlusPlusState) -> str:
+        p = iterations(state.clock[0].horizon, self.beta)
+        return f"iteration {state.clock[0].iteration} of {p}"
+
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossPlusPlusState:
         p = iterations(pulls, self.beta)
         sets = [iteration_arms(p, i, n_arms) + i - 1 for i in range(1, p + 1)]
         largest = min(max(sets, default=1), pulls)
         return MossPlusPlusState(
-            n_arms=n_arms,
             beta=self.beta,
             clock=memory.records(1, MossPlusPlusClock),
             waiting=memory.ints(p),
-            arms=fresh_arms(
-                memory,
-                n_arms,
-                arms=largest,
-                spread=self.spread,
-                mixture_spread=self.mixture_spread,
-            ),
+            arms=self._arms(memory, n_arms, arms=largest),
             order=stream(memory),
             mixtures=mixtures(memory, shares=min(sum(sets), pulls), arms=p),
         )

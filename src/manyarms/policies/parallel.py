@@ -10,17 +10,18 @@ from manyarms.core.checks import check_number
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records, power_of_two
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
-from manyarms.core.sampler import sampler
 from manyarms.core.tournament import Tournament
 from manyarms.errors import ParameterError
 from manyarms.live.protocol import ask, reset, tell
-from manyarms.policies._fresh import FreshArms, choose, reset_fresh_arms, start_on
+from manyarms.policies._fresh import FreshArms, choose, present, reset_fresh_arms, start_on
 from manyarms.policies._index import IndexPolicy
 from manyarms.policies._randomness import EPOCHS
-from manyarms.policies._slots import Slots, credit, slots
+from manyarms.policies._slots import Slots, credit
 from manyarms.theory.schedules import epoch_length, subroutines, subset_size
 
 __all__ = ["Parallel"]
+
+MOST_SUBROUTINES = 64  # log T is smaller for every T
 
 
 class ParallelClock(Record):
@@ -38,7 +39,6 @@ class Subroutine(Record):
 
 
 class ParallelState(NamedTuple):
-    n_arms: int
     best_mean: float
     factor: float
     clock: Records[ParallelClock]  # [clock]
@@ -52,13 +52,15 @@ def slots_of(state: ParallelState, i: int) -> Slots:
     """Return subroutine i's part of the shared slots."""
     own, slots = state.subroutine[i], state.arms.slots
     shared = slots.rank
-    rank = Tournament(shared.seat, shared.winner, shared.board, own.base, i)
+    rank = Tournament(shared.seat, shared.winner, shared.board, own.base, own.room, i)
     return Slots(
         slots.slot,
         slots.run,
+        slots.late,
         slots.log,
         slots.spread,
         slots.mixture_spread,
+        slots.count_late,
         slots.ties,
         rank,
     )
@@ -67,7 +69,8 @@ def slots_of(state: ParallelState, i: int) -> Slots:
 @kernel
 def arms_of(state: ParallelState, i: int) -> FreshArms:
     """Return subroutine i's slots, with the sampler that all share."""
-    return FreshArms(slots_of(state, i), state.arms.sampler, state.arms.words)
+    arms = state.arms
+    return FreshArms(slots_of(state, i), arms.sampler, arms.words, arms.pool, arms.retired)
 
 
 @reset.register(ParallelState)
@@ -80,16 +83,16 @@ def parallel_reset(state: ParallelState, key: int, horizon: int) -> None:
     state.clock[0].left = 0
     base = 0
     for i in range(q):
-        size = subset_size(horizon, (i + 1) / q, state.factor, state.n_arms)
+        wanted = subset_size(horizon, (i + 1) / q, state.factor, horizon)
         own = state.subroutine[i]
         own.base = base
         own.room = 1
-        while own.room < size:
+        while own.room < wanted:  # for the arms that may still come, too
             own.room *= 2
         own.pulls = 0
         own.rewards = 0.0
         base += own.room
-        start_on(arms_of(state, i), size, horizon)
+        start_on(arms_of(state, i), min(wanted, present(state.arms)), horizon)
 
 
 @rare
@@ -115,16 +118,17 @@ def parallel_ask(state: ParallelState) -> tuple[int, int]:
         clock.left = clock.epoch
     clock.left -= 1
     slot = choose(arms_of(state, clock.running))
-    return slot, state.arms.slots.slot[slot].member
+    # the reward may come when another subroutine runs: the slot says whose it is
+    return slot * MOST_SUBROUTINES + clock.running, state.arms.slots.slot[slot].member
 
 
 @tell.register(ParallelState)
 def parallel_tell(state: ParallelState, slot: int, reward: float) -> None:
-    running = state.clock[0].running
-    own = state.subroutine[running]
+    i = slot % MOST_SUBROUTINES
+    own = state.subroutine[i]
     own.pulls += 1
     own.rewards += reward
-    credit(slots_of(state, running), slot, reward)
+    credit(slots_of(state, i), slot // MOST_SUBROUTINES, reward)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +147,7 @@ class Parallel(IndexPolicy):
         makes every subroutine look bad. In a simulation it may be left to the instance.
     subset_factor
         2 as in the paper's text, or 1 as in its authors' code.
-    sigma, exploration
+    sigma, exploration, count_late
         As for `MOSS`.
 
     Notes
@@ -172,6 +176,9 @@ class Parallel(IndexPolicy):
     def with_best_mean(self, best_mean: float) -> Parallel:
         return replace(self, best_mean=best_mean) if self.best_mean is None else self
 
+    def stage(self, state: ParallelState) -> str:
+        return f"subroutine {state.clock[0].running + 1} of {state.clock[0].subroutines}"
+
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ParallelState:
         if self.best_mean is None:
             raise ParameterError(
@@ -179,19 +186,13 @@ class Parallel(IndexPolicy):
                 "estimate rounded down: Parallel(best_mean=0.9)."
             )
         q, factor = subroutines(pulls), float(self.subset_factor)
-        sizes = [subset_size(pulls, (i + 1) / q, factor, n_arms) for i in range(q)]
+        sizes = [subset_size(pulls, (i + 1) / q, factor, pulls) for i in range(q)]
         count = sum(map(power_of_two, sizes))
-        arms = FreshArms(
-            slots(memory, count, spread=self.spread, runs=q),
-            sampler(memory, n_arms, draws=pulls, shuffles=q),
-            stream(memory),
-        )
         return ParallelState(
-            n_arms=n_arms,
             best_mean=float(self.best_mean),
             factor=factor,
             clock=memory.records(1, ParallelClock),
             subroutine=memory.records(q, Subroutine),
-            arms=arms,
+            arms=self._arms(memory, n_arms, arms=count, draws=pulls, runs=q),
             epochs=stream(memory),
         )

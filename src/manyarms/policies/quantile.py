@@ -9,9 +9,16 @@ from manyarms.core.checks import check_number
 from manyarms.core.jit import rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.live.protocol import ask, reset, tell
-from manyarms.policies._fresh import FreshArms, choose, fresh_arms, reset_fresh_arms, start_on
+from manyarms.policies._fresh import (
+    FreshArms,
+    choose,
+    present,
+    reset_fresh_arms,
+    resize,
+    start_on,
+)
 from manyarms.policies._index import IndexPolicy
-from manyarms.policies._slots import credit, refresh, set_scale
+from manyarms.policies._slots import credit
 from manyarms.theory.schedules import quantile_arms
 
 __all__ = ["Quantile"]
@@ -24,7 +31,6 @@ class QuantileClock(Record):
 
 
 class QuantileState(NamedTuple):
-    n_arms: int
     exponent: float
     clock: Records[QuantileClock]  # [clock]
     arms: FreshArms
@@ -46,10 +52,8 @@ def next_round(state: QuantileState) -> None:
     clock.round += 1
     clock.left = 1 << clock.round
     end = (2 << clock.round) - 2  # 2 + 4 + … + 2^l
-    members = quantile_arms(clock.round, state.exponent, state.n_arms)
-    set_scale(state.arms.slots, members, min(end, clock.horizon) if clock.horizon > 0 else end)
-    for slot in range(state.arms.slots.run[0].opened):
-        refresh(state.arms.slots, slot)
+    members = quantile_arms(clock.round, state.exponent, present(state.arms))
+    resize(state.arms, members, min(end, clock.horizon) if clock.horizon > 0 else end)
 
 
 @ask.register(QuantileState)
@@ -80,7 +84,7 @@ class Quantile(IndexPolicy):
     ----------
     exponent
         How fast the set grows; the source's 0.347 is the default.
-    sigma, exploration
+    sigma, exploration, count_late
         As for `MOSS`.
 
     Notes
@@ -103,8 +107,11 @@ class Quantile(IndexPolicy):
         super().__post_init__()
         self._store(exponent=check_number("exponent", self.exponent, above=0.0, at_most=1.0))
 
+    def stage(self, state: QuantileState) -> str:
+        return f"round {state.clock[0].round}"
+
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> QuantileState:
         last_round = (pulls + 1).bit_length() - 1  # round l ends with pull 2^(l+1) - 2
         size = min(quantile_arms(last_round, self.exponent, n_arms), pulls)
-        arms = fresh_arms(memory, n_arms, arms=size, spread=self.spread)
-        return QuantileState(n_arms, self.exponent, memory.records(1, QuantileClock), arms)
+        arms = self._arms(memory, n_arms, arms=size)
+        return QuantileState(self.exponent, memory.records(1, QuantileClock), arms)
