@@ -12,7 +12,7 @@ from manyarms.core.memory import SPARSE
 from manyarms.core.rng import draw
 from manyarms.instances import BetaMeans, BetaRewards, Gaussian, Instance, planted, reservoir
 from manyarms.instances._tape import card_of, next_reward, rewind, tape
-from manyarms.live.handle import run_key
+from manyarms.live.keys import run_key
 from tests.helpers import ALL_POLICIES, label, run_python
 
 INSTANCES: dict[str, Instance] = {
@@ -42,7 +42,7 @@ def test_live_picks_the_arms_of_the_simulator(policy: ma.Policy, world: str, see
     rewind(reel)
     key = draw(draw(run_key(seed), 0), 1)
     informed = policy.with_best_mean(instance.best_mean)
-    live = informed.live(n_arms=instance.n_arms, horizon=HORIZON, seed=seed)
+    live = informed.live(n_arms=instance.n_arms, horizon=HORIZON, seed=seed, reward_range=None)
     arms = []
     for _ in range(HORIZON):
         pull = live.ask()

@@ -83,10 +83,9 @@ class TurnError(ManyarmsError, RuntimeError):
 class MissingExtraError(ManyarmsError, ImportError):
     """A package of an optional part of manyarms is not installed."""
 
-    def __init__(self, package: str, purpose: str) -> None:
+    def __init__(self, package: str, purpose: str, install: str = '"manyarms[lab]"') -> None:
         super().__init__(
-            f"{package} must be installed {purpose}, and it is not. "
-            f'Run `pip install "manyarms[lab]"`.'
+            f"{package} must be installed {purpose}, and it is not. Run `pip install {install}`."
         )
 
 

@@ -50,7 +50,7 @@ def test_mixture_arms_may_have_a_sigma_of_their_own() -> None:
     begin(table, 20_000, 50_000)
     for member in (7, -1):  # an arm, and a mixture-arm
         credit(table, open_slot(table, member), 0.0)
-    assert moss_index(table, 1, 0) == pytest.approx(3 * moss_index(table, 0))
+    assert moss_index(table, 1, 0) == pytest.approx(3 * moss_index(table, 0, 0))
 
 
 def test_logarithms_beyond_the_table() -> None:

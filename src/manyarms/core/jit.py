@@ -99,12 +99,12 @@ def generic(function: Callable[P, R_co]) -> Dispatched[P, R_co]:
     def refuse(state: Any, *args: Any) -> Any:
         raise ParameterError(_no_body(name, state.__class__))
 
-    return _dispatched(function, refuse, None)
+    return cast("Dispatched[P, R_co]", _dispatched(function, refuse, None))
 
 
 def optional(function: Callable[P, R_co]) -> Dispatched[P, R_co]:
     """As `generic`; classes without a body of their own have that of `function`."""
-    return _dispatched(function, function, function)
+    return cast("Dispatched[P, R_co]", _dispatched(function, function, function))
 
 
 def _dispatched(

@@ -17,7 +17,7 @@ from manyarms.engine.progress import Progress, progress_for
 from manyarms.engine.workbench import Workbench
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
-from manyarms.live.handle import run_key
+from manyarms.live.keys import run_key
 from manyarms.live.protocol import Policy
 from manyarms.results import Result
 

@@ -16,7 +16,7 @@ from manyarms.engine.play import play
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import Tape, tape
 from manyarms.instances.instance import Instance
-from manyarms.live.handle import run_key
+from manyarms.live.keys import run_key
 from manyarms.live.protocol import Policy, ask, reset, tell
 
 __all__ = ["Block", "Workbench"]

@@ -1,7 +1,8 @@
 """The handle that users hold, and the protocol and registry of policies."""
 
-from manyarms.live.handle import Live, Pull
+from manyarms.live.handle import Live
 from manyarms.live.protocol import Policy, arrive, ask, defer, era, reset, retire, tell
+from manyarms.live.pull import Pull
 from manyarms.live.registry import policy, policy_names, register
 from manyarms.live.views import ArmEstimate, Progress
 

@@ -14,6 +14,8 @@ from manyarms.live.protocol import ask, defer, era, tell
 
 __all__ = ["InFlight", "land", "launch", "lose"]
 
+_NEVER = -1  # the era of a pull that teaches the policy nothing
+
 
 class InFlight(Record):
     """A pull that was asked for."""
@@ -26,10 +28,11 @@ class InFlight(Record):
 
 @kernel
 def launch(state: Any, flight: Records[InFlight], number: int, before: int) -> int:
-    """Ask for pull `number`, and return its arm; `before` is the last pull if it is in flight,
-    else -1.
+    """Ask for pull `number`, and return its arm.
+
+    `before` is the number of the last pull if that is in flight, else -1.
     """
-    if before >= 0:
+    if before >= 0 and flight[before].era == era(state):
         flight[before].late = 1
         defer(state, flight[before].slot, 1)
     slot, arm = ask(state)
@@ -53,7 +56,8 @@ def land(state: Any, flight: Records[InFlight], number: int, reward: float) -> N
 
 @kernel
 def lose(state: Any, flight: Records[InFlight], number: int) -> None:
-    """Go on without the reward of a pull."""
+    """Go on without the reward of a pull, even if it should still come."""
     pull = flight[number]
     if pull.era == era(state):
         defer(state, pull.slot, -pull.late)
+        pull.era = _NEVER

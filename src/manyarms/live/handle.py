@@ -3,72 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, cast, overload
+from collections.abc import Iterable
+from typing import Any, cast, overload
 
 from manyarms.core.checks import check_choice, check_int
 from manyarms.core.jit import check_bodies
 from manyarms.core.memory import ENDLESS
-from manyarms.core.rng import draw
 from manyarms.errors import ParameterError, TurnError
 from manyarms.live.arms import Tally, arms_of
+from manyarms.live.catalogue import Catalogue
 from manyarms.live.checks import check_horizon, check_range, check_reward
 from manyarms.live.flight import InFlight, land, launch, lose
-from manyarms.live.protocol import Policy, arrive, ask, reset, retire, tell
-from manyarms.live.views import Views
+from manyarms.live.keys import policy_key
+from manyarms.live.protocol import Policy, ask, reset, tell
+from manyarms.live.pull import Observer, Pull
 
-__all__ = ["Live", "Pull", "policy_key", "run_key", "tape_key"]
+__all__ = ["ROOM", "Live"]
 
 ROOM = 1 << 40  # for the pulls of a game without a horizon
 
 
-def run_key(seed: int) -> int:
-    """Return the key from which all random numbers of a run derive."""
-    return draw(check_int("seed", seed, at_most=2**64 - 1), 0)
-
-
-def policy_key(seed: int, replication: int) -> int:
-    """Return the key of the policy's own choices; a live game is replication 0."""
-    return draw(draw(run_key(seed), replication), 0)
-
-
-def tape_key(seed: int, replication: int) -> int:
-    """Return the key of the world's side: means and rewards."""
-    return draw(draw(run_key(seed), replication), 1)
-
-
-class Pull(NamedTuple):
-    """An arm to pull now.
-
-    Attributes
-    ----------
-    arm
-        The arm's number, or its name where arms have names.
-    id
-        Which pull of the game this is, from 0: enough to tell its reward later.
-    """
-
-    arm: Any
-    id: int
-
-
-class Observer(Protocol):
-    """Hears of everything that changes a handle, while the handle is locked."""
-
-    def asked(self, number: int, arm: int) -> None:
-        """Pull `number` was asked for."""
-
-    def told(self, number: int, reward: float) -> None:
-        """A reward is about to be told."""
-
-    def abandoned(self, number: int) -> None:
-        """A pull is about to be abandoned."""
-
-    def rearranged(self) -> None:
-        """Arms came or went."""
-
-
-class Live(Views):
+class Live(Catalogue):
     """A policy at work on real arms. Made by `policy.live(...)`.
 
     Parameters
@@ -221,10 +176,7 @@ class Live(Views):
             self._observer.told(number, reward)
         flight = cast(Any, self._flight)
         arm = flight[number].arm
-        if arm in self._retired:  # it counts in the tables, and teaches the policy nothing
-            lose(self._state, flight, number)
-        else:
-            land(self._state, flight, number, reward)
+        land(self._state, flight, number, reward)
         del flight[number]
         tally = self._tally[arm]
         tally.told += 1
@@ -252,53 +204,14 @@ class Live(Views):
         del self._flight[number]
         self._lost.add(number)
 
-    def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
-        """Add arms: they join those that fresh arms are drawn from. Return their names.
-
-        Parameters
-        ----------
-        arms
-            How many, where arms are called by number; their names, where they have names.
-        """
-        with self._lock:
-            check_bodies(self._state, (arrive,))
-            first = self._arms.count
-            added = self._arms.add(arms)
-            if added > 0:
-                arrive(self._state, added)
-                self._rearranged()
-            return [self._arms.name(number) for number in range(first, first + added)]
-
-    def retire(self, arm: str | int) -> None:
-        """Never ask for an arm again. Rewards of its pulls in flight may still be told.
-
-        Parameters
-        ----------
-        arm
-            The arm's number or name.
-        """
-        with self._lock:
-            check_bodies(self._state, (retire,))
-            number = self._arms.number(arm)
-            if number in self._retired:
-                raise TurnError(f"Cannot retire arm {arm!r}: it is retired already.")
-            if self.n_arms == 1:
-                raise TurnError(f"Cannot retire arm {arm!r}: it is the last one. Add others first.")
-            self._retired.add(number)
-            retire(self._state, number)
-            self._rearranged()
-
-    def _rearranged(self) -> None:
-        if self._observer is not None:
-            self._observer.rearranged()
-
     def _due(self, pull: Any, again: str, verb: str) -> int | None:
         """Return the number of a pull in flight; None if it is done with and may be ignored."""
         number = pull.id if isinstance(pull, Pull) else pull
         if type(number) is not int:
             number = check_int("pull", number, fix="Pass what ask() returned, or its id.")
         if number not in self._flight:
-            return self._not_due(number, again, verb)
+            self._refuse(number, again, verb)
+            return None
         arm = self._arms.name(self._flight[number].arm)
         if isinstance(pull, Pull) and pull.arm != arm:
             raise TurnError(
@@ -307,7 +220,7 @@ class Live(Views):
             )
         return number
 
-    def _not_due(self, number: int, again: str, verb: str) -> None:
+    def _refuse(self, number: int, again: str, verb: str) -> None:
         if not 0 <= number < self._pulls:
             raise TurnError(
                 f"Cannot {verb} pull {number}: it was not asked for. The last one is "

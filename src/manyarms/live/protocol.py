@@ -41,15 +41,18 @@ def tell(state: Any, slot: int, reward: float) -> None:
 
 @optional
 def defer(state: Any, slot: int, change: int) -> None:
-    """Count `change` more pulls of the slot whose reward is late, that is, not there when the
-    next pull is asked for. A change of 0: the only pull of the slot so far was abandoned.
+    """Count `change` more late pulls of the slot.
+
+    A pull is late when its reward is not told before the next pull is asked for. A change of 0
+    says that a pull was abandoned before it was late.
     """
 
 
 @optional
 def era(state: Any) -> int:
-    """Return a number that changes when slots change their meaning: rewards of an earlier era
-    come too late to teach the policy anything.
+    """Return a number that changes when slots change their meaning.
+
+    Rewards of an earlier era come too late to teach the policy anything.
     """
     return 0
 

@@ -14,11 +14,10 @@ from manyarms.errors import MissingExtraError, TurnError
 from manyarms.live.arms import Arms, Tally
 from manyarms.live.flight import InFlight
 from manyarms.live.protocol import Policy
+from manyarms.live.pull import Pull
 
 if TYPE_CHECKING:
-    import pandas
-
-    from manyarms.live.handle import Pull
+    import pandas  # type: ignore[import-untyped]
 
 __all__ = ["ArmEstimate", "Progress", "Views"]
 
@@ -108,8 +107,6 @@ class Views:
     @property
     def pending(self) -> list[Pull]:
         """The pulls whose reward was not told yet, in the order they were asked for."""
-        from manyarms.live.handle import Pull
-
         with self._lock:
             return [Pull(self._arms.name(p.arm), number) for number, p in self._flight.items()]
 
@@ -191,9 +188,7 @@ class Views:
         try:
             import pandas
         except ImportError:
-            raise MissingExtraError(
-                "to_dataframe() needs pandas. Install it (pip install pandas), or use arms()."
-            ) from None
+            raise MissingExtraError("pandas", "to make a dataframe", "pandas") from None
         rows = [
             {
                 "arm": e.arm,

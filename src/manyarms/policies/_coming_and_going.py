@@ -7,16 +7,13 @@ left without any arm gets a fresh one.
 
 from __future__ import annotations
 
-import math
-
 from manyarms.core.jit import rare
 from manyarms.core.table import find, insert
-from manyarms.core.tournament import rekey
 from manyarms.live.protocol import arrive, retire
 from manyarms.policies._best_means import choose_slot
 from manyarms.policies._fresh import FreshArms, drawable, present, resize
 from manyarms.policies._mixtures import leave_mixtures, mixture_pulls
-from manyarms.policies._slots import GONE, Slots, refresh
+from manyarms.policies._slots import GONE, close_slot, refresh, unopened
 from manyarms.policies.doubling import DoublingState
 from manyarms.policies.emp_moss_plus_plus import EmpMossPlusPlusState
 from manyarms.policies.moss import MossState
@@ -38,12 +35,8 @@ def _join(arms: FreshArms, count: int) -> None:
 @rare
 def _widen(arms: FreshArms, members: int) -> None:
     """Let the set grow to `members` arms, if it has begun, and compute its indices anew."""
-    slots = arms.slots
-    run = slots.run[slots.rank.number]
-    now = run.members
-    for slot in range(slots.rank.base, slots.rank.base + run.opened):
-        now -= int(slots.slot[slot].member == GONE)
-    if members > now and run.horizon > 0:
+    run = arms.slots.run[arms.slots.rank.number]
+    if members > run.members and run.horizon > 0:
         resize(arms, members, run.horizon)
 
 
@@ -54,29 +47,21 @@ def _strike(arms: FreshArms, arm: int) -> None:
 
 
 @rare
-def _close_slot(slots: Slots, slot: int) -> None:
-    slots.slot[slot].member = GONE
-    slots.slot[slot].asked = 0  # no share of the mixture-arm to come
-    rekey(slots.rank, slot, -math.inf, 0)
-
-
-@rare
 def _leave(arms: FreshArms, arm: int, mixtures_waiting: int) -> None:
     """Take the arm out of the set; see to it that what is still to be drawn can be drawn."""
     slots = arms.slots
     run = slots.run[slots.rank.number]
+    fresh = unopened(slots) - mixtures_waiting
     real = 0
-    others = mixtures_waiting
     for slot in range(slots.rank.base, slots.rank.base + run.opened):
         if slots.slot[slot].member == arm:
-            _close_slot(slots, slot)
+            close_slot(slots, slot)
         real += int(slots.slot[slot].member >= 0)
-        others += int(GONE < slots.slot[slot].member < 0)
-    fresh = min(run.members - run.opened - mixtures_waiting, drawable(arms) - real)
-    if real + others + fresh == 0:
+    fresh = min(fresh, drawable(arms) - real)
+    run.members = run.opened - run.gone + mixtures_waiting + fresh
+    if run.members == 0:
         arms.sampler.n[0] = arms.pool[0]
-        fresh = 1
-    run.members = run.opened + mixtures_waiting + fresh
+        run.members = 1
 
 
 @arrive.register(MossState)
@@ -162,7 +147,8 @@ def _close_empty_mixtures(state: MossPlusPlusState) -> None:
     for slot in range(slots.run[0].opened):
         member = slots.slot[slot].member
         if GONE < member < 0 and mixture_pulls(state.mixtures, -member) == 0:
-            _close_slot(slots, slot)
+            close_slot(slots, slot)
+            slots.run[0].members -= 1
 
 
 @arrive.register(EmpMossPlusPlusState)
@@ -180,14 +166,17 @@ def emp_moss_plus_plus_retire(state: EmpMossPlusPlusState, arm: int) -> None:
         empty = GONE < member < 0 and mixture_pulls(state.mixtures, -member) == 0
         if member == arm or empty:
             clock.touched -= int(member == arm)
-            _close_slot(slots, slot)
+            close_slot(slots, slot)
     if clock.newest == 1 and mixture_pulls(state.mixtures, clock.iteration - 1) == 0:
         clock.newest = 0
     clock.fresh = min(clock.fresh, drawable(state.arms) - clock.touched)
-    left = clock.newest + clock.fresh
+    left = 0
     for k in range(state.chosen.size[0]):
-        left += int(slots.slot[state.chosen.slot[k]].member != GONE)
-    if left == 0 and clock.left > 0:
+        if slots.slot[state.chosen.slot[k]].member != GONE:
+            state.chosen.slot[left] = state.chosen.slot[k]
+            left += 1
+    state.chosen.size[0] = left
+    if left + clock.newest + clock.fresh == 0 and clock.left > 0:
         _choose_again(state)
 
 

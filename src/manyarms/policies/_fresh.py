@@ -11,7 +11,7 @@ from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.core.table import Table, find, table
 from manyarms.core.tournament import leader
 from manyarms.policies._randomness import FRESH, TIES
-from manyarms.policies._slots import GONE, Slots, begin, open_slot, refresh, set_scale
+from manyarms.policies._slots import Slots, begin, open_slot, refresh, set_scale, unopened
 
 __all__ = [
     "FreshArms",
@@ -84,12 +84,11 @@ def drawable(arms: FreshArms) -> int:
 
 @rare
 def resize(arms: FreshArms, members: int, horizon: int) -> None:
-    """Let the set have `members` arms, retired ones apart, and compute all its indices anew."""
+    """Let the set have `members` arms, and compute all its indices anew."""
     slots = arms.slots
     run = slots.run[slots.rank.number]
     set_scale(slots, members, horizon)
     for slot in range(slots.rank.base, slots.rank.base + run.opened):
-        run.members += int(slots.slot[slot].member == GONE)
         refresh(slots, slot)
 
 
@@ -113,7 +112,6 @@ def start_on(arms: FreshArms, members: int, horizon: int) -> None:
 @kernel
 def choose(arms: FreshArms) -> int:
     """Return the slot of largest index; arms never pulled come first, in random order."""
-    run = arms.slots.run[arms.slots.rank.number]
-    if run.opened < run.members:
+    if unopened(arms.slots) > 0:
         return open_slot(arms.slots, draw_arm(arms))
     return leader(arms.slots.rank)

@@ -18,6 +18,7 @@ __all__ = [
     "GONE",
     "Slots",
     "begin",
+    "close_slot",
     "count_late",
     "credit",
     "learn",
@@ -25,6 +26,7 @@ __all__ = [
     "refresh",
     "set_scale",
     "slots",
+    "unopened",
 ]
 
 GONE = -(1 << 62)  # the member of a slot whose arm was retired
@@ -45,6 +47,7 @@ class Run(Record):
     """The numbers of one MOSS run."""
 
     opened: int  # slots in use
+    gone: int  # those among them that are free again, their arm being retired
     members: int  # K, the size of the set, opened or not
     horizon: int  # H
     scale: float  # H / K
@@ -92,6 +95,7 @@ def slots(
 def begin(slots: Slots, members: int, horizon: int) -> None:
     """Start a MOSS run afresh over `members` arms, none of them opened yet."""
     slots.run[slots.rank.number].opened = 0
+    slots.run[slots.rank.number].gone = 0
     clear(slots.rank)
     set_scale(slots, members, horizon)
 
@@ -110,14 +114,43 @@ def set_scale(slots: Slots, members: int, horizon: int) -> None:
 def open_slot(slots: Slots, member: int) -> int:
     """Give `member` a slot of its own, for its first pull."""
     run = slots.run[slots.rank.number]
-    number = slots.rank.base + run.opened
-    run.opened += 1
+    if run.gone == 0:
+        number = slots.rank.base + run.opened
+        run.opened += 1
+    else:
+        number = free_slot(slots)
     slot = slots.slot[number]
     slot.member = member
     slot.pulls = 0
     slot.total = 0.0
     slot.asked = 0
     slots.late[number] = 0
+    return number
+
+
+@kernel
+def unopened(slots: Slots) -> int:
+    """Return how many members of the set have no slot yet."""
+    run = slots.run[slots.rank.number]
+    return run.members - run.opened + run.gone
+
+
+@rare
+def close_slot(slots: Slots, slot: int) -> None:
+    """Take the slot of a retired arm out of the ranking, and out of mixture-arms to come."""
+    slots.run[slots.rank.number].gone += 1
+    slots.slot[slot].member = GONE
+    slots.slot[slot].asked = 0
+    rekey(slots.rank, slot, -math.inf, 0)
+
+
+@rare
+def free_slot(slots: Slots) -> int:
+    """Return a slot that was closed; there must be one."""
+    slots.run[slots.rank.number].gone -= 1
+    number = slots.rank.base
+    while slots.slot[number].member != GONE:
+        number += 1
     return number
 
 

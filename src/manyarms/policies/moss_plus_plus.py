@@ -28,7 +28,7 @@ from manyarms.policies._mixtures import (
     reset_mixtures,
 )
 from manyarms.policies._randomness import MIXTURES, ORDER
-from manyarms.policies._slots import credit, open_slot
+from manyarms.policies._slots import credit, open_slot, unopened
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["MOSSPlusPlus"]
@@ -87,8 +87,7 @@ def choose_member(state: MossPlusPlusState) -> int:
     """Members without a pull come first, in random order, real and mixture-arms alike."""
     clock = state.clock[0]
     if clock.waiting > 0:
-        run = state.arms.slots.run[0]
-        at = below(next_word(state.order), run.members - run.opened)
+        at = below(next_word(state.order), unopened(state.arms.slots))
         if at < clock.waiting:
             clock.waiting -= 1
             mixture = state.waiting[at]

@@ -1,0 +1,67 @@
+"""The part of a handle that changes which arms there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from manyarms.core.jit import check_bodies
+from manyarms.errors import TurnError
+from manyarms.live.flight import lose
+from manyarms.live.protocol import arrive, retire
+from manyarms.live.pull import Observer
+from manyarms.live.views import Views
+
+__all__ = ["Catalogue"]
+
+
+class Catalogue(Views):
+    """Arms may come and go while the game is on."""
+
+    _observer: Observer | None
+
+    def add_arms(self, arms: int | Iterable[str | int]) -> list[Any]:
+        """Add arms: they join those that fresh arms are drawn from. Return their names.
+
+        Parameters
+        ----------
+        arms
+            How many, where arms are called by number; their names, where they have names.
+        """
+        with self._lock:
+            check_bodies(self._state, (arrive,))
+            first = self._arms.count
+            added = self._arms.add(arms)
+            if added > 0:
+                arrive(self._state, added)
+                self._rearranged()
+            return [self._arms.name(number) for number in range(first, first + added)]
+
+    def retire(self, arm: str | int) -> None:
+        """Never ask for an arm again.
+
+        Rewards of its pulls in flight may still be told: they count in the tables, and teach the
+        policy nothing.
+
+        Parameters
+        ----------
+        arm
+            The arm's number or name.
+        """
+        with self._lock:
+            check_bodies(self._state, (retire,))
+            number = self._arms.number(arm)
+            if number in self._retired:
+                raise TurnError(f"Cannot retire arm {arm!r}: it is retired already.")
+            if self.n_arms == 1:
+                raise TurnError(f"Cannot retire arm {arm!r}: it is the last one. Add others first.")
+            for flying, pull in self._flight.items():
+                if pull.arm == number:
+                    lose(self._state, cast(Any, self._flight), flying)
+            self._retired.add(number)
+            retire(self._state, number)
+            self._rearranged()
+
+    def _rearranged(self) -> None:
+        if self._observer is not None:
+            self._observer.rearranged()

@@ -1,0 +1,23 @@
+"""The keys of a run: one seed, and every random number follows."""
+
+from __future__ import annotations
+
+from manyarms.core.checks import check_int
+from manyarms.core.rng import draw
+
+__all__ = ["policy_key", "run_key", "tape_key"]
+
+
+def run_key(seed: int) -> int:
+    """Return the key from which all random numbers of a run derive."""
+    return draw(check_int("seed", seed, at_most=2**64 - 1), 0)
+
+
+def policy_key(seed: int, replication: int) -> int:
+    """Return the key of the policy's own choices; a live game is replication 0."""
+    return draw(draw(run_key(seed), replication), 0)
+
+
+def tape_key(seed: int, replication: int) -> int:
+    """Return the key of the world's side: means and rewards."""
+    return draw(draw(run_key(seed), replication), 1)
