@@ -147,7 +147,7 @@ def live_arms(
     policy: ma.Policy, n: int, horizon: int | None, pulls: int, seed: int, rewards: Rewards
 ) -> list[int]:
     pull = counted(rewards)
-    live = policy.live(n_arms=n, horizon=horizon, seed=seed)
+    live = policy.live(n_arms=n, horizon=horizon, seed=seed, reward_range=None)
     arms = []
     for _ in range(pulls):
         asked = live.ask()

@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 # Loaded on first use: `import manyarms` costs next to nothing, and never imports numba.
 _HOME = {
+    "ArmEstimate": "live",
     "MissingExtraError": "errors",
     "DownloadError": "errors",
     "ContestNotFoundError": "errors",
@@ -21,6 +22,8 @@ _HOME = {
     "Doubling": "policies",
     "DuplicateNameError": "errors",
     "EmpMOSSPlusPlus": "policies",
+    "Journal": "live",
+    "JournalError": "errors",
     "Live": "live",
     "MOSS": "policies",
     "MOSSOracle": "policies",
@@ -30,9 +33,11 @@ _HOME = {
     "ParameterError": "errors",
     "Policy": "live",
     "Problem": "theory",
+    "Progress": "live",
     "Pull": "live",
     "Quantile": "policies",
     "Result": "results",
+    "SavedFileError": "errors",
     "Summary": "results",
     "TurnError": "errors",
     "UnknownArmError": "errors",
@@ -51,6 +56,7 @@ _HOME = {
 
 __all__ = [
     "MOSS",
+    "ArmEstimate",
     "CompilationError",
     "ContestFileError",
     "ContestNotFoundError",
@@ -58,6 +64,8 @@ __all__ = [
     "DownloadError",
     "DuplicateNameError",
     "EmpMOSSPlusPlus",
+    "Journal",
+    "JournalError",
     "Live",
     "MOSSOracle",
     "MOSSPlusPlus",
@@ -67,9 +75,11 @@ __all__ = [
     "ParameterError",
     "Policy",
     "Problem",
+    "Progress",
     "Pull",
     "Quantile",
     "Result",
+    "SavedFileError",
     "Summary",
     "TurnError",
     "UnknownArmError",
@@ -95,14 +105,26 @@ if TYPE_CHECKING:
         ContestNotFoundError,
         DownloadError,
         DuplicateNameError,
+        JournalError,
         ManyarmsError,
         MissingExtraError,
         ParameterError,
+        SavedFileError,
         TurnError,
         UnknownArmError,
         UnknownNameError,
     )
-    from manyarms.live import Live, Policy, Pull, policy, policy_names, register
+    from manyarms.live import (
+        ArmEstimate,
+        Journal,
+        Live,
+        Policy,
+        Progress,
+        Pull,
+        policy,
+        policy_names,
+        register,
+    )
     from manyarms.policies import (
         MOSS,
         Doubling,

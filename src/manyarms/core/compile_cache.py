@@ -24,10 +24,12 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _KERNELS = (  # the files whose functions are compiled
     "core/*.py",
     "theory/*.py",
+    "live/flight.py",
     "live/protocol.py",
     "policies/*.py",
     "instances/_*.py",
     "engine/play.py",
+    "engine/play_late.py",
 )
 
 

@@ -8,20 +8,25 @@ from typing import TYPE_CHECKING, Any
 # Loaded on first use: matplotlib is an extra, and is slow to import.
 _HOME = {
     "figure_1": "figures",
+    "regret_against_best_mean": "late_figure",
     "regret_against_hardness": "figures",
+    "regret_against_lateness": "late_figure",
     "regret_over_time": "figures",
     "save_figure": "saving",
 }
 
 __all__ = [
     "figure_1",
+    "regret_against_best_mean",
     "regret_against_hardness",
+    "regret_against_lateness",
     "regret_over_time",
     "save_figure",
 ]
 
 if TYPE_CHECKING:
     from manyarms.report.figures import figure_1, regret_against_hardness, regret_over_time
+    from manyarms.report.late_figure import regret_against_best_mean, regret_against_lateness
     from manyarms.report.saving import save_figure
 
 
