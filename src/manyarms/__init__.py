@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 # Loaded on first use: `import manyarms` costs next to nothing, and never imports numba.
 _HOME = {
+    "Advice": "advice",
     "MissingExtraError": "errors",
     "DownloadError": "errors",
     "ContestNotFoundError": "errors",
@@ -36,6 +37,7 @@ _HOME = {
     "Summary": "results",
     "TurnError": "errors",
     "UnknownNameError": "errors",
+    "advise": "advice",
     "best_arms": "theory",
     "hardness": "theory",
     "instances": "",
@@ -46,10 +48,12 @@ _HOME = {
     "policy_names": "live",
     "register": "live",
     "simulate": "engine",
+    "theory": "",
 }
 
 __all__ = [
     "MOSS",
+    "Advice",
     "CompilationError",
     "ContestFileError",
     "ContestNotFoundError",
@@ -72,6 +76,7 @@ __all__ = [
     "Summary",
     "TurnError",
     "UnknownNameError",
+    "advise",
     "best_arms",
     "hardness",
     "instances",
@@ -82,10 +87,12 @@ __all__ = [
     "policy_names",
     "register",
     "simulate",
+    "theory",
 ]
 
 if TYPE_CHECKING:
-    from manyarms import instances, kit, policies
+    from manyarms import instances, kit, policies, theory
+    from manyarms.advice import Advice, advise
     from manyarms.engine import simulate
     from manyarms.errors import (
         CompilationError,

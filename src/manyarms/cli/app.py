@@ -14,26 +14,32 @@ __all__ = ["app"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-TARGETS = ("fig1", "fig2a", "fig2b", "fig3", "claims", "all")
+TARGETS = ("fig1", "fig2a", "fig2b", "fig3", "claims", "all", "rates", "lower-bound")
+REPLICATIONS = 100
+THEORY = {"rates": 300, "lower-bound": 24}  # not part of all; replications, for some minutes each
 
 
-def _how_often(command: F) -> F:
-    """Add the options that all simulating commands share."""
-    for option in (
-        click.option("--workers", type=int, help="Threads; all processors unless given."),
-        click.option(
-            "--seed", type=int, default=0, show_default=True, help="Decides everything random."
-        ),
-        click.option(
-            "--replications",
-            type=int,
-            default=100,
-            show_default=True,
-            help="Independent repetitions.",
-        ),
-    ):
-        command = option(command)
-    return command
+def _how_often(replications: int | str) -> Callable[[F], F]:
+    """Add the options that all simulating commands share; a rule in words has no default."""
+
+    def add(command: F) -> F:
+        for option in (
+            click.option("--workers", type=int, help="Threads; all processors unless given."),
+            click.option(
+                "--seed", type=int, default=0, show_default=True, help="Decides everything random."
+            ),
+            click.option(
+                "--replications",
+                type=int,
+                default=replications if isinstance(replications, int) else None,
+                show_default=replications if isinstance(replications, str) else True,
+                help="Independent repetitions.",
+            ),
+        ):
+            command = option(command)
+        return command
+
+    return add
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -45,7 +51,7 @@ def app(debug: bool) -> None:
 
 @app.command()
 @click.argument("target", type=click.Choice(TARGETS), default="all")
-@_how_often
+@_how_often(f"{REPLICATIONS}; rates {THEORY['rates']}, lower-bound {THEORY['lower-bound']}")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -56,13 +62,44 @@ def app(debug: bool) -> None:
 def reproduce(**options: Any) -> None:
     """Play the paper's experiments; draw its figures; check every claim of its text.
 
-    TARGET is a figure, the claims, or all.
+    TARGET is a figure, the claims, or all of these; or what the theory says, measured, which takes
+    minutes: rates (the exponents of Figure 1) or lower-bound (its instances, and the trade-off).
 
     Example: manyarms reproduce fig2a --replications 1000
     """
-    from manyarms.cli import reproduce as command
+    target = options["target"]
+    if options["replications"] is None:
+        options["replications"] = THEORY.get(target, REPLICATIONS)
+    if target in THEORY:
+        from manyarms.cli import reproduce_theory
 
-    command.reproduce_paper(**options)
+        reproduce_theory.reproduce_theory(**options)
+    else:
+        from manyarms.cli import reproduce as command
+
+        command.reproduce_paper(**options)
+
+
+@app.command()
+@click.option("--n", type=int, required=True, help="Arms.")
+@click.option("--horizon", type=int, required=True, help="Pulls.")
+@click.option("--m-at-least", type=int, help="How many arms are best, at least.")
+@click.option("--alpha-at-most", type=float, help="How hard it is at most, instead.")
+@click.option("--best-mean", type=float, help="The best mean, rounded down; admits parallel.")
+@click.option("--others", help="Means of the other arms to play on, such as 0.1,0.3,0.5.")
+@click.option("--betas", help="Of moss++ and empmoss++, such as 0.5,0.6,0.75.")
+@click.option("--replications", type=int, help="Runs of each; as many as fit unless given.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides everything random.")
+@click.option("--workers", type=int, help="Threads; all processors unless given.")
+@click.option("--json", "json_path", help="Write JSON to this file; - is standard output.")
+def advise(**options: Any) -> None:
+    """Say how hard a problem is, what each policy would lose, and which one to take.
+
+    Example: manyarms advise --n 1000000 --horizon 20000 --m-at-least 50
+    """
+    from manyarms.cli import advise as command
+
+    command.print_advice(**options)
 
 
 @app.command()
@@ -83,7 +120,7 @@ def reproduce(**options: Any) -> None:
 @click.option("--n", type=int, help="Arms (planted).")
 @click.option("--alpha", type=float, help="Hardness (planted).")
 @click.option("--m", type=int, help="Best arms (planted), instead of alpha.")
-@_how_often
+@_how_often(REPLICATIONS)
 @click.option("--checkpoints", help="Times to report regret at, such as 12500,25000.")
 @click.option("--json", "json_path", help="Write JSON to this file; - is standard output.")
 def simulate(**options: Any) -> None:
