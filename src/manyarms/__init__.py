@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 # Loaded on first use: `import manyarms` costs next to nothing, and never imports numba.
 _HOME = {
     "ArmEstimate": "live",
+    "Advice": "advice",
     "MissingExtraError": "errors",
     "DownloadError": "errors",
     "ContestNotFoundError": "errors",
@@ -42,6 +43,7 @@ _HOME = {
     "TurnError": "errors",
     "UnknownArmError": "errors",
     "UnknownNameError": "errors",
+    "advise": "advice",
     "best_arms": "theory",
     "hardness": "theory",
     "instances": "",
@@ -52,10 +54,12 @@ _HOME = {
     "policy_names": "live",
     "register": "live",
     "simulate": "engine",
+    "theory": "",
 }
 
 __all__ = [
     "MOSS",
+    "Advice",
     "ArmEstimate",
     "CompilationError",
     "ContestFileError",
@@ -84,6 +88,7 @@ __all__ = [
     "TurnError",
     "UnknownArmError",
     "UnknownNameError",
+    "advise",
     "best_arms",
     "hardness",
     "instances",
@@ -94,10 +99,12 @@ __all__ = [
     "policy_names",
     "register",
     "simulate",
+    "theory",
 ]
 
 if TYPE_CHECKING:
-    from manyarms import instances, kit, policies
+    from manyarms import instances, kit, policies, theory
+    from manyarms.advice import Advice, advise
     from manyarms.engine import simulate
     from manyarms.errors import (
         CompilationError,

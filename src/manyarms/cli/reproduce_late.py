@@ -23,16 +23,13 @@ from manyarms.specs.folder import write_whole
 
 __all__ = ["reproduce_late"]
 
-_REPLICATIONS = 400  # unless the user says otherwise
-
 Family = dict[str, dict[int, Result]]  # "delay" or "batch" -> how much -> what was measured
 
 
 def reproduce_late(
-    *, target: str, replications: int | None, seed: int, workers: int | None, out: Path
+    *, target: str, replications: int, seed: int, workers: int | None, out: Path
 ) -> None:
     """Play one of the two experiments, draw its figures, and write its tables."""
-    replications = _REPLICATIONS if replications is None else replications
     check_int("replications", replications, at_least=1)
     options = {"replications": replications, "seed": seed, "workers": workers, "checkpoints": 1}
     out.mkdir(parents=True, exist_ok=True)

@@ -144,6 +144,14 @@ def _dump_table(table: Table) -> Columns:
 
 def _fill_table(table: Table, names: NDArray[Any], numbers: NDArray[Any]) -> None:
     clear_table(table)
+    cells, used = cast(Any, table.cells), cast(Any, table.used)
+    if table.direct and isinstance(cells, dict):  # as `insert` would, in a third of the time
+        at = (2 * names).tolist()
+        cells.update(zip(at, (names + 1).tolist(), strict=True))
+        cells.update(zip((2 * names + 1).tolist(), numbers.tolist(), strict=True))
+        used.update(enumerate(at))
+        table.filled[0] = len(at)
+        return
     for name, number in zip(names.tolist(), numbers.tolist(), strict=True):
         insert(table, find(table, name), name, number)
 
