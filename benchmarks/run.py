@@ -288,9 +288,8 @@ def journal() -> None:
                 3, partial(_live, policy, 10**6), partial(_live, policy, 10**6, path=path)
             )
             synced = _live(policy, 10**6, horizon=200, path=path, sync="always")
-            print(
-                f"{policy.name:<18}{without * 1e6:>10.1f}{written * 1e6:>10.1f}{synced * 1e6:>12.0f}"
-            )
+            costs = f"{without * 1e6:>10.1f}{written * 1e6:>10.1f}{synced * 1e6:>12.0f}"
+            print(f"{policy.name:<18}{costs}")
         title("opening a journal of 10^6 events (24 MB), n = 10^6, seconds; the policy's state")
         print(f"{'policy':<18}{'compiled':>10}{'CPython':>10}{'saved, kB':>12}{'save, ms':>10}")
         for policy in (ma.MOSS(), ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus()):

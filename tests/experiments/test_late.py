@@ -41,8 +41,7 @@ def test_reproduce_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     ]
     for name in ("late_rewards", "late_rewards_short"):
         monkeypatch.setattr(reproduce_late, name, lambda: small)
-    monkeypatch.setattr(reproduce_late, "_REPLICATIONS", 5)
-    assert main(["reproduce", "late", "--out", str(tmp_path)]) == 0
+    assert main(["reproduce", "late", "--replications", "5", "--out", str(tmp_path)]) == 0
     names = {f"{stem}.{e}" for stem in ("late", "late_short") for e in ("md", "pdf", "svg", "png")}
     assert {path.name for path in tmp_path.iterdir()} == names
     text = (tmp_path / "late.md").read_text()

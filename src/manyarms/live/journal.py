@@ -14,6 +14,7 @@ from manyarms.live.handle import Live
 from manyarms.live.lock import Lock
 from manyarms.live.pull import Pull
 from manyarms.live.reopening import reopen
+from manyarms.live.saving import collector_paused
 from manyarms.live.views import ArmEstimate, Progress
 from manyarms.live.writer import Writer
 
@@ -88,7 +89,8 @@ class Journal:
         self._lock = Lock(self.path)
         try:
             if self.path.exists():
-                self.live, self._writer = reopen(self.path, live, pause, most)
+                with collector_paused():
+                    self.live, self._writer = reopen(self.path, live, pause, most)
             elif live is not None:
                 self.live = live
                 self._writer = Writer(self.path, live, pause=pause, most=most)
