@@ -37,8 +37,11 @@ def step(game: ma.Live | ma.Journal) -> None:
     elif 0.54 <= luck < 0.55:
         game.add_arms([f"new {arms}"] if named else 1)
     elif 0.55 <= luck < 0.56 and arms - retired > 3:
-        there = [number for number in range(arms) if number not in live._retired]
-        game.retire(live._arms.name(chance.choice(there)))
+        known = chance.random() < 0.5
+        number = chance.choice(list(live._tally)) if known else chance.randrange(arms)
+        while number in live._retired:
+            number = chance.randrange(arms)
+        game.retire(live._arms.name(number))
     elif 0.56 <= luck < 0.62:
         game.tell_many((pull, _reward(live, pull)) for pull in pending[:2])
     else:

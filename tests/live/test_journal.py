@@ -280,6 +280,16 @@ def test_compaction_keeps_the_file_small(tmp_path: Path) -> None:
         assert _reopened(tmp_path / "copy", path.read_bytes()) == known
 
 
+def test_what_a_crash_within_a_compaction_leaves_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "game"
+    ma.Journal(path, _new()).close()
+    (tmp_path / "game.0123abcd.tmp").write_bytes(b"half")
+    (tmp_path / "game.of.mine.tmp").write_bytes(b"not ours")
+    ma.Journal(path).close()
+    names = sorted(file.name for file in tmp_path.iterdir())
+    assert names == ["game", "game.lock", "game.of.mine.tmp"]
+
+
 def test_when_the_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[int] = []
     real = os.fsync

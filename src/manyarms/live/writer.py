@@ -97,8 +97,8 @@ class Writer:
         """Raise if the handle may know more than the file does."""
         if self._failure is not None:
             raise JournalError(
-                f"{self._path} could not be written: {self._failure!r}. The last ask or tell may "
-                f"be missing. Make room, and open the journal again."
+                f"{self._path} could not be written: {self._failure!r}. Make room and open the "
+                f"journal again; that shows whether the last ask or tell is in it."
             ) from self._failure
 
     def refuse_if_unfit(self) -> None:
