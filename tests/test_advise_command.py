@@ -51,6 +51,7 @@ def test_it_writes_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
         (["--replications", "0"], "`replications` must be an integer >= 1, got 0."),
         (["--seed", "-1"], "`seed` must be"),
         (["--workers", "0"], "`workers` must be an integer >= 1, got 0."),
+        (["--json", "no/such/folder/a.json"], "`--json` must name a file in a folder that exists"),
         (["--n", "x"], "'x' is not a valid"),
         (["--n", "0"], "`n` must be an integer >= 1"),
         (["--horizon", "0"], "`horizon` must be an integer >= 1"),
@@ -64,6 +65,15 @@ def test_bad_usage_is_one_sentence_and_exits_with_2(
     assert message in printed.err
     assert "Traceback" not in printed.err
     assert printed.out == ""
+
+
+def test_a_file_that_cannot_be_written_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*SMALL, "--m-at-least", "500", "--json", str(tmp_path)]) == 1
+    printed = capsys.readouterr().err
+    assert "Is a directory" in printed
+    assert "Traceback" not in printed
 
 
 def test_what_must_be_given(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,7 @@ def test_rates(
     assert {path.name for path in tmp_path.iterdir()} == figures | {"rates.md", "rates.json"}
     printed = capsys.readouterr().out
     assert "log R = a + θ log T + b log log T" in printed
-    assert "Runs: 2 (planted: 8) up to T = 2^14" in printed
+    assert "Runs: 2 (planted: 8) up to T = 2^14, then fewer, as 1/T, but at least 2." in printed
     written = json.loads((tmp_path / "rates.json").read_text())
     assert written["replications"] == 2
     assert [(one["policy"], one["alpha"]) for one in written["results"]] == [

@@ -64,6 +64,19 @@ def test_the_fix_that_the_error_names_is_one() -> None:
         LowerBoundFamily(horizon=1516, alpha=0.15, budget=10)
 
 
+def test_a_fix_is_named_only_if_there_is_one() -> None:
+    with pytest.raises(ParameterError, match=r"must be >= 3: take alpha >= 0.080\.$"):
+        LowerBoundFamily(horizon=10**6, alpha=0.001, budget=10)  # no horizon is long enough
+    with pytest.raises(ParameterError, match=r"must be >= 3: take a horizon >= 3\.$"):
+        LowerBoundFamily(horizon=2, alpha=1.0, budget=10)  # nor any alpha large enough
+
+
+def test_large_powers_are_not_rounded_up() -> None:
+    family = LowerBoundFamily(horizon=2**60, alpha=1.0, budget=2**60)
+    assert (family.hidden_groups, family.open_arms) == (2**60 - 1, 2**60)
+    assert family.gap <= 2**-5
+
+
 @given(
     horizon=st.integers(2, 2**40),
     alpha=st.floats(0.01, 1.0),

@@ -146,6 +146,11 @@ def test_tolerance() -> None:
     nearly = pareto_position(([0.0, 1.0], [0.5 - 1e-12, 1.0]))
     assert nearly.verdict == "on the frontier"
     assert nearly.betas == (0.5, 0.5)
+    # a rate that is 1/2 at 0 but for rounding, and too large elsewhere
+    above = pareto_position(([0.0, 0.1, 0.5], [0.5 - 1e-12, 0.9, 1.0]))
+    assert (above.verdict, above.betas) == ("dominated", (0.5, 0.5))
+    assert "MOSS++ with beta = 0.5, which" in str(above)
+    assert above.margin == pytest.approx(0.3)  # 0.9 - (1 + 0.1 - 0.5)
 
 
 @pytest.mark.parametrize(
@@ -153,6 +158,10 @@ def test_tolerance() -> None:
     [
         (lambda: pareto_position(([0.1, 1.0], [0.5, 1.0])), r"`alphas` must increase from 0, got"),
         (lambda: pareto_position(([0.0, 0.0], [0.5, 1.0])), r"`alphas` must increase from 0, got"),
+        (lambda: pareto_position(([], [])), r"`alphas` must increase from 0, got \[\]"),
+        (lambda: pareto_position("ab"), r"must be a function of hardness, or a pair .* got 'ab'"),  # type: ignore[arg-type]
+        (lambda: pareto_position(0.5), r"must be a function of hardness, or a pair .* got 0.5"),  # type: ignore[arg-type]
+        (lambda: pareto_position(([0, 1],)), r"must be a function of hardness, or a pair"),  # type: ignore[arg-type]
         (lambda: pareto_position(([0.0, 1.1], [0.5, 1.0])), r"`alphas` must hold .* got 1.1"),
         (lambda: pareto_position(([0.0, 1.0], [0.5, 1.1])), r"`rate` must hold .* got 1.1. A rate"),
         (lambda: pareto_position(([0.0, 1.0], [0.5, math.nan])), r"`rate` must hold .* got nan"),

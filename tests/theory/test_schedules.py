@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from manyarms.theory import hardness, miss_probability
+from manyarms.errors import ParameterError
+from manyarms.theory import hardness, miss_probability, moss_plus_plus_schedule
 from manyarms.theory.schedules import (
     epoch_length,
     iteration_arms,
@@ -159,3 +161,28 @@ def test_numbers_of_the_papers_setting() -> None:
 def test_epochs_are_rounded_up_roots(horizon: int) -> None:
     root = epoch_length(horizon)
     assert (root - 1) ** 2 < horizon <= root**2
+
+
+def test_the_schedule_as_a_table() -> None:
+    # sqrt(1000) = 31.6 <= 2^5: K_i = 64, 32, 16, 8, 4 of 40 arms; 64, 128, …, the last 1024 cut
+    schedule = moss_plus_plus_schedule(1000, beta=0.5, n=40)
+    assert schedule.iterations == 5
+    assert schedule.arms.tolist() == [40, 32, 16, 8, 4]
+    assert schedule.mixtures.tolist() == [0, 1, 2, 3, 4]
+    assert schedule.pulls.tolist() == [64, 128, 256, 512, 1000]
+    assert moss_plus_plus_schedule(1, beta=0.5).arms.tolist() == []
+    huge = moss_plus_plus_schedule(2**40, beta=1.0)
+    assert (huge.arms[0], huge.pulls[0], huge.arms[-1]) == (2**41, 2**40, 4)
+
+
+@pytest.mark.parametrize(
+    ("horizon", "beta", "n", "message"),
+    [
+        (0, 0.5, 10, "`horizon` must be an integer >= 1"),
+        (10, 0.4, 10, "`beta` must be a number >= 0.5 and <= 1, got 0.4"),
+        (10, 0.5, 0, "`n` must be an integer >= 1"),
+    ],
+)
+def test_schedules_that_are_none(horizon: int, beta: float, n: int, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        moss_plus_plus_schedule(horizon, beta=beta, n=n)

@@ -128,7 +128,7 @@ def _row(problem: Problem, player: Candidate, game: Game, *, lowest: float) -> A
         alpha=alpha,
         rate=rate,
         mean=mean,
-        low=interval.low,
+        low=max(interval.low, 0.0),  # regret is never below it; NaN stays NaN
         high=interval.high,
         median=game.median,
         miss_rate=game.miss_rate,

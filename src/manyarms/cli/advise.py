@@ -21,6 +21,8 @@ def print_advice(
         options["others"] = _numbers("others", others, "0.1,0.3,0.5")
     if betas is not None:
         options["betas"] = _numbers("betas", betas, "0.5,0.6,0.75")
+    if json_path is not None and not (folder := Path(json_path).parent).is_dir():
+        raise ParameterError(f"`--json` must name a file in a folder that exists, got {folder}.")
     advice = advise(**options)
     if json_path is None:
         out.print(str(advice), markup=False, soft_wrap=True)

@@ -14,7 +14,7 @@ from manyarms.cli.screen import OverallProgress
 from manyarms.cli.screen import out as screen
 from manyarms.core.checks import check_int
 from manyarms.engine import simulate
-from manyarms.experiments.exponents import FEWEST, FULL_RUNS, exponent_settings
+from manyarms.experiments.exponents import FULL_RUNS, exponent_settings
 from manyarms.experiments.lower_bound import lower_bound_trade_off
 from manyarms.experiments.setting import Setting
 from manyarms.report import lower_bound
@@ -118,9 +118,10 @@ def _rates(replications: int, play: Play) -> Outcome:
         )
         for s, result in zip(settings, results, strict=True)
     )
+    fewest = min(s.replications for s in settings)
     rule = (
         f"Runs: {replications} (planted: {4 * replications}) up to T = 2^"
-        f"{FULL_RUNS.bit_length() - 1}, then fewer, as 1/T, but at least {replications}/{FEWEST}."
+        f"{FULL_RUNS.bit_length() - 1}, then fewer, as 1/T, but at least {fewest}."
     )
     _print_table(HEAD, exponents_as_rows(measured))
     screen.print(f"\n{MODEL}\n{rule}\n", markup=False)

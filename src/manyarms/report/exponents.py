@@ -16,7 +16,9 @@ log log term repairs: a rate outside the interval may mean that the horizons are
 (2) the largest of several noisy means is too large by up to their standard error; (3) the slope
 without the log log term counts logarithms as powers of T: (log T)^b adds b / log T to it, 0.08 b
 at T = 2^18; (4) the intervals know the noise of the runs, not the error of the model, and are
-somewhat narrow where few long runs are drawn anew.
+somewhat narrow where few long runs are drawn anew; (5) b is kept within its limits: where the true
+one is 0, noise can only raise it, and θ comes out too low (by 0.03 with 50 runs that vary by 30 %),
+and too high where it is at the upper one.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ MODEL = (
     "c; 95 % intervals from 2000 bootstrap refits over runs. The exponent is that of the kind of "
     "problem on which it is largest. Bias: lower-order terms bend the line at small T; the slope "
     "without the log log term counts (log T)^b as b / log T (0.08 b at T = 2^18); the larger of "
-    "two estimates is a little too large; intervals know the noise of runs, not the model's error."
+    "two estimates is a little too large; where the true b is 0, noise can only raise it "
+    "and so lower θ; intervals know the noise of runs, not the model's error."
 )
 
 HEAD = ("policy", ALPHA, "θ", "measured", "on", "b", "slope without log log", "other problems")

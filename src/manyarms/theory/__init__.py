@@ -11,6 +11,7 @@ from manyarms.theory.bounds import (
 from manyarms.theory.hardness import Problem, best_arms, hardness, miss_probability
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 from manyarms.theory.moss_bounds import learning_error_bound, moss_bound
+from manyarms.theory.moss_plus_plus_schedule import Schedule, moss_plus_plus_schedule
 from manyarms.theory.pareto import ParetoPosition, pareto_position
 from manyarms.theory.rates import (
     adaptation_cost,
@@ -26,6 +27,7 @@ __all__ = [
     "LowerBoundFamily",
     "ParetoPosition",
     "Problem",
+    "Schedule",
     "adaptation_cost",
     "anytime_moss_plus_plus_bound",
     "best_arms",
@@ -40,6 +42,7 @@ __all__ = [
     "moss_bound",
     "moss_plus_plus_bound",
     "moss_plus_plus_rate",
+    "moss_plus_plus_schedule",
     "parallel_bound",
     "pareto_position",
     "quantile_rate",

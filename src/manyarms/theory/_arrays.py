@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int, check_number
 from manyarms.errors import ParameterError
 
-__all__ = ["Numbers", "check_numbers", "like"]
+__all__ = ["Numbers", "check_numbers", "each", "like"]
 
 Numbers: TypeAlias = float | NDArray[Any]
 
@@ -54,3 +55,15 @@ def check_numbers(
 def like(inputs: tuple[Any, ...], result: Any) -> Any:
     """Return a number if all inputs were numbers, else the array."""
     return float(result) if all(np.ndim(value) == 0 for value in inputs) else np.asarray(result)
+
+
+def each(function: Callable[..., float], *inputs: Any) -> NDArray[Any]:
+    """Return what a function of numbers gives for every entry of arrays, which are broadcast.
+
+    >>> each(math.pow, np.array([[2.0], [3.0]]), [1, 2])
+    array([[2., 4.],
+           [3., 9.]])
+    """
+    arrays = np.broadcast_arrays(*inputs)
+    rows = zip(*(array.ravel().tolist() for array in arrays), strict=True)
+    return np.array([function(*row) for row in rows]).reshape(arrays[0].shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,11 +101,14 @@ class LowerBoundFamily:
         groups, least = self.hidden_groups, max(self.power / 4, 2.0)
         if groups < least:
             # floor(T^alpha) - 1 >= 2 says T^alpha >= 3; then it is at least T^alpha/4 too
+            fix = f"alpha >= {math.log(3) / math.log(self.horizon):.3f}"
+            if math.log(3) <= self.alpha * math.log(_MOST):
+                longer = math.ceil(3 ** (1 / self.alpha) * (1 - _ROUNDING))
+                fix = f"a horizon >= {longer}" + (f" or {fix}" if self.horizon > 2 else "")
             raise ParameterError(
                 f"`horizon` and `alpha` must give ⌊T^alpha⌋ - 1 >= max(T^alpha/4, 2) = {least:.4g} "
                 f"hidden groups, got {groups}, {least - groups:.3g} too few. T^alpha must be >= 3: "
-                f"take a horizon >= {math.ceil(3 ** (1 / self.alpha) * (1 - _ROUNDING))} or alpha "
-                f">= {math.log(3) / math.log(self.horizon):.3f}."
+                f"take {fix}."
             )
 
     @property
@@ -115,13 +119,13 @@ class LowerBoundFamily:
     @property
     def hidden_groups(self) -> int:
         """K: one of these groups is best on each of the instances 1, …, K."""
-        return math.floor(self.power * (1 + _ROUNDING)) - 1
+        return _whole(self.power, math.floor) - 1
 
     @property
     def open_arms(self) -> int:
         """m_0: the arms of S_0, best on instance 0."""
         share = math.pow(self.horizon, self.alpha - self.alpha_prime)
-        return self.m * math.ceil(share * (1 - _ROUNDING))
+        return self.m * _whole(share, math.ceil)
 
     @property
     def n_arms(self) -> int:
@@ -158,3 +162,9 @@ class LowerBoundFamily:
     def floor(self) -> float:
         r"""What R̄ cannot be below if R_0 is at most B: :math:`2^{-8}\,T K / B`."""
         return 2.0**-8 * self.horizon * self.hidden_groups / self.budget
+
+
+def _whole(power: float, rounded: Callable[[float], int]) -> int:
+    """Round a power, unless it is a whole number but for the last digits."""
+    nearest = round(power)
+    return nearest if abs(power - nearest) <= _ROUNDING * power else rounded(power)

@@ -87,11 +87,14 @@ class ParetoPosition:
                 f"impossible: below every policy's rate for hardness in {places}, by up to "
                 f"{self.margin:.4g}"
             )
+        assert self.betas is not None  # it is dominated
+        low, high = self.betas
         # only a rate that is 1 everywhere has betas up to 1, and there MOSS++ is no better
-        below = " (below 1)" if self.betas is not None and self.betas.high == 1.0 else ""
+        below = " (below 1)" if high == 1.0 else ""
+        sign = "=" if low == high else "in"
         return (
-            f"dominated by MOSS++ with beta in {self.betas}{below}, which is better for hardness "
-            f"in {places}, by up to {self.margin:.4g}"
+            f"dominated by MOSS++ with beta {sign} {self.betas}{below}, which is better for "
+            f"hardness in {places}, by up to {self.margin:.4g}"
         )
 
 
@@ -148,8 +151,9 @@ def pareto_position(rate: Rate, *, tolerance: float = 1e-9) -> ParetoPosition:
     low, high = 0.5, 1.0
     if learning.any():
         low = max(low, float((1.0 + alphas - rates)[learning].max()))
-        high = min(high, float(rates[learning].min()))
-    low = min(low, high)  # they may cross within the tolerance
+        # within the tolerance a rate may be below 1/2, and the ends may cross
+        high = max(0.5, float(rates[learning].min()))
+    low = min(low, high)
     # the rate of MOSS++ falls with beta down to the minimax rate, and rises again
     ends = [moss_plus_plus_rate(alphas, beta=beta) for beta in (low, high)]
     told = minimax_rate(alphas)
@@ -172,6 +176,11 @@ def rate_on_grid(rate: Rate) -> tuple[Values, Values]:
         alphas: Any = np.arange(_GRID + 1) / _GRID
         rates: Any = np.asarray(rate(alphas))
     else:
+        if isinstance(rate, str) or not hasattr(rate, "__len__") or len(rate) != 2:
+            raise ParameterError(
+                f"`rate` must be a function of hardness, or a pair of arrays (hardnesses, rates), "
+                f"got {rate!r}."
+            )
         alphas, rates = (np.asarray(values) for values in rate)
     alphas = check_numbers("alphas", alphas, at_least=0.0, at_most=1.0)
     fix = "A rate of 1 is no learning at all."
@@ -181,7 +190,7 @@ def rate_on_grid(rate: Rate) -> tuple[Values, Values]:
             f"`rate` must give one rate for each hardness, got shapes {alphas.shape} and "
             f"{rates.shape}."
         )
-    if alphas[0] != 0.0 or (np.diff(alphas) <= 0.0).any():
+    if len(alphas) == 0 or alphas[0] != 0.0 or (np.diff(alphas) <= 0.0).any():
         raise ParameterError(
             f"`alphas` must increase from 0, got {alphas[:5].tolist()} at the beginning. "
             f"All depends on the rate at hardness 0."
