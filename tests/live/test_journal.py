@@ -284,10 +284,10 @@ def test_what_a_crash_within_a_compaction_leaves_is_removed(tmp_path: Path) -> N
     path = tmp_path / "game"
     ma.Journal(path, _new()).close()
     (tmp_path / "game.0123abcd.tmp").write_bytes(b"half")
-    (tmp_path / "game.of.mine.tmp").write_bytes(b"not ours")
+    (tmp_path / "game.of-mine1.tmp").write_bytes(b"not ours")
     ma.Journal(path).close()
     names = sorted(file.name for file in tmp_path.iterdir())
-    assert names == ["game", "game.lock", "game.of.mine.tmp"]
+    assert names == ["game", "game.lock", "game.of-mine1.tmp"]
 
 
 def test_when_the_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

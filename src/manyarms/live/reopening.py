@@ -31,7 +31,8 @@ def reopen(path: Path, live: Live | None, pause: float | None, most: int) -> tup
     writer.go_on(end=end, records=len(events.kind), check=check)
     if live is not None:
         live._become(played)
-    for left in path.parent.glob(f"{glob.escape(path.name)}.????????.tmp"):
+    token = "[0-9a-f]" * 8
+    for left in path.parent.glob(f"{glob.escape(path.name)}.{token}.tmp"):
         left.unlink()  # by a compaction that did not end
     return live or played, writer
 
