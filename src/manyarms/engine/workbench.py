@@ -19,6 +19,7 @@ from manyarms.instances._tape import Tape, tape
 from manyarms.instances.instance import Instance
 from manyarms.live.keys import run_key
 from manyarms.live.protocol import Policy, ask, reset, tell
+from manyarms.live.state_dump import classes_in
 
 __all__ = ["Block", "Late", "Workbench"]
 
@@ -84,7 +85,7 @@ class Workbench:
 
     def compile(self) -> None:
         """Compile the loop, before threads wait for it."""
-        classes = _classes_in(self._idle[0].state)
+        classes = classes_in(self._idle[0].state)
         self._play: Any = compiled(play if self._late is None else play_late, *classes)
         with compiling(self.policy.label):
             self._call(self._idle[0], Block(0, 0), 0, 0)
@@ -146,10 +147,3 @@ class Workbench:
             delay, batch = self._late
             flying = ring(self._memory, delay=delay, batch=batch, pulls=self.horizon)
         return Workspace(state, tape(self._memory, n_arms, self.horizon), flying)
-
-
-def _classes_in(state: Any) -> set[type]:
-    """Return the classes of a state and of the states within."""
-    if not hasattr(state, "_fields"):
-        return set()
-    return {type(state)}.union(*(_classes_in(part) for part in state))
