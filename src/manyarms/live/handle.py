@@ -47,7 +47,7 @@ class Live(Saving):
     tells. Rewards may come late, in any order, or never (`abandon`); if ten or more pulls are in
     flight at a time, give the policy `count_late=True`. It takes microseconds, needs no compiler,
     and its memory grows with the arms touched, not with `n_arms`. Handles may be shared between
-    threads; each call is atomic.
+    threads: each call is atomic among them.
 
     Examples
     --------
