@@ -1,7 +1,8 @@
 """Every number the project states about speed and memory, measured in one run.
 
-    python benchmarks/run.py                  all but the peers
+    python benchmarks/run.py                  all but dask and the peers
     python benchmarks/run.py pulls live       some
+    python benchmarks/run.py dask             a cluster against threads (minutes)
     python benchmarks/run.py peers            other libraries (installs them into environments)
 
 Machines are shared and noisy: each cost is the best of several repetitions, and stands beside
@@ -22,14 +23,17 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 import manyarms as ma
 from manyarms.core.jit import compiled
 from manyarms.core.rng import draw, unit
+from manyarms.engine.runner import run_experiment
 from manyarms.experiments import fig2a
 from manyarms.live import replay
+from manyarms.specs import experiment_from
 
 HERE = Path(__file__).parent
 HORIZON, N_ARMS, ALPHA = 50_000, 20_000, 0.4
@@ -196,6 +200,26 @@ def workers() -> None:
 
     one, two = best_of(5, partial(play, 1), partial(play, 2))
     print(f"1 worker {one:.2f}, 2 workers {two:.2f}: {one / two:.2f} times as fast")
+
+
+def dask() -> None:
+    """A local cluster, with its start, against threads."""
+    title("dask: 3 policies, 2 hardnesses, 900 million pulls, wall-clock seconds, all repetitions")
+    policies = [{"name": name} for name in ("moss++", "empmoss++", "moss-oracle")]
+
+    def play(engine: Literal["threads", "dask"], replications: int = 3000) -> float:
+        settings = {"name": engine, "horizon": HORIZON, "replications": replications}
+        problems = {"family": "planted", "n": N_ARMS, "alpha": [0.2, 0.5]}
+        parts = {"experiment": settings, "instance": problems, "policy": policies}
+        with tempfile.TemporaryDirectory() as folder:
+            begun = time.perf_counter()
+            run_experiment(experiment_from(parts), folder, engine=engine, workers=2, progress=False)
+            return time.perf_counter() - begun
+
+    play("threads", 1)  # compiles
+    rounds = [(play("threads"), play("dask")) for _ in range(3)]
+    threads, cluster = (sum(times) for times in zip(*rounds, strict=True))
+    print(f"2 threads {threads:.0f}, 2 processes {cluster:.0f}: {cluster / threads:.2f} times")
 
 
 def start() -> None:
@@ -370,10 +394,12 @@ def _python(code: str, **environment: str) -> str:
 
 def main() -> None:
     every = (pulls, figure, arms, horizon, workers, start, live, journal)
-    named = {bench.__name__: bench for bench in (*every, peers)}
+    named = {bench.__name__: bench for bench in (*every, dask, peers)}
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     names = ", ".join(named)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{names}; all but peers if none")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"{names}; all but dask and peers if none"
+    )
     chosen = parser.parse_args().names or [bench.__name__ for bench in every]
     for name in set(chosen) - set(named):
         parser.error(f"unknown benchmark {name!r}; known: {names}")

@@ -137,7 +137,7 @@ def test_reproduce_writes_figures_and_verdicts(
     figures = {f"{fig}.{kind}" for fig in ("fig1", "fig2a", "fig2b", "fig3") for kind in
                ("pdf", "svg", "png")}  # fmt: skip
     tables = {"regret.parquet", "runs.parquet", "provenance.json"}
-    assert names == figures | tables | {"claims.md", "claims.json"}
+    assert names == figures | tables | {"claims.md", "claims.json", "report.html"}
     runs = pyarrow.parquet.read_table(tmp_path / "runs.parquet").to_pydict()
     assert len(runs["regret"]) == 6 * (9 * 6 + 6 + 6 + 3 * 6 + 9 + 6)
     assert set(runs["experiment"]) >= {"fig2a", "fig2b", "fig3"}

@@ -124,7 +124,7 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, int]]]
         return simulate(policy, *arguments, **named)
 
     with monkeypatch.context() as patch:
-        patch.setattr("manyarms.engine.runner.simulate", counting)
+        patch.setattr("manyarms.engine.crews.simulate", counting)
         yield played
 
 

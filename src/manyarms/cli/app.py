@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from manyarms import __version__
+from manyarms.cli.data_app import data
 
 __all__ = ["app"]
 
@@ -21,6 +22,7 @@ BEYOND = {  # what else can be reproduced: who does it, and the usual replicatio
     "lower-bound": ("reproduce_theory", 24),
     "late": ("reproduce_late", 400),
     "best-mean": ("reproduce_late", 400),
+    "contests": ("reproduce_contests", 20),
 }
 REPLICATIONS = 100
 
@@ -70,7 +72,8 @@ def reproduce(**options: Any) -> None:
 
     TARGET is a figure, the claims, or all of these. Beyond the paper, and not part of all, because
     they take minutes: rates (the exponents of Figure 1, measured), lower-bound (its problems, and
-    the trade-off), late (what late rewards cost), best-mean (what a wrong best mean costs).
+    the trade-off), late (what late rewards cost), best-mean (what a wrong best mean costs),
+    contests (the policies on every caption contest that is found).
 
     Example: manyarms reproduce fig2a --replications 1000
     """
@@ -143,7 +146,15 @@ def simulate(**options: Any) -> None:
     required=True,
     help="Folder for the results: new, or that of the same spec.",
 )
-@click.option("--workers", type=int, help="Threads; all processors unless given.")
+@click.option("--workers", type=int, help="Threads or processes; all processors unless given.")
+@click.option(
+    "--engine",
+    type=click.Choice(("threads", "dask")),
+    default="threads",
+    show_default=True,
+    help="Who plays: threads, or a Dask cluster, started here unless --scheduler is given.",
+)
+@click.option("--scheduler", help="Of a Dask cluster, such as tcp://10.0.0.5:8786.")
 def run(**options: Any) -> None:
     """Run an experiment from a TOML file; call it again to resume one that was stopped.
 
@@ -180,6 +191,18 @@ def plot(**options: Any) -> None:
 
 
 @app.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def report(**options: Any) -> None:
+    """Write report.html, one page to look at, into a folder of `run` or `reproduce`.
+
+    Example: manyarms report out/beta_sweep
+    """
+    from manyarms.cli import report as command
+
+    command.report_results(**options)
+
+
+@app.command()
 def policies() -> None:
     """List the policies and their parameters.
 
@@ -201,44 +224,4 @@ def warm() -> None:
     listing.warm_up()
 
 
-@app.group()
-def data() -> None:
-    """Find, download and describe caption contests.
-
-    Example: manyarms data info 652
-    """
-
-
-@data.command("list")
-def data_list() -> None:
-    """List the contest files on this machine.
-
-    Example: manyarms data list
-    """
-    from manyarms.cli import data as command
-
-    command.list_contests()
-
-
-@data.command("get")
-@click.argument("contests", nargs=-1, required=True)
-def data_get(contests: tuple[str, ...]) -> None:
-    """Download contests, by number or name, into the cache.
-
-    Example: manyarms data get 652 660
-    """
-    from manyarms.cli import data as command
-
-    command.get_contests(contests)
-
-
-@data.command("info")
-@click.argument("contest")
-def data_info(contest: str) -> None:
-    """Describe a contest: a number, a name, or a file.
-
-    Example: manyarms data info 652
-    """
-    from manyarms.cli import data as command
-
-    command.show_contest(contest)
+app.add_command(data)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.table import Table
 
-from manyarms.cli.screen import out
-from manyarms.errors import ManyarmsError
+from manyarms.cli.screen import counting, out
+from manyarms.errors import DownloadError, ManyarmsError
 from manyarms.instances import find_contest, local_contests, read_contest
+from manyarms.instances.contest_list import Got, get_every_contest, published_contests
+from manyarms.instances.contests import cache_folder
 
-__all__ = ["get_contests", "list_contests", "show_contest"]
+__all__ = ["get_all_contests", "get_contests", "list_contests", "show_contest"]
 
 
 def list_contests() -> None:
@@ -41,6 +44,28 @@ def get_contests(contests: Sequence[str]) -> None:
             out.print(f"{contest}: {error}", markup=False)
     if failures:
         raise failures[-1]
+
+
+def get_all_contests() -> None:
+    """Download every published contest; verify those that are there; go on where it stopped."""
+    published = published_contests()
+    got: list[Got] = []
+    with counting(len(published)) as advance:
+        for one in get_every_contest(published):
+            got.append(one)
+            advance(one.name)
+            if one.state in ("failed", "other"):
+                note = one.why or "the file in MANYARMS_DATA is not the published one; it is kept"
+                out.print(f"{one.name}: {note}", markup=False)
+    count = Counter(one.state for one in got)
+    out.print(
+        f"{len(published)} published: {count['there']} were here, {count['downloaded']} "
+        f"downloaded, {count['other']} of your own, {count['failed']} failed, "
+        f"{len(published) - len(got)} not tried. Cache: {cache_folder()}",
+        markup=False,
+    )
+    if count["failed"]:
+        raise DownloadError("Some contests could not be downloaded. Run the same again to go on.")
 
 
 def show_contest(contest: str) -> None:

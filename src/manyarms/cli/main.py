@@ -16,8 +16,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import click
 
         from manyarms.cli.app import app
-    except ImportError:
-        _say('The command line needs some packages more: pip install "manyarms[lab]".')
+    except ImportError as error:
+        from manyarms import __version__
+
+        _say(
+            f"version {__version__}; the command line needs {error.name or error}, which is not "
+            f'installed. Run `pip install "manyarms[lab]"`. The library works without it.'
+        )
         return 1
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:

@@ -27,6 +27,7 @@ from manyarms.instances.captions import contest_652
 from manyarms.report.claims import paper_claims
 from manyarms.report.contest_facts import contest_facts, contest_ratios
 from manyarms.report.figures import figure_1, regret_against_hardness, regret_over_time
+from manyarms.report.html_report import write_report
 from manyarms.report.paper_results import PaperResults
 from manyarms.report.saving import save_figure
 from manyarms.report.verdicts import Claim, Part, claims_as_markdown, revisions
@@ -53,8 +54,11 @@ def reproduce_paper(
     if "fig2a" in results:
         _print_fig2a(results["fig2a"])
     if target in ("claims", "all"):
-        written += _decide(results, contest_facts(contest), out)
-    _print(f"\n{len(written)} files in {out}, {time.perf_counter() - begun:.1f} s")
+        written += _decide(results, contest_facts(contest), out, seed=seed)
+    if results:
+        written.append(write_report(out))
+        _print(f"\nLook at {written[-1]}")
+    _print(f"{len(written)} files in {out}, {time.perf_counter() - begun:.1f} s")
 
 
 def _settings(target: str, contest: Setting, sizes: Setting) -> list[Setting]:
@@ -107,7 +111,7 @@ def _draw(
 
 
 def _decide(
-    results: dict[str, dict[float, Result]], facts: tuple[Part, ...], folder: Path
+    results: dict[str, dict[float, Result]], facts: tuple[Part, ...], folder: Path, *, seed: int
 ) -> list[Path]:
     (over_time,), (contest,) = results["fig2b"].values(), results["fig3"].values()
     (sizes,) = results["oracle_sizes"].values()
@@ -129,7 +133,8 @@ def _decide(
     folder.mkdir(parents=True, exist_ok=True)
     markdown, data = folder / "claims.md", folder / "claims.json"
     markdown.write_text(claims_as_markdown(claims, notes) + "\n")
-    data.write_text(json.dumps([claim.as_dict() for claim in claims], indent=1) + "\n")
+    decided = [claim.as_dict() | {"seed": seed} for claim in claims]  # says whose verdicts they are
+    data.write_text(json.dumps(decided, indent=1) + "\n")
     return [markdown, data]
 
 

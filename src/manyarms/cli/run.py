@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.table import Table
 
+from manyarms.cli.report import report_results
 from manyarms.cli.screen import OverallProgress, out
-from manyarms.tables import read_results
+from manyarms.tables import ResultsError, read_results
 
 __all__ = ["plot_results", "run_spec", "show_results"]
 
@@ -17,7 +18,14 @@ _PULLS_PER_SECOND = 2e7  # one worker, roughly: for the estimate before a run
 _FIGURES = 24  # of regret over time, at most
 
 
-def run_spec(*, spec: Path, folder: Path, workers: int | None) -> None:
+def run_spec(
+    *,
+    spec: Path,
+    folder: Path,
+    workers: int | None,
+    engine: Literal["threads", "dask"] = "threads",
+    scheduler: str | None = None,
+) -> None:
     """Check the whole file, say what it costs, run or resume it, and show the summary."""
     from manyarms.engine.runner import run_experiment
     from manyarms.specs import load_spec
@@ -32,8 +40,19 @@ def run_spec(*, spec: Path, folder: Path, workers: int | None) -> None:
     )
     with OverallProgress(pulls) as progress:
         progress.begin(experiment.name)
-        run_experiment(experiment, folder, workers=workers, progress=progress)
+        run_experiment(
+            experiment,
+            folder,
+            workers=workers,
+            engine=engine,
+            scheduler=scheduler,
+            progress=progress,
+        )
     show_results(folder=folder, as_json=False)
+    try:
+        report_results(folder=folder)
+    except ResultsError as error:  # too much for one page: the run is as good as ever
+        out.print(f"No page was written: {error}", markup=False)
 
 
 def show_results(*, folder: Path, as_json: bool) -> None:

@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Callable, Iterator
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
-__all__ = ["OverallProgress", "out"]
+__all__ = ["OverallProgress", "counting", "out"]
 
 _WIDE = 200  # where nobody looks, nothing is cut
 
 out = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDE)
 _notes = Console(stderr=True, highlight=False)
+
+
+@contextlib.contextmanager
+def counting(total: int) -> Iterator[Callable[[str], None]]:
+    """Show how many of `total` things are done; what is yielded is told the name of each."""
+    bar = Progress(
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+        console=_notes,
+        transient=True,
+        disable=not _notes.is_terminal,
+    )
+    task = bar.add_task("", total=total)
+    with bar:
+        yield lambda name: bar.update(task, advance=1, description=name)
 
 
 class OverallProgress:

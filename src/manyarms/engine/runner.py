@@ -10,23 +10,22 @@ from __future__ import annotations
 import json
 import os
 import queue
-import threading
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Literal
 
 from manyarms import tables
 from manyarms.core.checks import check_int
+from manyarms.engine.assembling import assemble
+from manyarms.engine.crews import Crew, Played, Threads, check_engine
 from manyarms.engine.progress import Progress, progress_for
 from manyarms.engine.simulate import _processors, simulate
 from manyarms.errors import ParameterError
 from manyarms.specs import Chunk, Experiment, FolderError, plan
 from manyarms.specs.chunks import ChunkStore
-from manyarms.specs.folder import PART, claimed, replacing, write_whole
+from manyarms.specs.folder import PART, claimed, write_whole
 from manyarms.specs.provenance import now, provenance_of
 
 __all__ = ["run_experiment"]
@@ -37,6 +36,8 @@ def run_experiment(
     out: str | os.PathLike[str],
     *,
     workers: int | None = None,
+    engine: Literal["threads", "dask"] = "threads",
+    scheduler: str | None = None,
     progress: bool | Progress | None = None,
 ) -> Path:
     """Play an experiment and write its tables into a folder; or go on where a run stopped.
@@ -49,8 +50,14 @@ def run_experiment(
     experiment, out
         What to play, from `load_spec`; a folder: new, empty, or one of this experiment.
     workers
-        The number of threads; as many as there are processors unless given. Results do not
-        depend on it.
+        The number of threads, or of processes of a local cluster; as many as there are processors
+        unless given. Results do not depend on it.
+    engine
+        "threads" of this process, or "dask": the same chunks go to a Dask cluster (the extra
+        `dask`), and the same bytes come back.
+    scheduler
+        The address of the cluster's scheduler, such as "tcp://10.0.0.5:8786". Unless given, "dask"
+        starts a cluster of processes on this machine.
     progress
         As for `simulate`.
 
@@ -77,11 +84,13 @@ def run_experiment(
             f"`experiment` must be an Experiment such as load_spec(path), got {experiment!r}."
         )
     tables.need_pyarrow()  # rather now than after hours
+    check_engine(engine, scheduler, workers)
     workers = check_int("workers", _processors() if workers is None else workers, at_least=1)
     folder = Path(out)
     with claimed(folder, experiment.hash, marker=tables.PROVENANCE) as before:
         try:
-            _Run(experiment, folder, workers, progress_for(progress)).complete(before)
+            run = _Run(experiment, folder, progress_for(progress))
+            run.complete(before, lambda: run.crew(engine, workers, scheduler))
         except FolderError:
             raise
         except OSError as error:
@@ -92,29 +101,33 @@ def run_experiment(
     return folder
 
 
-class _Stopped(BaseException):
-    """Ends a simulation in another thread."""
-
-
 class _Run:
     """A run in a folder that is ours."""
 
-    def __init__(
-        self, experiment: Experiment, folder: Path, workers: int, report: Progress
-    ) -> None:
+    def __init__(self, experiment: Experiment, folder: Path, report: Progress) -> None:
+        self._played: queue.SimpleQueue[int] = queue.SimpleQueue()  # pulls, from any thread
         self._experiment = experiment
         self._folder = folder
         self._chunks = folder / "chunks"
         self._store = ChunkStore(self._chunks, experiment)
-        self._workers = workers
         self._report = report
         self._total = experiment.cost()
         self._done = 0
-        self._played: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self._stop = threading.Event()
         self._warm: set[str] = set()
 
-    def complete(self, before: dict[str, Any]) -> None:
+    def crew(self, engine: str, workers: int, scheduler: str | None) -> Crew:
+        """Return those who play: a cluster is started, or connected to."""
+        if engine == "threads":
+            return Threads(workers, self._experiment.seed, self._played.put, self._keep)
+        from manyarms.engine.dask_engine import Cluster
+
+        return Cluster(seed=self._experiment.seed, workers=workers, scheduler=scheduler)
+
+    def _keep(self, chunk: Chunk, played: Played) -> None:
+        rows, seconds = played
+        self._store.save(chunk, rows, seconds=seconds)
+
+    def complete(self, before: dict[str, Any], crew: Callable[[], Crew]) -> None:
         """Do what is left to do."""
         if not self._is_finished(before):
             started, sessions = before.get("started", now()), before.get("sessions", 0) + 1
@@ -123,7 +136,7 @@ class _Run:
             self._note(provenance)  # first: from now on the folder is ours
             write_whole(self._folder / tables.SPEC, self._experiment.as_toml().encode())
             self._chunks.mkdir(exist_ok=True)
-            self._play()
+            self._play(crew)
             provenance["seconds"] = self._assemble()
             provenance |= {"sha256": self._checksums(), "status": "finished", "finished": now()}
             self._note(provenance)
@@ -145,27 +158,29 @@ class _Run:
         text = json.dumps(provenance, indent=2) + "\n"
         write_whole(self._folder / tables.PROVENANCE, text.encode())
 
-    def _play(self) -> None:
+    def _play(self, crew: Callable[[], Crew]) -> None:
         missing = []
         for chunk in plan(self._experiment):
             if self._store.load(chunk) is None:
                 missing.append(chunk)
             else:
                 self._done += chunk.pulls
-        pool = ThreadPoolExecutor(self._workers, thread_name_prefix="manyarms-chunk")
-        pending: set[Future[None]] = set()
+        if missing:
+            self._play_with(crew(), missing)
+
+    def _play_with(self, crew: Crew, missing: list[Chunk]) -> None:
+        pending: dict[Future[Played | None], Chunk] = {}
         try:
             for chunk in missing:
-                self._compile(chunk)
-                pending.add(pool.submit(self._play_chunk, chunk))
-                while len(pending) >= 2 * self._workers:
-                    pending = self._settle(pending)
+                if crew.compiles_here:
+                    self._compile(chunk)
+                pending[crew.submit(chunk)] = chunk
+                while len(pending) >= crew.room():
+                    self._settle(pending, crew.note())
             while pending:
-                pending = self._settle(pending)
+                self._settle(pending, crew.note())
         finally:
-            # after Ctrl-C or an error: what is in flight stops soon, nothing else begins
-            self._stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
+            crew.close()
 
     def _compile(self, chunk: Chunk) -> None:
         """Compile in the main thread, before others would do so at the same time."""
@@ -175,78 +190,16 @@ class _Run:
             self._report(self._done, self._total, f"compiling {chunk.player.label}")
             simulate(policy, chunk.cell.instance, horizon=1, replications=1, progress=False)
 
-    def _settle(self, pending: set[Future[None]]) -> set[Future[None]]:
-        finished, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+    def _settle(self, pending: dict[Future[Played | None], Chunk], note: str) -> None:
+        finished, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
         for future in finished:
-            future.result()
+            chunk, played = pending.pop(future), future.result()
+            if played is not None:
+                self._keep(chunk, played)
+                self._done += chunk.pulls
         while not self._played.empty():
             self._done += self._played.get()
-        self._report(self._done, self._total, "")
-        return pending
-
-    def _play_chunk(self, chunk: Chunk) -> None:
-        seen = 0
-
-        def watch(done: int, total: int, note: str) -> None:
-            nonlocal seen
-            if self._stop.is_set():
-                raise _Stopped
-            self._played.put(done - seen)
-            seen = done
-
-        result = simulate(
-            chunk.player.policy,
-            chunk.cell.instance,
-            horizon=chunk.cell.horizon,
-            replications=chunk.replications,
-            first_replication=chunk.first,
-            seed=self._experiment.seed,
-            workers=1,
-            checkpoints=chunk.cell.times,
-            progress=watch,
-        )
-        rows = chunk.new_rows()
-        for name in rows.dtype.names or ():
-            rows[name] = getattr(result, name)[0]
-        self._store.save(chunk, rows, seconds=sum(result.seconds.values()))
+        self._report(self._done, self._total, note)
 
     def _assemble(self) -> float:
-        """Turn the chunks into tables; return the computing time that they took."""
-        keys = self._experiment.columns() | {"policy": "string", "replication": "int64"}
-        counts = dict.fromkeys(("best_pulls", "distinct_arms", "recommended"), "int64")
-        own = {
-            tables.REGRET: {"time": "int64", "regret": "double"},
-            tables.RUNS: {"regret": "double"} | counts,
-        }
-        seconds = 0.0
-        with ExitStack() as stack:
-            writers = []
-            for name, columns in own.items():
-                part = stack.enter_context(replacing(self._folder / name))
-                writer = tables.TidyWriter(part, keys | columns, spec_hash=self._experiment.hash)
-                writers.append(stack.enter_context(closing(writer)))
-            for chunk in plan(self._experiment):
-                stored = self._store.load(chunk)
-                if stored is None:
-                    raise OSError(f"{chunk.file_name} was changed")
-                row = self._experiment.row(chunk.cell, chunk.player)
-                _add_rows(writers, chunk, stored[0], row | {"policy": chunk.player.label})
-                seconds += stored[1]
-        return seconds
-
-
-def _add_rows(
-    writers: list[tables.TidyWriter], chunk: Chunk, rows: NDArray[Any], row: dict[str, Any]
-) -> None:
-    regret, runs = writers
-    times = np.array(chunk.cell.times)
-    numbers = np.arange(chunk.first, chunk.first + len(rows))
-    over_time = {
-        "replication": np.repeat(numbers, len(times)),
-        "time": np.tile(times, len(rows)),
-        "regret": rows["regret"].ravel(),
-    }
-    regret.write(rows["regret"].size, row | over_time)
-    final = {name: np.ascontiguousarray(rows[name]) for name in rows.dtype.names or ()}
-    final |= {"replication": numbers, "regret": rows["regret"][:, -1].copy()}
-    runs.write(len(rows), row | final)
+        return assemble(self._experiment, self._folder, self._store)

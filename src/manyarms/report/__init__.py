@@ -17,6 +17,7 @@ _HOME = {
     "regret_over_time": "figures",
     "save_figure": "saving",
     "trade_off_figure": "lower_bound_figure",
+    "write_report": "html_report",
 }
 
 __all__ = [
@@ -30,12 +31,14 @@ __all__ = [
     "regret_over_time",
     "save_figure",
     "trade_off_figure",
+    "write_report",
 ]
 
 if TYPE_CHECKING:
     from manyarms.report.exponents import fit_exponent
     from manyarms.report.exponents_figure import exponent_fits, measured_rates
     from manyarms.report.figures import figure_1, regret_against_hardness, regret_over_time
+    from manyarms.report.html_report import write_report
     from manyarms.report.late_figure import regret_against_best_mean, regret_against_lateness
     from manyarms.report.lower_bound_figure import trade_off_figure
     from manyarms.report.saving import save_figure

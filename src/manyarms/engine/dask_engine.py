@@ -1,0 +1,201 @@
+"""The chunks of an experiment on a Dask cluster.
+
+A chunk goes out with the instance and the policy it needs, and comes back as rows, which this
+process stores: workers need no common disk. What a chunk holds follows from the spec alone, so it
+does not matter who plays it, or how often: the scheduler gives the chunks of a worker that died to
+others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import sys
+import time
+from concurrent.futures import CancelledError, Future
+from dataclasses import replace
+from typing import Any
+
+from manyarms.core.compile_cache import digest
+from manyarms.engine.crews import Played, play_chunk
+from manyarms.errors import ManyarmsError, MissingExtraError
+from manyarms.specs import Chunk
+
+__all__ = ["Cluster", "ClusterError", "need_dask", "play_on_worker", "software"]
+
+_PATIENCE = 10  # seconds for the scheduler to answer
+_RETRIES = 2  # of a chunk that fails on one worker, and may not on another
+_CHUNKS_PER_THREAD = 3  # one under way, two waiting: results travel while others are played
+_REFRESH = 2.0  # seconds between two looks at how many threads there are
+# Ctrl-C reaches every process of a terminal: ours ends the others, without their cries
+_DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+_LOST = "What is finished is kept: run the same again."
+
+
+class ClusterError(ManyarmsError, RuntimeError):
+    """A cluster cannot be reached or used; the message says why, and what to do."""
+
+
+class _Stopped(BaseException):
+    """Ends a chunk that nobody waits for any more."""
+
+
+def need_dask() -> Any:
+    """Return the package `distributed`, or say how to get it."""
+    try:
+        return importlib.import_module("distributed")
+    except ImportError as error:
+        purpose = "to play on a cluster"
+        raise MissingExtraError("distributed", purpose, '"manyarms[dask]"') from error
+
+
+def software() -> str:
+    """Return the version of manyarms and a digest of its kernels: other code, other bits."""
+    version = sys.modules["manyarms"].__version__  # an import would go up
+    return f"{version} ({digest((), ())})"
+
+
+def play_on_worker(chunk: Chunk, seed: int, wanted: str) -> Played:
+    """Play a chunk on a worker, unless it has other code than who asks for it."""
+    if software() != wanted:  # one that came after the run began
+        raise ClusterError(_differ({"a worker": software()}, wanted))
+    worker = need_dask().get_worker()
+    key = worker.get_current_task()
+
+    def watch(done: int, total: int, note: str) -> None:
+        task = worker.state.tasks.get(key)
+        if task is None or task.state in ("cancelled", "released", "forgotten"):
+            raise _Stopped
+
+    return play_chunk(chunk, seed, watch)
+
+
+class Cluster:
+    """A Dask cluster that plays chunks.
+
+    Parameters
+    ----------
+    seed
+        The run's.
+    workers
+        How many processes to start, where no scheduler is given.
+    scheduler
+        The address of one that runs already, or None.
+    """
+
+    def __init__(self, *, seed: int, workers: int, scheduler: str | None) -> None:
+        self._seed = seed
+        self._software = software()
+        self._threads, self._looked = 0, -_REFRESH
+        self.compiles_here = scheduler is None  # processes here find it in the common cache
+        with contextlib.ExitStack() as stack:
+            address = stack.enter_context(_local(workers)) if scheduler is None else scheduler
+            self._client = stack.enter_context(_connected(address))
+            self._check_software()
+            self._pool = self._client.get_executor(pure=False, retries=_RETRIES)
+            self._stack = stack.pop_all()
+
+    def room(self) -> int:
+        """Return how many chunks keep the workers busy; they may come and go."""
+        if time.monotonic() - self._looked > _REFRESH:
+            with contextlib.suppress(OSError):  # the scheduler may be gone: the futures tell
+                self._threads = sum(self._client.nthreads().values())
+            self._looked = time.monotonic()
+        return max(2, _CHUNKS_PER_THREAD * self._threads)
+
+    def submit(self, chunk: Chunk) -> Future[Played | None]:
+        """Send a chunk, without the other policies of its cell."""
+        alone = chunk._replace(cell=replace(chunk.cell, players=()))
+        sent = self._pool.submit(play_on_worker, alone, self._seed, self._software)
+        told: Future[Played | None] = Future()
+        sent.add_done_callback(lambda done: _tell(told, done, chunk))
+        return told
+
+    def note(self) -> str:
+        """Return that there is no worker, if so: the run waits for one."""
+        self.room()
+        return "" if self._threads else "waiting for workers"
+
+    def close(self) -> None:
+        """Give up what is under way, and leave; a cluster of our own ends."""
+        with contextlib.suppress(Exception):  # the scheduler may be gone
+            self._pool.shutdown(wait=False)
+        self._stack.close()
+
+    def _check_software(self) -> None:
+        found = self._client.run(software, on_error="return")
+        others = {name: str(text) for name, text in found.items() if text != self._software}
+        if others:
+            raise ClusterError(_differ(others, self._software))
+
+
+@contextlib.contextmanager
+def _local(workers: int) -> Any:
+    """Start a cluster of processes on this machine, that only this machine can reach."""
+    with need_dask().LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # its HTTP server: any free port
+        memory_limit=0,  # as for threads: the system's own
+        preload=[_DEAF],
+        silence_logs=logging.CRITICAL,  # workers that end and come again are no one's concern
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@contextlib.contextmanager
+def _connected(address: str) -> Any:
+    log = logging.getLogger("distributed.client")
+    level = log.level
+    log.setLevel(logging.CRITICAL)  # we say ourselves, in one sentence, when the scheduler is gone
+    try:
+        client = need_dask().Client(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise ClusterError(
+            f"`scheduler` must be the address of a Dask scheduler that answers, such as "
+            f"tcp://10.0.0.5:8786, got {address!r}, which does not: {error}. Start one with "
+            f"`dask scheduler`, or leave the option out for a cluster on this machine."
+        ) from error
+    else:
+        with client:
+            yield client
+    finally:
+        log.setLevel(level)
+
+
+def _tell(told: Future[Played | None], done: Future[Played], chunk: Chunk) -> None:
+    """Pass on how a chunk ended, in our words."""
+    if done.cancelled():
+        told.set_exception(ClusterError(f"The cluster is gone, or gave up a chunk. {_LOST}"))
+        return
+    error = done.exception()
+    if error is None:
+        told.set_result(done.result())
+    elif isinstance(error, ManyarmsError):
+        told.set_exception(error)
+    elif isinstance(error, need_dask().KilledWorker):
+        told.set_exception(
+            ClusterError(
+                f"{chunk.player.label} with {chunk.replications} replications of "
+                f"{chunk.cell.horizon} pulls has ended several workers, one after the other; they "
+                f"may lack memory. {_LOST}"
+            )
+        )
+    elif isinstance(error, CancelledError | need_dask().comm.CommClosedError):
+        told.set_exception(ClusterError(f"The cluster was lost: {error!r}. {_LOST}"))
+    else:
+        hint = " Policies of your own must be in a module that workers can import."
+        text = f"A worker failed with {type(error).__name__}: {error}."
+        told.set_exception(ClusterError(text + hint * isinstance(error, ImportError)))
+
+
+def _differ(others: dict[str, str], wanted: str) -> str:
+    shown = ", ".join(f"{name}: {text}" for name, text in list(others.items())[:3])
+    return (
+        f"All workers must have the same manyarms as this process, {wanted}, or results would "
+        f"differ; got {shown}. Install the same version there."
+    )

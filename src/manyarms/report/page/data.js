@@ -1,0 +1,49 @@
+// What the page knows, and how its numbers are written.
+
+const report = JSON.parse(document.getElementById("data").textContent);
+
+const missing = (value) => value === null || value === undefined;
+
+const last = (values) => values[values.length - 1];
+
+const asWhole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const asFraction = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+
+/** A number as it stands in text and tables. */
+function number(value) {
+  if (missing(value)) return "–";
+  const text = (Math.abs(value) >= 100 ? asWhole : asFraction).format(value);
+  return text.replace("-", "−");
+}
+
+const signed = (value) => (value > 0 ? `+${number(value)}` : number(value));
+
+function interval(low, high) {
+  return missing(low) || missing(high) ? "" : `[${number(low)}, ${number(high)}]`;
+}
+
+const percent = (share) => `${asFraction.format(100 * share)} %`;
+
+const runsOf = ({ replications }) =>
+  `${asWhole.format(replications)} run${replications === 1 ? "" : "s"}`;
+
+const pullsOf = ({ times }) => `${asWhole.format(last(times))} pulls`;
+
+const titleOf = (policy) => report.policies[policy].title;
+
+function lookOf(policy) {
+  const look = report.policies[policy];
+  return `--light:${look.light};--dark:${look.dark}`;
+}
+
+/** The place of a pair among all pairs of `count` things, first < second. */
+function pairPlace(first, second, count) {
+  return first * count - (first * (first + 1)) / 2 + (second - first - 1);
+}
+
+/** The mean of (regret of a - regret of b), and half its interval's width. */
+function difference(setting, a, b) {
+  const at = 2 * pairPlace(Math.min(a, b), Math.max(a, b), setting.policies.length);
+  const sign = a < b ? 1 : -1;
+  return { gap: sign * setting.pairs[at], half: setting.pairs[at + 1] };
+}

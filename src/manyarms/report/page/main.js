@@ -1,0 +1,28 @@
+// The page, from top to bottom.
+
+function section(id, short, title, text, ...content) {
+  document.getElementById("places").append(element("a", { href: `#${id}` }, short));
+  document.getElementById("main").append(
+    element("section", { id, "aria-labelledby": `${id}-title` },
+      element("h2", { id: `${id}-title` }, title),
+      text ? element("p", { class: "soft" }, text) : null,
+      content));
+}
+
+document.getElementById("lead").textContent = report.lead;
+
+section("run", "Run", "What was run", "", makeFacts());
+if (report.figures.length) {
+  const cards = report.figures.map((figure, place) => new Figure(figure, place).card);
+  section("figures", "Figures", "Figures",
+    "Point at a plot to read it; press a policy to hide it, double-click to see it alone.",
+    element("div", { class: `cards ${cards.length > 1 ? "two" : ""}` }, cards));
+}
+section("differences", "Differences", "Differences",
+  "Who loses less than whom, and whether that is more than luck.", new Numbers().card);
+if (report.claims.length) {
+  section("claims", "Claims", "Claims",
+    "Each sentence of the paper as inequalities, each decided by a 95 % interval. A claim holds if " +
+    "all its parts do, and does not hold if one does not.", makeClaims());
+}
+section("repeat", "Repeat", "Repeat it", "", makeRepeat());

@@ -1,0 +1,302 @@
+"""Experiments on a real Dask cluster of two processes: the same bytes, whatever happens to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.cli.main import main
+from manyarms.core.jit import jit_enabled
+from manyarms.engine import dask_engine
+from manyarms.engine.dask_engine import ClusterError, software
+from manyarms.engine.runner import run_experiment
+from manyarms.specs import Experiment, parse_spec, plan
+
+distributed = pytest.importorskip(
+    "distributed", reason='Dask is not installed: pip install "manyarms[dask]"'
+)
+pytest.importorskip("pyarrow", reason='pip install "manyarms[lab]"')
+
+FINAL = ("regret.parquet", "runs.parquet", "spec.toml")
+# a chunk takes some 30 ms, compiled or not
+HORIZON, REPLICATIONS, CHUNK = (20_000, 120, 400_000) if jit_enabled() else (100, 60, 1_000)
+SPEC = f"""
+[experiment]
+name = "on a cluster"
+horizon = {HORIZON}
+replications = {REPLICATIONS}
+seed = 7
+checkpoints = 3
+
+[instance]
+family = "planted"
+n = 500
+alpha = [0.1, 0.3]
+
+[[policy]]
+name = "moss"
+
+[[policy]]
+name = "moss++"
+"""
+SMALL = SPEC.replace(f"horizon = {HORIZON}", "horizon = 60")
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("manyarms.specs.chunks.CHUNK_PULLS", CHUNK)
+
+
+@pytest.fixture(scope="module")
+def experiment() -> Experiment:
+    return parse_spec(SPEC)
+
+
+def _final(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in FINAL}
+
+
+@pytest.fixture(scope="module")
+def whole(experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Return what threads write, in chunks of the usual size."""
+    return _final(run_experiment(experiment, tmp_path_factory.mktemp("whole"), progress=False))
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """Start a scheduler and two worker processes, as an administrator would."""
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+        silence_logs=50,
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+def _pids(scheduler: str) -> list[int]:
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        return list(client.run(os.getpid).values())
+
+
+def test_a_killed_worker_costs_nothing_but_time(
+    experiment: Experiment, whole: dict[str, bytes], scheduler: str, tmp_path: Path
+) -> None:
+    pids = _pids(scheduler)
+    assert len(set(pids)) == 2
+    assert len(list(plan(experiment))) == 24
+    seen: list[int] = []
+    killed: list[int] = []
+
+    def kill_one(done: int, total: int, note: str) -> None:
+        seen.append(done)
+        if 0 < done < total / 2 and not killed:
+            os.kill(pids[0], signal.SIGKILL)
+            killed.append(done)
+
+    folder = tmp_path / "out"
+    run_experiment(experiment, folder, engine="dask", scheduler=scheduler, progress=kill_one)
+    assert killed
+    assert _final(folder) == whole
+    assert {path.name for path in folder.iterdir()} == {*FINAL, "provenance.json"}
+    assert seen == sorted(seen)
+    assert seen[-1] == experiment.cost()
+    assert pids[0] not in _pids(scheduler)
+
+
+class Killed(BaseException):
+    """Stands for whatever ends a process."""
+
+
+def test_a_stopped_run_goes_on_wherever_one_likes(
+    experiment: Experiment, whole: dict[str, bytes], scheduler: str, tmp_path: Path
+) -> None:
+    def stop(done: int, total: int, note: str) -> None:
+        if done > total / 3:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_experiment(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=stop)
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "chunks").glob("*.chunk")}
+    assert 8 <= len(kept) < 24
+    with pytest.raises(Killed):  # what is stored counts at once, and is not played again
+        run_experiment(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=stop)
+    assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
+    run_experiment(experiment, tmp_path, progress=False)  # and threads finish what it began
+    assert _final(tmp_path) == whole
+
+
+def test_a_long_chunk_is_given_up_when_the_run_stops(scheduler: str, tmp_path: Path) -> None:
+    text = SPEC.replace(f"horizon = {HORIZON}", "horizon = 10_000_000_000")
+
+    def stop(done: int, total: int, note: str) -> None:
+        time.sleep(1.0)
+        raise Killed
+
+    with pytest.raises(Killed):
+        run_experiment(
+            parse_spec(text), tmp_path, engine="dask", scheduler=scheduler, progress=stop
+        )
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        # it would be at work for minutes
+        assert client.submit(os.getpid, pure=False).result(timeout=30) in _pids(scheduler)
+        end = time.monotonic() + 30
+        while any(client.run(_executing).values()) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not any(client.run(_executing).values())
+
+
+def _executing(dask_worker: Any) -> int:
+    return int(dask_worker.state.executing_count) + len(dask_worker.state.long_running)
+
+
+CHILD = """
+import sys
+from manyarms.cli.main import main
+from manyarms.specs import chunks
+
+if __name__ == "__main__":  # workers import this file too
+    chunks.CHUNK_PULLS = int(sys.argv[1])
+    sys.exit(main(sys.argv[2:]))
+"""
+
+
+def _alive(group: int) -> list[str]:
+    """Return who of a process group still runs; those that only wait to be noticed do not."""
+    listed = subprocess.run(
+        ["ps", "-A", "-o", "pgid=,stat=,args="], capture_output=True, text=True, check=True
+    )
+    rows = (line.split(maxsplit=2) for line in listed.stdout.splitlines())
+    return [row[2] for row in rows if row[0] == str(group) and row[1][0] != "Z"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to a group of processes")
+def test_a_cluster_of_its_own_ends_with_ctrl_c(
+    experiment: Experiment, whole: dict[str, bytes], tmp_path: Path
+) -> None:
+    (tmp_path / "child.py").write_text(CHILD)
+    (tmp_path / "spec.toml").write_text(SPEC)
+    out = tmp_path / "out"
+    words = ["run", str(tmp_path / "spec.toml"), "--out", str(out), "--engine", "dask"]
+    command = [sys.executable, str(tmp_path / "child.py"), str(CHUNK), *words, "--workers", "2"]
+    with subprocess.Popen(
+        command, start_new_session=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        while child.poll() is None and not list((out / "chunks").glob("*.chunk")):
+            time.sleep(0.005)
+        os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to all processes
+        _, words_of_child = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "manyarms: interrupted" in words_of_child
+    assert "Traceback" not in words_of_child
+    end = time.monotonic() + 30
+    while _alive(child.pid) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not _alive(child.pid)
+    assert not (out / "regret.parquet").exists()
+    run_experiment(experiment, out, engine="dask", workers=2, progress=False)
+    assert _final(out) == whole
+
+
+def test_a_finished_run_needs_no_cluster(experiment: Experiment, tmp_path: Path) -> None:
+    run_experiment(experiment, tmp_path, progress=False)
+    before = (tmp_path / "provenance.json").read_bytes()
+    run_experiment(experiment, tmp_path, engine="dask", scheduler="tcp://127.0.0.1:1")
+    assert (tmp_path / "provenance.json").read_bytes() == before
+
+
+def test_a_scheduler_that_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dask_engine, "_PATIENCE", 0.2)
+    (tmp_path / "spec.toml").write_text(SMALL)
+    words = ["run", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "out")]
+    for address in ("tcp://127.0.0.1:1", "nonsense://x", "127.0.0.1:port"):
+        assert main([*words, "--engine", "dask", "--scheduler", address]) == 1
+        error = capsys.readouterr().err
+        assert "`scheduler` must be the address of a Dask scheduler that answers, such " in error
+        assert f"got {address!r}" in error
+        assert "Traceback" not in error
+
+
+def test_options_that_do_not_go_together(tmp_path: Path) -> None:
+    experiment = parse_spec(SMALL)
+    with pytest.raises(ma.ParameterError, match="`engine` must be .*, got 'spark'"):
+        run_experiment(experiment, tmp_path, engine="spark")  # type: ignore[arg-type]
+    with pytest.raises(ma.ParameterError, match="`scheduler` must be left out .*Did you mean the"):
+        run_experiment(experiment, tmp_path, scheduler="tcp://127.0.0.1:1")
+    with pytest.raises(ma.ParameterError, match="`workers` must be left out with `scheduler`"):
+        run_experiment(experiment, tmp_path, engine="dask", scheduler="x", workers=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_dask_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ma.MissingExtraError, match=r'pip install "manyarms\[dask\]"'):
+        run_experiment(parse_spec(SMALL), tmp_path, engine="dask")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_workers_with_other_code_are_refused(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = software()
+    assert here.startswith(ma.__version__)
+    experiment = parse_spec(SMALL)
+    monkeypatch.setattr(dask_engine, "software", lambda: "0.0.1 (of another year)")
+    with pytest.raises(ClusterError, match="All workers must have the same manyarms") as caught:
+        run_experiment(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=False)
+    assert "this process, 0.0.1 (of another year)" in str(caught.value)
+    assert here in str(caught.value)
+    # one that joins later is asked with every chunk
+    monkeypatch.setattr(dask_engine.Cluster, "_check_software", lambda self: None)
+    with pytest.raises(ClusterError, match="got a worker: .* Install the same version there"):
+        run_experiment(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=False)
+
+
+def _failing(*arguments: Any) -> Any:
+    raise ImportError("No module named 'mine'")
+
+
+def test_a_worker_that_fails_is_told(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = parse_spec(SMALL)
+    monkeypatch.setattr(dask_engine, "play_on_worker", _failing)
+    with pytest.raises(ClusterError, match="failed with ImportError: No module .* can import"):
+        run_experiment(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (distributed.KilledWorker("a chunk", "a worker", 3), "moss with .* has ended several"),
+        (distributed.comm.CommClosedError("closed"), "cluster was lost: .*run the same again"),
+        (MemoryError("no more"), "A worker failed with MemoryError: no more"),
+        (None, "is gone, or gave up a chunk. What is finished is kept"),
+    ],
+)
+def test_how_a_chunk_may_fail(error: Exception | None, words: str) -> None:
+    chunk = next(iter(plan(parse_spec(SMALL))))
+    done: Future[Any] = Future()
+    told: Future[Any] = Future()
+    if error is None:
+        done.cancel()
+    else:
+        done.set_exception(error)
+    dask_engine._tell(told, done, chunk)
+    with pytest.raises(ClusterError, match=words):
+        told.result(timeout=0)

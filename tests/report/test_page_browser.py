@@ -1,0 +1,312 @@
+"""The page in a real Chromium: it draws, it answers, it fits, it prints, and it stays at home."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from manyarms.report import write_report
+from tests.report.browser import Browser, find_browser
+from tests.report.page_samples import HOSTILE, SIX, paper_folder, run_folder
+
+MOST = 6_000_000  # bytes
+OVER_TIME = "#figure-1"  # Figure 2(b), of the paper's page
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = find_browser()
+    if program is None:
+        how = (
+            "No Chromium was found. Install Debian's with `apt-get install chromium`, or put any "
+            "Chromium or Chrome on the PATH."
+        )
+        if os.environ.get("MANYARMS_NEEDS_BROWSER"):
+            pytest.fail(how)
+        pytest.skip(how)
+    with Browser(program) as opened:
+        opened.resize(1600)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    made = {"run": run_folder(folder / "run"), "paper": paper_folder(folder / "paper")}
+    return {name: write_report(path) for name, path in made.items()}
+
+
+@pytest.fixture
+def paper(browser: Browser, pages: dict[str, Path]) -> Browser:
+    browser.resize(1600)
+    browser.open(pages["paper"])
+    return browser
+
+
+def lines(browser: Browser, figure: str = OVER_TIME) -> dict[str, str]:
+    """Return the path of each policy's line."""
+    found = browser.run(
+        f"""Object.fromEntries([...document.querySelectorAll("{figure} .plot > svg > .series")].map(
+        g => [g.dataset.policy, g.querySelector(".line").getAttribute("d")]))"""
+    )
+    return dict(found)
+
+
+def choose(browser: Browser, value: str, nth: int = 0) -> None:
+    """Press one of a figure's switches."""
+    script = f"""document.querySelectorAll('{OVER_TIME} input[value="{value}"]')[{nth}].click()"""
+    browser.run(script)
+
+
+def legend(policy: str) -> str:
+    return f"""document.querySelector('{OVER_TIME} .legend button[data-policy="{policy}"]')"""
+
+
+def middle_of(browser: Browser, script: str) -> tuple[float, float]:
+    """Bring something to the middle of the window, and return where it is."""
+    browser.run(f'({script}).scrollIntoView({{block: "center", behavior: "instant"}})')
+    x, y = browser.run(
+        f"(r => [r.left + r.width / 2, r.top + r.height / 2])(({script}).getBoundingClientRect())"
+    )
+    return x, y
+
+
+@pytest.mark.parametrize("name", ["run", "paper"])
+def test_it_loads_without_complaint_and_asks_for_nothing(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
+    path = pages[name]
+    browser.open(path)
+    assert browser.run('document.querySelectorAll(".plot .line").length') > 5
+    assert browser.problems() == []
+    assert browser.requests() == [path.as_uri()]
+    assert path.stat().st_size < MOST
+
+
+def test_even_a_page_that_wants_to_may_not_ask(paper: Browser) -> None:
+    directive = paper.run(
+        """new Promise(done => {
+            document.addEventListener("securitypolicyviolation", e => done(e.violatedDirective));
+            fetch("http://127.0.0.1:9/").catch(() => setTimeout(() => done("none"), 2000));
+        })"""
+    )
+    assert directive == "connect-src"
+
+
+def test_names_of_others_are_text(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["run"])
+    assert browser.run('document.querySelector("h1").textContent') == HOSTILE
+    assert browser.run("document.title") == f"{HOSTILE} · manyarms"
+
+
+def test_hiding_a_policy_changes_the_plot(paper: Browser) -> None:
+    before = lines(paper)
+    assert list(before) == list(SIX)
+    paper.run(f"{legend('moss')}.click()")
+    after = lines(paper)
+    assert list(after) == list(SIX[1:])
+    assert after["moss++"] != before["moss++"]  # the axis fits what is left
+    assert paper.run(f"{legend('moss')}.getAttribute('aria-pressed')") == "false"
+    assert lines(paper, "#figure-2") != {}  # other figures keep all their lines
+    paper.run(f"{legend('moss')}.click()")
+    assert lines(paper) == before
+
+
+def test_a_double_click_leaves_one_policy(paper: Browser) -> None:
+    x, y = middle_of(paper, legend("quantile"))
+    for count in (1, 2):
+        for kind in ("mousePressed", "mouseReleased"):
+            paper.call(
+                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=count
+            )
+    assert list(lines(paper)) == ["quantile"]
+    paper.run(f"document.querySelector('{OVER_TIME} .all').click()")
+    assert len(lines(paper)) == len(SIX)
+
+
+def test_all_hidden_says_so(paper: Browser) -> None:
+    for policy in SIX:
+        paper.run(f"{legend(policy)}.click()")
+    said = paper.run(f'document.querySelector("{OVER_TIME} .plot > svg").textContent')
+    assert "hidden" in said
+    paper.run(f'document.querySelector("{OVER_TIME} .plot > svg").focus()')
+    paper.press("ArrowRight")
+    paper.move(*middle_of(paper, f'document.querySelector("{OVER_TIME} .plot > svg")'))
+    assert paper.problems() == []
+
+
+def shown_data(browser: Browser) -> dict[str, Any]:
+    return dict(json.loads(browser.run('document.getElementById("data").textContent')))
+
+
+def curve(browser: Browser) -> dict[str, Any]:
+    """Return the series of MOSS++ over time, and where its line is drawn for each of them."""
+    settings = shown_data(browser)["settings"]
+    setting = next(s for s in settings if s.get("group") == "Figure 2(b)")
+    points = re.findall(r"[ML]([-\d.]+) ([-\d.]+)", lines(browser)["moss++"])
+    times = setting["times"]
+    drawn = np.array(points[-len(times) :], float)  # over a linear time there is (0, 0) too
+    series = setting["series"][setting["policies"].index("moss++")]
+    return {**series, "time": times, "x": drawn[:, 0], "y": drawn[:, 1]}
+
+
+def lies_along(places: Any, values: Any) -> bool:
+    """Whether places on the screen are a linear function of values, but for rounding."""
+    places, values = np.asarray(places), np.asarray(values)
+    return bool(np.abs(np.polyval(np.polyfit(values, places, 1), values) - places).max() < 0.2)
+
+
+def test_switches_move_the_lines_to_where_they_belong(paper: Browser) -> None:
+    before = curve(paper)
+    assert lies_along(before["y"], before["mean"])
+    assert not lies_along(before["y"], before["median"])
+    assert lies_along(before["x"], before["time"])
+    choose(paper, "median")
+    assert lies_along(curve(paper)["y"], before["median"])
+    choose(paper, "log", 0)
+    assert lies_along(curve(paper)["y"], np.log(before["median"]))
+    choose(paper, "log", 1)
+    assert lies_along(curve(paper)["x"], np.log(before["time"]))
+    for value, nth in (("mean", 0), ("linear", 0), ("linear", 1)):
+        choose(paper, value, nth)
+    assert curve(paper)["y"].tolist() == before["y"].tolist()
+    assert paper.problems() == []
+
+
+def test_bands_can_be_chosen(paper: Browser) -> None:
+    bands = f"""[...document.querySelectorAll("{OVER_TIME} .band")].map(b => b.getAttribute("d"))"""
+    caption = f'document.querySelector("{OVER_TIME} .caption").textContent'
+    assert "interval of the mean" in paper.run(caption)
+    choose(paper, "median")
+    assert "interval of the median" in paper.run(caption)
+    narrow = paper.run(bands)
+    assert len(narrow) == len(SIX)
+    choose(paper, "spread")
+    wide = paper.run(bands)
+    assert len(wide) == len(SIX)
+    assert wide != narrow
+    choose(paper, "none")
+    assert paper.run(bands) == []
+    assert "Shaded" not in paper.run(caption)
+
+
+def test_pointing_reads_the_values(paper: Browser) -> None:
+    plot = f'document.querySelector("{OVER_TIME} .plot > svg")'
+    tip = f'document.querySelector("{OVER_TIME} .tip")'
+    assert paper.run(f"{tip}.hidden")
+    paper.move(*middle_of(paper, plot))
+    text = paper.run(f"{tip}.innerText")
+    time = int(re.findall(r"t = (\d+)", text)[0])
+    setting = next(s for s in shown_data(paper)["settings"] if s.get("group") == "Figure 2(b)")
+    for k, policy in enumerate(setting["policies"]):
+        mean = setting["series"][k]["mean"][setting["times"].index(time)]
+        title = paper.run(f"{legend(policy)}.textContent")
+        row = next(row for row in text.splitlines() if row.split("\t")[1:2] == [title])
+        assert float(row.split("\t")[2]) == pytest.approx(mean, rel=0.01, abs=0.5)
+    paper.move(2, 2)
+    assert paper.run(f"{tip}.hidden")
+
+
+def test_keys_read_the_values_aloud(paper: Browser) -> None:
+    paper.run(f'document.querySelector("{OVER_TIME} .plot > svg").focus()')
+    spoken = f'document.querySelector("{OVER_TIME} [aria-live]").textContent'
+    heard = []
+    for key in ("End", "ArrowLeft", "Home"):
+        paper.press(key)
+        heard.append(paper.run(spoken))
+    assert heard[0].startswith("t = 1,000: MOSS 1")
+    assert len(set(heard)) == 3
+    paper.press("Escape")
+    assert paper.run(spoken) == ""
+
+
+def test_everything_can_be_reached_by_keyboard_and_has_a_name(paper: Browser) -> None:
+    nameless = paper.run(
+        """[...document.querySelectorAll("button, select, input, [tabindex]")].filter(e =>
+        !(e.getAttribute("aria-label") || e.labels?.[0]?.textContent.trim()
+          || e.matches("button") && e.textContent.trim())
+        || e.tabIndex < 0).map(e => e.outerHTML.slice(0, 80))"""
+    )
+    assert nameless == []
+
+
+def test_differences_follow_the_chosen_policy(paper: Browser) -> None:
+    rows = """Object.fromEntries([...document.querySelectorAll("#differences .duel > div")].map(
+        row => [row.dataset.policy, row.querySelector(".gap strong").textContent]))"""
+    before = paper.run(rows)
+    assert set(before) == set(SIX) - {"empmoss++"}  # compared with the best
+    assert all(text.startswith("+") for text in before.values())
+    paper.run(
+        """(s => { s.value = 0; s.dispatchEvent(new Event("change")); })(
+        document.querySelectorAll("#differences select")[1])"""
+    )
+    after = paper.run(rows)
+    assert set(after) == set(SIX) - {"moss"}
+    assert after["empmoss++"] == before["moss"].replace("+", "\N{MINUS SIGN}")
+    setting = shown_data(paper)["settings"][0]
+    assert abs(float(before["moss"]) - setting["pairs"][2 * 4]) < 1  # the pair (moss, empmoss++)
+
+
+def test_claims_are_shown_and_sifted(paper: Browser) -> None:
+    visible = '[...document.querySelectorAll(".claim")].filter(c => c.offsetHeight > 0).length'
+    assert paper.run(visible) == 15
+    verdicts = [claim["verdict"] for claim in shown_data(paper)["claims"]]
+    paper.run('document.querySelector(".filters .good").click()')
+    assert paper.run(visible) == 15 - verdicts.count("holds")
+    paper.run('document.querySelector(".claim:not([hidden]) details").open = true')
+    paper.resize(1600)
+    assert paper.run('document.querySelectorAll(".claim[data-verdict] tbody tr").length') > 0
+
+
+@pytest.mark.parametrize("width", [400, 1600])
+@pytest.mark.parametrize("name", ["run", "paper"])
+def test_nothing_sticks_out(
+    browser: Browser, pages: dict[str, Path], name: str, width: int
+) -> None:
+    browser.resize(width)
+    browser.open(pages[name])
+    browser.run('for (const d of document.querySelectorAll("details")) d.open = true')
+    browser.resize(width)
+    beyond = browser.run(
+        """[...document.body.querySelectorAll("*")].filter(e =>
+        !e.closest(".scroll, .skip, .unseen")
+        && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1
+        ).map(e => e.outerHTML.slice(0, 80))"""
+    )
+    assert beyond == []
+    assert browser.run(
+        "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    )
+    plots = browser.run('[...document.querySelectorAll(".plot > svg")].map(s => s.clientWidth)')
+    assert min(plots) > 0.7 * min(width, 700)
+    tops = browser.run('[...document.querySelectorAll("#figures .card")].map(c => c.offsetTop)')
+    assert (tops[0] == tops[1]) == (width == 1600)  # side by side where there is room
+
+
+def test_it_prints(paper: Browser) -> None:
+    printed = paper.pdf()
+    assert printed.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) in range(4, 15)
+    paper.call("Emulation.setEmulatedMedia", media="print")
+    hidden = 'getComputedStyle(document.querySelector("{}")).display'
+    shown = {name: paper.run(hidden.format(name)) for name in (".controls", ".places", ".plot")}
+    paper.call("Emulation.setEmulatedMedia", media="")
+    assert shown == {".controls": "none", ".places": "none", ".plot": "block"}
+
+
+def test_dark_screens_get_colours_that_can_be_seen(paper: Browser) -> None:
+    colour = f"""getComputedStyle(document.querySelector('{OVER_TIME}
+        .plot [data-policy="moss-oracle"]')).color""".replace("\n", "")
+    assert paper.run(colour) == "rgb(0, 0, 0)"
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    paper.call("Emulation.setEmulatedMedia", features=dark)
+    seen = paper.run(colour)
+    paper.call("Emulation.setEmulatedMedia", features=[])
+    assert seen == "rgb(255, 255, 255)"
