@@ -11,10 +11,12 @@ from manyarms.live.registry import register
 from manyarms.policies import _coming_and_going, _late  # noqa: F401  they register bodies
 from manyarms.policies.doubling import Doubling
 from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
+from manyarms.policies.hybrid_moss_plus_plus import HybridMOSSPlusPlus
 from manyarms.policies.moss import MOSS
 from manyarms.policies.moss_oracle import MOSSOracle
 from manyarms.policies.moss_plus_plus import MOSSPlusPlus
 from manyarms.policies.parallel import Parallel
+from manyarms.policies.patience import Patience
 from manyarms.policies.quantile import Quantile
 
 __all__ = [
@@ -22,9 +24,11 @@ __all__ = [
     "PAPER_POLICIES",
     "Doubling",
     "EmpMOSSPlusPlus",
+    "HybridMOSSPlusPlus",
     "MOSSOracle",
     "MOSSPlusPlus",
     "Parallel",
+    "Patience",
     "Quantile",
 ]
 
@@ -50,7 +54,16 @@ def _anytime(policy: type[Policy]) -> Callable[..., Doubling]:
     return make
 
 
-for _policy in (MOSS, MOSSOracle, Quantile, MOSSPlusPlus, EmpMOSSPlusPlus, Parallel):
+for _policy in (
+    MOSS,
+    MOSSOracle,
+    Quantile,
+    MOSSPlusPlus,
+    EmpMOSSPlusPlus,
+    Parallel,
+    HybridMOSSPlusPlus,
+    Patience,
+):
     register(_policy.name, _policy)
 register("anytime-moss++", _anytime(MOSSPlusPlus))
 register("anytime-parallel", _anytime(Parallel))
