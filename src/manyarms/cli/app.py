@@ -14,7 +14,7 @@ __all__ = ["app"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-TARGETS = ("fig1", "fig2a", "fig2b", "fig3", "claims", "all")
+TARGETS = ("fig1", "fig2a", "fig2b", "fig3", "claims", "all", "leaderboard")
 
 
 def _how_often(command: F) -> F:
@@ -56,10 +56,17 @@ def app(debug: bool) -> None:
 def reproduce(**options: Any) -> None:
     """Play the paper's experiments; draw its figures; check every claim of its text.
 
-    TARGET is a figure, the claims, or all.
+    TARGET is a figure, the claims, or all; "leaderboard" plays every policy on a suite of
+    problems, and resumes if it was stopped.
 
     Example: manyarms reproduce fig2a --replications 1000
     """
+    if options["target"] == "leaderboard":
+        from manyarms.cli import reproduce_leaderboard
+
+        del options["target"]
+        reproduce_leaderboard.reproduce_leaderboard(**options)
+        return
     from manyarms.cli import reproduce as command
 
     command.reproduce_paper(**options)
@@ -143,14 +150,15 @@ def plot(**options: Any) -> None:
 
 
 @app.command()
-def policies() -> None:
-    """List the policies and their parameters.
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def policies(**options: Any) -> None:
+    """List the policies: what they need to know, guarantee, cost, and what they are good at.
 
     Example: manyarms policies
     """
     from manyarms.cli import listing
 
-    listing.list_policies()
+    listing.list_policies(**options)
 
 
 @app.command()

@@ -26,6 +26,7 @@ _KERNELS = (  # the files whose functions are compiled
     "theory/*.py",
     "live/protocol.py",
     "policies/*.py",
+    "policies/baselines/*.py",
     "instances/_*.py",
     "engine/play.py",
 )

@@ -8,7 +8,12 @@ from typing import Any
 
 from manyarms.live.protocol import Policy
 from manyarms.live.registry import register
-from manyarms.policies import _coming_and_going, _late  # noqa: F401  they register bodies
+from manyarms.policies import (  # noqa: F401  they register bodies
+    _coming_and_going,
+    _late,
+    _own_policies_live,
+)
+from manyarms.policies.baselines import BASELINES, SUB_SAMPLED, SubSampled
 from manyarms.policies.doubling import Doubling
 from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
 from manyarms.policies.hybrid_moss_plus_plus import HybridMOSSPlusPlus
@@ -54,7 +59,7 @@ def _anytime(policy: type[Policy]) -> Callable[..., Doubling]:
     return make
 
 
-for _policy in (
+_CLASSES: tuple[type[Policy], ...] = (
     MOSS,
     MOSSOracle,
     Quantile,
@@ -63,8 +68,13 @@ for _policy in (
     Parallel,
     HybridMOSSPlusPlus,
     Patience,
-):
+    *BASELINES,
+)
+for _policy in _CLASSES:
     register(_policy.name, _policy)
+for _name, _make in SUB_SAMPLED.items():
+    register(_name, _make)
 register("anytime-moss++", _anytime(MOSSPlusPlus))
 register("anytime-parallel", _anytime(Parallel))
 register("doubling", Doubling, listed=False)
+register("sub-sampled", SubSampled, listed=False)

@@ -11,6 +11,7 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
+from manyarms.core.table import Table, find, table
 from manyarms.errors import ParameterError
 from manyarms.live.protocol import Policy, ask, reset, tell
 from manyarms.policies._kl import bernoulli_kl
@@ -34,6 +35,7 @@ class PatienceState(NamedTuple):
     current: Records[PatienceArm]  # [the arm in play]
     sampler: Sampler
     words: Stream
+    retired: Table  # arms that must not be pulled any more
 
 
 @reset.register(PatienceState)
@@ -45,14 +47,23 @@ def patience_reset(state: PatienceState, key: int, horizon: int) -> None:
     next_arm(state)
 
 
+@kernel
+def draw_next(state: PatienceState) -> int:
+    if state.sampler.drawn[0] >= state.sampler.n[0]:
+        clear_sampler(state.sampler)
+    return pick(state.sampler, 0, next_word(state.words))
+
+
 @rare
 def next_arm(state: PatienceState) -> None:
     """Take the next arm of the random order; after the last one, a new order."""
-    if state.sampler.drawn[0] >= state.sampler.n[0]:
-        clear_sampler(state.sampler)
     current = state.current[0]
     current.slot += 1
-    current.arm = pick(state.sampler, 0, next_word(state.words))
+    current.arm = draw_next(state)
+    while (
+        state.retired.filled[0] > 0 and state.retired.cells[find(state.retired, current.arm)] != 0
+    ):
+        current.arm = draw_next(state)
     current.pulls = 0
     current.total = 0.0
 
@@ -110,8 +121,9 @@ class Patience(Policy):
     -----
     Ours. Regret at most :math:`2\sqrt{(n/m)\,T\,(4 \log T + 3)} + 1` for rewards in [0, 1]: near
     minimax at every hardness at once, with :math:`\sqrt{\log T}` where Parallel has
-    :math:`(\log T)^2`. A pull costs O(1), and the memory is that of one arm and of the order.
-    When all arms are discarded a new order begins.
+    :math:`(\log T)^2`; the proof is in docs/proofs.md. A pull costs O(1), and the memory is that of
+    one arm and of the order. When all arms are discarded a new order begins. While rewards are
+    late the arm in play is pulled on; rewards of an arm that was discarded meanwhile are dropped.
 
     Examples
     --------
@@ -148,4 +160,5 @@ class Patience(Policy):
             current=memory.records(1, PatienceArm),
             sampler=sampler(memory, n_arms, draws=min(n_arms, pulls + 1)),
             words=stream(memory),
+            retired=table(memory, names=n_arms, entries=0),  # a simulation retires no arm
         )
