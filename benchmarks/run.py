@@ -29,6 +29,7 @@ import manyarms as ma
 from manyarms.core.jit import compiled
 from manyarms.core.rng import draw, unit
 from manyarms.experiments import fig2a
+from manyarms.live import replay
 
 HERE = Path(__file__).parent
 HORIZON, N_ARMS, ALPHA = 50_000, 20_000, 0.4
@@ -232,26 +233,98 @@ def start() -> None:
 
 def live() -> None:
     """Ask + tell, in microseconds."""
-    title("live ask + tell, microseconds, T = 20000, CPython only")
+    title("live ask + tell, microseconds of processor time, T = 20000, CPython only")
     sizes = (10**3, 10**6, 10**9)
-    print(f"{'policy':<18}" + "".join(f"{f'n = 10^{len(str(n)) - 1}':>10}" for n in sizes))
-    policies = [
-        ma.MOSS(), ma.MOSSOracle(alpha=ALPHA), ma.Quantile(), ma.Parallel(best_mean=0.9),
-        ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus(),
-        ma.Doubling(ma.MOSSPlusPlus()), ma.Doubling(ma.Parallel(best_mean=0.9)),
-    ]  # fmt: skip
-    for policy in policies:
+    heads = [f"n = 10^{len(str(n)) - 1}" for n in sizes]
+    print(f"{'policy':<18}" + "".join(f"{head:>10}" for head in heads) + f"{'largest / least':>18}")
+    for policy in _live_policies():
         costs = best_of(3, *(partial(_live, policy, n) for n in sizes))
-        print(f"{policy.name:<18}" + "".join(f"{cost * 1e6:>10.1f}" for cost in costs))
+        row = "".join(f"{cost * 1e6:>10.1f}" for cost in costs)
+        print(f"{policy.name:<18}{row}{max(costs) / min(costs):>18.2f}")
+    for n, pulls in ((10**3, 0), (10**6, 20_000), (10**9, 20_000)):
+        print(f"n = {n}, {pulls} pulls of MOSS++: {_live_megabytes(n, pulls):.1f} MB")
 
 
-def _live(policy: ma.Policy, n: int, horizon: int = 20_000) -> float:
+def _live_policies() -> list[ma.Policy]:
+    doubled = [ma.Doubling(ma.MOSSPlusPlus()), ma.Doubling(ma.Parallel(best_mean=0.9))]
+    return [*paper_policies(), *doubled]
+
+
+def _live(
+    policy: ma.Policy,
+    n: int,
+    horizon: int = 20_000,
+    *,
+    path: Path | None = None,
+    sync: str = "never",
+    clock: Callable[[], float] = time.process_time,
+) -> float:
     rewards = np.random.default_rng(1).integers(0, 2, horizon).astype(float).tolist()
     handle = policy.live(n_arms=n, horizon=horizon, seed=7)
-    begun = time.perf_counter()
+    game = handle if path is None else ma.Journal(path, handle, sync=sync)
+    begun = clock()
     for reward in rewards:
-        handle.tell(handle.ask(), reward)
-    return (time.perf_counter() - begun) / horizon
+        game.tell(game.ask(), reward)
+    seconds = clock() - begun
+    if path is not None and isinstance(game, ma.Journal):
+        game.close()
+        path.unlink()
+    return seconds / horizon
+
+
+def _live_megabytes(n: int, pulls: int) -> float:
+    code = (
+        "import manyarms as ma\n"
+        f"live = ma.MOSSPlusPlus().live(n_arms={n}, horizon=20000)\n"
+        f"for _ in range({pulls}): live.tell(live.ask(), 1.0)\n"
+        "lines = open('/proc/self/status').read().splitlines()\n"
+        "print(*(line.split()[1] for line in lines if line.startswith('VmHWM')))"
+    )
+    return int(_python(code)) / 1024
+
+
+def journal() -> None:
+    """What it costs to lose nothing."""
+    title("with a journal: ask + tell, microseconds of processor time, n = 10^6, T = 20000")
+    print(f"{'policy':<18}{'without':>10}{'journal':>10}{'fsync, clock':>14}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "game"
+        for policy in _live_policies():
+            without, written = best_of(
+                3, partial(_live, policy, 10**6), partial(_live, policy, 10**6, path=path)
+            )
+            disk = partial(_live, sync="always", clock=time.perf_counter)  # it waits for the disk
+            synced = disk(policy, 10**6, horizon=200, path=path)
+            costs = f"{without * 1e6:>10.1f}{written * 1e6:>10.1f}{synced * 1e6:>14.0f}"
+            print(f"{policy.name:<18}{costs}")
+        title("opening a journal of 10^6 events (24 MB), n = 10^6, seconds of processor time")
+        print(f"{'policy':<18}{'compiled':>10}{'CPython':>10}{'saved, kB':>12}{'save, ms':>10}")
+        for policy in (ma.MOSS(), ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus()):
+            _reopening(policy, path)
+
+
+def _reopening(policy: ma.Policy, path: Path, pulls: int = 500_000) -> None:
+    rewards = np.random.default_rng(1).integers(0, 2, pulls).astype(float).tolist()
+    handle = policy.live(n_arms=10**6, horizon=pulls, seed=7)
+    with ma.Journal(path, handle, sync="never", compact_every=10**9) as game:
+        for reward in rewards:
+            game.tell(game.ask(), reward)
+
+    def opened(long: int) -> float:
+        before, replay.LONG = replay.LONG, long
+        begun = time.process_time()
+        ma.Journal(path, sync="never").close()
+        replay.LONG = before
+        return time.process_time() - begun
+
+    (fast,) = best_of(3, partial(opened, 1))
+    slow = opened(10**9)
+    begun = time.process_time()
+    handle.save(path)
+    saving = time.process_time() - begun
+    size = path.stat().st_size
+    path.unlink()
+    print(f"{policy.name:<18}{fast:>10.2f}{slow:>10.2f}{size / 1e3:>12.0f}{saving * 1e3:>10.0f}")
 
 
 def peers() -> None:
@@ -271,7 +344,7 @@ def peers() -> None:
         label = f"{row['peer']} {row.get('version', '')} {row.get('policy', '')}"
         print(f"{label:<36}{cost if cost is None else round(cost, 1):>14}")
     for policy in paper_policies():
-        cost = min(_live(policy, N_ARMS) for _ in range(3))
+        cost = min(_live(policy, N_ARMS, clock=time.perf_counter) for _ in range(3))
         print(f"{'manyarms live ' + policy.name:<36}{cost * 1e6:>14.1f}")
     for policy in paper_policies():
         cost = min(
@@ -296,7 +369,7 @@ def _python(code: str, **environment: str) -> str:
 
 
 def main() -> None:
-    every = (pulls, figure, arms, horizon, workers, start, live)
+    every = (pulls, figure, arms, horizon, workers, start, live, journal)
     named = {bench.__name__: bench for bench in (*every, peers)}
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     names = ", ".join(named)

@@ -131,7 +131,7 @@ def test_reproduce_writes_figures_and_verdicts(
     monkeypatch.setattr("manyarms.experiments.paper.N_ARMS", 200)
     monkeypatch.setattr("manyarms.experiments.paper.HORIZON", 500)
     monkeypatch.setattr("manyarms.experiments.paper.CONTEST_HORIZON", 1000)
-    monkeypatch.setattr("manyarms.cli.reproduce.PAPER_REPLICATIONS", 3)
+    monkeypatch.setattr("manyarms.cli.reproduce_paper.PAPER_REPLICATIONS", 3)
     assert run("reproduce", "--replications", "6", "--out", str(tmp_path)) == 0
     names = {path.name for path in tmp_path.iterdir()}
     figures = {f"{fig}.{kind}" for fig in ("fig1", "fig2a", "fig2b", "fig3") for kind in
@@ -164,7 +164,7 @@ def test_an_interrupt_is_no_traceback(
     def interrupt(*words: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("manyarms.cli.reproduce.reproduce_paper", interrupt)
+    monkeypatch.setattr("manyarms.cli.reproduce_paper.reproduce_paper", interrupt)
     assert run("reproduce") == 130
     assert capsys.readouterr().err.lstrip() == "manyarms: interrupted\n"
 

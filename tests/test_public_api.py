@@ -15,7 +15,7 @@ from manyarms.core import compile_cache
 SOURCE = Path(ma.__file__).parent
 CALLABLES = [
     (f"{module.__name__}.{name}", getattr(module, name))
-    for module in (ma, ma.instances)
+    for module in (ma, ma.instances, ma.theory)
     for name in module.__all__
     if callable(getattr(module, name))
 ]

@@ -13,6 +13,8 @@ __version__ = "0.1.0"
 
 # Loaded on first use: `import manyarms` costs next to nothing, and never imports numba.
 _HOME = {
+    "ArmEstimate": "live",
+    "Advice": "advice",
     "MissingExtraError": "errors",
     "DownloadError": "errors",
     "ContestNotFoundError": "errors",
@@ -22,6 +24,8 @@ _HOME = {
     "DuplicateNameError": "errors",
     "EmpMOSSPlusPlus": "policies",
     "HybridMOSSPlusPlus": "policies",
+    "Journal": "live",
+    "JournalError": "errors",
     "Live": "live",
     "MOSS": "policies",
     "MOSSOracle": "policies",
@@ -32,13 +36,16 @@ _HOME = {
     "ParameterError": "errors",
     "Policy": "live",
     "Problem": "theory",
+    "Progress": "live",
     "Pull": "live",
     "Quantile": "policies",
     "Result": "results",
+    "SavedFileError": "errors",
     "Summary": "results",
     "TurnError": "errors",
     "UnknownArmError": "errors",
     "UnknownNameError": "errors",
+    "advise": "advice",
     "best_arms": "theory",
     "hardness": "theory",
     "instances": "",
@@ -49,10 +56,13 @@ _HOME = {
     "policy_names": "live",
     "register": "live",
     "simulate": "engine",
+    "theory": "",
 }
 
 __all__ = [
     "MOSS",
+    "Advice",
+    "ArmEstimate",
     "CompilationError",
     "ContestFileError",
     "ContestNotFoundError",
@@ -61,6 +71,8 @@ __all__ = [
     "DuplicateNameError",
     "EmpMOSSPlusPlus",
     "HybridMOSSPlusPlus",
+    "Journal",
+    "JournalError",
     "Live",
     "MOSSOracle",
     "MOSSPlusPlus",
@@ -71,13 +83,16 @@ __all__ = [
     "Patience",
     "Policy",
     "Problem",
+    "Progress",
     "Pull",
     "Quantile",
     "Result",
+    "SavedFileError",
     "Summary",
     "TurnError",
     "UnknownArmError",
     "UnknownNameError",
+    "advise",
     "best_arms",
     "hardness",
     "instances",
@@ -88,10 +103,12 @@ __all__ = [
     "policy_names",
     "register",
     "simulate",
+    "theory",
 ]
 
 if TYPE_CHECKING:
-    from manyarms import instances, kit, policies
+    from manyarms import instances, kit, policies, theory
+    from manyarms.advice import Advice, advise
     from manyarms.engine import simulate
     from manyarms.errors import (
         CompilationError,
@@ -99,14 +116,26 @@ if TYPE_CHECKING:
         ContestNotFoundError,
         DownloadError,
         DuplicateNameError,
+        JournalError,
         ManyarmsError,
         MissingExtraError,
         ParameterError,
+        SavedFileError,
         TurnError,
         UnknownArmError,
         UnknownNameError,
     )
-    from manyarms.live import Live, Policy, Pull, policy, policy_names, register
+    from manyarms.live import (
+        ArmEstimate,
+        Journal,
+        Live,
+        Policy,
+        Progress,
+        Pull,
+        policy,
+        policy_names,
+        register,
+    )
     from manyarms.policies import (
         MOSS,
         Doubling,

@@ -6,6 +6,8 @@
     ├── DuplicateNameError (ValueError)  a name that is taken
     ├── UnknownArmError (KeyError)       an arm that a live handle does not have
     ├── TurnError (RuntimeError)         an ask or a tell that is not due now
+    ├── SavedFileError (ValueError)      no saved handle or journal, or a damaged or newer one
+    ├── JournalError (RuntimeError)      a journal that is in use, closed, or cannot be written
     ├── CompilationError (TypeError)     Numba cannot compile a policy
     ├── MissingExtraError (ImportError)  a package of an optional part is not installed
     ├── ContestNotFoundError (FileNotFoundError)  no such contest file
@@ -26,9 +28,11 @@ __all__ = [
     "ContestNotFoundError",
     "DownloadError",
     "DuplicateNameError",
+    "JournalError",
     "ManyarmsError",
     "MissingExtraError",
     "ParameterError",
+    "SavedFileError",
     "TurnError",
     "UnknownArmError",
     "UnknownNameError",
@@ -78,6 +82,14 @@ class UnknownArmError(ManyarmsError, KeyError):
 
 class TurnError(ManyarmsError, RuntimeError):
     """An ask or a tell that is not due now; nothing was changed."""
+
+
+class SavedFileError(ManyarmsError, ValueError):
+    """No saved handle or journal, or a damaged or newer one; the file is left as it is."""
+
+
+class JournalError(ManyarmsError, RuntimeError):
+    """A journal that is in use elsewhere, closed, or cannot be written."""
 
 
 class MissingExtraError(ManyarmsError, ImportError):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,6 +45,34 @@ def test_a_whole_quotient_is_not_rounded_up(root: int, m: int, eighths: int) -> 
     # with T = root^8 and alpha = k/8, n = 2 m root^k has the quotient m exactly
     n = 2 * m * root**eighths
     assert ma.best_arms(n, root**8, eighths / 8) == m
+
+
+@given(st.integers(1, 62), st.integers(0, 62), st.sampled_from([2**40, 10**9, 3**20]))
+def test_nor_is_one_behind_a_power_of_two(power: int, half: int, n: int) -> None:
+    # T^(j/k) = 2^j for T = 2^k, but not in floating point: 1024^0.7 is not 128
+    half = min(half, power)
+    assert ma.best_arms(n, 2**power, half / power) == max(1, -(-n // 2 ** (half + 1)))
+
+
+def test_arrays() -> None:
+    # 200 = 2 * 10000^(1/2), 20 = 2 * 10000^(1/4); one pull
+    assert ma.hardness(np.array([[200], [20]]), 1, np.array([10_000, 1])).tolist() == [
+        [pytest.approx(0.5), math.inf],
+        [pytest.approx(0.25), math.inf],
+    ]
+    counts = ma.best_arms(20_000, 50_000, np.array([0.1, 0.4]))
+    assert counts.tolist() == [3390, 132]
+    assert counts.dtype.kind == "i"
+    # 8/10 * 7/9 * 6/8 = 7/15; all ten drawn; none drawn
+    misses = ma.miss_probability(10, 2, np.array([3, 10, 0]))
+    assert misses == pytest.approx([7 / 15, 0.0, 1.0])
+    bounds = ma.miss_probability(np.array([10, 20]), 2, 5, exact=False)
+    assert bounds == pytest.approx([math.exp(-1), math.exp(-0.5)])
+    hundred: Any = np.int64(100)  # a number, not an array
+    assert type(ma.hardness(200, 1, hundred)) is float
+    assert type(ma.best_arms(200, hundred, 0.5)) is int
+    with pytest.raises(ma.ParameterError, match=r"`m` must be .* <= 5, got 6"):
+        ma.hardness(5, np.array([1, 6]), 10)
 
 
 @pytest.mark.parametrize("n", [10**12, 10**13, 10**15, 2**50, 10**15 + 2])
@@ -85,7 +115,7 @@ def test_problems() -> None:
     ("call", "message"),
     [
         (lambda: ma.hardness(-1, 1, 10), r"`n` must be an integer >= 1 .* got -1"),
-        (lambda: ma.hardness(2.5, 1, 10), r"`n` must be an integer >= 1 .* got 2.5"),  # type: ignore[arg-type]
+        (lambda: ma.hardness(2.5, 1, 10), r"`n` must be an integer >= 1 .* got 2.5"),
         (lambda: ma.hardness(5, 6, 10), r"`m` must be an integer >= 1 and <= 5, got 6"),
         (lambda: ma.hardness(5, 1, 0), r"`horizon` must be an integer >= 1 .* got 0"),
         (lambda: ma.best_arms(5, 10, 1.5), r"`alpha` must be a number >= 0 and <= 1, got 1.5"),

@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manyarms.errors import ParameterError
-from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate, subset_rate
+from manyarms.theory.rates import (
+    adaptation_cost,
+    frontier_rate,
+    minimax_rate,
+    moss_plus_plus_rate,
+    quantile_rate,
+    subset_rate,
+)
 
 GRID = np.linspace(0.0, 1.0, 1001)
 
@@ -56,6 +63,57 @@ def test_quantile(alpha: float, rate: float) -> None:
     assert quantile_rate(alpha) == pytest.approx(rate, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("alpha", "rate_at_zero", "rate"),
+    [
+        (0.0, 0.5, 0.5),
+        (0.25, 0.5, 0.75),
+        (0.75, 0.5, 1.0),  # 1.25, cut at 1
+        (0.25, 0.75, 0.75),  # 1 + 0.25 - 0.75 is less
+        (0.625, 0.75, 0.875),
+        (0.0, 1.0, 1.0),
+        (1.0, 1.0, 1.0),
+    ],
+)
+def test_frontier(alpha: float, rate_at_zero: float, rate: float) -> None:
+    assert frontier_rate(alpha, rate_at_zero) == rate
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "cost"),
+    [
+        (0.0, 0.5, 0.0),  # 2 * 0.5 - 0 - 1
+        (0.25, 0.5, 0.125),  # |1 - 1.25| / 2
+        (0.5, 0.5, 0.25),  # beta = alpha: (1 - 0.5) / 2
+        (0.75, 0.5, 0.125),
+        (1.0, 0.5, 0.0),
+        (0.0, 0.75, 0.25),  # 0.5 / 2
+        (0.5, 0.75, 0.0),
+        (0.625, 0.75, 0.0625),
+        (0.0, 1.0, 0.5),
+        (1.0, 1.0, 0.0),
+    ],
+)
+def test_adaptation_cost(alpha: float, beta: float, cost: float) -> None:
+    assert adaptation_cost(alpha, beta=beta) == cost
+
+
+@given(st.floats(0.5, 1.0))
+def test_the_cost_of_adaptation_is_what_is_above_the_minimax_rate(beta: float) -> None:
+    above = moss_plus_plus_rate(GRID, beta=beta) - minimax_rate(GRID)
+    assert adaptation_cost(GRID, beta=beta) == pytest.approx(above, abs=1e-12)
+
+
+@pytest.mark.parametrize("beta", [0.5, 0.55, 0.6, 0.75, 0.9, 1.0])
+def test_moss_plus_plus_meets_the_frontier_condition_with_equality(beta: float) -> None:
+    # the condition written out once more, with θ(0) measured
+    grid = np.linspace(0.0, 1.0, 100_001)
+    rates = moss_plus_plus_rate(grid, beta=beta)
+    least = np.clip(np.where(grid > 2 * rates[0] - 1, 1 + grid - rates[0], rates[0]), None, 1.0)
+    assert np.abs(rates - least).max() <= 1e-15
+    assert np.array_equal(frontier_rate(grid, float(rates[0])), rates)
+
+
 @given(st.floats(0.0, 1.0))
 def test_arrays_and_numbers_agree(alpha: float) -> None:
     rates: list[Any] = [
@@ -63,6 +121,8 @@ def test_arrays_and_numbers_agree(alpha: float) -> None:
         minimax_rate,
         lambda a: subset_rate(a, exponent=0.3),
         quantile_rate,
+        lambda a: frontier_rate(a, 0.6),
+        lambda a: adaptation_cost(a, beta=0.6),
     ]
     for rate in rates:
         both = rate(np.array([[alpha], [0.5]]))
@@ -110,6 +170,8 @@ def test_quantile_is_dominated_for_the_betas_of_the_paper(beta: float, dominates
         (lambda: quantile_rate(np.array(["a"])), r"`alpha` must hold numbers, got <U1 values"),
         (lambda: moss_plus_plus_rate(0.5, beta=0.4), r"`beta` must be .*>= 0.5 .* got 0.4"),
         (lambda: moss_plus_plus_rate(0.5, beta=1.1), r"`beta` must be .*<= 1, got 1.1"),
+        (lambda: adaptation_cost(0.5, beta=0.4), r"`beta` must be .*>= 0.5 .* got 0.4"),
+        (lambda: frontier_rate(0.5, 0.4), r"`rate_at_zero` must be .*>= 0.5 .* got 0.4"),
         (lambda: subset_rate(0.5, exponent=-1), r"`exponent` must be .* got -1"),
     ],
 )

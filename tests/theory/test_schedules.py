@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from hypothesis import given
+import pytest
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from manyarms.errors import ParameterError
+from manyarms.theory import hardness, miss_probability, moss_plus_plus_schedule
 from manyarms.theory.schedules import (
     epoch_length,
     iteration_arms,
@@ -60,6 +63,82 @@ def test_uncut_lengths_add_up_as_in_the_proof(p: int) -> None:
     assert total == 2 * (2 ** (2 * p) - 2**p)  # the paper prints 2 (2^(2p) - 1), a slip
 
 
+@given(HORIZONS, BETAS)
+def test_the_number_of_iterations_brackets_the_power(horizon: int, beta: Fraction) -> None:
+    # 2^p >= T^beta > 2^(p-1), in whole numbers
+    p = iterations(horizon, float(beta))
+    power = horizon**beta.numerator
+    assert 2 ** (p * beta.denominator) >= power
+    assert p == 0 or 2 ** ((p - 1) * beta.denominator) < power
+    assert p <= iterations(horizon, 1.0) == (horizon - 1).bit_length()
+
+
+@given(st.integers(1, 28), st.integers(1, 28))
+def test_iterations_trade_arms_for_pulls(p: int, i: int) -> None:
+    assume(i <= p)
+    endless = 1 << 60
+    arms, pulls = iteration_arms(p, i, endless), iteration_pulls(p, i, endless)
+    assert arms * pulls == 2 ** (2 * p + 2)  # so every iteration has the same sqrt(K_i Delta T_i)
+    assert arms >= iteration_arms(p, p, endless) == 4
+    assert pulls <= iteration_pulls(p, p, endless) == 2 ** (2 * p)
+    so_far = sum(iteration_pulls(p, j, endless) for j in range(1, i + 1))
+    assert so_far == 2 * (2 ** (p + i) - 2**p)
+    assert so_far < 2 * pulls  # what came before is no longer than the iteration itself
+    # mixture-arms included: |S_i| <= Delta T_i, and |S_i| Delta T_i <= (p + 3) 2^(2p)
+    members = arms + i - 1
+    assert members <= pulls
+    assert members * pulls <= (p + 3) * 2 ** (2 * p)
+
+
+@given(st.integers(2, 2**40), BETAS)
+def test_iterations_reach_the_horizon_because_beta_is_at_least_one_half(
+    horizon: int, beta: Fraction
+) -> None:
+    # T^beta >= sqrt(T), so 2^(2p) >= T, and 2 (2^(2p) - 2^p) >= 2^(2p) for p >= 1
+    p = iterations(horizon, float(beta))
+    assert p >= 1
+    assert 2 ** (2 * p) >= horizon
+    assert 2 * (2 ** (2 * p) - 2**p) >= 2 ** (2 * p)
+    assert sum(iteration_pulls(p, i, horizon) for i in range(1, p + 1)) >= horizon
+
+
+def test_one_pull_needs_no_iterations() -> None:
+    assert [iterations(1, beta) for beta in (0.5, 0.75, 1.0)] == [0, 0, 0]
+
+
+@given(st.integers(2, 2**30))
+def test_beta_1_is_one_iteration(horizon: int) -> None:
+    p = iterations(horizon, 1.0)
+    assert iteration_pulls(p, 1, horizon) == horizon
+    assert iteration_arms(p, 1, 1 << 60) >= 2 * horizon
+
+
+@given(st.integers(2, 10**7), st.integers(1, 10**9), st.integers(1, 10**9))
+def test_sets_of_the_subroutine_seldom_miss(horizon: int, n: int, m: int) -> None:
+    # |S| >= 2 T^alpha log sqrt(T) and n/m <= 2 T^alpha give exp(-m|S|/n) <= 1/sqrt(T)
+    assume(m <= n)
+    alpha = hardness(n, m, horizon)
+    assume(alpha <= 1.0)
+    size = subset_size(horizon, alpha, 2.0, n)
+    assume(size < min(horizon, n))  # not cut
+    miss = miss_probability(n, m, size, exact=False)
+    assert miss <= 1 / math.sqrt(horizon) * (1 + 1e-9)
+
+
+@given(st.integers(2, 2**60))
+def test_parallels_grid_is_fine_enough(horizon: int) -> None:
+    # between two of its hardnesses sets grow by no more than e: the sqrt(e) of the bound
+    q = subroutines(horizon)
+    assert horizon ** (1 / q) <= math.e * (1 + 1e-12)
+    assert q - 1 < math.log(horizon)
+
+
+@given(st.integers(1, 2**45))
+def test_parallel_has_no_more_epochs_than_an_epoch_has_pulls(horizon: int) -> None:
+    epoch = epoch_length(horizon)
+    assert -(-horizon // epoch) <= epoch  # so the last, cut one costs no more than sqrt(T) + 1
+
+
 @given(st.integers(1, 10**7), st.integers(0, 100), st.integers(1, 10**9))
 def test_subsets(horizon: int, hundredths: int, n: int) -> None:
     alpha = hundredths / 100
@@ -82,3 +161,28 @@ def test_numbers_of_the_papers_setting() -> None:
 def test_epochs_are_rounded_up_roots(horizon: int) -> None:
     root = epoch_length(horizon)
     assert (root - 1) ** 2 < horizon <= root**2
+
+
+def test_the_schedule_as_a_table() -> None:
+    # sqrt(1000) = 31.6 <= 2^5: K_i = 64, 32, 16, 8, 4 of 40 arms; 64, 128, …, the last 1024 cut
+    schedule = moss_plus_plus_schedule(1000, beta=0.5, n=40)
+    assert schedule.iterations == 5
+    assert schedule.arms.tolist() == [40, 32, 16, 8, 4]
+    assert schedule.mixtures.tolist() == [0, 1, 2, 3, 4]
+    assert schedule.pulls.tolist() == [64, 128, 256, 512, 1000]
+    assert moss_plus_plus_schedule(1, beta=0.5).arms.tolist() == []
+    huge = moss_plus_plus_schedule(2**40, beta=1.0)
+    assert (huge.arms[0], huge.pulls[0], huge.arms[-1]) == (2**41, 2**40, 4)
+
+
+@pytest.mark.parametrize(
+    ("horizon", "beta", "n", "message"),
+    [
+        (0, 0.5, 10, "`horizon` must be an integer >= 1"),
+        (10, 0.4, 10, "`beta` must be a number >= 0.5 and <= 1, got 0.4"),
+        (10, 0.5, 0, "`n` must be an integer >= 1"),
+    ],
+)
+def test_schedules_that_are_none(horizon: int, beta: float, n: int, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        moss_plus_plus_schedule(horizon, beta=beta, n=n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,26 +15,38 @@ __all__ = ["app"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-TARGETS = ("fig1", "fig2a", "fig2b", "fig3", "claims", "all", "leaderboard")
+PAPER = ("fig1", "fig2a", "fig2b", "fig3", "claims", "all")
+BEYOND = {  # what else can be reproduced: who does it, and the usual replications
+    "rates": ("reproduce_theory", 300),
+    "lower-bound": ("reproduce_theory", 24),
+    "late": ("reproduce_late", 400),
+    "best-mean": ("reproduce_late", 400),
+    "leaderboard": ("reproduce_leaderboard", 100),
+}
+REPLICATIONS = 100
 
 
-def _how_often(command: F) -> F:
-    """Add the options that all simulating commands share."""
-    for option in (
-        click.option("--workers", type=int, help="Threads; all processors unless given."),
-        click.option(
-            "--seed", type=int, default=0, show_default=True, help="Decides everything random."
-        ),
-        click.option(
-            "--replications",
-            type=int,
-            default=100,
-            show_default=True,
-            help="Independent repetitions.",
-        ),
-    ):
-        command = option(command)
-    return command
+def _how_often(replications: int | str) -> Callable[[F], F]:
+    """Add the options that all simulating commands share; a rule in words has no default."""
+
+    def add(command: F) -> F:
+        for option in (
+            click.option("--workers", type=int, help="Threads; all processors unless given."),
+            click.option(
+                "--seed", type=int, default=0, show_default=True, help="Decides everything random."
+            ),
+            click.option(
+                "--replications",
+                type=int,
+                default=replications if isinstance(replications, int) else None,
+                show_default=replications if isinstance(replications, str) else True,
+                help="Independent repetitions.",
+            ),
+        ):
+            command = option(command)
+        return command
+
+    return add
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -44,8 +57,8 @@ def app(debug: bool) -> None:
 
 
 @app.command()
-@click.argument("target", type=click.Choice(TARGETS), default="all")
-@_how_often
+@click.argument("target", type=click.Choice((*PAPER, *BEYOND)), default="all")
+@_how_often(f"{REPLICATIONS}; " + ", ".join(f"{t} {usual}" for t, (_, usual) in BEYOND.items()))
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -56,20 +69,39 @@ def app(debug: bool) -> None:
 def reproduce(**options: Any) -> None:
     """Play the paper's experiments; draw its figures; check every claim of its text.
 
-    TARGET is a figure, the claims, or all; "leaderboard" plays every policy on a suite of
-    problems, and resumes if it was stopped.
+    TARGET is a figure, the claims, or all of these. Beyond the paper, and not part of all, because
+    they take minutes: rates (the exponents of Figure 1, measured), lower-bound (its problems, and
+    the trade-off), late (what late rewards cost), best-mean (what a wrong best mean costs),
+    leaderboard (every policy on a suite of problems; it resumes if it was stopped).
 
     Example: manyarms reproduce fig2a --replications 1000
     """
-    if options["target"] == "leaderboard":
-        from manyarms.cli import reproduce_leaderboard
+    name, usual = BEYOND.get(options["target"], ("reproduce_paper", REPLICATIONS))
+    if options["replications"] is None:
+        options["replications"] = usual
+    getattr(importlib.import_module(f"manyarms.cli.{name}"), name)(**options)
 
-        del options["target"]
-        reproduce_leaderboard.reproduce_leaderboard(**options)
-        return
-    from manyarms.cli import reproduce as command
 
-    command.reproduce_paper(**options)
+@app.command()
+@click.option("--n", type=int, required=True, help="Arms.")
+@click.option("--horizon", type=int, required=True, help="Pulls.")
+@click.option("--m-at-least", type=int, help="How many arms are best, at least.")
+@click.option("--alpha-at-most", type=float, help="Its hardness at most, 0 (easy) to 1, instead.")
+@click.option("--best-mean", type=float, help="The best mean, rounded down; admits parallel.")
+@click.option("--others", help="Means of the other arms to play on, such as 0.1,0.3,0.5.")
+@click.option("--betas", help="Of moss++ and empmoss++, such as 0.5,0.6,0.75.")
+@click.option("--replications", type=int, help="Runs of each; as many as fit unless given.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides everything random.")
+@click.option("--workers", type=int, help="Threads; all processors unless given.")
+@click.option("--json", "json_path", help="Write JSON to this file; - is standard output.")
+def advise(**options: Any) -> None:
+    """Say how hard a problem is, what each policy would lose, and which one to take.
+
+    Example: manyarms advise --n 1000000 --horizon 20000 --m-at-least 50
+    """
+    from manyarms.cli import advise as command
+
+    command.print_advice(**options)
 
 
 @app.command()
@@ -90,7 +122,7 @@ def reproduce(**options: Any) -> None:
 @click.option("--n", type=int, help="Arms (planted).")
 @click.option("--alpha", type=float, help="Hardness (planted).")
 @click.option("--m", type=int, help="Best arms (planted), instead of alpha.")
-@_how_often
+@_how_often(REPLICATIONS)
 @click.option("--checkpoints", help="Times to report regret at, such as 12500,25000.")
 @click.option("--json", "json_path", help="Write JSON to this file; - is standard output.")
 def simulate(**options: Any) -> None:

@@ -33,6 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         _say(str(error))
         return 2 if _is_usage(error) else 1
+    except OSError as error:  # a file that cannot be read or written
+        if "--debug" in words:
+            raise
+        _say(str(error))
+        return 1
     return 0
 
 

@@ -44,7 +44,9 @@ _FIGURE = "figures/leaderboard"
 Kept = dict[str, NDArray[Any]]
 
 
-def reproduce_leaderboard(*, replications: int, seed: int, workers: int | None, out: Path) -> None:
+def reproduce_leaderboard(
+    *, target: str, replications: int, seed: int, workers: int | None, out: Path
+) -> None:
     """Play what is not played yet, then rank and write."""
     check_int("replications", replications, at_least=2)
     begun = time.perf_counter()

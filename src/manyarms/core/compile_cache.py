@@ -23,12 +23,14 @@ __all__ = ["cache_directory", "can_be_cached", "digest", "users_functions"]
 _PACKAGE = Path(__file__).resolve().parent.parent
 _KERNELS = (  # the files whose functions are compiled
     "core/*.py",
-    "theory/*.py",
+    "theory/schedules.py",
+    "live/flight.py",
     "live/protocol.py",
     "policies/*.py",
     "policies/baselines/*.py",
     "instances/_*.py",
     "engine/play.py",
+    "engine/play_late.py",
 )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int
 from manyarms.engine.progress import Progress, progress_for
-from manyarms.engine.workbench import Workbench
+from manyarms.engine.workbench import Late, Workbench
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
 from manyarms.live.keys import run_key
@@ -37,6 +37,8 @@ def simulate(
     seed: int = 0,
     workers: int | None = None,
     checkpoints: int | Iterable[int] | None = None,
+    delay: int = 0,
+    batch: int = 1,
     record_arms: bool = False,
     progress: bool | Progress | None = None,
 ) -> Result:
@@ -66,6 +68,10 @@ def simulate(
     checkpoints
         The times at which regret is recorded, or how many of them, evenly spread; the horizon
         is always one. 100 unless given.
+    delay
+        How many further pulls are asked for before the reward of a pull is told; 0 is in turn.
+    batch
+        How many pulls are asked for at once, their rewards then told together; 1 is in turn.
     record_arms
         Whether to keep the arm of every pull (8 bytes each).
     progress
@@ -90,6 +96,7 @@ def simulate(
     first = check_int("first_replication", first_replication, at_most=_MOST_PULLS)
     workers = check_int("workers", _processors() if workers is None else workers, at_least=1)
     times = _check_times(checkpoints, horizon)
+    late = _check_late(delay, batch)
     run_key(seed)  # checks it
 
     report = progress_for(progress)
@@ -103,6 +110,7 @@ def simulate(
             replications=replications,
             seed=seed,
             record_arms=record_arms,
+            late=late,
         )
         for policy in chosen
     ]
@@ -207,6 +215,17 @@ def _check_times(checkpoints: Any, horizon: int) -> NDArray[np.int64]:
             check_int("checkpoints", time, at_least=1, at_most=horizon) for time in checkpoints
         ]
     return np.array(sorted({*times, horizon}), dtype=np.int64)
+
+
+def _check_late(delay: Any, batch: Any) -> Late | None:
+    delay = check_int("delay", delay, at_most=_MOST_PULLS)
+    batch = check_int("batch", batch, at_least=1, at_most=_MOST_PULLS)
+    if delay > 0 and batch > 1:
+        raise ParameterError(
+            f"`delay` or `batch` must be left out, got delay={delay} and batch={batch}. Rewards "
+            f"come late one by one, or in batches."
+        )
+    return Late(delay, batch) if delay > 0 or batch > 1 else None
 
 
 def _processors() -> int:

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from manyarms.core.jit import check_bodies, compiled, compiling, jit_enabled
 from manyarms.core.memory import ARRAYS, SPARSE
 from manyarms.engine.play import play
+from manyarms.engine.play_late import Ring, play_late, ring
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import Tape, tape
 from manyarms.instances.instance import Instance
 from manyarms.live.keys import run_key
 from manyarms.live.protocol import Policy, ask, reset, tell
+from manyarms.live.state_dump import classes_in
 
-__all__ = ["Block", "Workbench"]
+__all__ = ["Block", "Late", "Workbench"]
 
 _PIECE = 1 << 20  # pulls between two looks at the clock: some 30 ms
 _SLOW_PIECE = 1 << 11  # the same for CPython
@@ -37,6 +39,14 @@ class Workspace(NamedTuple):
 
     state: Any
     tape: Tape
+    ring: Ring | None  # where rewards come late
+
+
+class Late(NamedTuple):
+    """How late rewards come: after so many further pulls, or in batches of so many."""
+
+    delay: int = 0
+    batch: int = 1
 
 
 class Workbench:
@@ -52,6 +62,7 @@ class Workbench:
         replications: int,
         seed: int,
         record_arms: bool,
+        late: Late | None = None,
     ) -> None:
         self.policy = policy
         self._informed = policy.with_best_mean(instance.best_mean)
@@ -61,6 +72,7 @@ class Workbench:
         self._world = instance.world(self.horizon)
         self._times = times
         self._first = first
+        self._late = late
         self._memory = ARRAYS if jit_enabled() else SPARSE
         self._piece = _PIECE if jit_enabled() else _SLOW_PIECE
         key = run_key(seed)
@@ -73,7 +85,8 @@ class Workbench:
 
     def compile(self) -> None:
         """Compile the loop, before threads wait for it."""
-        self._play = compiled(play, *_classes_in(self._idle[0].state))
+        classes = classes_in(self._idle[0].state)
+        self._play: Any = compiled(play if self._late is None else play_late, *classes)
         with compiling(self.policy.label):
             self._call(self._idle[0], Block(0, 0), 0, 0)
 
@@ -102,8 +115,10 @@ class Workbench:
 
     def _call(self, workspace: Workspace, block: Block, start: int, stop: int) -> None:
         rows = slice(block.first, block.end)
+        flying = () if workspace.ring is None else (workspace.ring,)
         self._play(
             workspace.state,
+            *flying,
             self._world,
             workspace.tape,
             self._seed,
@@ -127,11 +142,8 @@ class Workbench:
         n_arms = self._instance.n_arms
         state = self._informed.new_state(self._memory, n_arms=n_arms, pulls=self.horizon)
         check_bodies(state, (reset, ask, tell))
-        return Workspace(state, tape(self._memory, n_arms, self.horizon))
-
-
-def _classes_in(state: Any) -> set[type]:
-    """Return the classes of a state and of the states within."""
-    if not hasattr(state, "_fields"):
-        return set()
-    return {type(state)}.union(*(_classes_in(part) for part in state))
+        flying = None
+        if self._late is not None:
+            delay, batch = self._late
+            flying = ring(self._memory, delay=delay, batch=batch, pulls=self.horizon)
+        return Workspace(state, tape(self._memory, n_arms, self.horizon), flying)

@@ -9,6 +9,7 @@ from manyarms.instances.captions import (
 )
 from manyarms.instances.contests import find_contest, local_contests
 from manyarms.instances.instance import Instance
+from manyarms.instances.lower_bound import lower_bound_instance
 from manyarms.instances.means import from_means, grouped, planted
 from manyarms.instances.reservoir import BetaMeans, DiscreteMeans, UniformMeans, reservoir
 from manyarms.instances.rewards import Bernoulli, BetaRewards, Gaussian, RewardModel
@@ -29,6 +30,7 @@ __all__ = [
     "from_means",
     "grouped",
     "local_contests",
+    "lower_bound_instance",
     "planted",
     "read_contest",
     "reservoir",

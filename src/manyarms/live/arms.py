@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import numbers
+import reprlib
 from collections.abc import Hashable, Iterable
+from itertools import islice
 from typing import Any
 
 from manyarms.core.checks import check_int
@@ -11,6 +15,9 @@ from manyarms.errors import ParameterError, UnknownArmError
 from manyarms.live.protocol import MOST_ARMS
 
 __all__ = ["ArmNames", "ArmNumbers", "Arms", "Tally", "arms_of"]
+
+_LONGEST_HINT = 100  # characters: to search for what is near a longer name would take long
+_MOST_COMPARED = 10_000  # names, for the same reason
 
 
 class Tally:
@@ -40,21 +47,22 @@ class ArmNumbers:
             return check_int("arm", arm, at_most=self.count - 1)
         except ParameterError:
             raise UnknownArmError(
-                f"Unknown arm {arm!r}. Arms are numbered from 0 to {self.count - 1}."
+                f"Unknown arm {_short(arm)}. Arms are numbered from 0 to {self.count - 1}."
             ) from None
 
     def add(self, arms: Any) -> int:
         """Add so many arms, or those of the next numbers; return how many."""
         if isinstance(arms, Iterable) and not isinstance(arms, str | bytes):
-            numbers = list(arms)
-            if numbers != list(range(self.count, self.count + len(numbers))):
+            wanted = list(arms)
+            if wanted != list(range(self.count, self.count + len(wanted))):
                 raise ParameterError(
                     f"`arms` must be how many arms to add, because these are called by number, "
-                    f"got {_few(numbers)}. For names of your own start with live(arms=[...])."
+                    f"got {_short(wanted)}. For names of your own start with live(arms=[...])."
                 )
-            arms = len(numbers)
-        most = MOST_ARMS - self.count
-        added = check_int("arms", arms, at_least=1, at_most=most)
+            if not wanted:
+                return 0
+            arms = len(wanted)
+        added = check_int("arms", arms, at_least=1, at_most=MOST_ARMS - self.count)
         self.count += added
         return added
 
@@ -82,19 +90,32 @@ class ArmNames:
         try:
             return self._numbers[arm]
         except (KeyError, TypeError):
-            near = difflib.get_close_matches(str(arm), map(str, self.names[:10_000]), n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise UnknownArmError(f"Unknown arm {arm!r}.{hint}") from None
+            raise UnknownArmError(f"Unknown arm {_short(arm)}.{self._hint(str(arm))}") from None
+
+    def _hint(self, name: str) -> str:
+        if len(name) > _LONGEST_HINT:
+            return ""
+        known = {str(near)[:_LONGEST_HINT]: near for near in islice(self.names, _MOST_COMPARED)}
+        near = difflib.get_close_matches(name, known, n=1)
+        return f" Did you mean {_short(known[near[0]])}?" if near else ""
 
     def add(self, arms: Any) -> int:
         """Add arms; return how many. Nothing changes if one of them is refused."""
         if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
-            raise ParameterError(f"`arms` must be a list of names, got {arms!r}.")
+            raise ParameterError(f"`arms` must be a list of names, got {_short(arms)}.")
+        if isinstance(arms, set | frozenset):
+            raise ParameterError(
+                "`arms` must be in an order that is the same in every run, got a set, which is in "
+                "none. Pass sorted(arms)."
+            )
         names = [_check_name(name) for name in arms]
         fresh: dict[Hashable, int] = {}
         for name in names:
             if name in self._numbers or name in fresh:
-                raise ParameterError(f"`arms` must hold new names, each once, got {name!r} again.")
+                raise ParameterError(
+                    f"`arms` must hold new names, each once, got {_short(name)} again. Arms keep "
+                    f"their names when they are retired."
+                )
             fresh[name] = len(self.names) + len(fresh)
         self._numbers |= fresh
         self.names += names
@@ -115,16 +136,23 @@ def arms_of(n_arms: Any, names: Any) -> Arms:
 
 
 def _check_name(name: Any) -> str | int:
-    if isinstance(name, bool) or not isinstance(name, str | int):
-        try:
-            return check_int("arms", name, at_least=-(1 << 62), at_most=1 << 62)  # NumPy's, too
-        except ParameterError:
-            raise ParameterError(
-                f"`arms` must hold strings or integers, got {name!r}. They are saved with the "
-                f"handle; use the item's id."
-            ) from None
-    return name
+    if isinstance(name, str):
+        with contextlib.suppress(UnicodeEncodeError):  # half a character is no text
+            name.encode()
+            return str.__str__(name)  # NumPy's strings, and members of enumerations, too
+    if isinstance(name, numbers.Integral) and not isinstance(name, bool):
+        return int(name)
+    raise ParameterError(
+        f"`arms` must hold strings or integers, got {_short(name)}. They are saved with the "
+        f"handle; use the item's id."
+    )
 
 
-def _few(items: list[Any]) -> str:
-    return repr(items) if len(items) <= 3 else f"[{', '.join(map(repr, items[:3]))}, …]"
+class _Short(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = 60
+        self.maxlist = 3
+
+
+_short = _Short().repr

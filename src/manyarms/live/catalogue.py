@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, cast
 
-from manyarms.core.jit import check_bodies
+from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.errors import TurnError
 from manyarms.live.flight import lose
 from manyarms.live.protocol import arrive, retire
@@ -23,13 +23,17 @@ class Catalogue(Views):
     def add_arms(self, arms: int | Iterable[str | int]) -> list[Any]:
         """Add arms: they join those that fresh arms are drawn from. Return their names.
 
+        MOSS++ and empMOSS++ draw from them when their next iteration begins, Quantile with its
+        next round, the others at once if their set has room. It takes time in proportion to the
+        arms touched, so add many with one call.
+
         Parameters
         ----------
         arms
             How many, where arms are called by number; their names, where they have names.
         """
         with self._lock:
-            check_bodies(self._state, (arrive,))
+            self._check_bodies(arrive)
             first = self._arms.count
             added = self._arms.add(arms)
             if added > 0:
@@ -41,7 +45,7 @@ class Catalogue(Views):
         """Never ask for an arm again.
 
         Rewards of its pulls in flight may still be told: they count in the tables, and teach the
-        policy nothing.
+        policy nothing. It takes time in proportion to the arms touched.
 
         Parameters
         ----------
@@ -49,7 +53,7 @@ class Catalogue(Views):
             The arm's number or name.
         """
         with self._lock:
-            check_bodies(self._state, (retire,))
+            self._check_bodies(retire)
             number = self._arms.number(arm)
             if number in self._retired:
                 raise TurnError(f"Cannot retire arm {arm!r}: it is retired already.")
@@ -61,6 +65,13 @@ class Catalogue(Views):
             self._retired.add(number)
             retire(self._state, number)
             self._rearranged()
+
+    def _check_bodies(self, function: Dispatched[..., Any]) -> None:
+        """Raise, before anything changes, unless the policy can do this."""
+        state = self._state
+        while state is not None:
+            check_bodies(state, (function,))
+            state = getattr(state, "inner", None)  # of a policy that wraps another
 
     def _rearranged(self) -> None:
         if self._observer is not None:

@@ -11,19 +11,19 @@ from manyarms.core.jit import check_bodies
 from manyarms.core.memory import ENDLESS
 from manyarms.errors import ParameterError, TurnError
 from manyarms.live.arms import Tally, arms_of
-from manyarms.live.catalogue import Catalogue
 from manyarms.live.checks import check_horizon, check_range, check_reward
 from manyarms.live.flight import InFlight, land, launch, lose
 from manyarms.live.keys import policy_key
 from manyarms.live.protocol import Policy, ask, reset, tell
 from manyarms.live.pull import Observer, Pull
+from manyarms.live.saving import Saving
 
 __all__ = ["ROOM", "Live"]
 
 ROOM = 1 << 40  # for the pulls of a game without a horizon
 
 
-class Live(Catalogue):
+class Live(Saving):
     """A policy at work on real arms. Made by `policy.live(...)`.
 
     Parameters
@@ -71,7 +71,7 @@ class Live(Catalogue):
     ) -> None:
         self.policy = policy
         self.horizon = check_horizon(policy, horizon)
-        self.seed = seed
+        self.seed = check_int("seed", seed, at_most=2**64 - 1)
         self.reward_range = check_range(reward_range)
         self._arms = arms_of(n_arms, arms)
         self._first_arms = self._arms.count

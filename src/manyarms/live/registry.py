@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from manyarms.errors import DuplicateNameError, ParameterError, UnknownNameError
 from manyarms.live.protocol import Policy
 
-__all__ = ["maker", "policy", "policy_names", "register"]
+__all__ = ["maker", "name_of", "policy", "policy_names", "register"]
 
 _makers: dict[str, Callable[..., Policy]] = {}
 _unlisted: set[str] = set()
@@ -66,6 +66,12 @@ def maker(name: str) -> Callable[..., Policy]:
     if not isinstance(name, str) or name not in _makers:
         raise UnknownNameError("policy", name, _makers.keys() - _unlisted)
     return _makers[name]
+
+
+def name_of(make: Callable[..., Policy]) -> str | None:
+    """Return the name under which a class or function is registered; None if it is not."""
+    _load_ours()
+    return next((name for name, known in _makers.items() if known is make), None)
 
 
 def policy(name: str, **parameters: Any) -> Policy:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import heapq
 import math
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from manyarms.core.checks import check_int
 from manyarms.core.statistics import uniform_half_width
 from manyarms.errors import MissingExtraError, TurnError
 from manyarms.live.arms import Arms, Tally
+from manyarms.live.estimates import ArmEstimate, Progress, plain, rounded
 from manyarms.live.flight import InFlight
+from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.protocol import Policy
 from manyarms.live.pull import Pull
 
@@ -20,63 +21,6 @@ if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
 
 __all__ = ["ArmEstimate", "Progress", "Views"]
-
-
-@dataclass(frozen=True)
-class ArmEstimate:
-    """What is known of an arm.
-
-    Attributes
-    ----------
-    arm
-        Its number or name.
-    estimate
-        The mean of the rewards told; NaN before the first.
-    interval
-        A 95 % interval for the arm's mean, valid at all times at once, so one may look as often
-        as one likes; not corrected for choosing the best of many arms.
-    pulls, told
-        Pulls asked for, and rewards told.
-    retired
-        Whether the arm was retired.
-    """
-
-    arm: Any
-    estimate: float
-    interval: tuple[float, float]
-    pulls: int
-    told: int
-    retired: bool = False
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a game is.
-
-    Attributes
-    ----------
-    pulls, horizon
-        Pulls asked for, and how many there will be (None without a horizon).
-    told, pending, abandoned
-        Rewards told, pulls in flight, pulls given up: together all pulls.
-    stage
-        Where the policy is, in its own words, such as "iteration 3 of 8".
-    arms_touched, n_arms
-        Arms pulled at least once, and arms there are.
-    reward, mean_reward
-        The sum of the rewards told, and their mean (NaN before the first).
-    """
-
-    pulls: int
-    horizon: int | None
-    told: int
-    pending: int
-    abandoned: int
-    stage: str
-    arms_touched: int
-    n_arms: int
-    reward: float
-    mean_reward: float
 
 
 class Views:
@@ -114,7 +58,7 @@ class Views:
         """Return the arm to deploy: that of the largest lower limit of its interval.
 
         So an arm that was lucky once does not win against one that has proved itself. Rewards that
-        came too late for the policy count here.
+        came too late for the policy count here. Retired arms are out.
         """
         return self.top(1)[0]
 
@@ -128,16 +72,24 @@ class Views:
         """
         k = check_int("k", k, at_least=1)
         with self._lock:
-            known = [
-                (tally.total / tally.told - self._half_width(tally), number)
-                for number, tally in self._tally.items()
-                if tally.told > 0 and number not in self._retired
-            ]
-            if not known:
-                raise TurnError("Cannot recommend an arm: no reward of one was told yet.")
-            # a stable order: ties fall to the arm met first, and arms are met in random order
-            best = heapq.nlargest(k, known, key=lambda arm: arm[0])
-            return [self._estimate(number, self._tally[number]) for _, number in best]
+            best = self._best(k)
+        if not best:
+            raise TurnError(
+                "Cannot recommend an arm: of the arms there are, no reward was told yet."
+            )
+        return best
+
+    def _best(self, k: int) -> list[ArmEstimate]:
+        counts = {tally.told for tally in self._tally.values() if tally.told > 0}
+        half_width = {told: self._half_width(told) for told in counts}  # many arms share a count
+        known = [
+            (tally.total / tally.told - half_width[tally.told], number)
+            for number, tally in self._tally.items()
+            if tally.told > 0 and number not in self._retired
+        ]
+        # a stable order: ties fall to the arm met first, and arms are met in random order
+        best = heapq.nlargest(k, known, key=lambda arm: arm[0])
+        return [self._estimate(number, self._tally[number]) for _, number in best]
 
     def arms(self) -> list[ArmEstimate]:
         """Return what is known of every arm that was pulled, in the order of their first pulls."""
@@ -148,7 +100,7 @@ class Views:
         low, high = self.reward_range or (-math.inf, math.inf)
         mean = math.nan
         if tally.told > 0:
-            mean, half = tally.total / tally.told, self._half_width(tally)
+            mean, half = tally.total / tally.told, self._half_width(tally.told)
             low, high = max(low, mean - half), min(high, mean + half)
         return ArmEstimate(
             arm=self._arms.name(number),
@@ -159,23 +111,25 @@ class Views:
             retired=number in self._retired,
         )
 
-    def _half_width(self, tally: Tally) -> float:
+    def _half_width(self, told: int) -> float:
         if self.reward_range is None:
-            return uniform_half_width(tally.told, getattr(self.policy, "sigma", 0.5))
+            policy = getattr(self.policy, "policy", self.policy)  # Doubling has none of its own
+            return uniform_half_width(told, getattr(policy, "sigma", 0.5))
         low, high = self.reward_range
-        return uniform_half_width(tally.told, (high - low) / 2)  # Hoeffding's lemma
+        return uniform_half_width(told, (high - low) / 2)  # Hoeffding's lemma
 
     def progress(self) -> Progress:
         """Return how far the game is."""
         with self._lock:
-            told = sum(tally.told for tally in self._tally.values())
-            reward = math.fsum(tally.total for tally in self._tally.values())
+            pending, abandoned = len(self._flight), len(self._lost)
+            told = self._pulls - pending - abandoned
+            reward = math.fsum([tally.total for tally in self._tally.values()])
             return Progress(
                 pulls=self._pulls,
                 horizon=self.horizon,
                 told=told,
-                pending=len(self._flight),
-                abandoned=len(self._lost),
+                pending=pending,
+                abandoned=abandoned,
                 stage=self.policy.stage(self._state),
                 arms_touched=len(self._tally),
                 n_arms=self.n_arms,
@@ -208,3 +162,21 @@ class Views:
         of = "" if self.horizon is None else f" of {self.horizon}"
         waiting = f", {len(self._flight)} pending" if self._flight else ""
         return f"<Live {self.policy.label}: {self._pulls}{of} pulls on {self.n_arms} arms{waiting}>"
+
+    def __str__(self) -> str:
+        with self._lock:
+            lines, best = [self.policy.label, str(self.progress())], self._best(5)
+        if best:
+            lines.append("best arms so far:")
+        for arm in best:
+            low, high = map(rounded, arm.interval)
+            name = plain(repr(arm.arm), at_most=24)
+            told = f"{arm.told} told"
+            lines.append(f"  {name:24} {rounded(arm.estimate):>6} in [{low}, {high}], {told}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        with self._lock:
+            progress, best = self.progress(), self._best(MOST_ARMS_SHOWN)
+        return handle_html(self.policy.label, progress, best, self.reward_range)

@@ -76,6 +76,8 @@ def present(arms: FreshArms) -> int:
 @rare
 def drawable(arms: FreshArms) -> int:
     """Return the number of arms that may be pulled, of those the set is drawn from."""
+    if arms.sampler.n[0] == arms.pool[0]:
+        return present(arms)
     count = arms.sampler.n[0]
     for k in range(arms.retired.filled[0]):
         count -= int(arms.retired.cells[arms.retired.used[k]] <= arms.sampler.n[0])  # arm + 1

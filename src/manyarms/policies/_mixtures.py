@@ -106,7 +106,8 @@ def leave_mixtures(mixtures: Mixtures, arm: int) -> None:
 @kernel
 def mixture_pulls(mixtures: Mixtures, j: int) -> int:
     """Return the pulls that mixture-arm j draws from: 0 if all its arms are retired."""
-    return mixtures.share[mixtures.end[j] - 1].until
+    empty = mixtures.end[j] == mixtures.end[j - 1]
+    return 0 if empty else mixtures.share[mixtures.end[j] - 1].until
 
 
 @rare

@@ -237,4 +237,5 @@ def log_of(slots: Slots, number: int) -> float:
 @kernel
 def rank_anew(slots: Slots, slot: int) -> None:
     """Compute the slot's index, and draw its priority among equal ones."""
-    rekey(slots.rank, slot, moss_index(slots, slot, 0), next_word(slots.ties))
+    late = slots.late[slot] if slots.count_late else 0
+    rekey(slots.rank, slot, moss_index(slots, slot, late), next_word(slots.ties))

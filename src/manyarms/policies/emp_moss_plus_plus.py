@@ -92,6 +92,8 @@ def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
         slots.slot[number].asked = _OUTSIDE
         if GONE < slots.slot[number].member < 0:
             choose_slot(state.chosen, number)
+    if state.chosen.size[0] + clock.fresh + clock.newest == 0:  # all arms pulled are retired
+        clock.fresh = 1
     set_scale(slots, state.chosen.size[0] + clock.fresh + clock.newest, clock.end)
     for k in range(state.chosen.size[0]):
         slots.slot[state.chosen.slot[k]].asked = 0

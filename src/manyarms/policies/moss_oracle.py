@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from manyarms.core.checks import check_int, check_probability
+from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError
 from manyarms.live.protocol import ask, reset, tell
@@ -27,8 +28,15 @@ class MossOracleState(NamedTuple):
 @reset.register(MossOracleState)
 def moss_oracle_reset(state: MossOracleState, key: int, horizon: int) -> None:
     reset_fresh_arms(state.arms, key)
-    size = subset_size(horizon, state.alpha, state.factor, present(state.arms))
-    start_on(state.arms, state.size if state.size > 0 else size, horizon)
+    start_on(state.arms, oracle_arms(state, horizon), horizon)
+
+
+@kernel
+def oracle_arms(state: MossOracleState, horizon: int) -> int:
+    """Return the size of the set: never more than there are arms."""
+    if state.size > 0:
+        return min(state.size, present(state.arms))
+    return subset_size(horizon, state.alpha, state.factor, present(state.arms))
 
 
 @ask.register(MossOracleState)
@@ -99,6 +107,5 @@ class MOSSOracle(IndexPolicy):
         if self.size is None:
             size, room = 0, subset_size(pulls, alpha, factor, n_arms)
         else:
-            size = min(self.size, n_arms)
-            room = min(size, pulls)
+            size, room = self.size, min(self.size, n_arms, pulls)
         return MossOracleState(alpha, factor, size, self._arms(memory, n_arms, arms=room))

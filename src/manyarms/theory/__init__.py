@@ -1,20 +1,52 @@
-"""Formulas only: hardness, schedules, rates, probabilities."""
+"""Formulas only: hardness, schedules, rates, bounds, probabilities, and who beats whom."""
 
+from manyarms.theory.bounds import (
+    anytime_moss_plus_plus_bound,
+    lower_bound,
+    minimax_order,
+    moss_plus_plus_bound,
+    parallel_bound,
+    subroutine_bound,
+)
 from manyarms.theory.hardness import Problem, best_arms, hardness, miss_probability
+from manyarms.theory.lower_bound_family import LowerBoundFamily
+from manyarms.theory.moss_bounds import learning_error_bound, moss_bound
+from manyarms.theory.moss_plus_plus_schedule import Schedule, moss_plus_plus_schedule
+from manyarms.theory.pareto import ParetoPosition, pareto_position
 from manyarms.theory.rates import (
+    adaptation_cost,
+    frontier_rate,
     minimax_rate,
     moss_plus_plus_rate,
     quantile_rate,
     subset_rate,
 )
+from manyarms.theory.vacuity import informative_from, share_of_horizon
 
 __all__ = [
+    "LowerBoundFamily",
+    "ParetoPosition",
     "Problem",
+    "Schedule",
+    "adaptation_cost",
+    "anytime_moss_plus_plus_bound",
     "best_arms",
+    "frontier_rate",
     "hardness",
+    "informative_from",
+    "learning_error_bound",
+    "lower_bound",
+    "minimax_order",
     "minimax_rate",
     "miss_probability",
+    "moss_bound",
+    "moss_plus_plus_bound",
     "moss_plus_plus_rate",
+    "moss_plus_plus_schedule",
+    "parallel_bound",
+    "pareto_position",
     "quantile_rate",
+    "share_of_horizon",
+    "subroutine_bound",
     "subset_rate",
 ]

@@ -5,22 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, overload
+
+import numpy as np
 
 from manyarms.core.checks import check_int, check_number, check_probability
 from manyarms.errors import ParameterError
+from manyarms.theory._arrays import Numbers, each
 
 __all__ = ["Problem", "best_arms", "hardness", "miss_probability"]
 
 _MOST = 1 << 62
 
 
-def hardness(n: int, m: int, horizon: int) -> float:
+@overload
+def hardness(n: int, m: int, horizon: int) -> float: ...
+@overload
+def hardness(n: Numbers, m: Numbers, horizon: Numbers) -> Any: ...
+def hardness(n: Any, m: Any, horizon: Any) -> Any:
     r"""Return the hardness of a problem with `m` best arms among `n`.
 
     .. math:: \psi(T, n, m) = \inf\{\alpha \ge 0 : n/m \le 2 T^\alpha\}
 
-    Above 1 the problem is out of reach: no policy can expect to meet a best arm.
+    Above 1 the problem is out of reach: no policy can expect to meet a best arm. Numbers and
+    arrays of them are broadcast, here and below.
 
     Examples
     --------
@@ -28,13 +37,21 @@ def hardness(n: int, m: int, horizon: int) -> float:
     0.4
     >>> hardness(n=10, m=5, horizon=1000)
     0.0
+    >>> hardness(n=200, m=np.array([1, 100]), horizon=10_000)
+    array([0.5, 0. ])
     """
+    if any(np.ndim(value) > 0 for value in (n, m, horizon)):
+        return each(hardness, n, m, horizon)
     n = check_int("n", n, at_least=1, at_most=_MOST)
     m = _check_best(m, n)
     return _hardness_of_ratio(n / m, check_int("horizon", horizon, at_least=1, at_most=_MOST))
 
 
-def best_arms(n: int, horizon: int, alpha: float) -> int:
+@overload
+def best_arms(n: int, horizon: int, alpha: float) -> int: ...
+@overload
+def best_arms(n: Numbers, horizon: Numbers, alpha: Numbers) -> Any: ...
+def best_arms(n: Any, horizon: Any, alpha: Any) -> Any:
     r"""Return the number of best arms at hardness `alpha` that the paper's experiments plant.
 
     .. math:: m = \lceil n / (2 T^\alpha) \rceil
@@ -44,17 +61,25 @@ def best_arms(n: int, horizon: int, alpha: float) -> int:
     >>> best_arms(20_000, 50_000, 0.4)
     132
     """
+    if any(np.ndim(value) > 0 for value in (n, horizon, alpha)):
+        return each(best_arms, n, horizon, alpha)
     n = check_int("n", n, at_least=1, at_most=_MOST)
     horizon = check_int("horizon", horizon, at_least=1, at_most=_MOST)
     alpha = check_probability("alpha", alpha)
     quotient = n / (2.0 * math.pow(horizon, alpha))
     # a quotient that is a whole number but for rounding must not be rounded up
     whole = round(quotient)
-    near = abs(quotient - whole) <= 2 * math.ulp(quotient)
+    # the rounding of alpha is felt alpha log(T) times in the power
+    slack = 2 * math.ulp(quotient) * (1.0 + alpha * math.log(horizon))
+    near = abs(quotient - whole) <= slack
     return max(1, whole if near else math.ceil(quotient))
 
 
-def miss_probability(n: int, m: int, k: int, *, exact: bool = True) -> float:
+@overload
+def miss_probability(n: int, m: int, k: int, *, exact: bool = True) -> float: ...
+@overload
+def miss_probability(n: Numbers, m: Numbers, k: Numbers, *, exact: bool = True) -> Any: ...
+def miss_probability(n: Any, m: Any, k: Any, *, exact: bool = True) -> Any:
     r"""Return the probability that `k` arms drawn without replacement contain no best arm.
 
     .. math:: \binom{n-m}{k} \Big/ \binom{n}{k} \;\le\; e^{-mk/n}
@@ -73,6 +98,8 @@ def miss_probability(n: int, m: int, k: int, *, exact: bool = True) -> float:
     >>> round(miss_probability(10, 2, 3, exact=False), 6)
     0.548812
     """
+    if any(np.ndim(value) > 0 for value in (n, m, k)):
+        return each(partial(miss_probability, exact=exact), n, m, k)
     n = check_int("n", n, at_least=1, at_most=_MOST)
     m = _check_best(m, n)
     k = check_int("k", k, at_most=n)

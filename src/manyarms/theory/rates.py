@@ -11,9 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_number, check_probability
-from manyarms.errors import ParameterError
+from manyarms.theory._arrays import check_numbers, like
 
-__all__ = ["minimax_rate", "moss_plus_plus_rate", "quantile_rate", "subset_rate"]
+__all__ = [
+    "adaptation_cost",
+    "frontier_rate",
+    "minimax_rate",
+    "moss_plus_plus_rate",
+    "quantile_rate",
+    "subset_rate",
+]
 
 # a number in, a number out; an array in, an array out
 Alpha = TypeVar("Alpha", float, NDArray[np.float64])
@@ -22,7 +29,7 @@ _OUT_OF_REACH = "Above 1 no policy can expect to meet a best arm."
 
 
 def moss_plus_plus_rate(alpha: Alpha, *, beta: float) -> Alpha:
-    r"""Return the rate of MOSS++, which is Pareto optimal for every `beta`.
+    r"""Return the rate of MOSS++, which is Pareto optimal for every `beta` below 1.
 
     .. math:: \theta_\beta(\alpha) = \min(\max(\beta, 1 + \alpha - \beta), 1)
 
@@ -36,8 +43,8 @@ def moss_plus_plus_rate(alpha: Alpha, *, beta: float) -> Alpha:
     Notes
     -----
     Upper bound: the paper's theorem on MOSS++ (Algorithm 1). Pareto optimality: no rate is below
-    this one anywhere unless it is above it somewhere, because every rate that a policy achieves
-    satisfies :math:`\theta(\alpha) \ge \min(\max(\theta(0), 1 + \alpha - \theta(0)), 1)`.
+    this one anywhere unless it is above it somewhere; see `frontier_rate`. At `beta` = 1 the rate
+    is 1 everywhere: it meets the frontier condition with equality, and every other `beta` beats it.
 
     Examples
     --------
@@ -48,7 +55,7 @@ def moss_plus_plus_rate(alpha: Alpha, *, beta: float) -> Alpha:
     """
     values = _check_alpha(alpha)
     beta = check_number("beta", beta, at_least=0.5, at_most=1.0)
-    return _like(alpha, np.minimum(np.maximum(beta, 1.0 + values - beta), 1.0))
+    return _like(alpha, _frontier(values, beta))
 
 
 def minimax_rate(alpha: Alpha) -> Alpha:
@@ -127,19 +134,71 @@ def quantile_rate(alpha: Alpha) -> Alpha:
     return _like(alpha, np.minimum(1.0, np.maximum(2.89 * _check_alpha(alpha), 0.674)))
 
 
+def frontier_rate(alpha: Alpha, rate_at_zero: float) -> Alpha:
+    r"""Return what no policy's rate is below at hardness `alpha`, given its rate at hardness 0.
+
+    .. math:: \theta(\alpha) \ge \min(\max(\theta(0), 1 + \alpha - \theta(0)), 1),
+              \quad \theta(0) \in [1/2, 1]
+
+    Parameters
+    ----------
+    alpha
+        Hardness, between 0 and 1; a number or an array.
+    rate_at_zero
+        θ(0), between 1/2 and 1.
+
+    Notes
+    -----
+    From the lower bound, with a budget of order T^θ(0). The right side is the rate of MOSS++ with
+    :math:`\beta = \theta(0)`, which is why MOSS++ is on the frontier.
+
+    Examples
+    --------
+    >>> frontier_rate(0.25, 0.5)  # whoever has rate 1/2 on easy problems pays for it here
+    0.75
+    """
+    values = _check_alpha(alpha)
+    start = check_number("rate_at_zero", rate_at_zero, at_least=0.5, at_most=1.0)
+    return _like(alpha, _frontier(values, start))
+
+
+def adaptation_cost(alpha: Alpha, *, beta: float) -> Alpha:
+    r"""Return the exponent of what MOSS++ pays for not knowing the hardness.
+
+    Its rate is above the minimax rate by
+
+    .. math:: \Big|\frac{2\beta - \alpha - 1}{2}\Big| \ \text{for}\ \beta > \alpha,
+              \quad \frac{1 - \alpha}{2} \ \text{for}\ \beta \le \alpha
+
+    Parameters
+    ----------
+    alpha
+        Hardness, between 0 and 1; a number or an array.
+    beta
+        The parameter of MOSS++, between 1/2 and 1.
+
+    Notes
+    -----
+    Nothing is paid at :math:`\alpha = 2\beta - 1`: there `beta` is the minimax rate.
+
+    Examples
+    --------
+    >>> adaptation_cost(np.array([0.0, 0.5, 1.0]), beta=0.75)
+    array([0.25, 0.  , 0.  ])
+    """
+    values = _check_alpha(alpha)
+    beta = check_number("beta", beta, at_least=0.5, at_most=1.0)
+    cost = np.where(beta > values, abs(2.0 * beta - values - 1.0) / 2.0, (1.0 - values) / 2.0)
+    return _like(alpha, cost)
+
+
+def _frontier(alpha: NDArray[np.float64], start: float) -> NDArray[np.float64]:
+    return np.minimum(np.maximum(start, 1.0 + alpha - start), 1.0)
+
+
 def _check_alpha(alpha: Any) -> NDArray[np.float64]:
-    values = np.asarray(alpha)
-    if values.ndim == 0:
-        return np.asarray(check_probability("alpha", values.item(), fix=_OUT_OF_REACH))
-    if values.dtype.kind not in "iuf":
-        raise ParameterError(f"`alpha` must hold numbers, got {values.dtype} values.")
-    wrong = values[~((values >= 0.0) & (values <= 1.0))]  # so written, NaN is wrong too
-    if wrong.size:
-        raise ParameterError(
-            f"`alpha` must hold numbers >= 0 and <= 1, got {wrong[0].item()!r}. {_OUT_OF_REACH}"
-        )
-    return values.astype(np.float64)
+    return check_numbers("alpha", alpha, at_least=0.0, at_most=1.0, fix=_OUT_OF_REACH)
 
 
 def _like(alpha: Alpha, rates: Any) -> Alpha:
-    return cast(Alpha, float(rates) if np.ndim(alpha) == 0 else rates)
+    return cast(Alpha, like((alpha,), rates))

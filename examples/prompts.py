@@ -1,0 +1,90 @@
+"""Choose among 100000 prompts with 5000 evaluations.
+
+An evaluation asks a language model one question with one prompt, and pays 1 if the answer is
+right. There are twenty times as many prompts as evaluations; but one prompt in a hundred is good,
+and it does not matter which of them we find. The model is simulated, so that we know the truth.
+Run it: `python examples/prompts.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import manyarms as ma
+
+PROMPTS = 100_000
+EVALUATIONS = 5_000
+RUNS = 20
+
+
+class Outcome(NamedTuple):
+    tried: int  # prompts
+    right: float  # the share of right answers while looking
+    found: float  # the true accuracy of the prompt that it would deploy
+
+
+Evaluate = Callable[[int], float]
+
+
+def accuracies() -> NDArray[np.float64]:
+    """Return the truth: one prompt in a hundred answers 85 % right, the others 10 to 60 %."""
+    generator = np.random.default_rng(652)
+    accuracy = generator.uniform(0.1, 0.6, PROMPTS)
+    accuracy[generator.choice(PROMPTS, PROMPTS // 100, replace=False)] = 0.85
+    return accuracy
+
+
+def search(policy: ma.Policy, truth: NDArray[np.float64], evaluate: Evaluate, run: int) -> Outcome:
+    """Let a policy choose: this is all the code that a real search needs."""
+    live = policy.live(n_arms=PROMPTS, horizon=EVALUATIONS, seed=run)
+    for _ in range(EVALUATIONS):
+        pull = live.ask()
+        live.tell(pull, evaluate(pull.arm))
+    progress = live.progress()
+    return Outcome(progress.arms_touched, progress.mean_reward, truth[live.recommend().arm])
+
+
+def random_search(truth: NDArray[np.float64], evaluate: Evaluate, run: int) -> Outcome:
+    """Give 100 random prompts 50 evaluations each, and take the one that did best."""
+    prompts = np.random.default_rng(run).choice(PROMPTS, 100, replace=False)
+    share = EVALUATIONS // len(prompts)
+    right = [sum(evaluate(prompt) for _ in range(share)) for prompt in prompts]
+    return Outcome(len(prompts), sum(right) / EVALUATIONS, truth[prompts[int(np.argmax(right))]])
+
+
+def main() -> None:
+    truth = accuracies()
+    best = int((truth == truth.max()).sum())
+    hardness = ma.hardness(n=PROMPTS, m=best, horizon=EVALUATIONS)
+    print(f"{PROMPTS} prompts, {best} of them good, {EVALUATIONS} evaluations.")
+    print(f"Hardness {hardness:.2f}. Good prompts answer {truth.max():.2f} right, all together")
+    print(f"{truth.mean():.2f}. Means of {RUNS} runs:\n")
+    print(f"{'':14} {'prompts tried':>14} {'right while looking':>20} {'accuracy found':>15}")
+    policies: list[ma.Policy | None] = [ma.EmpMOSSPlusPlus(), ma.MOSSPlusPlus(), ma.MOSS(), None]
+    for policy in policies:
+        outcomes = []
+        for run in range(RUNS):
+            luck = np.random.default_rng([1, run])
+
+            def evaluate(prompt: int, luck: np.random.Generator = luck) -> float:
+                return float(luck.random() < truth[prompt])
+
+            if policy is None:
+                outcomes.append(random_search(truth, evaluate, run))
+            else:
+                outcomes.append(search(policy, truth, evaluate, run))
+        tried, right, found = np.mean(outcomes, axis=0)
+        name = "random search" if policy is None else policy.label
+        print(f"{name:14} {tried:14.0f} {right:20.2f} {found:15.2f}")
+    print(
+        "\nMOSS tries a new prompt every time, and can only guess in the end. Random search finds a"
+    )
+    print("good prompt if one is among its hundred, and learns nothing on the way.")
+
+
+if __name__ == "__main__":
+    main()

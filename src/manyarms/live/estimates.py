@@ -1,0 +1,133 @@
+"""What a handle says of an arm, and of the game, in numbers that also print as sentences."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["ArmEstimate", "Progress", "count", "plain", "rounded"]
+
+
+@dataclass(frozen=True)
+class ArmEstimate:
+    """What is known of an arm.
+
+    Attributes
+    ----------
+    arm
+        Its number or name.
+    estimate
+        The mean of the rewards told; NaN before the first.
+    interval
+        A 95 % interval for the arm's mean, valid at all times at once, so one may look as often
+        as one likes; not corrected for choosing the best of many arms.
+    pulls, told
+        Pulls asked for, and rewards told.
+    retired
+        Whether the arm was retired.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> live = ma.MOSS().live(arms=["red", "blue"], horizon=100)
+    >>> for pull in live.ask(100):
+    ...     live.tell(pull, reward=float(pull.arm == "blue"))
+    >>> print(live.recommend())
+    arm 'blue': 1, between 0.782 and 1 (50 pulls, 50 rewards told)
+    """
+
+    arm: Any
+    estimate: float
+    interval: tuple[float, float]
+    pulls: int
+    told: int
+    retired: bool = False
+
+    def __str__(self) -> str:
+        retired = ", retired" if self.retired else ""
+        seen = f"({count(self.pulls, 'pull')}, {count(self.told, 'reward')} told{retired})"
+        if self.told == 0:
+            return f"arm {plain(repr(self.arm))}: nothing known {seen}"
+        low, high = map(rounded, self.interval)
+        known = f"{rounded(self.estimate)}, between {low} and {high}"
+        return f"arm {plain(repr(self.arm))}: {known} {seen}"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a game is.
+
+    Attributes
+    ----------
+    pulls, horizon
+        Pulls asked for, and how many there will be (None without a horizon).
+    told, pending, abandoned
+        Rewards told, pulls in flight, pulls given up: together all pulls.
+    stage
+        Where the policy is, in its own words, such as "iteration 3 of 8".
+    arms_touched, n_arms
+        Arms pulled at least once, retired ones too, and arms there are now.
+    reward, mean_reward
+        The sum of the rewards told, and their mean (NaN before the first).
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> live = ma.MOSSPlusPlus().live(n_arms=1_000_000, horizon=20_000, seed=1)
+    >>> first, second = live.ask(2)
+    >>> live.tell(first, reward=0.5)
+    >>> print(live.progress())
+    2 of 20000 pulls (0.01 %), iteration 1 of 8
+    1 reward told, 1 pending, 0 abandoned; mean reward 0.5
+    2 arms tried; 1000000 to choose from
+    """
+
+    pulls: int
+    horizon: int | None
+    told: int
+    pending: int
+    abandoned: int
+    stage: str
+    arms_touched: int
+    n_arms: int
+    reward: float
+    mean_reward: float
+
+    def __str__(self) -> str:
+        mean = "" if math.isnan(self.mean_reward) else f"; mean reward {rounded(self.mean_reward)}"
+        return (
+            f"{self.made}\n{count(self.told, 'reward')} told, {self.pending} pending, "
+            f"{self.abandoned} abandoned{mean}\n"
+            f"{count(self.arms_touched, 'arm')} tried; {self.n_arms} to choose from"
+        )
+
+    @property
+    def made(self) -> str:
+        """The pulls made and the policy's stage, in words."""
+        pulls = count(self.pulls, "pull")
+        if self.horizon is not None:
+            pulls = f"{self.pulls} of {count(self.horizon, 'pull')} ({self.share:.3g} %)"
+        begun = self.pulls > 0 and self.stage
+        return f"{pulls}, {self.stage}" if begun else pulls
+
+    @property
+    def share(self) -> float:
+        """The pulls made, in percent of the horizon; NaN without one."""
+        return math.nan if self.horizon is None else 100 * self.pulls / self.horizon
+
+
+def count(of: int, what: str) -> str:
+    """Return such as "1 pull" or "2 pulls"."""
+    return f"{of} {what}{'' if of == 1 else 's'}"
+
+
+def rounded(value: float) -> str:
+    """Return a number in three digits, for people."""
+    return f"{value:.3g}"
+
+
+def plain(text: str, *, at_most: int = 60) -> str:
+    """Return a text for one line of a screen: cut, and without what is no visible character."""
+    shown = text if len(text) <= at_most else text[: at_most - 1] + "…"
+    return "".join(letter if letter.isprintable() else "�" for letter in shown)

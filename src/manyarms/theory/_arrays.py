@@ -1,0 +1,69 @@
+"""Formulas take numbers or arrays of them, checked alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.checks import check_int, check_number
+from manyarms.errors import ParameterError
+
+__all__ = ["Numbers", "check_numbers", "each", "like"]
+
+Numbers: TypeAlias = float | NDArray[Any]
+
+
+def check_numbers(
+    name: str,
+    values: Any,
+    *,
+    at_least: float,
+    at_most: float = math.inf,
+    whole: bool = False,
+    fix: str = "",
+) -> NDArray[np.float64]:
+    """Return a number, or an array of numbers, as an array of floats, or raise.
+
+    >>> check_numbers("horizon", [2, 1.5], at_least=2, whole=True)
+    Traceback (most recent call last):
+    manyarms.errors.ParameterError: `horizon` must hold whole numbers >= 2, got 1.5.
+    """
+    array = np.asarray(values)
+    if array.ndim == 0:
+        number = array.item()
+        if whole:
+            number = check_int(name, number, at_least=math.ceil(at_least), fix=fix)
+        return np.asarray(check_number(name, number, at_least=at_least, at_most=at_most, fix=fix))
+    if array.dtype.kind not in "iuf":
+        raise ParameterError(f"`{name}` must hold numbers, got {array.dtype} values.")
+    numbers = array.astype(np.float64)
+    right = (numbers >= at_least) & (numbers <= at_most)  # so written, NaN is wrong too
+    right &= np.isfinite(numbers) & ((numbers == np.floor(numbers)) | (not whole))
+    for wrong in array[~right][:1]:
+        rule = f"{'whole ' if whole else ''}numbers >= {at_least:g}"
+        rule += "" if math.isinf(at_most) else f" and <= {at_most:g}"
+        raise ParameterError(
+            f"`{name}` must hold {rule}, got {wrong.item()!r}." + (f" {fix}" if fix else "")
+        )
+    return numbers
+
+
+def like(inputs: tuple[Any, ...], result: Any) -> Any:
+    """Return a number if all inputs were numbers, else the array."""
+    return float(result) if all(np.ndim(value) == 0 for value in inputs) else np.asarray(result)
+
+
+def each(function: Callable[..., float], *inputs: Any) -> NDArray[Any]:
+    """Return what a function of numbers gives for every entry of arrays, which are broadcast.
+
+    >>> each(math.pow, np.array([[2.0], [3.0]]), [1, 2])
+    array([[2., 4.],
+           [3., 9.]])
+    """
+    arrays = np.broadcast_arrays(*inputs)
+    rows = zip(*(array.ravel().tolist() for array in arrays), strict=True)
+    return np.array([function(*row) for row in rows]).reshape(arrays[0].shape)

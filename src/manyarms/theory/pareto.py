@@ -1,0 +1,207 @@
+"""Where a rate stands: on the Pareto frontier, above it, or below what is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.checks import check_number
+from manyarms.errors import ParameterError
+from manyarms.theory._arrays import check_numbers
+from manyarms.theory.rates import frontier_rate, minimax_rate, moss_plus_plus_rate
+
+__all__ = ["ParetoPosition", "Rate", "Span", "pareto_position", "rate_on_grid"]
+
+Values: TypeAlias = NDArray[np.float64]
+Rate: TypeAlias = Callable[[Values], Values] | tuple[Any, Any]  # a function, or (alphas, rates)
+
+_GRID = 10_000  # steps of the grid on which functions are looked at
+
+
+class Span(NamedTuple):
+    """From one number to another, both included."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.low:.6g}" if self.low == self.high else f"[{self.low:.6g}, {self.high:.6g}]"
+
+
+@dataclass(frozen=True)
+class ParetoPosition:
+    """What `pareto_position` found; `print` says it in words.
+
+    Attributes
+    ----------
+    verdict
+        "on the frontier", "dominated", or "impossible".
+    betas
+        The parameters with which MOSS++ is nowhere worse and somewhere better, if it is dominated;
+        the one beta that has this very rate, if it is on the frontier; else None.
+    alphas
+        If dominated, the hardnesses at which some of these `betas` are strictly better; if
+        impossible, those at which it is below what any policy attains; else empty.
+    margin
+        By how much it is worse, or too good, at most.
+    tolerance
+        Rates that differed by no more were taken for equal.
+
+    Examples
+    --------
+    >>> from manyarms.theory import pareto_position, quantile_rate
+    >>> position = pareto_position(quantile_rate)
+    >>> position.verdict, str(position.betas)
+    ('dominated', '[0.5592, 0.674]')
+    """
+
+    verdict: Literal["on the frontier", "dominated", "impossible"]
+    betas: Span | None
+    alphas: tuple[Span, ...]
+    margin: float
+    tolerance: float
+    _grid: Values = field(repr=False, compare=False)
+    _rates: Values = field(repr=False, compare=False)
+
+    def better_where(self, beta: float) -> tuple[Span, ...]:
+        """Return the hardnesses at which MOSS++ with this `beta` is strictly better.
+
+        >>> from manyarms.theory import pareto_position, subset_rate
+        >>> position = pareto_position(lambda alpha: subset_rate(alpha, exponent=0.5))
+        >>> position.better_where(0.75)
+        (Span(low=0.5001, high=0.7499),)
+        """
+        ours = moss_plus_plus_rate(self._grid, beta=beta)
+        return _spans(self._grid, self._rates - ours > self.tolerance)
+
+    def __str__(self) -> str:
+        places = " and ".join(map(str, self.alphas))
+        if self.verdict == "on the frontier":
+            return f"on the frontier: the rate of MOSS++ with beta = {self.betas}"
+        if self.verdict == "impossible":
+            return (
+                f"impossible: below every policy's rate for hardness in {places}, by up to "
+                f"{self.margin:.4g}"
+            )
+        assert self.betas is not None  # it is dominated
+        low, high = self.betas
+        # only a rate that is 1 everywhere has betas up to 1, and there MOSS++ is no better
+        below = " (below 1)" if high == 1.0 else ""
+        sign = "=" if low == high else "in"
+        return (
+            f"dominated by MOSS++ with beta {sign} {self.betas}{below}, which is better for "
+            f"hardness in {places}, by up to {self.margin:.4g}"
+        )
+
+
+def pareto_position(rate: Rate, *, tolerance: float = 1e-9) -> ParetoPosition:
+    r"""Say whether a rate is on the Pareto frontier, and if not, which beta beats it and where.
+
+    Parameters
+    ----------
+    rate
+        A function of an array of hardnesses, looked at in steps of 1/10000; or a pair of arrays,
+        hardnesses from 0 on and the rates there.
+    tolerance
+        Rates that differ by no more are equal.
+
+    Notes
+    -----
+    A policy with rate θ satisfies `frontier_rate`; what is below it is impossible. MOSS++ with
+    :math:`\beta = \theta(0)` attains it, so a rate above it anywhere is dominated. All parameters
+    that dominate it form one interval: :math:`\theta_\beta(\alpha) \le \theta(\alpha)` says
+    nothing where :math:`\theta(\alpha) = 1`, and else
+
+    .. math:: 1 + \alpha - \theta(\alpha) \le \beta \le \theta(\alpha).
+
+    Between the points of the grid nothing is known: a kink or a jump there moves the ends of the
+    intervals by up to a step.
+
+    Examples
+    --------
+    >>> from manyarms.theory import minimax_rate, quantile_rate
+    >>> print(pareto_position(quantile_rate))
+    dominated by MOSS++ with beta in [0.5592, 0.674], which is better for hardness in
+    [0, 0.6739], by up to 0.3269
+    >>> print(pareto_position(minimax_rate))
+    impossible: below every policy's rate for hardness in [0.0001, 0.9999], by up to 0.25
+    """
+    tolerance = check_number("tolerance", tolerance, at_least=0.0, at_most=0.1)
+    alphas, rates = rate_on_grid(rate)
+    start = float(rates[0])
+    if start < 0.5 - tolerance:  # not even possible at hardness 0
+        shortfall = minimax_rate(alphas) - rates
+    else:
+        shortfall = frontier_rate(alphas, max(start, 0.5)) - rates
+    if shortfall.max() > tolerance:
+        places = _spans(alphas, shortfall > tolerance)
+        return ParetoPosition(
+            "impossible", None, places, float(shortfall.max()), tolerance, alphas, rates
+        )
+    learning = rates < 1.0 - tolerance
+    if learning.any() and shortfall.min() >= -tolerance:
+        beta = max(start, 0.5)
+        return ParetoPosition(
+            "on the frontier", Span(beta, beta), (), 0.0, tolerance, alphas, rates
+        )
+    low, high = 0.5, 1.0
+    if learning.any():
+        low = max(low, float((1.0 + alphas - rates)[learning].max()))
+        # within the tolerance a rate may be below 1/2, and the ends may cross
+        high = max(0.5, float(rates[learning].min()))
+    low = min(low, high)
+    # the rate of MOSS++ falls with beta down to the minimax rate, and rises again
+    ends = [moss_plus_plus_rate(alphas, beta=beta) for beta in (low, high)]
+    told = minimax_rate(alphas)
+    gain = rates - np.where((low <= told) & (told <= high), told, np.minimum(*ends))
+    places = _spans(alphas, gain > tolerance)
+    return ParetoPosition(
+        "dominated", Span(low, high), places, float(gain.max()), tolerance, alphas, rates
+    )
+
+
+def rate_on_grid(rate: Rate) -> tuple[Values, Values]:
+    """Return hardnesses and the rates there, checked: a function's on a grid of our own.
+
+    >>> alphas, rates = rate_on_grid(([0.0, 0.5, 1.0], [0.5, 1.0, 1.0]))
+    >>> float(rates[1])
+    1.0
+    """
+    if callable(rate):
+        # by division, so that 0.3 on the grid is the float 0.3
+        alphas: Any = np.arange(_GRID + 1) / _GRID
+        rates: Any = np.asarray(rate(alphas))
+    else:
+        if isinstance(rate, str) or not hasattr(rate, "__len__") or len(rate) != 2:
+            raise ParameterError(
+                f"`rate` must be a function of hardness, or a pair of arrays (hardnesses, rates), "
+                f"got {rate!r}."
+            )
+        alphas, rates = (np.asarray(values) for values in rate)
+    alphas = check_numbers("alphas", alphas, at_least=0.0, at_most=1.0)
+    fix = "A rate of 1 is no learning at all."
+    rates = check_numbers("rate", rates, at_least=0.0, at_most=1.0, fix=fix)
+    if alphas.ndim != 1 or alphas.shape != rates.shape:
+        raise ParameterError(
+            f"`rate` must give one rate for each hardness, got shapes {alphas.shape} and "
+            f"{rates.shape}."
+        )
+    if len(alphas) == 0 or alphas[0] != 0.0 or (np.diff(alphas) <= 0.0).any():
+        raise ParameterError(
+            f"`alphas` must increase from 0, got {alphas[:5].tolist()} at the beginning. "
+            f"All depends on the rate at hardness 0."
+        )
+    return alphas, rates
+
+
+def _spans(alphas: Values, chosen: NDArray[np.bool_]) -> tuple[Span, ...]:
+    """Return the runs of chosen points."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], chosen, [False]]).astype(np.int8)))
+    return tuple(
+        Span(float(alphas[first]), float(alphas[end - 1]))
+        for first, end in edges.reshape(-1, 2).tolist()
+    )

@@ -1,0 +1,160 @@
+"""Rewards that come late or in batches: the simulator's second loop is live play, and `play`."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.core.memory import SPARSE
+from manyarms.core.rng import draw
+from manyarms.engine import workbench
+from manyarms.engine.workbench import Late, Workbench
+from manyarms.instances import Gaussian, Instance, from_means, planted
+from manyarms.instances._tape import card_of, next_reward, rewind, tape
+from manyarms.live.keys import run_key
+from tests.helpers import ALL_POLICIES, label
+
+HORIZON = 300
+COUNTING: list[ma.Policy] = [
+    ma.MOSS(count_late=True),
+    ma.Parallel(best_mean=0.9, count_late=True),
+    ma.EmpMOSSPlusPlus(count_late=True),
+]
+INSTANCES = {
+    "bernoulli": planted(n=100, m=8),
+    "gaussian": planted(n=90, m=2, rewards=Gaussian()),
+    "certain": from_means([1.0] * 4 + [0.7] * 16),
+}
+LATENESS: dict[str, dict[str, Any]] = {
+    "delay 1": {"delay": 1},
+    "delay 30": {"delay": 30},
+    "batch 2": {"batch": 2},
+    "batch 70": {"batch": 70},  # the last one is cut by the horizon
+    "never": {"delay": HORIZON},
+}
+
+
+def simulated_arms(policy: ma.Policy, instance: Instance, late: dict[str, Any]) -> list[int]:
+    result = ma.simulate(
+        policy, instance, horizon=HORIZON, replications=1, seed=4, record_arms=True, **late
+    )
+    assert result.arms is not None
+    return [int(arm) for arm in result.arms[0, 0]]
+
+
+def live_arms(policy: ma.Policy, instance: Instance, late: dict[str, Any]) -> list[int]:
+    """Play by hand: tell each reward as soon as it is due, before the next pull is asked for."""
+    reel, numbers = tape(SPARSE, instance.n_arms, HORIZON), instance.world(HORIZON)
+    rewind(reel)
+    key = draw(draw(run_key(4), 0), 1)
+    live = policy.live(n_arms=instance.n_arms, horizon=HORIZON, seed=4, reward_range=None)
+    delay, batch = late.get("delay", 0), late.get("batch", 1)
+    arms: list[int] = []
+    waiting: list[tuple[ma.Pull, float]] = []
+    while len(arms) < HORIZON:
+        if batch > 1:
+            live.tell_many(waiting)
+            waiting = []
+        elif len(waiting) > delay:
+            live.tell(*waiting.pop(0))
+        for pull in live.ask(min(batch, HORIZON - len(arms))):
+            arms.append(pull.arm)
+            reward = next_reward(reel, numbers, card_of(reel, numbers, key, pull.arm))
+            waiting.append((pull, reward))
+    return arms
+
+
+@pytest.mark.parametrize("late", LATENESS)
+@pytest.mark.parametrize("policy", ALL_POLICIES + COUNTING, ids=label)
+def test_live_picks_the_arms_of_the_simulator(policy: ma.Policy, late: str) -> None:
+    for world, instance in INSTANCES.items():
+        simulated = simulated_arms(policy, instance, LATENESS[late])
+        assert live_arms(policy, instance, LATENESS[late]) == simulated, world
+
+
+def played(policy: ma.Policy, late: Late | None) -> Workbench:
+    times = np.array([1, 40, HORIZON])
+    bench = Workbench(
+        policy,
+        INSTANCES["gaussian"],
+        times=times,
+        first=2,
+        replications=3,
+        seed=9,
+        record_arms=True,
+        late=late,
+    )
+    bench.compile()
+    for block in bench.blocks(2):
+        bench.play(block, threading.Event(), lambda pulls: None)
+    return bench
+
+
+@pytest.mark.parametrize("policy", ALL_POLICIES + COUNTING, ids=label)
+def test_rewards_in_turn_are_the_ordinary_loop(policy: ma.Policy) -> None:
+    ordinary, late = played(policy, None), played(policy, Late(delay=0, batch=1))
+    for name in ("regret", "best_pulls", "distinct_arms", "recommended", "arms"):
+        np.testing.assert_array_equal(getattr(late, name), getattr(ordinary, name), err_msg=name)
+
+
+@pytest.mark.parametrize("late", LATENESS)
+def test_the_same_bits_in_pieces_and_for_any_number_of_workers(
+    late: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def play(workers: int) -> ma.Result:
+        return ma.simulate(
+            [ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus()],
+            INSTANCES["gaussian"],
+            horizon=HORIZON,
+            replications=4,
+            workers=workers,
+            checkpoints=[1, 77, 200],
+            record_arms=True,
+            **LATENESS[late],
+        )
+
+    whole = play(1)
+    for piece in ("_PIECE", "_SLOW_PIECE"):
+        monkeypatch.setattr(workbench, piece, 23)
+    pieces = play(3)
+    assert whole.arms is not None
+    assert pieces.arms is not None
+    np.testing.assert_array_equal(whole.arms, pieces.arms)
+    np.testing.assert_array_equal(whole.regret, pieces.regret)
+    np.testing.assert_array_equal(whole.recommended, pieces.recommended)
+
+
+@pytest.mark.parametrize("policy", ALL_POLICIES + COUNTING, ids=label)
+def test_small_problems_stay_within_their_memory(policy: ma.Policy) -> None:
+    """With the JIT off a place beyond the room made raises."""
+    for n in (1, 2, 7, 10**9):
+        instance = from_means([0.5]) if n == 1 else planted(n=n, m=1)
+        for horizon in (1, 2, 5, 64):
+            for late in LATENESS.values():
+                result = ma.simulate(policy, instance, horizon=horizon, replications=2, **late)
+                assert (result.distinct_arms <= min(n, horizon)).all()
+                assert (result.distinct_arms >= 1).all()
+
+
+def test_a_reward_that_never_comes_leaves_only_fresh_arms() -> None:
+    result = ma.simulate(ma.MOSS(), planted(n=50, m=5), horizon=60, replications=3, delay=60)
+    assert (result.distinct_arms == 50).all()  # and ten of them a second time
+
+
+@pytest.mark.parametrize(
+    ("late", "words"),
+    [
+        ({"delay": -1}, "`delay` must be an integer >= 0"),
+        ({"delay": 1.5}, "`delay` must be an integer >= 0"),
+        ({"batch": 0}, "`batch` must be an integer >= 1"),
+        ({"batch": True}, "`batch` must be an integer >= 1"),
+        ({"delay": 3, "batch": 2}, "`delay` or `batch` must be left out, got delay=3 and batch=2"),
+    ],
+)
+def test_refusals(late: dict[str, Any], words: str) -> None:
+    with pytest.raises(ma.ParameterError, match=words):
+        ma.simulate(ma.MOSS(), planted(n=10, m=1), horizon=10, replications=1, **late)

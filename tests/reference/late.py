@@ -1,0 +1,285 @@
+"""The policies with rewards that come late, or never. Every ask looks at every slot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
+from typing import cast
+
+from tests.reference.emp_moss_plus_plus import choose_arms
+from tests.reference.moss import Shuffle, Slot, power, subset_size
+from tests.reference.moss_plus_plus import Mixtures, arms_in, pulls_in, smallest_power
+from tests.reference.quantile import set_size
+from tests.reference.words import (
+    EPOCHS,
+    FRESH,
+    MIXTURES,
+    ORDER,
+    RANKING,
+    TIES,
+    below,
+    stream,
+    upper,
+)
+
+
+@dataclass(eq=False)
+class LateSlot(Slot):
+    """`pulls` and `total` count rewards that were told; what is asked for is counted apart."""
+
+    pending: int = 0  # pulls in flight
+    asked: int = 0
+    owner: int = 0  # Parallel: the subroutine
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.pulls if self.pulls else 0.0
+
+
+@dataclass
+class InFlight:
+    slot: LateSlot
+    late: bool = False  # once the next pull was asked for
+
+
+class LateGame:
+    """Asks, tells and abandons in any order, by the number of the pull."""
+
+    keeps_statistics = False  # of slots that may not be chosen for now
+
+    def __init__(self, key: int, *, count_late: bool) -> None:
+        self.count_late = count_late
+        self.ties = stream(key, TIES)
+        self.slots: list[LateSlot] = []  # those that may be chosen
+        self.flight: dict[int, InFlight] = {}
+        self.made = 0
+
+    def choose(self) -> tuple[LateSlot, int]:
+        """Return a slot and the arm to pull for it."""
+        raise NotImplementedError
+
+    def ask(self) -> int:
+        before = self.flight.get(self.made - 1)
+        if before is not None:
+            before.late = True
+            self.pending_changed(before.slot)
+        slot, arm = self.choose()
+        slot.asked += 1
+        slot.pending += 1
+        self.flight[self.made] = InFlight(slot)
+        self.made += 1
+        return arm
+
+    def tell(self, number: int, reward: float) -> None:
+        pull = self.flight.pop(number)
+        slot = pull.slot
+        slot.pending -= 1
+        if slot not in self.slots and not self.keeps_statistics:
+            return  # its MOSS run has ended: the reward is of no use
+        slot.pulls += 1
+        slot.total += reward
+        if slot in self.slots:
+            slot.word = self.ties.next()
+            if pull.late:
+                self.pending_changed(slot)
+
+    def abandon(self, number: int) -> None:
+        slot = self.flight.pop(number).slot
+        slot.pending -= 1
+        self.pending_changed(slot)
+
+    def pending_changed(self, slot: LateSlot) -> None:
+        """Draw a word where the index depends on the pulls in flight, and so is a new one."""
+        if slot in self.slots and (slot.pulls == 0 or self.count_late):
+            slot.word = self.ties.next()
+
+    def best(self, slots: Iterable[LateSlot], horizon: int, size: int) -> LateSlot:
+        def value(slot: LateSlot) -> tuple[bool, float, int]:
+            if slot.pulls == 0:  # never observed: above all others, fewest in flight first
+                return True, -slot.pending, upper(slot.word)
+            n = slot.pulls + (slot.pending if self.count_late else 0)
+            excess = max(0.0, math.log(horizon / size) - math.log(n))
+            return False, slot.mean + math.sqrt(excess / n), upper(slot.word)
+
+        return max(slots, key=value)
+
+
+class LateMoss(LateGame):
+    """MOSS on `size` random arms."""
+
+    def __init__(self, n: int, size: int, horizon: int, key: int, *, count_late: bool) -> None:
+        super().__init__(key, count_late=count_late)
+        self.size, self.horizon = min(size, n), horizon
+        self.shuffle = Shuffle(n, stream(key, FRESH))
+
+    def choose(self) -> tuple[LateSlot, int]:
+        if len(self.slots) < self.size:
+            slot = LateSlot(self.shuffle.next())
+            self.slots.append(slot)
+        else:
+            slot = self.best(self.slots, self.horizon, self.size)
+        return slot, slot.arm
+
+
+class LateMossPlusPlus(LateGame):
+    """A new MOSS in each iteration; mixture-arms are made of pulls, whatever became of them."""
+
+    def __init__(self, n: int, beta: str, horizon: int, key: int, *, count_late: bool) -> None:
+        super().__init__(key, count_late=count_late)
+        self.n, self.horizon = n, horizon
+        self.p = smallest_power(horizon, beta)
+        self.fresh, self.order = stream(key, FRESH), stream(key, ORDER)
+        self.mixtures = Mixtures(stream(key, MIXTURES))
+        self.iteration, self.length, self.left = 0, 0, 0
+
+    def next_iteration(self) -> None:
+        if self.iteration > 0:
+            self.mixtures.add([(slot, slot.asked) for slot in self.slots])
+        self.iteration += 1
+        self.slots = []
+        self.length = self.left = pulls_in(self.p, self.iteration, self.horizon)
+        self.shuffle = Shuffle(self.n, self.fresh)
+        self.waiting = list(range(1, self.iteration))
+        self.size = arms_in(self.p, self.iteration, self.n) + len(self.waiting)
+
+    def open(self) -> LateSlot:
+        if self.waiting:
+            at = below(self.order.next(), self.size - len(self.slots))
+            if at < len(self.waiting):
+                chosen = self.waiting[at]
+                self.waiting[at] = self.waiting[-1]
+                self.waiting.pop()
+                return LateSlot(mixture=chosen)
+        return LateSlot(self.shuffle.next())
+
+    def choose(self) -> tuple[LateSlot, int]:
+        if self.left == 0:
+            self.next_iteration()
+        self.left -= 1
+        if len(self.slots) < self.size:
+            slot = self.open()
+            self.slots.append(slot)
+        else:
+            slot = self.best(self.slots, self.length, self.size)
+        return slot, self.mixtures.real_arm(slot)
+
+
+class LateQuantile(LateGame):
+    """QRM2: rounds of 2^l pulls on a growing set."""
+
+    def __init__(self, n: int, horizon: int, key: int, *, count_late: bool) -> None:
+        super().__init__(key, count_late=count_late)
+        self.n, self.horizon = n, horizon
+        self.shuffle = Shuffle(n, stream(key, FRESH))
+        self.round, self.left = 0, 0
+
+    def choose(self) -> tuple[LateSlot, int]:
+        if self.left == 0:
+            self.round += 1
+            self.left = 2**self.round
+            self.size = set_size("0.347", self.round, self.n)
+            self.total = min(2 ** (self.round + 1) - 2, self.horizon)
+            for slot in self.slots:
+                slot.word = self.ties.next()
+        self.left -= 1
+        if len(self.slots) < self.size:
+            self.slots.append(LateSlot(self.shuffle.next()))
+            return self.slots[-1], self.slots[-1].arm
+        slot = self.best(self.slots, self.total, self.size)
+        return slot, slot.arm
+
+
+class LateParallel(LateGame):
+    """Subroutines are judged, as arms are, by the rewards that were told."""
+
+    def __init__(
+        self, n: int, best_mean: float, horizon: int, key: int, *, count_late: bool
+    ) -> None:
+        super().__init__(key, count_late=count_late)
+        self.best_mean, self.horizon = best_mean, horizon
+        q = max(1, int(Decimal(horizon).ln().to_integral_value(ROUND_CEILING)))
+        shares = [2 * power(horizon, Fraction(i, q)) for i in range(1, q + 1)]
+        self.sizes = [subset_size(n, horizon, share) for share in shares]
+        fresh = stream(key, FRESH)
+        self.shuffles = [Shuffle(n, fresh) for _ in shares]
+        self.epochs = stream(key, EPOCHS)
+        self.chosen, self.left = 0, 0
+        self.told = [0] * q
+        self.rewards = [0.0] * q
+
+    def tell(self, number: int, reward: float) -> None:
+        owner = self.flight[number].slot.owner
+        self.told[owner] += 1
+        self.rewards[owner] += reward
+        super().tell(number, reward)
+
+    def choose(self) -> tuple[LateSlot, int]:
+        if self.left == 0:
+            self.left = math.isqrt(self.horizon - 1) + 1  # ⌈√T⌉
+            self.epochs.next()  # stands for "none yet"
+            words = [upper(self.epochs.next()) for _ in self.sizes]
+            lost = [t * self.best_mean - r for t, r in zip(self.told, self.rewards, strict=True)]
+            self.chosen = min(range(len(words)), key=lambda i: (lost[i], -words[i]))
+        self.left -= 1
+        size = self.sizes[self.chosen]
+        own = [slot for slot in self.slots if slot.owner == self.chosen]
+        if len(own) < size:
+            slot = LateSlot(self.shuffles[self.chosen].next(), owner=self.chosen)
+            self.slots.append(slot)
+        else:
+            slot = self.best(own, self.horizon, size)
+        return slot, slot.arm
+
+
+class LateEmpMossPlusPlus(LateGame):
+    """Rewards count whenever they come; an arm never observed has mean 0."""
+
+    keeps_statistics = True
+
+    def __init__(self, n: int, beta: str, horizon: int, key: int, *, count_late: bool) -> None:
+        super().__init__(key, count_late=count_late)
+        self.n, self.horizon = n, horizon
+        self.p = smallest_power(horizon, beta)
+        self.order, self.ranking = stream(key, ORDER), stream(key, RANKING)
+        self.shuffle = Shuffle(n, stream(key, FRESH))
+        self.mixtures = Mixtures(stream(key, MIXTURES))
+        self.opened: list[LateSlot] = []  # all, in this order
+        self.iteration, self.planned, self.left = 0, 0, 0
+
+    def next_iteration(self) -> None:
+        self.iteration += 1
+        self.left = pulls_in(self.p, self.iteration, self.horizon)
+        self.planned += self.left
+        self.new_arms = arms_in(self.p, self.iteration, self.n)
+        self.waiting = self.iteration > 1  # the newest mixture-arm
+        if self.iteration > 1:
+            self.mixtures.add([(slot, slot.asked) for slot in self.slots])
+            everything = cast("list[Slot]", self.opened)
+            ranked = choose_arms(everything, self.new_arms, self.shuffle.left, self.ranking)
+            self.new_arms = ranked[1]
+            self.slots = cast("list[LateSlot]", ranked[0])
+            self.slots += [slot for slot in self.opened if slot.mixture]
+        self.size = len(self.slots) + self.new_arms + self.waiting
+        for slot in self.slots:
+            slot.word = self.ties.next()
+            slot.asked = 0
+
+    def choose(self) -> tuple[LateSlot, int]:
+        if self.left == 0:
+            self.next_iteration()
+        self.left -= 1
+        if self.waiting and below(self.order.next(), self.new_arms + 1) == 0:
+            self.waiting = False
+            self.opened.append(LateSlot(mixture=self.iteration - 1))
+            self.slots.append(self.opened[-1])
+        elif self.new_arms > 0:
+            self.new_arms -= 1
+            self.opened.append(LateSlot(self.shuffle.next()))
+            self.slots.append(self.opened[-1])
+        else:
+            slot = self.best(self.slots, min(self.planned, self.horizon), self.size)
+            return slot, self.mixtures.real_arm(slot)
+        return self.opened[-1], self.mixtures.real_arm(self.opened[-1])

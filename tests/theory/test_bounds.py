@@ -1,0 +1,265 @@
+"""Bounds against hand-computed numbers, their conditions, and how their constants hang together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manyarms.errors import ParameterError
+from manyarms.theory import (
+    anytime_moss_plus_plus_bound,
+    hardness,
+    informative_from,
+    learning_error_bound,
+    lower_bound,
+    minimax_order,
+    moss_bound,
+    moss_plus_plus_bound,
+    parallel_bound,
+    share_of_horizon,
+    subroutine_bound,
+)
+from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations, subset_size
+
+DIGITS = 1e-8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "bound"),
+    [
+        ({}, 4100.0),  # 20.5 * sqrt(4 * 10000) = 20.5 * 200
+        ({"sum_of_gaps": 0.0}, 3900.0),  # 39/2 * 200
+        ({"sum_of_gaps": 2.5}, 3902.5),
+        ({"sigma": 1.0}, 8000.0),  # (39 + 1) * 200
+        ({"sigma": 0.1, "sum_of_gaps": 3.0}, 783.0),  # 3.9 * 200 + 3
+        ({"exploration": 0.5}, 3600.0),  # 18 * 200
+    ],
+)
+def test_moss(arguments: dict[str, float], bound: float) -> None:
+    assert moss_bound(4, 10_000, **arguments) == pytest.approx(bound, rel=DIGITS)
+
+
+def test_moss_on_one_arm_and_one_pull() -> None:
+    assert moss_bound(1, 1) == 20.5
+    assert moss_bound(1, 1, sum_of_gaps=0) == 19.5
+    assert moss_bound(49, 49, exploration=0.5) == 18 * 49.0
+
+
+@pytest.mark.parametrize(
+    ("alpha", "horizon", "bound"),
+    [
+        # 19 * sqrt(e) = 31.3257041433; log 10000 = 9.210340372; their product 288.520397553
+        (0, 10_000, 28852.0397553),  # times 10000^(1/2)
+        (0.5, 10_000, 288520.397553),  # times 10000^(3/4)
+        (1, 10_000, 2885203.97553),
+        (0, 2, 30.707276588),  # 31.3257041433 * 0.69314718056 * 1.41421356237
+    ],
+)
+def test_subroutine(alpha: float, horizon: int, bound: float) -> None:
+    assert subroutine_bound(alpha, horizon) == pytest.approx(bound, rel=DIGITS)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "horizon", "bound"),
+    [
+        # (log2 2^16)^(5/2) = 4^5 = 1024, and 160 * 1024 = 163840
+        (0.0, 0.5, 2**16, 163840 * 2**8),
+        (0.25, 0.5, 2**16, 163840 * 2**12),
+        (0.5, 0.5, 2**16, 163840 * 2**16),
+        (1.0, 0.5, 2**16, 163840 * 2**16),
+        (0.25, 0.75, 2**16, 163840 * 2**12),  # max(3/4, 1/2)
+        (0.0, 1.0, 2**16, 163840 * 2**16),
+        (1.0, 1.0, 2**16, 163840 * 2**16),
+        (0.0, 0.5, 2**4, 160 * 32 * 4),  # 4^(5/2) = 32
+        (0.0, 1.0, 2, 320),
+    ],
+)
+def test_moss_plus_plus(alpha: float, beta: float, horizon: int, bound: float) -> None:
+    assert moss_plus_plus_bound(alpha, horizon, beta=beta) == pytest.approx(bound, rel=DIGITS)
+    anytime = anytime_moss_plus_plus_bound(alpha, horizon, beta=beta)
+    assert anytime == pytest.approx(bound / 160 * 924, rel=DIGITS)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "horizon", "bound"),
+    [
+        # q = ceil(log 100) = ceil(4.605) = 5. The subroutine's bound is half of 288.520397553,
+        # times 100^(1/2): 1442.601987765. Luck: 4 sqrt(100 log(2 * 1000 * 5)) = 4 sqrt(921.0340372)
+        # = 121.394170348. 5 * (1442.601987765 + 121.394170348) + 10
+        (0, 100, 7829.980790565),
+        (1, 100, 72747.070240),  # 5 * (14426.01987765 + 121.394170348) + 10
+    ],
+)
+def test_parallel(alpha: float, horizon: int, bound: float) -> None:
+    assert parallel_bound(alpha, horizon) == pytest.approx(bound, rel=DIGITS)
+
+
+def test_learning_error() -> None:
+    # T = 2^16, beta = 1/2: p = 8, K_7 = 2^(8 + 2 - 7) = 8, six mixture-arms, 2^15 pulls:
+    # sqrt(14 * 32768) = sqrt(458752) = 677.3123356
+    horizon = 2**16
+    assert learning_error_bound(horizon, 7, beta=0.5, n=1000) == pytest.approx(20.5 * 677.3123356)
+    half = learning_error_bound(horizon, 7, beta=0.5, n=1000, exploration=0.5)
+    assert half == pytest.approx(18 * 677.3123356)
+    # five arms only: sqrt(11 * 32768) = sqrt(360448) = 600.3732173
+    assert learning_error_bound(horizon, 7, beta=0.5, n=5) == pytest.approx(20.5 * 600.3732173)
+    # the first iteration has as many arms as pulls: sqrt(512^2)
+    assert learning_error_bound(horizon, 1, beta=0.5, n=1000) == 20.5 * 512
+
+
+@pytest.mark.parametrize(
+    ("alpha", "horizon", "budget", "bound"),
+    [
+        (0.5, 2**20, 2**10, 2.0**10),  # -10 + 30 - 10
+        (0.5, 2**20, 2**19, 2.0),
+        (1.0, 2**20, 2**20, 2.0**10),  # -10 + 40 - 20
+        (0.1, 2**20, 32, 2.0**7),  # T^0.1 = 4, K = 3 >= max(1, 2); -10 + 22 - 5
+        (1.0, 3, 3, 3 / 1024),  # K = 2 is enough
+        (0.5, 9, 3, 9 / 1024),  # 9^1.5 / 3
+    ],
+)
+def test_lower(alpha: float, horizon: int, budget: float, bound: float) -> None:
+    assert lower_bound(alpha, horizon, budget=budget) == pytest.approx(bound, rel=DIGITS)
+
+
+def test_minimax_order() -> None:
+    assert minimax_order(1010, 10, 10_000) == 1000.0  # sqrt(10^4 * 100)
+    assert minimax_order(2, 1, 1) == 1.0
+    assert minimax_order(7, 7, 10**6) == 0.0
+
+
+@given(st.integers(3, 10**6), st.floats(0.01, 1.0))
+def test_numbers_and_arrays_agree(horizon: int, alpha: float) -> None:
+    calls: list[Callable[[Any, Any], Any]] = [
+        moss_bound,
+        subroutine_bound,
+        lambda a, t: moss_plus_plus_bound(a, t, beta=0.6),
+        lambda a, t: anytime_moss_plus_plus_bound(a, t, beta=0.6),
+        parallel_bound,
+        lambda a, t: lower_bound(a, t, budget=10**7),
+        lambda k, t: minimax_order(k, 1, t),
+        share_of_horizon,
+    ]
+    for call in calls:
+        first: Any = 2 if call in (calls[0], calls[6]) else alpha
+        if call is calls[5] and horizon**alpha < 3:
+            continue
+        number = call(first, horizon)
+        assert type(number) is float
+        assert call(np.array([first]), horizon) == pytest.approx([number], rel=1e-14)
+        many = call(first, np.array([[horizon], [10**6]]))
+        assert many.shape == (2, 1)
+        assert many[0, 0] == pytest.approx(number, rel=1e-14)  # loops over arrays round otherwise
+
+
+@given(st.integers(2, 2**40), st.integers(50, 100), st.integers(0, 100), st.integers(1, 10**9))
+def test_learning_errors_fit_into_the_theorem(
+    horizon: int, hundredths: int, alpha: int, n: int
+) -> None:
+    # with 20.5, the constant of the default index, as well as with the paper's 18
+    beta = hundredths / 100
+    p = iterations(horizon, beta)
+    total = 0.0
+    for i in range(1, p + 1):
+        members, pulls = iteration_arms(p, i, n) + i - 1, iteration_pulls(p, i, horizon)
+        total += 20.5 * math.sqrt(members * pulls)
+    assert total <= moss_plus_plus_bound(alpha / 100, horizon, beta=beta)
+
+
+@given(st.integers(3, 2**60), st.integers(0, 100))
+def test_the_subroutines_bound_holds_for_the_default_index_too(
+    horizon: int, hundredths: int
+) -> None:
+    # MOSS on the set, and what a missed best arm costs: T with probability at most 1/sqrt(T)
+    alpha = hundredths / 100
+    size = subset_size(horizon, alpha, 2.0, 1 << 62)
+    assert 20.5 * math.sqrt(size * horizon) + math.sqrt(horizon) <= subroutine_bound(alpha, horizon)
+
+
+def test_from_where_on_bounds_say_something() -> None:
+    # at T = 2^41: 160 * 41^2.5 = 160 * 1681 * 6.403124 = 1.722e6 > 2^20.5 = 1.483e6;
+    # at T = 2^42: 160 * 42^2.5 = 160 * 1764 * 6.480741 = 1.829e6 < 2^21 = 2.097e6
+    first = informative_from(lambda horizon: moss_plus_plus_bound(0.0, horizon, beta=0.5))
+    assert first is not None
+    assert 2**41 < first < 2**42
+    at_first = share_of_horizon(moss_plus_plus_bound(0.0, first, beta=0.5), first)
+    just_before = share_of_horizon(moss_plus_plus_bound(0.0, first - 1, beta=0.5), first - 1)
+    assert at_first < 1.0 <= just_before
+    # 20.5 sqrt(10 T) < T from T > 4202.5 on; with the sum of gaps 19.5 sqrt(10 T) + 5: at 3812
+    # 19.5 * 195.243 + 5 = 3812.2, at 3813 19.5 * 195.269 + 5 = 3812.7
+    assert informative_from(lambda horizon: moss_bound(10, max(horizon, 10))) == 4203
+    sharper = informative_from(lambda t: moss_bound(10, max(t, 10), sum_of_gaps=5))
+    assert sharper == 3813
+    assert informative_from(lambda horizon: float(horizon)) is None
+    assert informative_from(lambda horizon: 0.0) == 2
+
+
+@pytest.mark.parametrize("beta", [0.5, 0.55, 0.6, 0.75, 0.9, 1.0])
+def test_the_theorem_on_moss_plus_plus_is_vacuous_up_to_2_to_the_41(beta: float) -> None:
+    alphas = np.linspace(0.0, 1.0, 21)[:, None]
+    horizons = 2.0 ** np.arange(1, 42)
+    shares = share_of_horizon(moss_plus_plus_bound(alphas, horizons, beta=beta), horizons)
+    assert shares.shape == (21, 41)
+    assert (shares > 1.0).all()
+
+
+def test_bounds_follow_the_hardness_of_a_problem() -> None:
+    alpha = hardness(n=2 * 2**8, m=1, horizon=2**16)
+    assert moss_plus_plus_bound(alpha, 2**16, beta=0.75) == pytest.approx(163840 * 2**12)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: moss_bound(10, 4),
+            r"`horizon` must be >= arms = 10 for this bound, got 4, 6 too few",
+        ),
+        (lambda: moss_bound(np.array([1, 9]), 4), r"must be >= arms = 9 .* got 4, 5 too few"),
+        (lambda: moss_bound(2, 4, exploration=2), r"`exploration` must be 1, or 1/2 .* got 2"),
+        (lambda: moss_bound(2, 4, exploration=0.5, sigma=1), r"`exploration` must be .*sigma=1"),
+        (lambda: moss_bound(2, 4, sum_of_gaps=-1), r"`sum_of_gaps` must be .* got -1"),
+        (lambda: moss_bound(2, 4, sigma=0), r"`sigma` must be a number > 0, got 0"),
+        (lambda: moss_bound(1.5, 4), r"`arms` must be an integer >= 1, got 1.5"),
+        (lambda: moss_bound(np.array([1.5]), 4), r"`arms` must hold whole numbers >= 1, got 1.5"),
+        (lambda: subroutine_bound(0.5, 1), r"`horizon` must be an integer >= 2, got 1. The bound"),
+        (lambda: subroutine_bound(1.2, 10), r"`alpha` must be .* got 1.2. Above 1 no policy"),
+        (
+            lambda: moss_plus_plus_bound(0.5, np.array([4, 1]), beta=0.5),
+            r"`horizon` must hold whole numbers >= 2, got 1. The bound is 0",
+        ),
+        (lambda: moss_plus_plus_bound(0.5, 10, beta=0.4), r"`beta` must be .* got 0.4"),
+        (lambda: parallel_bound(0.5, 2), r"`horizon` must be an integer >= 3, got 2. The proof"),
+        (
+            lambda: learning_error_bound(2**16, 9, beta=0.5, n=10),
+            r"`iteration` must be .* <= 8, got 9. MOSS\+\+ has p = 8 of them",
+        ),
+        (
+            lambda: learning_error_bound(100, 1, beta=1.0, n=1000),  # K_1 = 256 > T
+            r"`horizon` must be >= arms = 256 for this bound, got 100, 156 too few",
+        ),
+        (lambda: lower_bound(0.5, 2**20, budget=1000), r"`budget` must be >= T\^alpha = 1024.*24"),
+        (
+            lambda: lower_bound(0.5, 2**20, budget=np.array([2000, 1000])),
+            r"`budget` must be >= T\^alpha = 1024, got 1000, 24 too little",
+        ),
+        (
+            lambda: lower_bound(0.5, 2**20, budget=2000, alpha_prime=0.75),
+            r"`alpha_prime` must be < alpha = 0.5, got 0.75.* 0.25 ",
+        ),
+        (lambda: lower_bound(0.1, 100, budget=50), r"⌊T\^alpha⌋ - 1 >= max.* 2 too few"),
+        (lambda: minimax_order(5, 7, 10), r"`m` must be <= n, the number of arms, got 2 too many"),
+        (lambda: moss_bound(2, 10**400), r"`horizon` must be a number >= 1, got 1000"),
+        (lambda: share_of_horizon(math.nan, 10), r"`bound` must be .* got nan"),
+        (lambda: informative_from(lambda t: 0.0, at_most=1), r"`at_most` must be .* got 1"),
+    ],
+)
+def test_bad_input(call: object, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        call()  # type: ignore[operator]
