@@ -175,8 +175,8 @@ def shuffled(alpha: float, horizon: int, n: int = 20_000) -> tuple[ma.instances.
     return sorted_one, ma.instances.from_means(means[::-1], label="best arms last")
 
 
-def main() -> None:
-    alpha, horizon, replications = 0.8, 50_000, 200
+def main(replications: int = 200) -> None:
+    alpha, horizon = 0.8, 50_000
     best_first, best_last = shuffled(alpha, horizon)
     policies = [ma.EmpMOSSPlusPlus(), LeakyEmpMOSSPlusPlus()]
     for name, instance in (("first", best_first), ("last", best_last)):
