@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import manyarms as ma
 from manyarms.live.handle import Live
@@ -30,7 +31,7 @@ ALL_POLICIES: list[ma.Policy] = [
     ma.Patience(best_mean=0.9),
 ]
 
-_TOLD = {  # what these cannot do without
+_TOLD: dict[str, dict[str, Any]] = {  # what these cannot do without
     "best": {"arm": 0},
     "moss-oracle": {"m": 1},
     "parallel": {"best_mean": 0.9},

@@ -28,6 +28,7 @@ import manyarms as ma
 from manyarms.core.statistics import student_quantile
 from manyarms.engine.workbench import Block, Workbench
 from manyarms.live.handle import Live
+from manyarms.theory import patience_bound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 FALSE_ALARM = 1e-6
@@ -120,10 +121,6 @@ def test_no_iteration_of_hybrid_exceeds_its_learning_error() -> None:
     for each in found:
         assert end_of_interval(each.shares, FALSE_ALARM / len(found)) <= 20.5
         assert each.shares.mean() <= 20.5 / 2
-
-
-def patience_bound(n: int, m: int, horizon: int) -> float:
-    return 2 * math.sqrt(n / m * horizon * (4 * math.log(horizon) + 3)) + 1
 
 
 @pytest.mark.compiled

@@ -87,7 +87,9 @@ def reproduce(**options: Any) -> None:
 @click.option("--horizon", type=int, required=True, help="Pulls.")
 @click.option("--m-at-least", type=int, help="How many arms are best, at least.")
 @click.option("--alpha-at-most", type=float, help="Its hardness at most, 0 (easy) to 1, instead.")
-@click.option("--best-mean", type=float, help="The best mean, rounded down; admits parallel.")
+@click.option(
+    "--best-mean", type=float, help="The best mean, rounded down; admits patience, parallel."
+)
 @click.option("--others", help="Means of the other arms to play on, such as 0.1,0.3,0.5.")
 @click.option("--betas", help="Of moss++ and empmoss++, such as 0.5,0.6,0.75.")
 @click.option("--replications", type=int, help="Runs of each; as many as fit unless given.")
