@@ -37,7 +37,8 @@ def main() -> None:
         path = Path(folder) / "headlines.journal"
         for day in range(1, DAYS + 1):
             # the same line creates the journal on the first day and goes on with it ever after
-            fresh = ma.MOSS().live(arms=FIRST, horizon=DAYS * VISITORS, seed=7)
+            policy = ma.MOSS(count_late=True)  # some twenty clicks are always on their way
+            fresh = policy.live(arms=FIRST, horizon=DAYS * VISITORS, seed=7)
             with ma.Journal(path, fresh, sync=100) as journal:
                 if day == 2:
                     journal.add_arms(LATER)

@@ -2,7 +2,8 @@
 
 `Explore-then-commit`: try `arms` random arms `tries` times each, then stay with the best. Write a
 state, and `reset`, `ask` and `tell` on it; CPython runs them live, and the simulator compiles the
-very same functions. Run it: `python examples/own_policy.py`.
+very same functions. It counts pulls when they are asked for, and keeps each reward with its
+candidate, so rewards may also come late. Run it: `python examples/own_policy.py`.
 """
 
 from __future__ import annotations
@@ -33,11 +34,12 @@ from manyarms.kit import (
 
 class Candidate(Record):
     arm: int
+    told: int  # rewards that count: those of its tries
     total: float
 
 
 class Counter(Record):
-    pulls: int  # pulls made
+    pulls: int  # pulls asked for
     best: int  # the candidate of largest total so far
 
 
@@ -66,18 +68,19 @@ def commit_ask(state: CommitState) -> tuple[int, int]:
         slot = counter.best
     elif counter.pulls % state.tries == 0:
         state.candidate[slot].arm = pick(state.sampler, 0, next_word(state.fresh))
+        state.candidate[slot].told = 0
         state.candidate[slot].total = 0.0
+    counter.pulls += 1
     return slot, state.candidate[slot].arm
 
 
 @tell.register(CommitState)
 def commit_tell(state: CommitState, slot: int, reward: float) -> None:
-    counter = state.counter[0]
-    exploring = counter.pulls < state.arms * state.tries
-    counter.pulls += 1
-    if exploring:
-        state.candidate[slot].total += reward
-        if state.candidate[slot].total > state.candidate[counter.best].total:
+    counter, candidate = state.counter[0], state.candidate[slot]
+    if candidate.told < state.tries:
+        candidate.told += 1
+        candidate.total += reward
+        if candidate.total > state.candidate[counter.best].total:
             counter.best = slot
 
 

@@ -43,6 +43,16 @@ def test_live_and_simulated_runs_pick_the_same_arms(own_policy: ma.Policy) -> No
     assert play_live(live, 100, lambda arm, k: means[arm]) == result.arms[0, 0].tolist()
 
 
+def test_with_late_rewards_it_tries_the_same_arms(own_policy: ma.Policy) -> None:
+    in_turn, late = (own_policy.live(n_arms=500, horizon=40, seed=4) for _ in range(2))
+    arms = play_live(in_turn, 31, lambda arm, k: float(arm % 7 == 0))
+    batch = late.ask(30)  # all tries of all candidates
+    assert [pull.arm for pull in batch] == arms[:30]
+    late.tell_many([(pull, float(pull.arm % 7 == 0)) for pull in batch])
+    assert late.ask().arm == arms[30]
+    assert len({pull.arm for pull in batch}) == 10
+
+
 def test_it_has_a_name_in_the_registry(own_policy: ma.Policy) -> None:
     assert ma.policy("explore-then-commit", arms=10, tries=3) == own_policy
 

@@ -145,3 +145,18 @@ def test_live_use_imports_neither_numba_nor_a_compiler() -> None:
         "heavy = {'numba', 'llvmlite', 'matplotlib', 'scipy'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
+
+
+def test_a_pull_that_is_done_with_may_be_abandoned_again_and_again() -> None:
+    live = ma.MOSS().live(n_arms=5, horizon=9)
+    told, lost = live.ask(2)
+    live.tell(told, 1.0)
+    live.abandon(lost)
+    known = live.to_bytes()
+    for pull in (told, lost):
+        live.abandon(pull, again="ignore")
+        with pytest.raises(ma.TurnError, match=r"Cannot abandon pull \d: it.*again='ignore'"):
+            live.abandon(pull)
+    with pytest.raises(ma.ParameterError, match="`again` must be one of"):
+        live.abandon(told, again="always")
+    assert live.to_bytes() == known

@@ -7,8 +7,11 @@ import random
 import struct
 import subprocess
 import sys
+import threading
 import time
 import zlib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -249,6 +252,7 @@ def test_what_can_be_seen_is_the_handle_s(tmp_path: Path) -> None:
         assert journal.top(3) == live.top(3)
         assert (journal.pulls, journal.n_arms) == (live.pulls, live.n_arms)
         assert journal.to_dataframe().equals(live.to_dataframe())
+        assert (str(journal), journal._repr_html_()) == (str(live), live._repr_html_())
         assert repr(journal) == f"<Journal {str(journal.path)!r} of {live!r}>"
     assert journal.progress().pulls == live.pulls
     for call in (
@@ -336,6 +340,9 @@ def test_a_second_opener_is_refused(tmp_path: Path) -> None:
         journal.ask()
     with ma.Journal(path) as journal:
         assert journal.pulls == 1
+    policy: Any = ma.MOSS()
+    with pytest.raises(ma.ParameterError, match=r"`live` must be what policy.live\(...\) returns"):
+        ma.Journal(path, policy)
     with pytest.raises(ma.JournalError, match="There is no journal .*pass a handle"):
         ma.Journal(tmp_path / "nothing")
 
@@ -435,6 +442,121 @@ def test_a_sync_that_fails_later_is_not_overlooked(
         with pytest.raises(ma.JournalError, match="could not be written: .*Input/output error"):
             journal.ask()
     journal.close()
+
+
+def test_where_no_thread_can_be_started_the_disk_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(timer: threading.Timer) -> None:
+        raise RuntimeError("can't start new thread")
+
+    synced: list[int] = []
+    with ma.Journal(tmp_path / "game", _new()) as journal:
+        monkeypatch.setattr(threading.Timer, "start", start)
+        monkeypatch.setattr(os, "fsync", synced.append)
+        journal.tell(journal.ask(), 1.0)
+        assert len(synced) == 2
+        known = journal.live.to_bytes()
+    monkeypatch.undo()
+    with ma.Journal(tmp_path / "game") as again:
+        assert again.live.to_bytes() == known
+
+
+# Interruptions
+
+
+class _Interrupt:
+    """Raises KeyboardInterrupt at the so-manieth line of the package that is run."""
+
+    def __init__(self, line: int) -> None:
+        self.left = line
+
+    def __call__(self, frame: Any, event: str, _: Any) -> Any:
+        if "manyarms" not in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self
+
+    def happens(self, action: Callable[[], object]) -> bool:
+        """Return whether the action was interrupted."""
+        before = sys.gettrace()
+        sys.settrace(self)
+        try:
+            action()
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(before)
+        return False
+
+
+def _do(what: str, journal: ma.Journal, first: ma.Pull, second: ma.Pull) -> None:
+    if what == "ask":
+        journal.ask()
+    elif what == "ask 3":
+        journal.ask(3)
+    elif what == "tell":
+        journal.tell(first, 1.0)
+    elif what == "tell_many":
+        journal.tell_many([(first, 1.0), (second, 0.0)])
+    elif what == "abandon":
+        journal.abandon(first)
+    else:
+        journal.add_arms(2)
+
+
+@pytest.mark.parametrize("happens", ["ask", "ask 3", "tell", "tell_many", "abandon", "add_arms"])
+def test_a_call_interrupted_anywhere_spoils_nothing(happens: str, tmp_path: Path) -> None:
+    """Every line of the call in turn: then the journal refuses, or all is in order."""
+    line, refused = 1, 0
+    while True:
+        path = tmp_path / f"{line}"
+        journal = ma.Journal(path, _new(ma.MOSS(count_late=True)), sync="never")
+        first, second, _ = journal.ask(3)
+        interrupted = _Interrupt(line).happens(partial(_do, happens, journal, first, second))
+        known = None
+        try:
+            for pull in journal.pending:
+                journal.tell(pull, 0.5, again="ignore")
+            _in_turn(journal, 2)
+            known = journal.live.to_bytes()
+        except ma.JournalError:
+            with pytest.raises(ma.JournalError, match="[Oo]pen the journal again"):
+                journal.ask()
+            refused += 1
+        journal.close()
+        with ma.Journal(path, sync="never") as again:
+            assert known in (None, again.live.to_bytes())
+            for pull in again.pending:
+                again.tell(pull, 0.5)
+            _in_turn(again, 2)
+        if not interrupted:
+            break
+        line += 1
+    assert line > 20
+    assert refused > 5
+
+
+def test_a_closed_journal_s_handle_does_not_move(tmp_path: Path) -> None:
+    live = _new()
+    with ma.Journal(tmp_path / "game", live) as journal:
+        pull = journal.ask()
+    known = live.to_bytes()
+    for call in (
+        live.ask,
+        lambda: live.ask(2),
+        lambda: live.tell(pull, 1.0),
+        lambda: live.abandon(pull),
+        lambda: live.add_arms(1),
+        lambda: live.retire(0),
+    ):
+        with pytest.raises(ma.JournalError, match="is closed"):
+            call()
+        assert live.to_bytes() == known
 
 
 # Damage

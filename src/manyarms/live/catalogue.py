@@ -35,10 +35,16 @@ class Catalogue(Views):
         with self._lock:
             self._check_bodies(arrive)
             first = self._arms.count
-            added = self._arms.add(arms)
+            self._begin()
+            try:
+                added = self._arms.add(arms)
+            except Exception:  # it refuses before it changes anything
+                self._done()
+                raise
             if added > 0:
                 arrive(self._state, added)
                 self._rearranged()
+            self._done()
             return [self._arms.name(number) for number in range(first, first + added)]
 
     def retire(self, arm: str | int) -> None:
@@ -59,6 +65,7 @@ class Catalogue(Views):
                 raise TurnError(f"Cannot retire arm {arm!r}: it is retired already.")
             if self.n_arms == 1:
                 raise TurnError(f"Cannot retire arm {arm!r}: it is the last one. Add others first.")
+            self._begin()
             for flying, pull in self._flight.items():
                 if pull.arm == number:
                     lose(self._state, cast(Any, self._flight), flying)
@@ -72,6 +79,14 @@ class Catalogue(Views):
         while state is not None:
             check_bodies(state, (function,))
             state = getattr(state, "inner", None)  # of a policy that wraps another
+
+    def _begin(self) -> None:
+        if self._observer is not None:
+            self._observer.begin()
+
+    def _done(self) -> None:
+        if self._observer is not None:
+            self._observer.done()
 
     def _rearranged(self) -> None:
         if self._observer is not None:

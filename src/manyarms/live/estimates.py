@@ -78,7 +78,7 @@ class Progress:
     >>> first, second = live.ask(2)
     >>> live.tell(first, reward=0.5)
     >>> print(live.progress())
-    2 of 20000 pulls (0.01 %), iteration 1 of 8
+    2 of 20000 pulls (0.01 %), iteration 1 of 6
     1 reward told, 1 pending, 0 abandoned; mean reward 0.5
     2 arms tried; 1000000 to choose from
     """

@@ -44,9 +44,10 @@ class Live(Saving):
     Notes
     -----
     Everything the handle does follows from the policy, the seed and the sequence of asks and
-    tells. Rewards may come late, in any order, or never (`abandon`). It takes microseconds, needs
-    no compiler, and its memory grows with the arms touched, not with `n_arms`. Handles may be
-    shared between threads; each call is atomic.
+    tells. Rewards may come late, in any order, or never (`abandon`); if ten or more pulls are in
+    flight at a time, give the policy `count_late=True`. It takes microseconds, needs no compiler,
+    and its memory grows with the arms touched, not with `n_arms`. Handles may be shared between
+    threads: each call is atomic among them.
 
     Examples
     --------
@@ -82,10 +83,10 @@ class Live(Saving):
         self._lost: set[int] = set()  # pulls that were abandoned
         self._observer: Observer | None = None
         self._lock = threading.RLock()
-        key, room = policy_key(seed, 0), self.horizon or ROOM
+        room = self.horizon or ROOM
         self._state = policy.new_state(ENDLESS, n_arms=self._first_arms, pulls=room)
         check_bodies(self._state, (reset, ask, tell))
-        reset(self._state, key, self.horizon or 0)
+        reset(self._state, policy_key(seed, 0), self.horizon or 0)
 
     @overload
     def ask(self) -> Pull: ...
@@ -108,6 +109,8 @@ class Live(Saving):
             return self._ask() if k is None else [self._ask() for _ in range(k)]
 
     def _ask(self) -> Pull:
+        if self._observer is not None:
+            self._observer.begin()
         number, flight = self._pulls, cast(Any, self._flight)
         before = number - 1 if number - 1 in flight else -1
         arm = launch(self._state, flight, number, before)
@@ -139,7 +142,6 @@ class Live(Saving):
             What to do if the pull was told or abandoned before: "refuse" raises, "ignore" does
             nothing, for callers that retry.
         """
-        check_choice("again", again, ("refuse", "ignore"))
         value = check_reward(reward, self.reward_range)
         with self._lock:
             number = self._due(pull, again, "tell")
@@ -158,7 +160,6 @@ class Live(Saving):
         again
             As for `tell`.
         """
-        check_choice("again", again, ("refuse", "ignore"))
         pairs = [(pull, check_reward(reward, self.reward_range)) for pull, reward in rewards]
         with self._lock:
             due: dict[int, float] = {}
@@ -181,8 +182,10 @@ class Live(Saving):
         tally = self._tally[arm]
         tally.told += 1
         tally.total += reward
+        if self._observer is not None:
+            self._observer.done()
 
-    def abandon(self, pull: Pull | int) -> None:
+    def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
         """Go on without the reward of a pull: it will never come.
 
         The pull was made, so it counts in the horizon and in the clock of the policy's iteration;
@@ -192,20 +195,26 @@ class Live(Saving):
         ----------
         pull
             What `ask` returned, or its `id`.
+        again
+            As for `tell`: its reward may come at this moment, from another thread.
         """
         with self._lock:
-            number = cast(int, self._due(pull, "refuse", "abandon"))
-            if self._observer is not None:
-                self._observer.abandoned(number)
-            self._abandon(number)
+            number = self._due(pull, again, "abandon")
+            if number is not None:
+                self._abandon(number)
 
     def _abandon(self, number: int) -> None:
+        if self._observer is not None:
+            self._observer.abandoned(number)
         lose(self._state, cast(Any, self._flight), number)
         del self._flight[number]
         self._lost.add(number)
+        if self._observer is not None:
+            self._observer.done()
 
     def _due(self, pull: Any, again: str, verb: str) -> int | None:
         """Return the number of a pull in flight; None if it is done with and may be ignored."""
+        check_choice("again", again, ("refuse", "ignore"))
         number = pull.id if isinstance(pull, Pull) else pull
         if type(number) is not int:
             number = check_int("pull", number, fix="Pass what ask() returned, or its id.")
@@ -228,8 +237,8 @@ class Live(Saving):
             )
         if again == "refuse":
             done = "it was abandoned" if number in self._lost else "its reward was told already"
-            fix = " Pass again='ignore' if you retry." if verb == "tell" else ""
-            raise TurnError(f"Cannot {verb} pull {number}: {done}.{fix}")
+            fix = "Pass again='ignore' if you retry."
+            raise TurnError(f"Cannot {verb} pull {number}: {done}. {fix}")
 
     def _past_the_horizon(self, k: int) -> str:
         left = cast(int, self.horizon) - self._pulls

@@ -51,8 +51,9 @@ class Journal:
     One journal has one writer, which a lock beside the file (`path`.lock) sees to; within that
     process any number of threads may use it. Calls on the handle itself are recorded as well.
     If writing fails, the disk being full, the call raises `JournalError`, and so do all further
-    ones until the journal is opened again. A reward whose tell failed may then be told again,
-    with `again="ignore"`. Adding and retiring arms compacts the file.
+    ones until the journal is opened again; so they do after a call that Ctrl-C or a signal ended
+    midway. A reward whose tell failed may then be told again, with `again="ignore"`. Adding and
+    retiring arms compacts the file.
 
     Examples
     --------
@@ -79,6 +80,8 @@ class Journal:
         pause = _check_sync(sync)
         most = check_int("compact_every", compact_every, at_least=1)
         self.path = Path(os.path.realpath(path))
+        if live is not None and not isinstance(live, Live):
+            raise ParameterError(f"`live` must be what policy.live(...) returns, got {live!r}.")
         if live is not None and live._observer is not None:
             raise ParameterError("`live` must be a handle without a journal, got one that has one.")
         if live is None and not self.path.exists():
@@ -127,11 +130,11 @@ class Journal:
         with self._writer.together():
             self.live.tell_many(rewards, again=again)
 
-    def abandon(self, pull: Pull | int) -> None:
+    def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
         """Go on without the reward of a pull: it will never come; see `Live.abandon`."""
         with self.live._lock:
             self._writer.refuse_if_unfit()
-            self.live.abandon(pull)
+            self.live.abandon(pull, again=again)
 
     def add_arms(self, arms: int | Iterable[str | int]) -> list[Any]:
         """Add arms, and return their names; see `Live.add_arms`."""
@@ -206,8 +209,16 @@ class Journal:
     def __repr__(self) -> str:
         return f"<Journal {str(self.path)!r} of {self.live!r}>"
 
+    def __str__(self) -> str:
+        return str(self._seen())
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return self._seen()._repr_html_()
+
     def _seen(self) -> Live:
-        self._writer.refuse_after_failure()  # else a pull could be seen that no file knows
+        with self.live._lock:
+            self._writer.refuse_after_failure()  # else a pull could be seen that no file knows
         return self.live
 
 

@@ -25,14 +25,20 @@ class Pull(NamedTuple):
 class Observer(Protocol):
     """Hears of everything that changes a handle, while the handle is locked."""
 
+    def begin(self) -> None:
+        """Hear that something is about to change; may refuse it."""
+
     def asked(self, number: int, arm: int) -> None:
-        """Hear that pull `number` was asked for."""
+        """Hear that pull `number` was asked for; so what began is done."""
 
     def told(self, number: int, reward: float) -> None:
-        """Hear that a reward is about to be told."""
+        """Hear that a reward is about to be told; begins, and may refuse."""
 
     def abandoned(self, number: int) -> None:
-        """Hear that a pull is about to be abandoned."""
+        """Hear that a pull is about to be abandoned; begins, and may refuse."""
 
     def rearranged(self) -> None:
-        """Hear that arms came or went."""
+        """Hear that arms came or went; so what began is done."""
+
+    def done(self) -> None:
+        """Hear that what began is done."""

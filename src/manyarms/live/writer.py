@@ -22,7 +22,8 @@ _APPEND = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
 class Writer:
     """Appends to a journal's file while its handle is locked; the handle's `Observer`.
 
-    After a failed write it refuses everything: the handle may know more than the file does.
+    After a failed write it refuses everything: the handle may know more than the file does. So it
+    does after a call that was interrupted (Ctrl-C, a signal) between `begin` and `done`.
     """
 
     def __init__(self, path: Path, live: Live, *, pause: float | None, most: int) -> None:
@@ -33,6 +34,7 @@ class Writer:
         self._process = os.getpid()
         self._file = -1
         self._closed = False
+        self._busy = False  # an event is being made, or was and is not done
         self._end = 0  # of what was written wholly
         self._records = 0
         self._check = 0
@@ -48,6 +50,9 @@ class Writer:
     def compact(self) -> None:
         """Replace the file by one that begins with all the handle knows, and has no records."""
         self.refuse_if_unfit()
+        self._compact()
+
+    def _compact(self) -> None:
         saved = self._live.to_bytes()
         data = begin_file(saved)
         try:
@@ -62,36 +67,57 @@ class Writer:
         if self._gathered is not None:
             self._gathered.clear()  # they are in what was saved
 
+    def begin(self) -> None:
+        """Refuse, before anything changes, what could not be written."""
+        self.refuse_if_unfit()
+        self._busy = True
+
+    def done(self) -> None:
+        """Let the next event come."""
+        self._busy = False
+
     def asked(self, number: int, arm: int) -> None:
         """Write down a pull that was asked for."""
         self._put(ASKED, number, arm)
         if self._records >= self._most:  # here, because now the handle is done with the event
-            self.compact()
+            self._compact()
+        self.done()
 
     def told(self, number: int, reward: float) -> None:
         """Write down a reward."""
+        self.begin()
         self._put(TOLD, number, reward)
 
     def abandoned(self, number: int) -> None:
         """Write down that a pull was given up."""
+        self.begin()
         self._put(ABANDONED, number, 0)
 
     def rearranged(self) -> None:
         """Begin anew with the arms there are now."""
-        self.compact()
+        self._compact()
+        self.done()
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
         """Write the events within at once, with one sync."""
         with self._live._lock:
             self.refuse_if_unfit()
-            self._gathered = []
             try:
+                self._gathered = []
                 yield
-            finally:
-                data, self._gathered = b"".join(self._gathered), None
-                if data and self._failure is None:
-                    self._write(data)
+                self._write_gathered()
+            except Exception:
+                self._write_gathered()
+                raise
+            except BaseException as error:  # an interruption: its caller hears of none of them
+                self._failure = error
+                raise
+
+    def _write_gathered(self) -> None:
+        data, self._gathered = b"".join(self._gathered or ()), None
+        if data and self._failure is None:
+            self._write(data)
 
     def refuse_after_failure(self) -> None:
         """Raise if the handle may know more than the file does."""
@@ -100,6 +126,11 @@ class Writer:
                 f"{self._path} could not be written: {self._failure!r}. Make room and open the "
                 f"journal again; that shows whether the last ask or tell is in it."
             ) from self._failure
+        if self._busy:
+            raise JournalError(
+                f"{self._path}: a call was interrupted before it was done. Open the journal again; "
+                f"that shows whether it is in it."
+            )
 
     def refuse_if_unfit(self) -> None:
         """Raise if nothing can be written any more."""
@@ -132,7 +163,6 @@ class Writer:
             os.close(file)
 
     def _put(self, kind: int, number: int, rest: float) -> None:
-        self.refuse_if_unfit()
         data, self._check = record(kind, number, rest, self._check)
         self._records += 1
         if self._gathered is None:
@@ -143,15 +173,25 @@ class Writer:
     def _write(self, data: bytes) -> None:
         try:
             write_all(self._file, data)
-            if self._pause == 0:
+            if self._pause == 0 or (self._pause and not self._sync_soon()):
                 os.fsync(self._file)
         except BaseException as error:
+            with contextlib.suppress(OSError):  # let no half of a record stay
+                os.ftruncate(self._file, self._end)
             self._fail(error)
         self._end += len(data)
-        if self._pause and self._timer is None:
-            self._timer = threading.Timer(self._pause, self._sync)
-            self._timer.daemon = True
-            self._timer.start()
+
+    def _sync_soon(self) -> bool:
+        """Start the clock, if it does not run; return False if there can be none."""
+        if self._timer is None:
+            timer = threading.Timer(self._pause or 0, self._sync)
+            timer.daemon = True
+            try:
+                timer.start()
+            except RuntimeError:  # too many threads, or the interpreter is shutting down
+                return False
+            self._timer = timer
+        return True
 
     def _sync(self) -> None:
         with self._live._lock:
@@ -167,10 +207,8 @@ class Writer:
             os.close(file)
 
     def _fail(self, error: BaseException) -> NoReturn:
-        """Let no half of a record stay, if it can be helped, and write nothing after it."""
+        """Write nothing any more."""
         self._failure = error
-        with contextlib.suppress(OSError):
-            os.ftruncate(self._file, self._end)
         if isinstance(error, OSError):
             self.refuse_after_failure()
         raise error

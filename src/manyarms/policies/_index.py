@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from manyarms.core.checks import check_number
 from manyarms.core.memory import Memory
@@ -10,6 +11,7 @@ from manyarms.errors import ParameterError
 from manyarms.live.protocol import Policy
 from manyarms.policies._fresh import FreshArms, fresh_arms
 from manyarms.policies._slots import slots
+from manyarms.theory.schedules import iteration_pulls, iterations
 
 __all__ = ["IndexPolicy", "KLIndexPolicy", "MixturePolicy"]
 
@@ -125,3 +127,11 @@ class MixturePolicy(IndexPolicy):
     def mixture_spread(self) -> float:
         sigma = self.sigma if self.mixture_sigma is None else self.mixture_sigma
         return 4.0 * sigma**2 * self.exploration
+
+    def stage(self, state: Any) -> str:
+        clock = state.clock[0]
+        p, last, pulls = iterations(max(clock.horizon, 1), self.beta), 0, 0
+        while pulls < clock.horizon:  # the horizon ends the game before iteration p
+            last += 1
+            pulls += iteration_pulls(p, last, clock.horizon)
+        return f"iteration {clock.iteration} of {last}"

@@ -190,10 +190,6 @@ class EmpMOSSPlusPlus(MixturePolicy):
         super().__post_init__()
         check_choice("rank", self.rank, ("all", "pulled"))
 
-    def stage(self, state: EmpMossPlusPlusState) -> str:
-        p = iterations(state.clock[0].horizon, self.beta)
-        return f"iteration {state.clock[0].iteration} of {p}"
-
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> EmpMossPlusPlusState:
         p = iterations(pulls, self.beta)
         sets = [iteration_arms(p, i, n_arms) + i - 1 for i in range(1, p + 1)]

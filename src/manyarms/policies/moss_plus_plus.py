@@ -149,10 +149,6 @@ class MOSSPlusPlus(MixturePolicy):
 
     name: ClassVar[str] = "moss++"
 
-    def stage(self, state: MossPlusPlusState) -> str:
-        p = iterations(state.clock[0].horizon, self.beta)
-        return f"iteration {state.clock[0].iteration} of {p}"
-
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossPlusPlusState:
         p = iterations(pulls, self.beta)
         sets = [iteration_arms(p, i, n_arms) + i - 1 for i in range(1, p + 1)]
