@@ -183,10 +183,6 @@ class HybridMOSSPlusPlus(MixturePolicy):
     def kl(self) -> float:
         return self.exploration if self.index == "kl" else 0.0
 
-    def stage(self, state: HybridMossPlusPlusState) -> str:
-        p = iterations(state.clock[0].horizon, self.beta)
-        return f"iteration {state.clock[0].iteration} of {p}"
-
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> HybridMossPlusPlusState:
         p = iterations(pulls, self.beta)
         real = [iteration_arms(p, i, n_arms) for i in range(1, max(p, 1) + 1)]
