@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import manyarms as ma
 from manyarms.live.handle import Live
@@ -26,6 +27,22 @@ ALL_POLICIES: list[ma.Policy] = [
     ma.Parallel(best_mean=0.9, subset_factor=1),
     ma.Doubling(ma.MOSSPlusPlus(beta=0.5)),
     ma.Doubling(ma.Parallel(best_mean=0.9)),
+    ma.HybridMOSSPlusPlus(beta=0.5),
+    ma.Patience(best_mean=0.9),
+]
+
+_TOLD: dict[str, dict[str, Any]] = {  # what these cannot do without
+    "best": {"arm": 0},
+    "moss-oracle": {"m": 1},
+    "parallel": {"best_mean": 0.9},
+    "anytime-parallel": {"best_mean": 0.9},
+    "patience": {"best_mean": 0.9},
+    "qrm1": {"rho": 0.1},
+    "satisficing-ts": {"target": 0.8},
+    "ss-greedy-oracle": {"m": 1},
+}
+EVERY_POLICY: list[ma.Policy] = [
+    ma.policy(name, **_TOLD.get(name, {})) for name in ma.policy_names()
 ]
 
 

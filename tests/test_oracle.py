@@ -12,9 +12,12 @@ import manyarms as ma
 from manyarms.core import rng
 from tests.reference.doubling import Doubling
 from tests.reference.emp_moss_plus_plus import EmpMossPlusPlus
+from tests.reference.field_kl import KLIndex
+from tests.reference.hybrid_moss_plus_plus import HybridMossPlusPlus
 from tests.reference.moss import Index, Moss, MossOracle, Player
 from tests.reference.moss_plus_plus import MossPlusPlus
 from tests.reference.parallel import Parallel
+from tests.reference.patience import Patience
 from tests.reference.quantile import Quantile
 from tests.reference.words import SplitMix64, below, draw, policy_key, unit
 from tests.reference.world import (
@@ -80,6 +83,18 @@ PAIRS: dict[str, tuple[ma.Policy, Player]] = {
         ma.EmpMOSSPlusPlus(beta=0.6, rank="pulled", sigma=1.0, exploration=0.5),
         EmpMossPlusPlus(BOTH, beta="0.6", rank="pulled"),
     ),
+    "hybrid-moss++-0.5": (ma.HybridMOSSPlusPlus(beta=0.5), HybridMossPlusPlus(beta="0.5")),
+    "hybrid-moss++-0.6-both": (
+        ma.HybridMOSSPlusPlus(beta=0.6, sigma=1.0, exploration=0.5),
+        HybridMossPlusPlus(BOTH, beta="0.6"),
+    ),
+    "hybrid-moss++-0.75": (ma.HybridMOSSPlusPlus(beta=0.75), HybridMossPlusPlus(beta="0.75")),
+    "hybrid-moss++-1": (ma.HybridMOSSPlusPlus(beta=1.0), HybridMossPlusPlus(beta="1")),
+    "hybrid-moss++-kl": (ma.HybridMOSSPlusPlus(index="kl"), HybridMossPlusPlus(KLIndex())),
+    "patience": (ma.Patience(best_mean=0.9), Patience(0.9)),
+    "patience-high": (ma.Patience(best_mean=1.0, sigma=0.25), Patience(1.0, sigma=0.25)),
+    "patience-low": (ma.Patience(best_mean=0.5), Patience(0.5)),
+    "patience-kl": (ma.Patience(best_mean=0.75, bound="kl"), Patience(0.75, kl=True)),
     "parallel": (ma.Parallel(best_mean=0.9), Parallel(0.9)),
     "parallel-low": (ma.Parallel(best_mean=0.5), Parallel(0.5)),
     "parallel-1": (ma.Parallel(best_mean=1.0, subset_factor=1), Parallel(1.0, subset_factor=1)),
@@ -96,6 +111,8 @@ PAIRS: dict[str, tuple[ma.Policy, Player]] = {
         Doubling(EmpMossPlusPlus(beta="0.6")),
     ),
     "doubling-parallel": (ma.Doubling(ma.Parallel(best_mean=0.9)), Doubling(Parallel(0.9))),
+    "doubling-hybrid": (ma.Doubling(ma.HybridMOSSPlusPlus()), Doubling(HybridMossPlusPlus())),
+    "doubling-patience": (ma.Doubling(ma.Patience(best_mean=0.9)), Doubling(Patience(0.9))),
 }
 ANYTIME = [name for name, (policy, _) in PAIRS.items() if policy.anytime]
 
@@ -274,8 +291,9 @@ def test_gaussian_rewards(name: str) -> None:
     [
         (ma.Parallel(), Parallel(0.75)),
         (ma.Doubling(ma.Parallel()), Doubling(Parallel(0.75))),
+        (ma.Patience(), Patience(0.75)),
     ],
-    ids=["parallel", "doubling"],
+    ids=["parallel", "doubling", "patience"],
 )
 def test_the_best_mean_is_the_instances(policy: ma.Policy, player: Player) -> None:
     means = [0.25, 0.75, 0.5, 0.75] * 20
@@ -309,6 +327,7 @@ def test_powers_of_two(horizon: int, beta: str) -> None:
     pairs: list[tuple[ma.Policy, Player]] = [
         (ma.MOSSPlusPlus(beta=float(beta)), MossPlusPlus(beta=beta)),
         (ma.EmpMOSSPlusPlus(beta=float(beta)), EmpMossPlusPlus(beta=beta)),
+        (ma.HybridMOSSPlusPlus(beta=float(beta)), HybridMossPlusPlus(beta=beta)),
     ]
     for policy, player in pairs:
         check_same(

@@ -35,7 +35,7 @@ def test_unknown_hardness_shows_the_whole_curve() -> None:
     assert "with fewer than 25 best arms it is above 1, and out of reach" in text
     assert "this is the whole curve" in text
     assert "To know how many arms are best, at least: it admits moss-oracle." in text
-    assert "it admits parallel" in text
+    assert "it admits patience and parallel" in text
     assert "less than once in 3 runs may not have been seen" in text
 
 
@@ -119,7 +119,9 @@ def test_the_table() -> None:
         lowest = min(other.mean for other in advice.at(row.alpha))
         assert row.excess == pytest.approx((row.mean - lowest) / 64)
         assert row.ratio == pytest.approx(row.mean / lowest)
-        assert (row.beta is None) == (row.policy.name not in {"moss++", "empmoss++"})
+        assert (row.beta is None) == (
+            row.policy.name not in {"moss++", "hybrid-moss++", "empmoss++"}
+        )
     hardest = advice.at(advice.alpha)
     instance = ma.instances.planted(n=2000, m=20)
     for row in hardest:

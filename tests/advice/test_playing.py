@@ -17,10 +17,10 @@ def test_candidates_follow_what_is_known() -> None:
     def names(**given: float) -> list[str]:
         return [player.policy.name for player in candidates(ask(**given))]
 
-    assert names() == ["moss", "moss++", "quantile", "empmoss++"]
+    assert names() == ["moss", "moss++", "hybrid-moss++", "quantile", "empmoss++"]
     assert names(m_at_least=30)[1] == "moss-oracle"  # ceil(100/30 log sqrt(50)) = 7 arms
     assert names(m_at_least=3) == names()  # 65 arms for 50 pulls: that is MOSS
-    assert "parallel" in names(best_mean=0.7)
+    assert {"parallel", "patience"} <= set(names(best_mean=0.7))
     betas = [player.label for player in candidates(ask(betas=[0.6, 0.75]))]
     assert "moss++ beta=0.6" in betas
     assert "empmoss++ beta=0.75" in betas
@@ -31,7 +31,7 @@ def test_the_largest_sets() -> None:
     players = candidates(ask(n=10_000, horizon=1024, alpha_at_most=0.5))
     arms = {player.policy.name: player.arms for player in players}
     assert arms == {"moss": 10_000, "moss-oracle": 222, "moss++": 64, "empmoss++": 64,
-                    "quantile": 15}  # fmt: skip  # ceil(2^(0.347 * 11)) = 15
+                    "hybrid-moss++": 64, "quantile": 15}  # fmt: skip  # ceil(2^(0.347 * 11)) = 15
 
 
 def test_rates_by_hand() -> None:
@@ -40,8 +40,8 @@ def test_rates_by_hand() -> None:
     hardest = math.log(100 / (2 * 20)) / math.log(10_000)  # 20 = ceil(100 / (2 * 10^0.4))
     assert rates["moss"] == pytest.approx(0.75)  # sqrt(n T) = 10^3
     assert rates["moss-oracle"] == pytest.approx((1 + hardest) / 2)
-    assert rates["parallel"] == pytest.approx(0.6)
-    assert rates["moss++"] == pytest.approx(0.7)  # 1 + 0.2 - 0.5
+    assert rates["parallel"] == rates["patience"] == pytest.approx(0.6)
+    assert rates["moss++"] == rates["hybrid-moss++"] == pytest.approx(0.7)  # 1 + 0.2 - 0.5
     assert rates["quantile"] == pytest.approx(0.674)
     assert rates["empmoss++"] is None
     (moss, *_) = candidates(ask(n=50, horizon=50))

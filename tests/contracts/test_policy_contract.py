@@ -7,7 +7,8 @@ import pytest
 
 import manyarms as ma
 from manyarms.instances import BetaMeans, Gaussian, Instance, from_means, planted, reservoir
-from tests.helpers import ALL_POLICIES, label
+from manyarms.policies.catalogue import entry
+from tests.helpers import ALL_POLICIES, EVERY_POLICY, label, play_live
 
 CORNERS: list[tuple[str, Instance, int]] = [
     ("one arm", from_means([0.3]), 40),
@@ -55,7 +56,30 @@ def test_corner(policy: ma.Policy, name: str, instance: Instance, horizon: int) 
         assert (result.best_pulls == horizon).all()
 
 
-@pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
+@pytest.mark.parametrize(("name", "instance", "horizon"), CORNERS, ids=[c[0] for c in CORNERS])
+@pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
+def test_corner_live(policy: ma.Policy, name: str, instance: Instance, horizon: int) -> None:
+    if "outside" in name and "[0, 1]" in entry(policy.name).rewards:
+        return  # the catalogue says that such rewards mean nothing to it
+    means = [instance.mean(arm) for arm in range(instance.n_arms)] if instance.n_arms < 100 else []
+    live = policy.live(n_arms=instance.n_arms, horizon=horizon, seed=2, reward_range=None)
+
+    def reward(arm: int, count: int) -> float:
+        mean = means[arm] if means else (arm % 10) / 10
+        return float((7 * arm + count) % 10 < 10 * mean) if 0.0 <= mean <= 1.0 else mean
+
+    arms = play_live(live, horizon, reward)
+    assert len(arms) == horizon
+    assert all(0 <= arm < instance.n_arms for arm in arms)
+    assert live.progress().told == horizon
+
+
+SETTLES_ON_ONE = (ma.Patience,)  # by its rule: an arm that may be best is never left
+
+
+@pytest.mark.parametrize(
+    "policy", [p for p in ALL_POLICIES if not isinstance(p, SETTLES_ON_ONE)], ids=label
+)
 def test_every_arm_of_a_small_set_is_tried(policy: ma.Policy) -> None:
     """No policy may overlook an arm when there are two and time enough."""
     result = ma.simulate(policy, from_means([0.2, 0.8]), horizon=64, replications=20, workers=1)

@@ -29,11 +29,11 @@ MORE_POLICIES = [
 
 
 def _runs(state: Any) -> list[Slots]:
-    """Return the slots of each MOSS run that a state holds."""
+    """Return the slots of each MOSS run that a state holds; Patience has none."""
     state = getattr(state, "inner", state)
     if isinstance(state, ParallelState):
         return [slots_of(state, i) for i in range(state.clock[0].subroutines)]
-    return [state.arms.slots]
+    return [state.arms.slots] if hasattr(state, "arms") else []
 
 
 def _check(live: ma.Live, alive: set[int]) -> None:

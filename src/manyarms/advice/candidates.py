@@ -12,9 +12,11 @@ from manyarms.live import Policy
 from manyarms.policies import (
     MOSS,
     EmpMOSSPlusPlus,
+    HybridMOSSPlusPlus,
     MOSSOracle,
     MOSSPlusPlus,
     Parallel,
+    Patience,
     Quantile,
 )
 from manyarms.theory import minimax_rate, moss_plus_plus_rate, quantile_rate
@@ -77,11 +79,13 @@ def candidates(question: Question) -> list[Candidate]:
     if question.bounded and (oracle := _oracle(question)).arms < min(n, horizon):
         found.append(oracle)  # else it is MOSS
     if question.best_mean is not None:
+        found.append(Candidate(Patience(best_mean=question.best_mean), 1, minimax_rate))
         parallel = Parallel(best_mean=question.best_mean)
         found.append(Candidate(parallel, min(n, horizon), minimax_rate))
-    for beta in betas:
-        rate = partial(moss_plus_plus_rate, beta=beta)
-        found.append(Candidate(MOSSPlusPlus(beta=beta), first_set[beta], rate))
+    for kind in (MOSSPlusPlus, HybridMOSSPlusPlus):
+        for beta in betas:
+            rate = partial(moss_plus_plus_rate, beta=beta)
+            found.append(Candidate(kind(beta=beta), first_set[beta], rate))
     last_round = (horizon + 1).bit_length()
     quantile, size = Quantile(), quantile_arms(last_round, Quantile().exponent, n)
     found.append(Candidate(quantile, size, quantile_rate, dominated=True))

@@ -187,7 +187,7 @@ def caveats(
     if not question.bounded:
         sentences.append("To know how many arms are best, at least: it admits moss-oracle.")
     if question.best_mean is None:
-        sentences.append("To know the best mean (rounded down): it admits parallel.")
+        sentences.append("To know the best mean (rounded down): it admits patience and parallel.")
     sentences.append("Other gaps: give the best mean and the means of the others that you expect.")
     return tuple(sentences)
 

@@ -23,6 +23,7 @@ BEYOND = {  # what else can be reproduced: who does it, and the usual replicatio
     "late": ("reproduce_late", 400),
     "best-mean": ("reproduce_late", 400),
     "contests": ("reproduce_contests", 20),
+    "leaderboard": ("reproduce_leaderboard", 100),
 }
 REPLICATIONS = 100
 
@@ -73,7 +74,8 @@ def reproduce(**options: Any) -> None:
     TARGET is a figure, the claims, or all of these. Beyond the paper, and not part of all, because
     they take minutes: rates (the exponents of Figure 1, measured), lower-bound (its problems, and
     the trade-off), late (what late rewards cost), best-mean (what a wrong best mean costs),
-    contests (the policies on every caption contest that is found).
+    contests (the policies on every caption contest that is found), leaderboard (every policy on a
+    suite of problems; it resumes if it was stopped).
 
     Example: manyarms reproduce fig2a --replications 1000
     """
@@ -88,7 +90,9 @@ def reproduce(**options: Any) -> None:
 @click.option("--horizon", type=int, required=True, help="Pulls.")
 @click.option("--m-at-least", type=int, help="How many arms are best, at least.")
 @click.option("--alpha-at-most", type=float, help="Its hardness at most, 0 (easy) to 1, instead.")
-@click.option("--best-mean", type=float, help="The best mean, rounded down; admits parallel.")
+@click.option(
+    "--best-mean", type=float, help="The best mean, rounded down; admits patience, parallel."
+)
 @click.option("--others", help="Means of the other arms to play on, such as 0.1,0.3,0.5.")
 @click.option("--betas", help="Of moss++ and empmoss++, such as 0.5,0.6,0.75.")
 @click.option("--replications", type=int, help="Runs of each; as many as fit unless given.")
@@ -203,19 +207,20 @@ def report(**options: Any) -> None:
 
 
 @app.command()
-def policies() -> None:
-    """List the policies and their parameters.
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def policies(**options: Any) -> None:
+    """List the policies: what they need to know, guarantee, cost, and what they are good at.
 
     Example: manyarms policies
     """
     from manyarms.cli import listing
 
-    listing.list_policies()
+    listing.list_policies(**options)
 
 
 @app.command()
 def warm() -> None:
-    """Compile all policies now, so that no later run waits for it.
+    """Compile the paper's policies now, so that no later run waits for it.
 
     Example: manyarms warm (in the build of a container image)
     """

@@ -27,6 +27,7 @@ _KERNELS = (  # the files whose functions are compiled
     "live/flight.py",
     "live/protocol.py",
     "policies/*.py",
+    "policies/baselines/*.py",
     "instances/_*.py",
     "engine/play.py",
     "engine/play_late.py",

@@ -65,17 +65,19 @@ class Contest:
         """For each caption, the share p of votes that found it somewhat funny or funny."""
         return np.asarray((self.somewhat_funny + self.funny) / self.votes, dtype=np.float64)
 
-    def means(self, *, threshold: float | None = 0.8) -> Floats:
-        """Return the arms' means: shares over the largest, from `threshold` on raised to 1."""
-        threshold = 1.0 if threshold is None else threshold
-        threshold = check_number("threshold", threshold, above=0.0, at_most=1.0)
+    def means(self, *, threshold: float | None = 0.8, scaled: bool = True) -> Floats:
+        """Return the arms' means; the parameters are those of `captions`."""
+        if not scaled:
+            return self.shares
+        limit = 1.0 if threshold is None else threshold
+        limit = check_number("threshold", limit, above=0.0, at_most=1.0)
         shares = self.shares
         if not shares.any():
             rule = "a contest with a funny caption, to which all means are relative"
             raise _wrong(self.path, rule, "not one vote for funny or somewhat funny")
         means: Floats = shares / shares.max()
         # 0.6 / 0.75 must reach 0.8, whatever the rounding; distinct ratios lie further apart
-        means[means >= threshold * (1.0 - 1e-12)] = 1.0
+        means[means >= limit * (1.0 - 1e-12)] = 1.0
         return means
 
     def funniest(self, count: int = 10) -> list[int]:
@@ -105,7 +107,11 @@ class Contest:
 
 
 def captions(
-    contest: ContestName, *, threshold: float | None = 0.8, rewards: RewardModel | None = None
+    contest: ContestName,
+    *,
+    threshold: float | None = 0.8,
+    scaled: bool = True,
+    rewards: RewardModel | None = None,
 ) -> Instance:
     r"""Make an instance of a caption contest: each caption is an arm.
 
@@ -130,6 +136,8 @@ def captions(
         `find_contest`, which can also download it.
     threshold
         From which mean on an arm counts as best, in (0, 1]; None leaves all means as they are.
+    scaled
+        False leaves the shares as voted: no division, no threshold, a best mean below 1.
     rewards
         The reward model, `Bernoulli()` unless given.
 
@@ -145,8 +153,8 @@ def captions(
     ('captions(1, n=2, m=1)', 1.0, 0.1875)
     """
     found = read_contest(contest)
-    means = found.means(threshold=threshold)
-    label = f"captions({found.path.stem}, n={means.size}, m={(means == 1.0).sum()})"
+    means = found.means(threshold=threshold, scaled=scaled)
+    label = f"captions({found.path.stem}, n={means.size}, m={(means == means.max()).sum()})"
     return from_means(means, rewards=rewards, label=label)
 
 

@@ -8,13 +8,20 @@ from typing import Any
 
 from manyarms.live.protocol import Policy
 from manyarms.live.registry import register
-from manyarms.policies import _coming_and_going, _late  # noqa: F401  they register bodies
+from manyarms.policies import (  # noqa: F401  they register bodies
+    _coming_and_going,
+    _late,
+    _own_policies_live,
+)
+from manyarms.policies.baselines import BASELINES, SUB_SAMPLED, SubSampled
 from manyarms.policies.doubling import Doubling
 from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
+from manyarms.policies.hybrid_moss_plus_plus import HybridMOSSPlusPlus
 from manyarms.policies.moss import MOSS
 from manyarms.policies.moss_oracle import MOSSOracle
 from manyarms.policies.moss_plus_plus import MOSSPlusPlus
 from manyarms.policies.parallel import Parallel
+from manyarms.policies.patience import Patience
 from manyarms.policies.quantile import Quantile
 
 __all__ = [
@@ -22,9 +29,11 @@ __all__ = [
     "PAPER_POLICIES",
     "Doubling",
     "EmpMOSSPlusPlus",
+    "HybridMOSSPlusPlus",
     "MOSSOracle",
     "MOSSPlusPlus",
     "Parallel",
+    "Patience",
     "Quantile",
 ]
 
@@ -50,8 +59,22 @@ def _anytime(policy: type[Policy]) -> Callable[..., Doubling]:
     return make
 
 
-for _policy in (MOSS, MOSSOracle, Quantile, MOSSPlusPlus, EmpMOSSPlusPlus, Parallel):
+_CLASSES: tuple[type[Policy], ...] = (
+    MOSS,
+    MOSSOracle,
+    Quantile,
+    MOSSPlusPlus,
+    EmpMOSSPlusPlus,
+    Parallel,
+    HybridMOSSPlusPlus,
+    Patience,
+    *BASELINES,
+)
+for _policy in _CLASSES:
     register(_policy.name, _policy)
+for _name, _make in SUB_SAMPLED.items():
+    register(_name, _make)
 register("anytime-moss++", _anytime(MOSSPlusPlus))
 register("anytime-parallel", _anytime(Parallel))
 register("doubling", Doubling, listed=False)
+register("sub-sampled", SubSampled, listed=False)

@@ -1,4 +1,4 @@
-"""The parameters that all policies with a MOSS index share."""
+"""The parameters that all policies with a MOSS index share, and those with its KL form."""
 
 from __future__ import annotations
 
@@ -13,34 +13,32 @@ from manyarms.policies._fresh import FreshArms, fresh_arms
 from manyarms.policies._slots import slots
 from manyarms.theory.schedules import iteration_pulls, iterations
 
-__all__ = ["IndexPolicy", "MixturePolicy"]
+__all__ = ["IndexPolicy", "KLIndexPolicy", "MixturePolicy"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndexPolicy(Policy):
-    """A policy that ranks by the MOSS index."""
-
-    sigma: float = 0.5
-    exploration: float = 1.0
-    count_late: bool = False
-
-    def __post_init__(self) -> None:
-        self._store(
-            sigma=check_number("sigma", self.sigma, above=0.0, at_most=1e100),
-            exploration=check_number("exploration", self.exploration, above=0.0, at_most=1e100),
-        )
-        if not isinstance(self.count_late, bool):
-            raise ParameterError(f"`count_late` must be True or False, got {self.count_late!r}.")
+class RankingPolicy(Policy):
+    """A policy whose arms are ranked by an index; subclasses say by which."""
 
     @property
     def spread(self) -> float:
-        """What stands before the logarithm, under the root: (2 sigma)^2 times exploration."""
-        return 4.0 * self.sigma**2 * self.exploration
+        """What stands before the logarithm, under the root."""
+        return 0.0
 
     @property
     def mixture_spread(self) -> float:
         """`spread` for mixture-arms."""
         return self.spread
+
+    @property
+    def kl(self) -> float:
+        """What stands before the logarithm in the KL index; 0 where that is not used."""
+        return 0.0
+
+    @property
+    def switch(self) -> bool:
+        """Whether the KL index is left for the other one after some pulls."""
+        return False
 
     def _arms(
         self,
@@ -57,11 +55,58 @@ class IndexPolicy(Policy):
             arms,
             spread=self.spread,
             mixture_spread=self.mixture_spread,
-            count_late=self.count_late,
+            kl=self.kl,
+            switch=self.switch,
+            count_late=getattr(self, "count_late", False),
             runs=runs,
         )
         draws = arms if draws is None else draws
         return fresh_arms(memory, n_arms, draws=draws, shuffles=runs, slots=table)
+
+
+def check_count_late(count_late: object) -> None:
+    """Raise unless it is a bool."""
+    if not isinstance(count_late, bool):
+        raise ParameterError(f"`count_late` must be True or False, got {count_late!r}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexPolicy(RankingPolicy):
+    """A policy that ranks by the MOSS index."""
+
+    sigma: float = 0.5
+    exploration: float = 1.0
+    count_late: bool = False
+
+    def __post_init__(self) -> None:
+        self._store(
+            sigma=check_number("sigma", self.sigma, above=0.0, at_most=1e100),
+            exploration=check_number("exploration", self.exploration, above=0.0, at_most=1e100),
+        )
+        check_count_late(self.count_late)
+
+    @property
+    def spread(self) -> float:
+        """What stands before the logarithm, under the root: (2 sigma)^2 times exploration."""
+        return 4.0 * self.sigma**2 * self.exploration
+
+
+@dataclass(frozen=True, kw_only=True)
+class KLIndexPolicy(RankingPolicy):
+    """A policy that ranks by the KL index, for rewards in [0, 1]: it has no sigma."""
+
+    exploration: float = 1.0
+    count_late: bool = False
+
+    def __post_init__(self) -> None:
+        self._store(
+            exploration=check_number("exploration", self.exploration, above=0.0, at_most=1e100)
+        )
+        check_count_late(self.count_late)
+
+    @property
+    def kl(self) -> float:
+        return self.exploration
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Floats, Ints, Memory, Record, Records
 from manyarms.core.rng import Stream, next_word, stream
 from manyarms.core.tournament import Tournament, clear, rekey, tournament
+from manyarms.policies._kl import kl_upper, switch_at
 
 __all__ = [
     "GONE",
@@ -32,6 +33,7 @@ __all__ = [
 GONE = -(1 << 62)  # the member of a slot whose arm was retired
 _UNSEEN = 1e300  # above every index
 _LOGS = 4096  # logarithms of smaller numbers are computed once
+_ALWAYS = 1 << 62  # more pulls than there are
 
 
 class Slot(Record):
@@ -52,6 +54,7 @@ class Run(Record):
     horizon: int  # H
     scale: float  # H / K
     log_scale: float  # log(H / K)
+    kl_until: int  # the index is the KL one while N is not above this
 
 
 class Slots(NamedTuple):
@@ -63,6 +66,8 @@ class Slots(NamedTuple):
     log: Floats  # log N, where it was needed before; 0 elsewhere
     spread: float  # (2 sigma)^2, times `exploration`
     mixture_spread: float  # the same for mixture-arms
+    kl: float  # what stands before the logarithm in the KL index, or 0: no KL index
+    switch: bool  # from the KL index to the other one at N = (H / K)^(1/5)
     count_late: bool  # whether late pulls count as pulls in the bonus
     ties: Stream
     rank: Tournament
@@ -74,6 +79,8 @@ def slots(
     *,
     spread: float,
     mixture_spread: float | None = None,
+    kl: float = 0.0,
+    switch: bool = False,
     count_late: bool = False,
     runs: int = 1,
 ) -> Slots:
@@ -85,6 +92,8 @@ def slots(
         memory.floats(_LOGS),
         spread,
         spread if mixture_spread is None else mixture_spread,
+        kl,
+        switch,
         count_late,
         stream(memory),
         tournament(memory, count, tournaments=runs),
@@ -108,6 +117,9 @@ def set_scale(slots: Slots, members: int, horizon: int) -> None:
     run.horizon = horizon
     run.scale = horizon / members
     run.log_scale = math.log(run.scale)
+    run.kl_until = (
+        0 if slots.kl == 0.0 else switch_at(members, horizon) if slots.switch else _ALWAYS
+    )
 
 
 @kernel
@@ -193,6 +205,9 @@ def moss_index(slots: Slots, slot: int, late: int) -> float:
     r"""Return the MOSS index of a slot that was pulled; late pulls may count in N of the bonus.
 
     .. math:: B = \bar x + 2\sigma \sqrt{\frac{\max(0, \log(H / (K N)))}{N}}
+
+    The KL index is the largest q with :math:`N\,\mathrm{kl}(\bar x, q) \le \max(0, \log(H / (K
+    N)))`. It is the mean, too, where the logarithm is not positive.
     """
     run = slots.run[slots.rank.number]
     pulls = slots.slot[slot].pulls
@@ -200,9 +215,11 @@ def moss_index(slots: Slots, slot: int, late: int) -> float:
     pulls += late
     if pulls >= run.scale:
         return mean
-    log_ratio = run.log_scale - log_of(slots, pulls)  # log(H / K) - log(N)
+    log_ratio = max(0.0, run.log_scale - log_of(slots, pulls))  # log(H / K) - log(N)
+    if pulls <= run.kl_until:
+        return kl_upper(mean, slots.kl * log_ratio / pulls)
     spread = slots.spread if slots.slot[slot].member >= 0 else slots.mixture_spread
-    return mean + math.sqrt(spread * max(0.0, log_ratio) / pulls)
+    return mean + math.sqrt(spread * log_ratio / pulls)
 
 
 @kernel

@@ -87,6 +87,11 @@ class Doubling(Policy):
                 f"`policy` must be one that needs a horizon, got {self.policy.label}, which is "
                 f"anytime already. Use it as it is."
             )
+        if getattr(self.policy, "sized_by_horizon", False):
+            raise ParameterError(
+                f"`policy` must be one that another horizon leaves as it is, got "
+                f"{self.policy.label}, whose set of arms is made for one horizon. Give it `size`."
+            )
 
     @property
     def name(self) -> str:  # type: ignore[override]  # it depends on the policy within

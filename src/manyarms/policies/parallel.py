@@ -60,6 +60,8 @@ def slots_of(state: ParallelState, i: int) -> Slots:
         slots.log,
         slots.spread,
         slots.mixture_spread,
+        slots.kl,
+        slots.switch,
         slots.count_late,
         slots.ties,
         rank,

@@ -12,6 +12,7 @@ from manyarms.theory.hardness import Problem, best_arms, hardness, miss_probabil
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 from manyarms.theory.moss_bounds import learning_error_bound, moss_bound
 from manyarms.theory.moss_plus_plus_schedule import Schedule, moss_plus_plus_schedule
+from manyarms.theory.own_bounds import hybrid_moss_plus_plus_bound, patience_bound
 from manyarms.theory.pareto import ParetoPosition, pareto_position
 from manyarms.theory.rates import (
     adaptation_cost,
@@ -33,6 +34,7 @@ __all__ = [
     "best_arms",
     "frontier_rate",
     "hardness",
+    "hybrid_moss_plus_plus_bound",
     "informative_from",
     "learning_error_bound",
     "lower_bound",
@@ -45,6 +47,7 @@ __all__ = [
     "moss_plus_plus_schedule",
     "parallel_bound",
     "pareto_position",
+    "patience_bound",
     "quantile_rate",
     "share_of_horizon",
     "subroutine_bound",

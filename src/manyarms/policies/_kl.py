@@ -1,0 +1,102 @@
+"""The Kullback-Leibler divergence of two coins, and the upper confidence bound it gives."""
+
+from __future__ import annotations
+
+import math
+
+from manyarms.core.jit import kernel, rare
+
+__all__ = ["bernoulli_kl", "kl_above", "kl_upper", "switch_at"]
+
+_STEPS = 60  # never reached: Newton's method needs 3 to 8
+_SMALL = 1e-15  # relative; where rounding takes over
+_TINY = 1e-290  # as good as 0: p log p is nothing, and 1 / p is still a number
+
+
+@kernel
+def bernoulli_kl(p: float, q: float) -> float:
+    r"""Return the divergence of a coin with mean q from one with mean p, both in [0, 1].
+
+    .. math:: \mathrm{kl}(p, q) = p \log \frac pq + (1 - p) \log \frac{1 - p}{1 - q}
+
+    with 0 log 0 = 0, and infinite where q is certain and p is not. Written with the logarithm of
+    1 + (q - p) / p, so that nothing is lost where p and q are close.
+
+    >>> math.isclose(bernoulli_kl(0.5, 0.25), math.log(4 / 3) / 2)
+    True
+    >>> bernoulli_kl(0.0, 0.0), bernoulli_kl(0.5, 1.0)
+    (0.0, inf)
+    """
+    if p == q:
+        return 0.0
+    if q <= 0.0 or q >= 1.0:
+        return math.inf
+    if p <= _TINY:
+        return -math.log1p(-q)
+    if p >= 1.0:
+        return -math.log(q)
+    gap = q - p
+    return max(0.0, -p * math.log1p(gap / p) - (1.0 - p) * math.log1p(-gap / (1.0 - p)))
+
+
+@kernel
+def kl_above(mean: float, bound: float) -> float:
+    r"""Return a cheap number that is never below `kl_upper(mean, bound)`.
+
+    The smaller of what :math:`2 (q - p)^2 \le \mathrm{kl}(p, q)` (Pinsker) and
+    :math:`(q - p)^2 \le 2 q\, \mathrm{kl}(p, q)` leave open, and a hair more for rounding.
+
+    >>> kl_above(0.5, 0.02) > 0.6 >= kl_upper(0.5, 0.02)
+    True
+    """
+    p = min(max(mean, 0.0), 1.0)
+    b = max(bound, 0.0)
+    near = min(math.sqrt(0.5 * b), b + math.sqrt(b * (b + 2.0 * p)))
+    return min(1.0, (p + near) * (1.0 + 4.0 * _SMALL))
+
+
+@rare
+def kl_upper(mean: float, bound: float) -> float:
+    r"""Return the largest q in [mean, 1] with :math:`\mathrm{kl}(\text{mean}, q) \le` `bound`.
+
+    A mean outside [0, 1] counts as the nearer end. The divergence is convex and increasing in q
+    above the mean, so Newton's method from above comes down to q without ever passing it.
+
+    >>> kl_upper(0.0, math.log(2)), kl_upper(1.0, 0.3), kl_upper(0.25, 0.0)
+    (0.5, 1.0, 0.25)
+    >>> kl_upper(0.5, math.log(4 / 3) / 2)
+    0.75
+    """
+    p = min(max(mean, 0.0), 1.0)
+    if p >= 1.0 or bound >= math.inf:
+        return 1.0
+    if bound <= 0.0:
+        return p
+    if p <= _TINY:
+        return max(p, -math.expm1(-bound))
+    # kl(p, q) is at least -(1 - p) log(1 - q) less the entropy of p: good where q is close to 1
+    entropy = -p * math.log(p) - (1.0 - p) * math.log1p(-p)
+    q = min(kl_above(p, bound), -math.expm1(-(bound + entropy) / (1.0 - p)))
+    for _ in range(_STEPS):
+        if q <= p or q >= 1.0:
+            break
+        step = (bernoulli_kl(p, q) - bound) * q * (1.0 - q) / (q - p)
+        q -= step
+        if abs(step) <= _SMALL * q:
+            break
+    return min(max(q, p), 1.0)
+
+
+@rare
+def switch_at(members: int, horizon: int) -> int:
+    r"""Return the pulls up to which kl-UCB-switch takes the KL index.
+
+    .. math:: \lfloor (H / K)^{1/5} \rfloor
+
+    >>> switch_at(10, 320), switch_at(10, 319), switch_at(10, 9)
+    (2, 1, 0)
+    """
+    pulls = 0
+    while members * (pulls + 1) ** 5 <= horizon:
+        pulls += 1
+    return pulls

@@ -1,0 +1,52 @@
+"""The losses of an arm, and the confidence bound that CBT and empirical CBT make of them."""
+
+from __future__ import annotations
+
+import math
+
+from manyarms.core.jit import kernel
+from manyarms.core.memory import Record, Records
+
+__all__ = ["Losses", "confidence_factor", "forget", "suffer"]
+
+
+class Losses(Record):
+    """What an arm cost so far."""
+
+    arm: int
+    pulls: int  # N
+    total: float  # the sum of losses
+    squares: float  # the sum of their squares
+    bound: float  # L
+    late: int  # pulls whose reward was not there when the next pull was asked for
+
+
+@kernel
+def confidence_factor(given: float, horizon: int) -> float:
+    """Return b = c: log log T unless given, never below 1: there L would exceed the mean."""
+    return given if given > 0.0 else max(1.0, math.log(math.log(max(3, horizon))))
+
+
+@kernel
+def forget(losses: Records[Losses], slot: int) -> None:
+    """Begin with an arm that cost nothing yet."""
+    losses[slot].pulls = 0
+    losses[slot].total = 0.0
+    losses[slot].squares = 0.0
+    losses[slot].late = 0
+
+
+@kernel
+def suffer(losses: Records[Losses], slot: int, loss: float, factor: float) -> float:
+    r"""Count a loss; compute, keep and return the bound.
+
+    .. math:: L = \max\Big(\frac{\bar x}{b},\; \bar x - \frac{c\,\hat\sigma}{\sqrt N}\Big)
+    """
+    own = losses[slot]
+    own.pulls += 1
+    own.total += loss
+    own.squares += loss * loss
+    mean = own.total / own.pulls
+    variance = max(0.0, own.squares / own.pulls - mean * mean)
+    own.bound = max(mean / factor, mean - factor * math.sqrt(variance / own.pulls))
+    return own.bound

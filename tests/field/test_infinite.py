@@ -1,0 +1,203 @@
+"""Empirical CBT, UCB-F, UCB-AIR and CorralIGW against slow references."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+from typing import Any, cast
+
+import pytest
+
+import manyarms as ma
+from manyarms.core.rng import draw, unit
+from manyarms.errors import ParameterError
+from manyarms.policies.baselines.corral_igw import CorralIGW
+from manyarms.policies.baselines.empirical_cbt import EmpiricalCBT
+from manyarms.policies.baselines.ucb_air import UCBAIR, opening_time
+from manyarms.policies.baselines.ucb_f import UCBF, arms_for
+from tests.reference import field_infinite as reference
+from tests.reference.moss import Player
+from tests.reference.words import policy_key
+from tests.reference.world import bernoulli
+from tests.test_oracle import (
+    MEANS,
+    WORLDS,
+    check_same,
+    live_arms,
+    reference_arms,
+    rewards_of,
+    seed_for,
+    simulated_arms,
+)
+
+ARMS = (1, 2, 5, 60, 300)
+HORIZONS = (1, 2, 3, 16, 100, 250)
+
+PAIRS: dict[str, tuple[ma.Policy, Player]] = {
+    "empirical-cbt": (EmpiricalCBT(), reference.EmpiricalCbt()),
+    "empirical-cbt-2": (EmpiricalCBT(factor=2.0), reference.EmpiricalCbt(2.0)),
+    "ucb-f": (UCBF(), reference.UcbF()),
+    "ucb-f-0.5": (UCBF(b=0.5), reference.UcbF(1, 4)),
+    "ucb-f-perfect": (UCBF(b=0.5, perfect_best=True), reference.UcbF(1, 3)),
+    "ucb-f-2": (UCBF(b=2.0), reference.UcbF(2, 3)),
+    "ucb-air": (UCBAIR(), reference.UcbAir()),
+    "ucb-air-0.5": (UCBAIR(b=0.5), reference.UcbAir(1, 4)),
+    "ucb-air-perfect": (UCBAIR(b=0.5, perfect_best=True), reference.UcbAir(1, 3)),
+    "ucb-air-3": (UCBAIR(b=3.0), reference.UcbAir(3, 4)),
+    "corral-igw": (CorralIGW(), reference.CorralIgw()),
+    "corral-igw-3": (
+        CorralIGW(bases=3, gamma_low=1.0, gamma_high=1e4, eta=0.5),
+        reference.CorralIgw(3, 1.0, 1e4, 0.5),
+    ),
+    "corral-igw-1": (CorralIGW(bases=1), reference.CorralIgw(1)),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_live_games(name: str) -> None:
+    policy, player = PAIRS[name]
+    for k, (n, horizon) in enumerate(product(ARMS, HORIZONS)):
+        for world in [WORLDS[(k + j) % len(WORLDS)] for j in range(3 if horizon < 100 else 1)]:
+            seed = seed_for(name, n, horizon, world)
+            rewards = rewards_of(world, n, seed)
+            check_same(
+                live_arms(policy, n, horizon, horizon, seed, rewards),
+                reference_arms(player, n, horizon, horizon, policy_key(seed, 0), rewards),
+                f"{policy!r}, n={n}, T={horizon}, seed={seed}, {world}",
+            )
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_simulations(name: str) -> None:
+    policy, player = PAIRS[name]
+    for n, horizon, world in product((1, 5, 300), (3, 300), ("spread", "one best", "ones")):
+        seed = seed_for(name, n, horizon, world, "simulated")
+        means = MEANS[world](n)
+        runs = simulated_arms(policy, ma.instances.from_means(means), horizon, 2, seed)
+        for r, arms in enumerate(runs):
+            key, tape = policy_key(seed, r), bernoulli(means, seed, r)
+            expected = reference_arms(player, n, horizon, horizon, key, tape)
+            check_same(arms, expected, f"{policy!r}, n={n}, T={horizon}, seed={seed}, {world}")
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_far_more_arms_than_pulls(name: str) -> None:
+    policy, player = PAIRS[name]
+    seed = seed_for(name, "many")
+    rewards = rewards_of("floats", 20_000, seed)
+    check_same(
+        live_arms(policy, 20_000, 150, 150, seed, rewards),
+        reference_arms(player, 20_000, 150, 150, policy_key(seed, 0), rewards),
+        policy,
+    )
+
+
+@pytest.mark.parametrize("world", ["eighths", "floats", "spread"])
+def test_many_matches_of_ucb_v_expire(world: str) -> None:
+    """Enough arms and pulls for the tournament to replay matches at every level."""
+    n, horizon, seed = 40, 1500, seed_for(world, "expire")
+    rewards = rewards_of(world, n, seed)
+    check_same(
+        live_arms(UCBF(b=10.0), n, horizon, horizon, seed, rewards),
+        reference_arms(reference.UcbF(10, 11), n, horizon, horizon, policy_key(seed, 0), rewards),
+        world,
+    )
+
+
+def test_numbers_of_arms_are_exact() -> None:
+    assert arms_for(1000, 1 / 3, 10**6) == 10
+    assert arms_for(1001, 1 / 3, 10**6) == 11
+    assert arms_for(10**12, 0.5, 10**9) == 10**6
+    assert arms_for(1, 0.5, 7) == 1
+    assert arms_for(10**12, 0.5, 7) == 7
+    for count in range(1, 200):
+        assert opening_time(count, 1 / 3) == count**3 + 1
+        assert opening_time(count, 1 / 2) == count**2 + 1
+    assert opening_time(50, 0.01 / 2) == 1 << 60  # not within any horizon
+
+
+def test_corral_keeps_probabilities() -> None:
+    live = CorralIGW(eta=0.9).live(n_arms=50, seed=1)
+    for k in range(2000):
+        pull = live.ask()
+        live.tell(pull, unit(draw(5, k)))
+        inverse = [live._state.inverse[j] for j in range(8)]
+        assert min(inverse) >= 1.0
+        assert math.isclose(sum(1 / number for number in inverse), 1.0, rel_tol=1e-9)
+
+
+def test_corral_weighs_a_late_reward_by_its_own_probability() -> None:
+    live = CorralIGW(bases=2).live(n_arms=50, seed=1)
+    first = live.ask()
+    base = live._state.pull[0].base
+    for _ in range(30):
+        live.tell(live.ask(), 1.0)
+    before = [1 / live._state.inverse[j] for j in range(2)]
+    live.tell(first, 1.0)
+    expected = reference.log_barrier_step(before, base, -0.125 * 2.0)  # its probability was 1/2
+    for j in range(2):
+        assert math.isclose(1 / live._state.inverse[j], expected[j], rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("policy", [EmpiricalCBT(), UCBF(), UCBAIR(), CorralIGW()])
+def test_rewards_in_any_order(policy: ma.Policy) -> None:
+    """Late, out of order or never: arms stay within range, and the game ends."""
+    for n in (1, 3, 500):
+        live = policy.live(n_arms=n, horizon=400, seed=2)
+        waiting: list[ma.Pull] = []
+        for k in range(400):
+            waiting.append(live.ask())
+            assert 0 <= waiting[-1].arm < n
+            while len(waiting) > 8 or (waiting and k % 3 == 0):
+                pull = waiting.pop(int(unit(draw(9, 1000 * n + k)) * len(waiting)))
+                if k % 5 == 4:
+                    live.abandon(pull)
+                else:
+                    live.tell(pull, 1.0 if unit(draw(11, k)) < 0.3 else 0.0)
+                if k % 3 == 0 and len(waiting) < 4:
+                    break
+
+
+@pytest.mark.parametrize("policy", [EmpiricalCBT(), UCBF()])
+def test_a_batch_opens_arms(policy: ma.Policy) -> None:
+    live = policy.live(n_arms=1000, horizon=400, seed=1)
+    assert len({pull.arm for pull in live.ask(20)}) == 20
+
+
+@pytest.mark.parametrize("policy", [EmpiricalCBT(), UCBF(b=9.0), UCBAIR(b=9.0)])
+def test_late_first_rewards_when_no_arm_is_left(policy: ma.Policy) -> None:
+    live = policy.live(n_arms=3, horizon=400, seed=1)
+    pulls = live.ask(9)
+    assert sorted(pull.arm for pull in pulls) == [0, 0, 0, 1, 1, 1, 2, 2, 2]  # fewest in flight
+    live.tell(pulls[4], 1.0)
+    assert live.ask().arm == pulls[4].arm  # the others wait for their first reward
+
+
+@pytest.mark.parametrize("policy", [EmpiricalCBT(), UCBF(b=9.0)])
+def test_an_arm_whose_only_pull_was_abandoned_comes_again(policy: ma.Policy) -> None:
+    live = policy.live(n_arms=3, horizon=400, seed=1)
+    pulls = live.ask(3)
+    live.tell(pulls[0], 1.0)
+    live.tell(pulls[1], 1.0)
+    live.abandon(pulls[2])
+    assert live.ask().arm == pulls[2].arm
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: EmpiricalCBT(factor=0.5), "`factor` must be a number >= 1"),
+        (lambda: UCBF(b=0.0), "`b` must be a number >= 0.01"),
+        (lambda: UCBAIR(b=200.0), "`b` must be a number >= 0.01 and <= 100, got 200.0."),
+        (lambda: UCBF(perfect_best=cast(Any, 1)), "`perfect_best` must be True"),
+        (lambda: CorralIGW(bases=0), "`bases` must be an integer >= 1"),
+        (lambda: CorralIGW(gamma_low=0.0), "`gamma_low` must be a number > 0"),
+        (lambda: CorralIGW(gamma_high=10.0), "It must not be below `gamma_low`."),
+        (lambda: CorralIGW(eta=1.0), "`eta` must be a number > 0 and < 1, got 1.0."),
+    ],
+)
+def test_bad_parameters(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ParameterError) as raised:
+        make()
+    assert message in str(raised.value)
