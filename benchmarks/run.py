@@ -1,7 +1,8 @@
 """Every number the project states about speed and memory, measured in one run.
 
-    python benchmarks/run.py                  all but dask and the peers
+    python benchmarks/run.py                  all but the field, dask and the peers
     python benchmarks/run.py pulls live       some
+    python benchmarks/run.py field            the policies beside the paper's (minutes)
     python benchmarks/run.py dask             a cluster against threads (minutes)
     python benchmarks/run.py peers            other libraries (installs them into environments)
 
@@ -108,16 +109,35 @@ def pulls() -> None:
         ma.Doubling(ma.MOSSPlusPlus()),
         ma.Doubling(ma.Parallel(best_mean=0.9)),
     ]
-    print(f"{'policy':<18}{'ns':>8}{'floors':>8}{'limit':>8}")
+    _cost_per_pull(policies, replications=40)
+
+
+def field() -> None:
+    """The same for every other policy of the registry."""
+    title(f"cost per pull of the field: n = {N_ARMS}, T = {HORIZON}, alpha = {ALPHA}")
+    told: dict[str, dict[str, object]] = {
+        "best": {"arm": 0},
+        "patience": {"best_mean": 0.9},
+        "qrm1": {"rho": 0.0066},  # of the arms are best
+        "satisficing-ts": {"target": 0.8},
+        "ss-greedy-oracle": {"m": 132},
+    }
+    paper = {policy.name for policy in paper_policies()} | {"anytime-moss++", "anytime-parallel"}
+    names = [name for name in ma.policy_names() if name not in paper]
+    _cost_per_pull([ma.policy(name, **told.get(name, {})) for name in names], replications=4)
+
+
+def _cost_per_pull(policies: list[ma.Policy], *, replications: int) -> None:
+    print(f"{'policy':<22}{'ns':>8}{'floors':>8}{'limit':>8}")
     for policy in policies:
         cost, ground = best_of(
             7,
-            partial(seconds_per_pull, policy, n=N_ARMS, horizon=HORIZON, replications=40),
+            partial(seconds_per_pull, policy, n=N_ARMS, horizon=HORIZON, replications=replications),
             floor,
         )
         limit = LIMITS.get(policy.name, "")
-        print(f"{policy.name:<18}{cost * 1e9:>8.1f}{cost / ground:>8.1f}{limit:>8}")
-    print(f"{'the floor':<18}{ground * 1e9:>8.2f}")
+        print(f"{policy.name:<22}{cost * 1e9:>8.1f}{cost / ground:>8.1f}{limit:>8}")
+    print(f"{'the floor':<22}{ground * 1e9:>8.2f}")
 
 
 def figure() -> None:
@@ -394,11 +414,11 @@ def _python(code: str, **environment: str) -> str:
 
 def main() -> None:
     every = (pulls, figure, arms, horizon, workers, start, live, journal)
-    named = {bench.__name__: bench for bench in (*every, dask, peers)}
+    named = {bench.__name__: bench for bench in (*every, field, dask, peers)}
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     names = ", ".join(named)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"{names}; all but dask and peers if none"
+        "names", nargs="*", metavar="NAME", help=f"{names}; all but field, dask and peers if none"
     )
     chosen = parser.parse_args().names or [bench.__name__ for bench in every]
     for name in set(chosen) - set(named):
