@@ -57,6 +57,7 @@ def test_it_writes_a_page_and_goes_on_where_it_stopped(
     assert "<svg" in (tmp_path / "leaderboard.html").read_text()
     table = (tmp_path / "leaderboard.csv").read_text()
     assert "# seed: 1" in table
+    assert "# command: manyarms reproduce leaderboard --replications 3 --seed 1" in table
     assert "few good arms,coins,patience,mu*,2," in table
 
     (tmp_path / "leaderboard_runs" / "many-good-arms.npz").unlink()

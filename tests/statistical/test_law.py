@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import manyarms as ma
-from tests.helpers import ALL_POLICIES, label
+from tests.helpers import ALL_POLICIES, EVERY_POLICY, label
 
 FALSE_ALARM_Z = 4.9  # two-sided 1e-6
 
@@ -41,6 +41,19 @@ def test_renumbering_the_arms_does_not_change_the_law(policy: ma.Policy) -> None
         regrets.append(result.regret[0, :, -1])
     _same_law(regrets[0], regrets[1])
     _same_law(regrets[0], regrets[2])
+
+
+@pytest.mark.parametrize("policy", [p for p in EVERY_POLICY if p.name != "best"], ids=label)
+def test_nor_does_it_for_any_policy_with_a_name(policy: ma.Policy) -> None:
+    # shorter, because there are many; `best` is told an arm by its number
+    means = np.sort(np.r_[np.full(6, 0.9), np.tile([0.1, 0.2, 0.3, 0.4, 0.5], 39)])
+    first, last = (
+        ma.simulate(
+            policy, ma.instances.from_means(order), horizon=400, replications=800, seed=seed
+        ).regret[0, :, -1]
+        for seed, order in enumerate((means, means[::-1]))
+    )
+    _same_law(first, last)
 
 
 def _moss(pull: Callable[[int], float], members: list[int], horizon: int, pulls: int) -> list[int]:

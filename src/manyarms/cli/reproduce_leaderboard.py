@@ -84,7 +84,9 @@ def write_leaderboard(
     """Write the figure, the page as HTML and as Markdown, and the table as CSV."""
     table, order = rows(cells), standings(cells)
     written = save_figure(profiles(table, order), folder / _FIGURE)
+    command = f"manyarms reproduce leaderboard --replications {replications} --seed {seed}"
     provenance = {
+        "command": command,
         "manyarms": __version__,
         "compiled sources": digest("leaderboard", ()),
         "seed": seed,

@@ -95,7 +95,7 @@ def entry(name: str) -> Entry:
     """Return the entry of a policy.
 
     >>> entry("moss++").guarantee
-    'Pareto optimal, every beta in [1/2, 1]'
+    'Pareto optimal, every beta in [1/2, 1)'
     """
     if name not in catalogue():
         raise UnknownNameError("policy of the catalogue:", name, catalogue())

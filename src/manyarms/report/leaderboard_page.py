@@ -96,8 +96,10 @@ def leaderboard_page(
         for problem in dict.fromkeys(row.problem for row in within):
             full = _problem_table([row for row in within if row.problem == problem])
             blocks.append(Details(f"{problem}: all numbers", full))
-    said = "; ".join(f"{key} {value}" for key, value in provenance.items())
-    source = f"`manyarms reproduce leaderboard`: {said}. All numbers are in `leaderboard.csv`."
+    facts = dict(provenance)
+    command = facts.pop("command", "manyarms reproduce leaderboard")
+    said = "; ".join(f"{key} {value}" for key, value in facts.items())
+    source = f"`{command}`: {said}. All numbers are in `leaderboard.csv`."
     return [*blocks, Heading("Where this comes from"), Text(source)]
 
 
