@@ -14,6 +14,8 @@ import pytest
 
 import manyarms as ma
 
+pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
+
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 

@@ -22,6 +22,8 @@ from manyarms.engine.dask_engine import ClusterError, software
 from manyarms.engine.runner import run_experiment
 from manyarms.specs import Experiment, parse_spec, plan
 
+pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
+
 distributed = pytest.importorskip(
     "distributed", reason='Dask is not installed: pip install "manyarms[dask]"'
 )

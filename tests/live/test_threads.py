@@ -11,6 +11,8 @@ import pytest
 
 import manyarms as ma
 
+pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
+
 
 @pytest.fixture(autouse=True)
 def _busy() -> Iterator[None]:

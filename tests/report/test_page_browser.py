@@ -16,6 +16,8 @@ from manyarms.report import write_report
 from tests.report.browser import Browser, find_browser
 from tests.report.page_samples import HOSTILE, SIX, paper_folder, run_folder
 
+pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
+
 MOST = 6_000_000  # bytes
 OVER_TIME = "#figure-1"  # Figure 2(b), of the paper's page
 
