@@ -25,8 +25,11 @@ types: $(STAMP)
 imports: $(STAMP)
 	$(BIN)/lint-imports
 
+# Live handles never compile, so their longest tests run below only.
+INTERPRETED := tests/live/test_catalogue.py tests/live/test_saving.py tests/live/test_handle.py
+
 unit: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(addprefix --ignore ,$(INTERPRETED))
 
 # CPython runs the same kernels here, so that coverage sees them and a wrong index raises.
 unit-no-jit: $(STAMP)

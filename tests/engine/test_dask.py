@@ -302,3 +302,16 @@ def test_how_a_chunk_may_fail(error: Exception | None, words: str) -> None:
     dask_engine._tell(told, done, chunk)
     with pytest.raises(ClusterError, match=words):
         told.result(timeout=0)
+
+
+def test_a_machine_too_busy_to_start_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def late(address: str, **options: Any) -> Any:
+        tried.append(address)
+        raise AssertionError  # what Dask does when its thread gets no turn
+
+    monkeypatch.setattr(dask_engine.need_dask(), "Client", late)
+    with pytest.raises(ClusterError, match="this machine is too busy"):
+        dask_engine._client("tcp://127.0.0.1:1")
+    assert len(tried) == 3

@@ -25,6 +25,7 @@ from manyarms.specs import Chunk
 __all__ = ["Cluster", "ClusterError", "need_dask", "play_on_worker", "software"]
 
 _PATIENCE = 10  # seconds for the scheduler to answer
+_ATTEMPTS = 3  # to start a client on a busy machine
 _RETRIES = 2  # of a chunk that fails on one worker, and may not on another
 _CHUNKS_PER_THREAD = 3  # one under way, two waiting: results travel while others are played
 _REFRESH = 2.0  # seconds between two looks at how many threads there are
@@ -153,7 +154,7 @@ def _connected(address: str) -> Any:
     level = log.level
     log.setLevel(logging.CRITICAL)  # we say ourselves, in one sentence, when the scheduler is gone
     try:
-        client = need_dask().Client(address, timeout=_PATIENCE, set_as_default=False)
+        client = _client(address)
     except (OSError, ValueError, TypeError) as error:
         raise ClusterError(
             f"`scheduler` must be the address of a Dask scheduler that answers, such as "
@@ -165,6 +166,14 @@ def _connected(address: str) -> Any:
             yield client
     finally:
         log.setLevel(level)
+
+
+def _client(address: str) -> Any:
+    """Connect; where its own thread gets no turn for ten seconds, Dask fails an assertion."""
+    for _ in range(_ATTEMPTS):
+        with contextlib.suppress(AssertionError):
+            return need_dask().Client(address, timeout=_PATIENCE, set_as_default=False)
+    raise ClusterError("Dask's client did not start in time: this machine is too busy. Try again.")
 
 
 def _tell(told: Future[Played | None], done: Future[Played], chunk: Chunk) -> None:
