@@ -82,6 +82,8 @@ _TITLES = {
     "empmoss++": "empMOSS++",
     "anytime-moss++": "anytime MOSS++",
     "anytime-parallel": "anytime Parallel",
+    "hybrid-moss++": "Hybrid MOSS++",
+    "patience": "Patience",
 }
 
 # For all other lines: Paul Tol's muted colours, with hollow markers, which no named line has.
