@@ -6,60 +6,33 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from manyarms.core.checks import check_number
-from manyarms.core.jit import rare
-from manyarms.core.memory import Memory, Record, Records
+from manyarms.core.memory import Memory, Records
 from manyarms.live.protocol import ask, reset, tell
-from manyarms.policies._fresh import (
-    FreshArms,
-    choose,
-    present,
-    reset_fresh_arms,
-    resize,
-    start_on,
-)
+from manyarms.policies._fresh import FreshArms, choose, present
 from manyarms.policies._index import IndexPolicy
+from manyarms.policies._rounds import RoundClock, begin_round, reset_rounds
 from manyarms.policies._slots import credit
 from manyarms.theory.schedules import quantile_arms
 
 __all__ = ["Quantile"]
 
 
-class QuantileClock(Record):
-    horizon: int  # T, or 0 if not known
-    round: int  # l
-    left: int  # pulls left in the round
-
-
 class QuantileState(NamedTuple):
     exponent: float
-    clock: Records[QuantileClock]  # [clock]
+    clock: Records[RoundClock]  # [clock]
     arms: FreshArms
 
 
 @reset.register(QuantileState)
 def quantile_reset(state: QuantileState, key: int, horizon: int) -> None:
-    reset_fresh_arms(state.arms, key)
-    start_on(state.arms, 1, 1)  # K and H come with the first round
-    state.clock[0].horizon = horizon
-    state.clock[0].round = 0
-    state.clock[0].left = 0
-
-
-@rare
-def next_round(state: QuantileState) -> None:
-    """Double the length, widen the set, and compute all indices with the new K and H."""
-    clock = state.clock[0]
-    clock.round += 1
-    clock.left = 1 << clock.round
-    end = (2 << clock.round) - 2  # 2 + 4 + … + 2^l
-    members = quantile_arms(clock.round, state.exponent, present(state.arms))
-    resize(state.arms, members, min(end, clock.horizon) if clock.horizon > 0 else end)
+    reset_rounds(state.clock, state.arms, key, horizon)
 
 
 @ask.register(QuantileState)
 def quantile_ask(state: QuantileState) -> tuple[int, int]:
     if state.clock[0].left == 0:
-        next_round(state)
+        members = quantile_arms(state.clock[0].round + 1, state.exponent, present(state.arms))
+        begin_round(state.clock, state.arms, members)
     state.clock[0].left -= 1
     slot = choose(state.arms)
     return slot, state.arms.slots.slot[slot].member
@@ -114,4 +87,4 @@ class Quantile(IndexPolicy):
         last_round = (pulls + 1).bit_length() - 1  # round l ends with pull 2^(l+1) - 2
         size = min(quantile_arms(last_round, self.exponent, n_arms), pulls)
         arms = self._arms(memory, n_arms, arms=size)
-        return QuantileState(self.exponent, memory.records(1, QuantileClock), arms)
+        return QuantileState(self.exponent, memory.records(1, RoundClock), arms)

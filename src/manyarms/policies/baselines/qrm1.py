@@ -7,32 +7,20 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from manyarms.core.checks import check_number
-from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Memory, Record, Records
+from manyarms.core.jit import kernel
+from manyarms.core.memory import Memory, Records
 from manyarms.live.protocol import ask, defer, reset, tell
-from manyarms.policies._fresh import (
-    FreshArms,
-    choose,
-    present,
-    reset_fresh_arms,
-    resize,
-    start_on,
-)
+from manyarms.policies._fresh import FreshArms, choose, present
 from manyarms.policies._index import IndexPolicy
+from manyarms.policies._rounds import RoundClock, begin_round, reset_rounds
 from manyarms.policies._slots import count_late, credit
 
 __all__ = ["QRM1"]
 
 
-class Qrm1Clock(Record):
-    horizon: int  # T, or 0 if not known
-    round: int  # l
-    left: int  # pulls left in the round
-
-
 class Qrm1State(NamedTuple):
     rho: float
-    clock: Records[Qrm1Clock]  # [clock]
+    clock: Records[RoundClock]  # [clock]
     arms: FreshArms
 
 
@@ -52,28 +40,14 @@ def qrm1_arms(round_number: int, rho: float, n_arms: int) -> int:
 
 @reset.register(Qrm1State)
 def qrm1_reset(state: Qrm1State, key: int, horizon: int) -> None:
-    reset_fresh_arms(state.arms, key)
-    start_on(state.arms, 1, 1)  # K and H come with the first round
-    state.clock[0].horizon = horizon
-    state.clock[0].round = 0
-    state.clock[0].left = 0
-
-
-@rare
-def next_qrm1_round(state: Qrm1State) -> None:
-    """Double the length, widen the set, and compute all indices with the new K and H."""
-    clock = state.clock[0]
-    clock.round += 1
-    clock.left = 1 << clock.round
-    end = (2 << clock.round) - 2  # 2 + 4 + … + 2^l
-    members = qrm1_arms(clock.round, state.rho, present(state.arms))
-    resize(state.arms, members, min(end, clock.horizon) if clock.horizon > 0 else end)
+    reset_rounds(state.clock, state.arms, key, horizon)
 
 
 @ask.register(Qrm1State)
 def qrm1_ask(state: Qrm1State) -> tuple[int, int]:
     if state.clock[0].left == 0:
-        next_qrm1_round(state)
+        members = qrm1_arms(state.clock[0].round + 1, state.rho, present(state.arms))
+        begin_round(state.clock, state.arms, members)
     state.clock[0].left -= 1
     slot = choose(state.arms)
     return slot, state.arms.slots.slot[slot].member
@@ -136,5 +110,5 @@ class QRM1(IndexPolicy):
         last_round = (pulls + 1).bit_length() - 1  # round l ends with pull 2^(l+1) - 2
         size = min(qrm1_arms(last_round, self.rho, n_arms), pulls)
         return Qrm1State(
-            self.rho, memory.records(1, Qrm1Clock), self._arms(memory, n_arms, arms=size)
+            self.rho, memory.records(1, RoundClock), self._arms(memory, n_arms, arms=size)
         )
