@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import product
 
 import numpy as np
 import pytest
@@ -20,23 +19,9 @@ from manyarms.policies.baselines.k_failure import KFailure
 from manyarms.policies.baselines.m_run import MRun, NonRecallingMRun
 from manyarms.policies.baselines.two_target import TwoTarget
 from manyarms.policies.baselines.uniform import Uniform
+from tests.field.oracle import check_all
 from tests.reference import field_dropping as reference
 from tests.reference.moss import Player
-from tests.reference.words import policy_key
-from tests.reference.world import bernoulli
-from tests.test_oracle import (
-    MEANS,
-    WORLDS,
-    check_same,
-    live_arms,
-    reference_arms,
-    rewards_of,
-    seed_for,
-    simulated_arms,
-)
-
-ARMS = (1, 2, 5, 60, 300)
-HORIZONS = (1, 2, 3, 16, 100, 400)
 
 PAIRS: dict[str, tuple[ma.Policy, Player]] = {
     "1-failure": (KFailure(), reference.KFailure(1)),
@@ -58,42 +43,8 @@ PAIRS: dict[str, tuple[ma.Policy, Player]] = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_live_games(name: str) -> None:
-    policy, player = PAIRS[name]
-    for k, (n, horizon) in enumerate(product(ARMS, HORIZONS)):
-        for world in [WORLDS[(k + j) % len(WORLDS)] for j in range(3)]:
-            seed = seed_for(name, n, horizon, world)
-            rewards = rewards_of(world, n, seed)
-            check_same(
-                live_arms(policy, n, horizon, horizon, seed, rewards),
-                reference_arms(player, n, horizon, horizon, policy_key(seed, 0), rewards),
-                f"{policy!r}, n={n}, T={horizon}, seed={seed}, {world}",
-            )
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_simulations(name: str) -> None:
-    policy, player = PAIRS[name]
-    for n, horizon, world in product((1, 5, 300), (3, 400), ("spread", "one best", "ones")):
-        seed = seed_for(name, n, horizon, world, "simulated")
-        means = MEANS[world](n)
-        runs = simulated_arms(policy, ma.instances.from_means(means), horizon, 2, seed)
-        for r, arms in enumerate(runs):
-            key, tape = policy_key(seed, r), bernoulli(means, seed, r)
-            expected = reference_arms(player, n, horizon, horizon, key, tape)
-            check_same(arms, expected, f"{policy!r}, n={n}, T={horizon}, seed={seed}, {world}")
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_far_more_arms_than_pulls(name: str) -> None:
-    policy, player = PAIRS[name]
-    seed = seed_for(name, "many")
-    rewards = rewards_of("floats", 20_000, seed)
-    check_same(
-        live_arms(policy, 20_000, 150, 150, seed, rewards),
-        reference_arms(player, 20_000, 150, 150, policy_key(seed, 0), rewards),
-        policy,
-    )
+def test_same_arms_as_the_reference(name: str) -> None:
+    check_all(*PAIRS[name])
 
 
 @pytest.mark.parametrize("horizon", [53, 54, 55, 127, 128, 129, 2 * 10**9, 2 * 4096**3])
