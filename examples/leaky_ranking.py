@@ -29,15 +29,15 @@ from manyarms.kit import (
     reset,
     tell,
 )
-from manyarms.policies._best_means import choose_slot
-from manyarms.policies._fresh import draw_arm
-from manyarms.policies._mixtures import real_arm
-from manyarms.policies._slots import open_slot, refresh, set_scale
 from manyarms.policies.emp_moss_plus_plus import (
     EmpMossPlusPlusState,
     close_iteration,
     next_emp_iteration,
 )
+from manyarms.policies.parts.best_means import choose_slot
+from manyarms.policies.parts.fresh import draw_arm
+from manyarms.policies.parts.mixtures import real_arm
+from manyarms.policies.parts.slots import open_slot, refresh, set_scale
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 _OUTSIDE = -1  # `asked` of a slot that is not in the set

@@ -12,8 +12,8 @@ import pytest
 import manyarms as ma
 from manyarms.cli.listing import BEGIN, END, policies_as_markdown, with_table
 from manyarms.cli.main import main
-from manyarms.live import registry
 from manyarms.policies.catalogue import catalogue
+from manyarms.protocol import registry
 
 PAGE = Path(__file__).parent.parent / "docs" / "choosing.md"
 MAKE = "Run `python -m manyarms.cli.listing docs/choosing.md`."

@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 
 import manyarms as ma
-from manyarms.policies._index import IndexPolicy
+from manyarms.policies.parts.index import IndexPolicy
 from tests.reference.late import (
     LateEmpMossPlusPlus,
     LateGame,

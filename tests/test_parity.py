@@ -12,7 +12,7 @@ from manyarms.core.memory import SPARSE
 from manyarms.core.rng import draw
 from manyarms.instances import BetaMeans, BetaRewards, Gaussian, Instance, planted, reservoir
 from manyarms.instances._tape import card_of, next_reward, rewind, tape
-from manyarms.live.keys import run_key
+from manyarms.protocol.keys import run_key
 from tests.helpers import ALL_POLICIES, label, run_python
 
 INSTANCES: dict[str, Instance] = {

@@ -34,7 +34,7 @@ _HOME = {
     "Parallel": "policies",
     "Patience": "policies",
     "ParameterError": "errors",
-    "Policy": "live",
+    "Policy": "protocol",
     "Problem": "theory",
     "Progress": "live",
     "Pull": "live",
@@ -52,9 +52,9 @@ _HOME = {
     "kit": "",
     "miss_probability": "theory",
     "policies": "",
-    "policy": "live",
-    "policy_names": "live",
-    "register": "live",
+    "policy": "protocol",
+    "policy_names": "protocol",
+    "register": "protocol",
     "simulate": "engine",
     "theory": "",
 }
@@ -125,17 +125,7 @@ if TYPE_CHECKING:
         UnknownArmError,
         UnknownNameError,
     )
-    from manyarms.live import (
-        ArmEstimate,
-        Journal,
-        Live,
-        Policy,
-        Progress,
-        Pull,
-        policy,
-        policy_names,
-        register,
-    )
+    from manyarms.live import ArmEstimate, Journal, Live, Progress, Pull
     from manyarms.policies import (
         MOSS,
         Doubling,
@@ -147,6 +137,7 @@ if TYPE_CHECKING:
         Patience,
         Quantile,
     )
+    from manyarms.protocol import Policy, policy, policy_names, register
     from manyarms.results import Result, Summary
     from manyarms.theory import Problem, best_arms, hardness, miss_probability
 

@@ -8,6 +8,10 @@
     ├── TurnError (RuntimeError)         an ask or a tell that is not due now
     ├── SavedFileError (ValueError)      no saved handle or journal, or a damaged or newer one
     ├── JournalError (RuntimeError)      a journal that is in use, closed, or cannot be written
+    ├── SpecError (ValueError)           an experiment's file has problems, all of them listed
+    ├── FolderError (OSError)            a folder cannot take the results
+    ├── ResultsError (ValueError)        a folder holds no results, or damaged ones
+    ├── ClusterError (RuntimeError)      a cluster cannot be reached or used
     ├── CompilationError (TypeError)     Numba cannot compile a policy
     ├── MissingExtraError (ImportError)  a package of an optional part is not installed
     ├── ContestNotFoundError (FileNotFoundError)  no such contest file
@@ -23,16 +27,20 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "ClusterError",
     "CompilationError",
     "ContestFileError",
     "ContestNotFoundError",
     "DownloadError",
     "DuplicateNameError",
+    "FolderError",
     "JournalError",
     "ManyarmsError",
     "MissingExtraError",
     "ParameterError",
+    "ResultsError",
     "SavedFileError",
+    "SpecError",
     "TurnError",
     "UnknownArmError",
     "UnknownNameError",
@@ -90,6 +98,40 @@ class SavedFileError(ManyarmsError, ValueError):
 
 class JournalError(ManyarmsError, RuntimeError):
     """A journal that is in use elsewhere, closed, or cannot be written."""
+
+
+class SpecError(ManyarmsError, ValueError):
+    """A spec cannot be used; the message lists every problem on a line of its own.
+
+    Attributes
+    ----------
+    source
+        What the spec is called.
+    problems
+        The lines, such as "policy[2].betta: unknown key. Did you mean 'beta'?". Policies are
+        counted from 1.
+    """
+
+    def __init__(self, source: str, problems: Iterable[str]) -> None:
+        self.source = source
+        self.problems = tuple(problems)
+        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        super().__init__("\n  ".join([f"{source} has {count}:", *self.problems]))
+
+    def __reduce__(self) -> tuple[type[SpecError], tuple[str, tuple[str, ...]]]:
+        return type(self), (self.source, self.problems)  # so that it may cross processes
+
+
+class FolderError(ManyarmsError, OSError):
+    """A folder cannot take the results; nothing in it was touched."""
+
+
+class ResultsError(ManyarmsError, ValueError):
+    """A folder holds no results, or damaged ones."""
+
+
+class ClusterError(ManyarmsError, RuntimeError):
+    """A cluster cannot be reached or used; the message says why, and what to do."""
 
 
 class MissingExtraError(ManyarmsError, ImportError):

@@ -17,7 +17,7 @@ from manyarms.core.memory import ARRAYS, SPARSE, Floats, Ints, Memory, Record, R
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream, unit
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
-from manyarms.live.protocol import Policy, ask, reset, tell
+from manyarms.protocol.policy import Policy, ask, reset, tell
 
 __all__ = [
     "ARRAYS",

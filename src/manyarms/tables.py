@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.errors import ManyarmsError, MissingExtraError
+from manyarms.errors import MissingExtraError, ResultsError
 
 __all__ = ["Results", "ResultsError", "TidyWriter", "read_results"]
 
@@ -39,10 +39,6 @@ SPEC, PROVENANCE = "spec.toml", "provenance.json"
 
 _HASH = "manyarms_spec_hash"
 _GROUP = 1 << 18  # rows written, and read, as one
-
-
-class ResultsError(ManyarmsError, ValueError):
-    """A folder holds no results, or damaged ones."""
 
 
 def need_pyarrow() -> Any:

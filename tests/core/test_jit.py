@@ -12,7 +12,7 @@ import pytest
 from manyarms.core import compile_cache, jit
 from manyarms.core.rng import draw
 from manyarms.errors import DuplicateNameError, ParameterError
-from manyarms.live.protocol import ask
+from manyarms.protocol.policy import ask
 from tests.helpers import run_python
 
 PLAY = (

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from manyarms.core.hash_map import clear_table, find, insert, table
 from manyarms.core.memory import SPARSE
-from manyarms.core.table import clear_table, find, insert, table
 
 
 @pytest.mark.parametrize("names", [20, 10**15])

@@ -15,7 +15,7 @@ from manyarms.engine import workbench
 from manyarms.engine.workbench import Late, Workbench
 from manyarms.instances import Gaussian, Instance, from_means, planted
 from manyarms.instances._tape import card_of, next_reward, rewind, tape
-from manyarms.live.keys import run_key
+from manyarms.protocol.keys import run_key
 from tests.helpers import ALL_POLICIES, label
 
 HORIZON = 300

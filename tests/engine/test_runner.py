@@ -471,15 +471,15 @@ def test_a_full_disk_is_told(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    write = Path.write_bytes
+    write = os.write
 
-    def failing(self: Path, data: Any) -> int:
+    def failing(file: int, data: Any) -> int:
         if len(list(tmp_path.rglob("*.chunk"))) == 7:
             raise OSError(28, "No space left on device")
-        return write(self, data)
+        return write(file, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", failing)
+        patch.setattr(os, "write", failing)
         with pytest.raises(FolderError, match=r"Cannot write to .*No space left .*run the same"):
             run_experiment(experiment, tmp_path, workers=1, progress=False)
     assert len(list(tmp_path.rglob("*.chunk"))) == 7

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 import manyarms as ma
 from manyarms.errors import ParameterError
 from manyarms.instances import BetaMeans, Instance, reservoir
-from manyarms.policies.baselines.best import Best
-from manyarms.policies.baselines.cbt import CBT
-from manyarms.policies.baselines.greedy import Greedy
-from manyarms.policies.baselines.k_failure import KFailure
-from manyarms.policies.baselines.m_run import MRun, NonRecallingMRun
-from manyarms.policies.baselines.two_target import TwoTarget
-from manyarms.policies.baselines.uniform import Uniform
+from manyarms.policies.field.best import Best
+from manyarms.policies.field.cbt import CBT
+from manyarms.policies.field.greedy import Greedy
+from manyarms.policies.field.k_failure import KFailure
+from manyarms.policies.field.m_run import MRun, NonRecallingMRun
+from manyarms.policies.field.two_target import TwoTarget
+from manyarms.policies.field.uniform import Uniform
 from tests.field.oracle import check_all
 from tests.reference import field_dropping as reference
 from tests.reference.moss import Player

@@ -11,10 +11,10 @@ import pytest
 import manyarms as ma
 from manyarms.core.rng import draw, unit
 from manyarms.errors import ParameterError
-from manyarms.policies.baselines.corral_igw import CorralIGW
-from manyarms.policies.baselines.empirical_cbt import EmpiricalCBT
-from manyarms.policies.baselines.ucb_air import UCBAIR, opening_time
-from manyarms.policies.baselines.ucb_f import UCBF, arms_for
+from manyarms.policies.field.corral_igw import CorralIGW
+from manyarms.policies.field.empirical_cbt import EmpiricalCBT
+from manyarms.policies.field.ucb_air import UCBAIR, opening_time
+from manyarms.policies.field.ucb_f import UCBF, arms_for
 from tests.field.oracle import check_all
 from tests.reference import field_infinite as reference
 from tests.reference.moss import Player

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyarms.policies._kl import bernoulli_kl, kl_above, kl_upper
+from manyarms.policies.parts.kl import bernoulli_kl, kl_above, kl_upper
 
 MEANS = (0.0, 1e-12, 1e-6, 0.001, 0.1, 0.25, 0.5, 0.75, 0.9, 0.999, 1 - 1e-9, 1.0)
 BOUNDS = (1e-9, 1e-6, 0.001, 0.02, 0.1, 0.5, 1.0, 3.0, 10.0, 20.0)

@@ -9,11 +9,11 @@ import pytest
 
 import manyarms as ma
 from manyarms.core.memory import SPARSE
-from manyarms.live.protocol import ask, reset, tell
-from manyarms.policies._kl import switch_at
-from manyarms.policies._slots import moss_index
-from manyarms.policies.baselines.kl_moss import KLMOSS
-from manyarms.policies.baselines.kl_ucb_switch import KLUCBSwitch
+from manyarms.policies.field.kl_moss import KLMOSS
+from manyarms.policies.field.kl_ucb_switch import KLUCBSwitch
+from manyarms.policies.parts.kl import switch_at
+from manyarms.policies.parts.slots import moss_index
+from manyarms.protocol.policy import ask, reset, tell
 from tests.field.oracle import check_all
 from tests.reference.field_kl import KLIndex, divergence
 from tests.reference.moss import Moss, Player

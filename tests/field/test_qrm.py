@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 import manyarms as ma
-from manyarms.policies.baselines.qrm1 import QRM1, qrm1_arms
-from manyarms.policies.baselines.qrm2_restarted import QRM2Restarted
+from manyarms.policies.field.qrm1 import QRM1, qrm1_arms
+from manyarms.policies.field.qrm2_restarted import QRM2Restarted
 from tests.field.oracle import check_all
 from tests.reference.field_qrm import Qrm1, Qrm2Restarted, qrm1_size
 from tests.reference.moss import Index, Player

@@ -7,9 +7,9 @@ import inspect
 import pytest
 
 import manyarms as ma
-from manyarms.policies.baselines.greedy import Greedy
-from manyarms.policies.baselines.ss_greedy_oracle import SSGreedyOracle
-from manyarms.policies.baselines.sub_sampled import SubSampled, sub_sampling
+from manyarms.policies.field.greedy import Greedy
+from manyarms.policies.field.ss_greedy_oracle import SSGreedyOracle
+from manyarms.policies.field.sub_sampled import SubSampled, sub_sampling
 from tests.field.oracle import ARMS, check_all, check_live
 from tests.reference.doubling import Doubling
 from tests.reference.field_sub_sampled import GREEDY, by_exponent, for_greedy

@@ -16,14 +16,16 @@ import manyarms as ma
 from manyarms.core.memory import SPARSE
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
-from manyarms.policies.baselines._beta import (
+from manyarms.policies.field.satisficing import SatisficingTS
+from manyarms.policies.field.thompson import Thompson, most_tail
+from manyarms.policies.parts.beta import (
     beta_tail,
     beta_upper,
     beta_variate,
     share_of_tail,
     stirling_error,
 )
-from manyarms.policies.baselines._first_of import (
+from manyarms.policies.parts.first_success import (
     add_chance,
     chances,
     clear_chances,
@@ -31,8 +33,6 @@ from manyarms.policies.baselines._first_of import (
     first_of,
     set_chance,
 )
-from manyarms.policies.baselines.satisficing import SatisficingTS
-from manyarms.policies.baselines.thompson import Thompson, most_tail
 from tests.reference.field_thompson import Satisficing
 from tests.reference.field_thompson import Thompson as ThompsonReference
 from tests.reference.moss import Player

@@ -11,12 +11,12 @@ import pytest
 import manyarms as ma
 from manyarms.core.memory import ENDLESS
 from manyarms.errors import ParameterError
-from manyarms.live.protocol import ask, defer, reset, tell
-from manyarms.policies.baselines._by_count import ByCount, head, more
-from manyarms.policies.baselines.imoss import IMOSS
-from manyarms.policies.baselines.kl_ucb import KLUCB
-from manyarms.policies.baselines.ucb import UCB
-from manyarms.policies.baselines.ucb1 import UCB1
+from manyarms.policies.field.imoss import IMOSS
+from manyarms.policies.field.kl_ucb import KLUCB
+from manyarms.policies.field.ucb import UCB
+from manyarms.policies.field.ucb1 import UCB1
+from manyarms.policies.parts.count_queues import ByCount, head, more
+from manyarms.protocol.policy import ask, defer, reset, tell
 from tests.reference.field_ucb import Imoss, KlUcb, Ucb, Ucb1
 from tests.reference.moss import Player
 from tests.reference.words import policy_key

@@ -37,6 +37,7 @@ def _empty_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "here").mkdir()
     monkeypatch.setenv("MANYARMS_DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("MANYARMS_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path / "here")
 
@@ -286,8 +287,8 @@ def response(status: int) -> OSError:
         (OSError("HTTPSConnectionPool(...): Max retries exceeded"), "the connection failed. Try"),
         (response(404), "there is no such file. Contests before 660 have longer names"),
         (response(503), "the server answered with status 503"),
-        (PermissionError("no"), "cannot be written. Set XDG_CACHE_HOME"),
-        (OSError(28, "No space left on device"), "cannot be written. Set XDG_CACHE_HOME"),
+        (PermissionError("no"), "cannot be written. Set MANYARMS_CACHE"),
+        (OSError(28, "No space left on device"), "cannot be written. Set MANYARMS_CACHE"),
     ],
 )
 def test_a_failed_download_is_one_sentence_and_leaves_nothing(

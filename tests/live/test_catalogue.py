@@ -14,9 +14,9 @@ import pytest
 
 import manyarms as ma
 from manyarms.core.rng import ordered
-from manyarms.policies._slots import GONE, Slots, moss_index
 from manyarms.policies.emp_moss_plus_plus import EmpMossPlusPlusState
 from manyarms.policies.parallel import ParallelState, slots_of
+from manyarms.policies.parts.slots import GONE, Slots, moss_index
 from tests.helpers import ALL_POLICIES, label, play_live
 
 MORE_POLICIES = [

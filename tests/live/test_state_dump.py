@@ -9,7 +9,7 @@ import manyarms as ma
 from manyarms.core.memory import ARRAYS, ENDLESS
 from manyarms.core.tournament import clear, enter, leader, rekey, tournament
 from manyarms.live.handle import ROOM
-from manyarms.live.state_dump import Columns, constants, dump_state, restore_state
+from manyarms.protocol.state_dump import Columns, constants, dump_state, restore_state
 from tests.helpers import ALL_POLICIES, label, play_live
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 from functools import partial
 
 from manyarms.advice.question import Question
-from manyarms.live import Policy
 from manyarms.policies import (
     MOSS,
     EmpMOSSPlusPlus,
@@ -19,6 +18,7 @@ from manyarms.policies import (
     Patience,
     Quantile,
 )
+from manyarms.protocol import Policy
 from manyarms.theory import minimax_rate, moss_plus_plus_rate, quantile_rate
 from manyarms.theory.schedules import iteration_arms, iterations, quantile_arms, subset_size
 

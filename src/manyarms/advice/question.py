@@ -10,7 +10,7 @@ from typing import Any
 from manyarms.core.checks import check_int, check_number, check_probability
 from manyarms.errors import ParameterError
 from manyarms.instances import Instance, planted
-from manyarms.live.protocol import MOST_ARMS
+from manyarms.protocol.policy import MOST_ARMS
 from manyarms.theory import Problem, best_arms
 
 __all__ = ["Question", "question"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from manyarms.advice.candidates import code
 from manyarms.errors import ParameterError
-from manyarms.live import Policy
+from manyarms.protocol import Policy
 
 __all__ = ["Advice", "AdviceRow"]
 

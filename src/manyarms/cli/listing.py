@@ -17,9 +17,9 @@ from rich.table import Table
 
 from manyarms.cli.screen import OverallProgress, out
 from manyarms.errors import ParameterError
-from manyarms.live import policy_names
-from manyarms.live.registry import maker
 from manyarms.policies.catalogue import Entry, catalogue
+from manyarms.protocol import policy_names
+from manyarms.protocol.registry import maker
 
 __all__ = ["list_policies", "policies_as_markdown", "warm_up", "with_table"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from manyarms.core.files import replace_file, replacing
 from manyarms.results import Result
-from manyarms.specs.folder import replacing, write_whole
 from manyarms.specs.provenance import now, software_and_machine
 from manyarms.tables import TidyWriter
 
@@ -55,7 +55,7 @@ def write_tables(
             for experiment, by_alpha in results.items()
         },
     }
-    write_whole(paths[2], (json.dumps(provenance, indent=1) + "\n").encode())
+    replace_file(paths[2], (json.dumps(provenance, indent=1) + "\n").encode())
     return paths
 
 

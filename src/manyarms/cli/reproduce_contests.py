@@ -11,6 +11,7 @@ from rich.table import Table
 from manyarms.cli.screen import OverallProgress
 from manyarms.cli.screen import out as screen
 from manyarms.core.checks import check_int
+from manyarms.core.files import replace_file
 from manyarms.engine import simulate
 from manyarms.errors import ContestFileError, ContestNotFoundError
 from manyarms.experiments.contests import THRESHOLDS, contest_setting
@@ -24,7 +25,6 @@ from manyarms.report.contests_tables import (
 )
 from manyarms.report.saving import save_figure
 from manyarms.report.style import policy_title
-from manyarms.specs.folder import write_whole
 
 __all__ = ["reproduce_contests"]
 
@@ -60,9 +60,9 @@ def reproduce_contests(
         raise ContestNotFoundError(_NONE + "".join(f" {line}" for line in left_out))
     out.mkdir(parents=True, exist_ok=True)
     markdown, data = out / "contests.md", out / "contests.json"
-    write_whole(markdown, (contests_as_markdown(games, left_out) + "\n").encode())
+    replace_file(markdown, (contests_as_markdown(games, left_out) + "\n").encode())
     content = json.dumps(contests_as_data(games, left_out), indent=1, allow_nan=False)
-    write_whole(data, (content + "\n").encode())
+    replace_file(data, (content + "\n").encode())
     files = [markdown, data, *save_figure(contest_ranks(games), out / "contests")]
     for results in games:
         _print(results)

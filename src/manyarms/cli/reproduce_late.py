@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from manyarms.cli.screen import OverallProgress
 from manyarms.cli.screen import out as screen
 from manyarms.core.checks import check_int
+from manyarms.core.files import replace_file
 from manyarms.core.statistics import mean_interval
 from manyarms.engine import simulate
 from manyarms.experiments import LateSetting, late_rewards, late_rewards_short, wrong_best_mean
@@ -19,7 +20,6 @@ from manyarms.report.late_figure import regret_against_best_mean, regret_against
 from manyarms.report.saving import save_figure
 from manyarms.report.style import policy_title
 from manyarms.results import Result
-from manyarms.specs.folder import write_whole
 
 __all__ = ["reproduce_late"]
 
@@ -129,5 +129,5 @@ def _as_markdown(head: list[str], rows: Iterable[list[str]]) -> list[str]:
 
 def _write(lines: list[str], path: Path) -> Path:
     note = "Mean final regret, with the half width of its 95 % interval."
-    write_whole(path, "\n".join([note, "", *lines, ""]).encode())
+    replace_file(path, "\n".join([note, "", *lines, ""]).encode())
     return path

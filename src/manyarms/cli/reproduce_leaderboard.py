@@ -25,6 +25,7 @@ from manyarms.cli.screen import OverallProgress
 from manyarms.cli.screen import out as screen
 from manyarms.core.checks import check_int
 from manyarms.core.compile_cache import digest
+from manyarms.core.files import replace_file
 from manyarms.engine import simulate
 from manyarms.experiments.leaderboard import contest_matches, leaderboard
 from manyarms.experiments.leaderboard_players import Match, Player
@@ -34,7 +35,6 @@ from manyarms.report.leaderboard_blocks import as_html, as_markdown
 from manyarms.report.leaderboard_figure import profiles
 from manyarms.report.leaderboard_page import leaderboard_csv, leaderboard_page
 from manyarms.report.saving import save_figure
-from manyarms.specs.folder import write_whole
 
 __all__ = ["reproduce_leaderboard"]
 
@@ -105,7 +105,7 @@ def write_leaderboard(
         "leaderboard.csv": leaderboard_csv(table, provenance),
     }
     for name, text in texts.items():
-        write_whole(folder / name, text.encode())
+        replace_file(folder / name, text.encode())
         written.append(folder / name)
     return written
 
@@ -168,7 +168,7 @@ def _write(path: Path, kept: Kept) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     memory = io.BytesIO()
     np.savez(memory, **kept)  # type: ignore[arg-type]  # its stub takes the names for options
-    write_whole(path, memory.getvalue())
+    replace_file(path, memory.getvalue())
 
 
 def _print_standings(order: list[Standing]) -> None:

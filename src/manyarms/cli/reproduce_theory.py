@@ -13,6 +13,7 @@ from rich.table import Table
 from manyarms.cli.screen import OverallProgress
 from manyarms.cli.screen import out as screen
 from manyarms.core.checks import check_int
+from manyarms.core.files import replace_file
 from manyarms.engine import simulate
 from manyarms.experiments.exponents import FULL_RUNS, exponent_settings
 from manyarms.experiments.lower_bound import lower_bound_trade_off
@@ -31,7 +32,6 @@ from manyarms.report.exponents_table import (
 from manyarms.report.lower_bound_figure import trade_off_figure
 from manyarms.report.saving import save_figure
 from manyarms.results import Result
-from manyarms.specs.folder import write_whole
 from manyarms.specs.provenance import now, software_and_machine
 
 __all__ = ["reproduce_theory"]
@@ -60,7 +60,7 @@ def reproduce_theory(
         (out / f"{target}.md", page),
         (out / f"{target}.json", json.dumps(everything, indent=1)),
     ):
-        write_whole(path, f"{text}\n".encode())
+        replace_file(path, f"{text}\n".encode())
         written.append(path)
     seconds = time.perf_counter() - begun
     screen.print(f"\n{len(written)} files in {out}, {seconds:.1f} s", markup=False)

@@ -12,7 +12,7 @@ from manyarms.cli.screen import OverallProgress, out
 from manyarms.engine import simulate
 from manyarms.errors import ParameterError
 from manyarms.instances import Instance, planted
-from manyarms.live import Policy, policy
+from manyarms.protocol import Policy, policy
 from manyarms.results import Result
 
 __all__ = ["parse_policy", "simulate_policies"]

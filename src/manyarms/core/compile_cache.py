@@ -7,7 +7,6 @@ calls, and of the compiler's options.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import marshal
@@ -18,16 +17,19 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from manyarms.core.files import cache_root
+
 __all__ = ["cache_directory", "can_be_cached", "digest", "users_functions"]
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _KERNELS = (  # the files whose functions are compiled
     "core/*.py",
     "theory/schedules.py",
-    "live/flight.py",
-    "live/protocol.py",
+    "protocol/in_flight.py",
+    "protocol/policy.py",
     "policies/*.py",
-    "policies/baselines/*.py",
+    "policies/parts/*.py",
+    "policies/field/*.py",
     "instances/_*.py",
     "engine/play.py",
     "engine/play_late.py",
@@ -112,12 +114,6 @@ def cache_directory(name: str) -> str | None:
 
 def _roots() -> list[Path]:
     """Return where to look for room: MANYARMS_CACHE, the user's cache, a temporary folder."""
-    roots = []
-    given = os.environ.get("MANYARMS_CACHE") or os.environ.get("XDG_CACHE_HOME")
-    if given:
-        roots.append(Path(given) / "manyarms")
-    else:
-        with contextlib.suppress(RuntimeError):  # a container without a home
-            roots.append(Path.home() / ".cache" / "manyarms")
     user = os.getuid() if hasattr(os, "getuid") else "user"
+    roots = [root] if (root := cache_root()) else []
     return [*roots, Path(tempfile.gettempdir()) / f"manyarms-{user}"]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from manyarms.core.hash_map import Table, clear_table, find, insert, table
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Ints, Memory
 from manyarms.core.rng import below
-from manyarms.core.table import Table, clear_table, find, insert, table
 
 __all__ = ["Sampler", "clear_sampler", "pick", "sampler"]
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms import tables
+from manyarms.core.files import replacing
 from manyarms.specs import Chunk, Experiment, plan
 from manyarms.specs.chunks import ChunkStore
-from manyarms.specs.folder import replacing
 
 __all__ = ["assemble"]
 

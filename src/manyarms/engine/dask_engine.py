@@ -19,7 +19,7 @@ from typing import Any
 
 from manyarms.core.compile_cache import digest
 from manyarms.engine.crews import Played, play_chunk
-from manyarms.errors import ManyarmsError, MissingExtraError
+from manyarms.errors import ClusterError, ManyarmsError, MissingExtraError
 from manyarms.specs import Chunk
 
 __all__ = ["Cluster", "ClusterError", "need_dask", "play_on_worker", "software"]
@@ -32,10 +32,6 @@ _REFRESH = 2.0  # seconds between two looks at how many threads there are
 # Ctrl-C reaches every process of a terminal: ours ends the others, without their cries
 _DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 _LOST = "What is finished is kept: run the same again."
-
-
-class ClusterError(ManyarmsError, RuntimeError):
-    """A cluster cannot be reached or used; the message says why, and what to do."""
 
 
 class _Stopped(BaseException):

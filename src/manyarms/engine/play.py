@@ -7,7 +7,7 @@ from typing import Any
 from manyarms.core.rng import draw
 from manyarms.instances._tape import Tape, card_of, favourite, next_reward, rewind
 from manyarms.instances._world import World
-from manyarms.live.protocol import ask, reset, tell
+from manyarms.protocol.policy import ask, reset, tell
 
 __all__ = ["play"]
 

@@ -12,8 +12,8 @@ from manyarms.core.memory import Floats, Memory, Records
 from manyarms.core.rng import draw
 from manyarms.instances._tape import Tape, card_of, favourite, next_reward, rewind
 from manyarms.instances._world import World
-from manyarms.live.flight import InFlight, land, launch
-from manyarms.live.protocol import reset
+from manyarms.protocol.in_flight import InFlight, land, launch
+from manyarms.protocol.policy import reset
 
 __all__ = ["Ring", "play_late", "ring"]
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from manyarms import tables
 from manyarms.core.checks import check_int
+from manyarms.core.files import PART, replace_file
 from manyarms.engine.assembling import assemble
 from manyarms.engine.crews import Crew, Played, Threads, check_engine
 from manyarms.engine.progress import Progress, progress_for
@@ -25,7 +26,7 @@ from manyarms.engine.simulate import _processors, simulate
 from manyarms.errors import ParameterError
 from manyarms.specs import Chunk, Experiment, FolderError, plan
 from manyarms.specs.chunks import ChunkStore
-from manyarms.specs.folder import PART, claimed, write_whole
+from manyarms.specs.folder import claimed
 from manyarms.specs.provenance import now, provenance_of
 
 __all__ = ["run_experiment"]
@@ -134,7 +135,7 @@ class _Run:
             provenance: dict[str, Any] = {"format": tables.FORMAT, "status": "running"}
             provenance |= provenance_of(self._experiment, started=started, sessions=sessions)
             self._note(provenance)  # first: from now on the folder is ours
-            write_whole(self._folder / tables.SPEC, self._experiment.as_toml().encode())
+            replace_file(self._folder / tables.SPEC, self._experiment.as_toml().encode())
             self._chunks.mkdir(exist_ok=True)
             self._play(crew)
             provenance["seconds"] = self._assemble()
@@ -156,7 +157,7 @@ class _Run:
 
     def _note(self, provenance: dict[str, Any]) -> None:
         text = json.dumps(provenance, indent=2) + "\n"
-        write_whole(self._folder / tables.PROVENANCE, text.encode())
+        replace_file(self._folder / tables.PROVENANCE, text.encode())
 
     def _play(self, crew: Callable[[], Crew]) -> None:
         missing = []

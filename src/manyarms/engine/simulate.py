@@ -17,8 +17,8 @@ from manyarms.engine.progress import Progress, progress_for
 from manyarms.engine.workbench import Late, Workbench
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
-from manyarms.live.keys import run_key
-from manyarms.live.protocol import Policy
+from manyarms.protocol.keys import run_key
+from manyarms.protocol.policy import Policy
 from manyarms.results import Result
 
 __all__ = ["simulate"]

@@ -17,9 +17,9 @@ from manyarms.engine.play_late import Ring, play_late, ring
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import Tape, tape
 from manyarms.instances.instance import Instance
-from manyarms.live.keys import run_key
-from manyarms.live.protocol import Policy, ask, reset, tell
-from manyarms.live.state_dump import classes_in
+from manyarms.protocol.keys import run_key
+from manyarms.protocol.policy import Policy, ask, reset, tell
+from manyarms.protocol.state_dump import classes_in
 
 __all__ = ["Block", "Late", "Workbench"]
 

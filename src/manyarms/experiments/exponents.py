@@ -13,8 +13,8 @@ from manyarms.core.checks import check_int
 from manyarms.experiments.setting import Setting
 from manyarms.instances import Gaussian, grouped, planted
 from manyarms.instances.lower_bound import lower_bound_instance
-from manyarms.live import Policy
 from manyarms.policies import MOSSOracle, MOSSPlusPlus, Quantile
+from manyarms.protocol import Policy
 from manyarms.theory.hardness import best_arms
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 from manyarms.theory.schedules import subset_size

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from manyarms.instances import Instance, planted
-from manyarms.live import Policy
 from manyarms.policies import MOSS, EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus, Parallel, Quantile
+from manyarms.protocol import Policy
 
 __all__ = ["LateSetting", "late_rewards", "late_rewards_short"]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from manyarms.instances import Instance
-from manyarms.live import Policy, policy, policy_names
 from manyarms.policies.catalogue import Entry, catalogue
+from manyarms.protocol import Policy, policy, policy_names
 
 __all__ = ["Match", "Player", "match"]
 

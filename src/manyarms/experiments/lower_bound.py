@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from manyarms.experiments.setting import Setting
 from manyarms.instances.lower_bound import lower_bound_instance
-from manyarms.live import Policy
 from manyarms.policies import MOSSOracle, MOSSPlusPlus
+from manyarms.protocol import Policy
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 
 __all__ = ["TradeOffSetting", "lower_bound_trade_off"]

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from manyarms.experiments.setting import Setting
 from manyarms.instances import Instance, planted
-from manyarms.live import Policy
 from manyarms.policies import MOSS, EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus, Parallel, Quantile
+from manyarms.protocol import Policy
 from manyarms.theory.schedules import subset_size
 
 __all__ = ["fig2a", "fig2b", "fig3", "larger_betas", "oracle_sizes", "quantile_as_moss"]

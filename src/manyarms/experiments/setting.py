@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from manyarms.instances import Instance
-from manyarms.live import Policy
+from manyarms.protocol import Policy
 
 __all__ = ["Setting"]
 

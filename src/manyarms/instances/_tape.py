@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from manyarms.core.hash_map import Table, clear_table, find, insert, table
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, Word
 from manyarms.core.rng import draw
-from manyarms.core.table import Table, clear_table, find, insert, table
 from manyarms.instances._world import World, mean_of, reward_of
 
 __all__ = ["Tape", "card_of", "favourite", "next_reward", "rewind", "tape"]

@@ -18,6 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from manyarms.core.files import cache_root
 from manyarms.errors import (
     ContestFileError,
     ContestNotFoundError,
@@ -98,8 +99,7 @@ def local_contests() -> dict[str, Path]:
 
 def cache_folder() -> Path:
     """Return the folder that downloads go to; it need not exist."""
-    root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(root).expanduser() / "manyarms" / "contests"
+    return (cache_root() or Path("manyarms-cache")) / "contests"  # without a home: beside the user
 
 
 def _data_folder() -> Path | None:
@@ -228,5 +228,5 @@ def _reason(error: Exception) -> str:
     if not isinstance(error, OSError):  # pooch raises ValueError where checksums differ
         return "what came is not the contest file. Try again, or on another network."
     if error.filename or error.errno == errno.ENOSPC or isinstance(error, PermissionError):
-        return f"{cache_folder()} cannot be written. Set XDG_CACHE_HOME to another folder."
+        return f"{cache_folder()} cannot be written. Set MANYARMS_CACHE to another folder."
     return "the connection failed. Try again online, or let MANYARMS_DATA name a folder with it."

@@ -14,7 +14,7 @@ from manyarms.errors import ParameterError
 from manyarms.instances._tape import MEANS
 from manyarms.instances._world import World, mean_of
 from manyarms.instances.rewards import RewardModel
-from manyarms.live.keys import tape_key
+from manyarms.protocol.keys import tape_key
 from manyarms.theory.hardness import Problem
 
 __all__ = ["Instance"]

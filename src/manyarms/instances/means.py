@@ -13,7 +13,7 @@ from manyarms.errors import ParameterError
 from manyarms.instances._world import GROUPS, TABLE
 from manyarms.instances.instance import Instance, make_world
 from manyarms.instances.rewards import Bernoulli, RewardModel, check_rewards
-from manyarms.live.protocol import MOST_ARMS
+from manyarms.protocol.policy import MOST_ARMS
 from manyarms.theory.hardness import best_arms
 
 __all__ = ["from_means", "grouped", "planted"]

@@ -13,7 +13,7 @@ from manyarms.errors import ParameterError
 from manyarms.instances._world import BETA_MEANS, DISCRETE_MEANS, UNIFORM_MEANS
 from manyarms.instances.instance import Instance, make_world
 from manyarms.instances.rewards import RewardModel, check_rewards
-from manyarms.live.protocol import MOST_ARMS
+from manyarms.protocol.policy import MOST_ARMS
 
 __all__ = ["BetaMeans", "DiscreteMeans", "UniformMeans", "reservoir"]
 

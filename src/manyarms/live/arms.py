@@ -12,7 +12,7 @@ from typing import Any
 
 from manyarms.core.checks import check_int
 from manyarms.errors import ParameterError, UnknownArmError
-from manyarms.live.protocol import MOST_ARMS
+from manyarms.protocol.policy import MOST_ARMS
 
 __all__ = ["ArmNames", "ArmNumbers", "Arms", "Tally", "arms_of"]
 

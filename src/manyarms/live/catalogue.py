@@ -7,10 +7,10 @@ from typing import Any, cast
 
 from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.errors import TurnError
-from manyarms.live.flight import lose
-from manyarms.live.protocol import arrive, retire
 from manyarms.live.pull import Observer
 from manyarms.live.views import Views
+from manyarms.protocol.in_flight import lose
+from manyarms.protocol.policy import arrive, retire
 
 __all__ = ["Catalogue"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from manyarms.core.checks import check_int, check_number
 from manyarms.errors import ParameterError
-from manyarms.live.protocol import Policy
+from manyarms.protocol.policy import Policy
 
 __all__ = ["check_horizon", "check_range", "check_reward"]
 

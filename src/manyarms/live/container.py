@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.errors import SavedFileError
-from manyarms.live.state_dump import Columns
+from manyarms.protocol.state_dump import Columns
 
 __all__ = ["JOURNAL_MAGIC", "MAGIC", "NONSENSE", "VERSION", "pack", "unpack"]
 

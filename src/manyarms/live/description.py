@@ -8,9 +8,9 @@ from typing import Any
 
 from manyarms.errors import ManyarmsError, ParameterError, SavedFileError
 from manyarms.live.arms import ArmNames, ArmNumbers, Arms
-from manyarms.live.protocol import Policy
-from manyarms.live.registry import name_of
-from manyarms.live.registry import policy as policy_named
+from manyarms.protocol.policy import Policy
+from manyarms.protocol.registry import name_of
+from manyarms.protocol.registry import policy as policy_named
 
 __all__ = ["describe_arms", "describe_policy", "first_arms", "policy_from", "read_arms"]
 

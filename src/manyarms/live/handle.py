@@ -12,11 +12,11 @@ from manyarms.core.memory import ENDLESS
 from manyarms.errors import ParameterError, TurnError
 from manyarms.live.arms import Tally, arms_of
 from manyarms.live.checks import check_horizon, check_range, check_reward
-from manyarms.live.flight import InFlight, land, launch, lose
-from manyarms.live.keys import policy_key
-from manyarms.live.protocol import Policy, ask, reset, tell
 from manyarms.live.pull import Observer, Pull
 from manyarms.live.saving import Saving
+from manyarms.protocol.in_flight import InFlight, land, launch, lose
+from manyarms.protocol.keys import policy_key
+from manyarms.protocol.policy import Policy, ask, reset, tell
 
 __all__ = ["ROOM", "Live"]
 

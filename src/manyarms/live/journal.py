@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 from manyarms.core.checks import check_int, check_number
+from manyarms.core.files import FileLock, LockedError
 from manyarms.errors import JournalError, ParameterError
 from manyarms.live.handle import Live
-from manyarms.live.lock import Lock
 from manyarms.live.pull import Pull
 from manyarms.live.reopening import reopen
 from manyarms.live.saving import collector_paused
@@ -89,7 +89,7 @@ class Journal:
                 f"There is no journal {self.path}. To create it, pass a handle: "
                 f"Journal(path, policy.live(...))."
             )
-        self._lock = Lock(self.path)
+        self._lock = _locked(self.path)
         try:
             if self.path.exists():
                 with collector_paused():
@@ -220,6 +220,20 @@ class Journal:
         with self.live._lock:
             self._writer.refuse_after_failure()  # else a pull could be seen that no file knows
         return self.live
+
+
+def _locked(path: Path) -> FileLock:
+    # beside the file, because the file itself is replaced
+    try:
+        return FileLock(path.with_name(path.name + ".lock"))
+    except LockedError as error:
+        where = "" if error.holder is None else f" in process {error.holder}"
+        if error.holder == os.getpid():
+            where = " in this process"
+        raise JournalError(
+            f"{path} is open already{where}: a journal has one writer. Close it there, or let "
+            f"that process do the asking."
+        ) from error
 
 
 def _check_sync(sync: Any) -> float | None:

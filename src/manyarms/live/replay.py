@@ -14,9 +14,9 @@ from manyarms.core.jit import compiled, compiling, jit_enabled
 from manyarms.core.memory import ARRAYS
 from manyarms.errors import CompilationError, SavedFileError
 from manyarms.live.arms import Tally
-from manyarms.live.flight import InFlight, land, launch, lose
 from manyarms.live.records import ABANDONED, ASKED, TOLD, Events
-from manyarms.live.state_dump import classes_in, constants, dump_state, restore_state
+from manyarms.protocol.in_flight import InFlight, land, launch, lose
+from manyarms.protocol.state_dump import classes_in, constants, dump_state, restore_state
 
 if TYPE_CHECKING:
     from manyarms.live.handle import Live

@@ -11,9 +11,9 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from manyarms.core.files import replace_file
 from manyarms.errors import SavedFileError
 from manyarms.live.arms import Tally
-from manyarms.live.atomic import replace_file
 from manyarms.live.catalogue import Catalogue
 from manyarms.live.container import NONSENSE, pack, unpack
 from manyarms.live.description import (
@@ -22,9 +22,9 @@ from manyarms.live.description import (
     policy_from,
     read_arms,
 )
-from manyarms.live.flight import InFlight
-from manyarms.live.protocol import Policy
-from manyarms.live.state_dump import Columns, dump_state, restore_state
+from manyarms.protocol.in_flight import InFlight
+from manyarms.protocol.policy import Policy
+from manyarms.protocol.state_dump import Columns, dump_state, restore_state
 
 __all__ = ["Saving", "collector_paused", "describe"]
 

@@ -12,10 +12,10 @@ from manyarms.core.statistics import uniform_half_width
 from manyarms.errors import MissingExtraError, TurnError
 from manyarms.live.arms import Arms, Tally
 from manyarms.live.estimates import ArmEstimate, Progress, plain, rounded
-from manyarms.live.flight import InFlight
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
-from manyarms.live.protocol import Policy
 from manyarms.live.pull import Pull
+from manyarms.protocol.in_flight import InFlight
+from manyarms.protocol.policy import Policy
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]

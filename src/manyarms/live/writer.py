@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from manyarms.core.files import replace_file, write_all
 from manyarms.errors import JournalError
-from manyarms.live.atomic import replace_file, write_all
 from manyarms.live.handle import Live
 from manyarms.live.records import ABANDONED, ASKED, TOLD, begin_file, first_check, record
 

@@ -6,16 +6,14 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from manyarms.live.protocol import Policy
-from manyarms.live.registry import register
 from manyarms.policies import (  # noqa: F401  they register bodies
     _coming_and_going,
     _late,
     _own_policies_live,
 )
-from manyarms.policies.baselines import BASELINES, SUB_SAMPLED, SubSampled
 from manyarms.policies.doubling import Doubling
 from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
+from manyarms.policies.field import BASELINES, SUB_SAMPLED, SubSampled
 from manyarms.policies.hybrid_moss_plus_plus import HybridMOSSPlusPlus
 from manyarms.policies.moss import MOSS
 from manyarms.policies.moss_oracle import MOSSOracle
@@ -23,6 +21,8 @@ from manyarms.policies.moss_plus_plus import MOSSPlusPlus
 from manyarms.policies.parallel import Parallel
 from manyarms.policies.patience import Patience
 from manyarms.policies.quantile import Quantile
+from manyarms.protocol.policy import Policy
+from manyarms.protocol.registry import register
 
 __all__ = [
     "MOSS",

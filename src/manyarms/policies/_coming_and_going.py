@@ -9,20 +9,20 @@ of the set at all times.
 
 from __future__ import annotations
 
+from manyarms.core.hash_map import find, insert
 from manyarms.core.jit import rare
-from manyarms.core.table import find, insert
-from manyarms.live.protocol import arrive, retire
-from manyarms.policies._best_means import choose_slot
-from manyarms.policies._fresh import FreshArms, drawable, present, resize
-from manyarms.policies._mixtures import Mixtures, leave_mixtures, mixture_pulls
-from manyarms.policies._slots import GONE, Slots, close_slot, refresh, set_scale, unopened
 from manyarms.policies.doubling import DoublingState
 from manyarms.policies.emp_moss_plus_plus import EmpMossPlusPlusState
 from manyarms.policies.moss import MossState
 from manyarms.policies.moss_oracle import MossOracleState, oracle_arms
 from manyarms.policies.moss_plus_plus import MossPlusPlusState
 from manyarms.policies.parallel import ParallelState, arms_of
+from manyarms.policies.parts.best_means import choose_slot
+from manyarms.policies.parts.fresh import FreshArms, drawable, present, resize
+from manyarms.policies.parts.mixtures import Mixtures, leave_mixtures, mixture_pulls
+from manyarms.policies.parts.slots import GONE, Slots, close_slot, refresh, set_scale, unopened
 from manyarms.policies.quantile import QuantileState
+from manyarms.protocol.policy import arrive, retire
 from manyarms.theory.schedules import subset_size
 
 __all__: list[str] = []

@@ -7,15 +7,15 @@ fewest pulls in flight is next. A policy that restarts has no use for rewards fr
 
 from __future__ import annotations
 
-from manyarms.live.protocol import defer, era
-from manyarms.policies._slots import count_late
 from manyarms.policies.doubling import DoublingState
 from manyarms.policies.emp_moss_plus_plus import EmpMossPlusPlusState, in_the_set
 from manyarms.policies.moss import MossState
 from manyarms.policies.moss_oracle import MossOracleState
 from manyarms.policies.moss_plus_plus import MossPlusPlusState
 from manyarms.policies.parallel import MOST_SUBROUTINES, ParallelState, slots_of
+from manyarms.policies.parts.slots import count_late
 from manyarms.policies.quantile import QuantileState
+from manyarms.protocol.policy import defer, era
 
 __all__: list[str] = []
 

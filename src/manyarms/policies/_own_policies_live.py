@@ -10,14 +10,14 @@ arms join those still to come in the random order; if the arm in play is retired
 
 from __future__ import annotations
 
+from manyarms.core.hash_map import find, insert
 from manyarms.core.jit import rare
-from manyarms.core.table import find, insert
-from manyarms.live.protocol import arrive, defer, era, retire
-from manyarms.policies._fresh import draw_arm, put_back, resize
-from manyarms.policies._mixtures import leave_mixtures, mixture_pulls
-from manyarms.policies._slots import GONE, close_slot, count_late
 from manyarms.policies.hybrid_moss_plus_plus import HybridMossPlusPlusState, await_member
+from manyarms.policies.parts.fresh import draw_arm, put_back, resize
+from manyarms.policies.parts.mixtures import leave_mixtures, mixture_pulls
+from manyarms.policies.parts.slots import GONE, close_slot, count_late
 from manyarms.policies.patience import PatienceState, next_arm
+from manyarms.protocol.policy import arrive, defer, era, retire
 
 __all__: list[str] = []
 

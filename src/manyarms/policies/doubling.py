@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 from manyarms.core.memory import Memory, Record, Records, Word
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
-from manyarms.live.protocol import Policy, ask, reset, tell
-from manyarms.policies._randomness import PHASES
+from manyarms.policies.parts.randomness import PHASES
+from manyarms.protocol.policy import Policy, ask, reset, tell
 
 __all__ = ["Doubling"]
 

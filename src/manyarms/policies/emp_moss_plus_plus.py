@@ -11,11 +11,10 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.tournament import clear, enter, leader
-from manyarms.live.protocol import ask, reset, tell
-from manyarms.policies._best_means import Chosen, best_means, choose_slot, chosen
-from manyarms.policies._fresh import FreshArms, draw_arm, present, reset_fresh_arms, start_on
-from manyarms.policies._index import MixturePolicy
-from manyarms.policies._mixtures import (
+from manyarms.policies.parts.best_means import Chosen, best_means, choose_slot, chosen
+from manyarms.policies.parts.fresh import FreshArms, draw_arm, present, reset_fresh_arms, start_on
+from manyarms.policies.parts.index import MixturePolicy
+from manyarms.policies.parts.mixtures import (
     Mixtures,
     add_share,
     close_mixture,
@@ -24,8 +23,9 @@ from manyarms.policies._mixtures import (
     real_arm,
     reset_mixtures,
 )
-from manyarms.policies._randomness import MIXTURES, ORDER, RANKING
-from manyarms.policies._slots import GONE, credit, learn, open_slot, refresh, set_scale
+from manyarms.policies.parts.randomness import MIXTURES, ORDER, RANKING
+from manyarms.policies.parts.slots import GONE, credit, learn, open_slot, refresh, set_scale
+from manyarms.protocol.policy import ask, reset, tell
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["EmpMOSSPlusPlus"]

@@ -10,10 +10,9 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.tournament import leader
-from manyarms.live.protocol import ask, reset, tell
-from manyarms.policies._fresh import FreshArms, draw_arm, present, put_back, start_on
-from manyarms.policies._fresh import reset_fresh_arms as reset_arms
-from manyarms.policies._history import (
+from manyarms.policies.parts.fresh import FreshArms, draw_arm, present, put_back, start_on
+from manyarms.policies.parts.fresh import reset_fresh_arms as reset_arms
+from manyarms.policies.parts.history import (
     History,
     among_best,
     history,
@@ -21,8 +20,8 @@ from manyarms.policies._history import (
     remember,
     reset_history,
 )
-from manyarms.policies._index import MixturePolicy
-from manyarms.policies._mixtures import (
+from manyarms.policies.parts.index import MixturePolicy
+from manyarms.policies.parts.mixtures import (
     Mixtures,
     add_share,
     close_mixture,
@@ -31,8 +30,9 @@ from manyarms.policies._mixtures import (
     real_arm,
     reset_mixtures,
 )
-from manyarms.policies._randomness import MIXTURES, ORDER
-from manyarms.policies._slots import credit, open_slot
+from manyarms.policies.parts.randomness import MIXTURES, ORDER
+from manyarms.policies.parts.slots import credit, open_slot
+from manyarms.protocol.policy import ask, reset, tell
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["HybridMOSSPlusPlus"]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from manyarms.core.memory import Memory
-from manyarms.live.protocol import ask, reset, tell
-from manyarms.policies._fresh import FreshArms, choose, present, reset_fresh_arms, start_on
-from manyarms.policies._index import IndexPolicy
-from manyarms.policies._slots import credit
+from manyarms.policies.parts.fresh import FreshArms, choose, present, reset_fresh_arms, start_on
+from manyarms.policies.parts.index import IndexPolicy
+from manyarms.policies.parts.slots import credit
+from manyarms.protocol.policy import ask, reset, tell
 
 __all__ = ["MOSS"]
 

@@ -9,10 +9,10 @@ from manyarms.core.checks import check_int, check_probability
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError
-from manyarms.live.protocol import ask, reset, tell
-from manyarms.policies._fresh import FreshArms, choose, present, reset_fresh_arms, start_on
-from manyarms.policies._index import IndexPolicy
-from manyarms.policies._slots import credit
+from manyarms.policies.parts.fresh import FreshArms, choose, present, reset_fresh_arms, start_on
+from manyarms.policies.parts.index import IndexPolicy
+from manyarms.policies.parts.slots import credit
+from manyarms.protocol.policy import ask, reset, tell
 from manyarms.theory.schedules import subset_size
 
 __all__ = ["MOSSOracle"]

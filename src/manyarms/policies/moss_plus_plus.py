@@ -8,8 +8,7 @@ from typing import ClassVar, NamedTuple
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
-from manyarms.live.protocol import ask, reset, tell
-from manyarms.policies._fresh import (
+from manyarms.policies.parts.fresh import (
     FreshArms,
     choose,
     present,
@@ -17,8 +16,8 @@ from manyarms.policies._fresh import (
     reset_fresh_arms,
     start_on,
 )
-from manyarms.policies._index import MixturePolicy
-from manyarms.policies._mixtures import (
+from manyarms.policies.parts.index import MixturePolicy
+from manyarms.policies.parts.mixtures import (
     Mixtures,
     add_share,
     close_mixture,
@@ -27,8 +26,9 @@ from manyarms.policies._mixtures import (
     real_arm,
     reset_mixtures,
 )
-from manyarms.policies._randomness import MIXTURES, ORDER
-from manyarms.policies._slots import credit, open_slot, unopened
+from manyarms.policies.parts.randomness import MIXTURES, ORDER
+from manyarms.policies.parts.slots import credit, open_slot, unopened
+from manyarms.protocol.policy import ask, reset, tell
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["MOSSPlusPlus"]

@@ -12,11 +12,11 @@ from manyarms.core.memory import Memory, Record, Records, power_of_two
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.tournament import Tournament
 from manyarms.errors import ParameterError
-from manyarms.live.protocol import ask, reset, tell
-from manyarms.policies._fresh import FreshArms, choose, present, reset_fresh_arms, start_on
-from manyarms.policies._index import IndexPolicy
-from manyarms.policies._randomness import EPOCHS
-from manyarms.policies._slots import Slots, credit
+from manyarms.policies.parts.fresh import FreshArms, choose, present, reset_fresh_arms, start_on
+from manyarms.policies.parts.index import IndexPolicy
+from manyarms.policies.parts.randomness import EPOCHS
+from manyarms.policies.parts.slots import Slots, credit
+from manyarms.protocol.policy import ask, reset, tell
 from manyarms.theory.schedules import epoch_length, subroutines, subset_size
 
 __all__ = ["Parallel"]

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from manyarms.core.checks import check_choice, check_number
+from manyarms.core.hash_map import Table, find, table
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
-from manyarms.core.table import Table, find, table
 from manyarms.errors import ParameterError
-from manyarms.live.protocol import Policy, ask, reset, tell
-from manyarms.policies._kl import bernoulli_kl
-from manyarms.policies._randomness import FRESH
+from manyarms.policies.parts.kl import bernoulli_kl
+from manyarms.policies.parts.randomness import FRESH
+from manyarms.protocol.policy import Policy, ask, reset, tell
 
 __all__ = ["Patience"]
 

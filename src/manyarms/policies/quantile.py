@@ -7,11 +7,11 @@ from typing import ClassVar, NamedTuple
 
 from manyarms.core.checks import check_number
 from manyarms.core.memory import Memory, Records
-from manyarms.live.protocol import ask, reset, tell
-from manyarms.policies._fresh import FreshArms, choose, present
-from manyarms.policies._index import IndexPolicy
-from manyarms.policies._rounds import RoundClock, begin_round, reset_rounds
-from manyarms.policies._slots import credit
+from manyarms.policies.parts.fresh import FreshArms, choose, present
+from manyarms.policies.parts.index import IndexPolicy
+from manyarms.policies.parts.rounds import RoundClock, begin_round, reset_rounds
+from manyarms.policies.parts.slots import credit
+from manyarms.protocol.policy import ask, reset, tell
 from manyarms.theory.schedules import quantile_arms
 
 __all__ = ["Quantile"]

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from manyarms.core.files import replace_file
 from manyarms.report.page.assemble import as_json, page
 from manyarms.report.page.of_paper import paper_page
 from manyarms.report.page.of_run import run_page
-from manyarms.specs.folder import write_whole
 from manyarms.tables import PROVENANCE, ResultsError, read_results
 
 __all__ = ["REPORT", "write_report"]
@@ -41,7 +41,7 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
     where = Path(folder)
     title, data = _fitting(_reader(where))
     path = where / REPORT
-    write_whole(path, page(title, data).encode())
+    replace_file(path, page(title, data).encode())
     return path
 
 

@@ -20,10 +20,9 @@
 40000
 """
 
+from manyarms.errors import FolderError, SpecError
 from manyarms.specs.chunks import Chunk, plan
 from manyarms.specs.experiment import Experiment
-from manyarms.specs.folder import FolderError
-from manyarms.specs.problems import SpecError
 from manyarms.specs.reading import experiment_from, load_spec, parse_spec
 from manyarms.specs.sweep import Cell, Player
 

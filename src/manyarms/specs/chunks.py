@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.compile_cache import digest, users_functions
+from manyarms.core.files import replace_file
 from manyarms.core.memory import SPARSE
-from manyarms.live.protocol import ask, reset, tell
+from manyarms.protocol.policy import ask, reset, tell
 from manyarms.specs.experiment import Experiment
-from manyarms.specs.folder import write_whole
 from manyarms.specs.sweep import Cell, Player
 
 __all__ = ["Chunk", "ChunkStore", "plan"]
@@ -97,7 +97,7 @@ class ChunkStore:
     def save(self, chunk: Chunk, rows: NDArray[Any], *, seconds: float) -> None:
         """Store a finished chunk."""
         data = self._head(chunk) + struct.pack("<d", seconds) + rows.tobytes()
-        write_whole(self._folder / chunk.file_name, data + hashlib.sha256(data).digest())
+        replace_file(self._folder / chunk.file_name, data + hashlib.sha256(data).digest())
 
     def load(self, chunk: Chunk) -> tuple[NDArray[Any], float] | None:
         """Return a chunk's rows and seconds; None if it is not there, or not as it was stored."""

@@ -18,7 +18,7 @@ from manyarms.instances import (
     planted,
     reservoir,
 )
-from manyarms.live.protocol import MOST_ARMS
+from manyarms.protocol.policy import MOST_ARMS
 from manyarms.specs.problems import Problems, suggestion
 from manyarms.specs.rewards import read_rewards
 from manyarms.specs.values import (

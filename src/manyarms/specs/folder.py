@@ -1,25 +1,19 @@
-"""A folder of results: whose it is, who may write there now, and files that are never half."""
+"""A folder of results: whose it is, and who may write there now."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from manyarms.errors import ManyarmsError
+from manyarms.core.files import PART, FileLock, LockedError
+from manyarms.errors import FolderError
 
-__all__ = ["PART", "FolderError", "claimed", "replacing", "write_whole"]
+__all__ = ["claimed"]
 
-PART = ".manyarms-part"  # ends the names of files that are being written
 _LOCK = ".manyarms-lock"
-
-
-class FolderError(ManyarmsError, OSError):
-    """A folder cannot take the results; nothing in it was touched."""
 
 
 @contextlib.contextmanager
@@ -43,7 +37,12 @@ def claimed(folder: Path, spec_hash: str, *, marker: str) -> Iterator[dict[str, 
     try:
         _owned(folder, spec_hash, marker)  # before the lock file is made: nothing is touched
         folder.mkdir(parents=True, exist_ok=True)
-        lock = _lock(folder)
+        lock = FileLock(folder / _LOCK, remove=True)
+    except LockedError as error:
+        raise FolderError(
+            f"`out` must be free, got '{folder}', where process {error.holder or '?'} is at work. "
+            f"Wait for it, or choose another folder."
+        ) from error
     except FolderError:
         raise
     except OSError as error:
@@ -51,41 +50,7 @@ def claimed(folder: Path, spec_hash: str, *, marker: str) -> Iterator[dict[str, 
     try:
         yield _owned(folder, spec_hash, marker)  # again: another process may have been here
     finally:
-        with contextlib.suppress(OSError):  # Windows keeps files that are open
-            (folder / _LOCK).unlink()
-        os.close(lock)
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Write a file as a whole or not at all, whenever the machine stops.
-
-    Yields
-    ------
-    Path
-        A new file in the same folder, which takes the place of `path` in the end.
-    """
-    part = path.with_name(f"{path.name}{PART}")
-    try:
-        yield part
-        with part.open("rb+") as file:
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    with contextlib.suppress(OSError):  # the name is on disk too; Windows cannot, and need not
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a small file as a whole or not at all."""
-    with replacing(path) as part:
-        part.write_bytes(data)
+        lock.release()
 
 
 def _owned(folder: Path, spec_hash: str, marker: str) -> dict[str, Any]:
@@ -115,42 +80,3 @@ def _owned(folder: Path, spec_hash: str, marker: str) -> dict[str, Any]:
             f"or delete that one."
         )
     return dict(found)
-
-
-def _lock(folder: Path) -> int:
-    """Lock the folder until the file is closed: by us, or by the system when we are killed."""
-    path = folder / _LOCK
-    while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            _seize(lock)
-            os.ftruncate(lock, 0)
-            os.write(lock, str(os.getpid()).encode())
-        except BlockingIOError as error:
-            holder = ""
-            with contextlib.suppress(OSError):  # Windows does not let us read it
-                holder = os.read(lock, 20).decode()
-            os.close(lock)
-            raise FolderError(
-                f"`out` must be free, got '{folder}', where process {holder or '?'} is at work. "
-                f"Wait for it, or choose another folder."
-            ) from error
-        # whoever held it before us may have removed the file that we waited for
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(lock), path.stat()):
-                return lock
-        os.close(lock)
-
-
-def _seize(lock: int) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        try:
-            msvcrt.locking(lock, msvcrt.LK_NBLCK, 1)
-        except OSError as error:
-            raise BlockingIOError(str(error)) from error
-    else:
-        import fcntl
-
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -13,9 +13,9 @@ from manyarms.core.jit import check_bodies
 from manyarms.core.memory import SPARSE
 from manyarms.errors import ManyarmsError, ParameterError
 from manyarms.instances import Instance
-from manyarms.live import Policy, policy, policy_names
-from manyarms.live.protocol import ask, reset, tell
-from manyarms.live.registry import maker
+from manyarms.protocol import Policy, policy, policy_names
+from manyarms.protocol.policy import ask, reset, tell
+from manyarms.protocol.registry import maker
 from manyarms.specs.problems import Problems, suggestion
 from manyarms.specs.values import Scalar, Sweep, read_value, shown, text
 

@@ -7,33 +7,11 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from manyarms.errors import ManyarmsError
+from manyarms.errors import ManyarmsError, SpecError
 
 __all__ = ["Problems", "SpecError", "suggestion"]
 
 _NAMED = re.compile(r"`(\w+)` (must .*)", re.DOTALL)  # how our errors begin
-
-
-class SpecError(ManyarmsError, ValueError):
-    """A spec cannot be used; the message lists every problem on a line of its own.
-
-    Attributes
-    ----------
-    source
-        What the spec is called.
-    problems
-        The lines, such as "policy[2].betta: unknown key. Did you mean 'beta'?". Policies are
-        counted from 1.
-    """
-
-    def __init__(self, source: str, problems: Iterable[str]) -> None:
-        self.source = source
-        self.problems = tuple(problems)
-        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        super().__init__("\n  ".join([f"{source} has {count}:", *self.problems]))
-
-    def __reduce__(self) -> tuple[type[SpecError], tuple[str, tuple[str, ...]]]:
-        return type(self), (self.source, self.problems)  # so that it may cross processes
 
 
 class Problems:

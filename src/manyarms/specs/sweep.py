@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from manyarms.instances import Instance
-from manyarms.live import Policy
+from manyarms.protocol import Policy
 from manyarms.specs.families import InstanceSpec, build_instance
 from manyarms.specs.players import Entry, PolicySpec, build_policy, count_entries
 from manyarms.specs.problems import Problems

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Callable
 from typing import Any
 
-from manyarms.live.protocol import MOST_ARMS
+from manyarms.protocol.policy import MOST_ARMS
 from manyarms.report.page.parts import (
     count_of,
     looks,

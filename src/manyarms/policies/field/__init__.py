@@ -1,0 +1,99 @@
+"""Policies beside the paper's: one policy, one file, its assumptions in its docstring.
+
+`SUB_SAMPLED` are those that are known by a name of their own on a random subset of the arms:
+
+>>> SUB_SAMPLED["ss-greedy"]().label, SUB_SAMPLED["ss-moss"](size=100).label
+('ss-greedy(exponent=0.5)', 'ss-moss(size=100)')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from manyarms.policies.field.best import Best
+from manyarms.policies.field.cbt import CBT
+from manyarms.policies.field.corral_igw import CorralIGW
+from manyarms.policies.field.empirical_cbt import EmpiricalCBT
+from manyarms.policies.field.greedy import Greedy
+from manyarms.policies.field.imoss import IMOSS
+from manyarms.policies.field.k_failure import KFailure
+from manyarms.policies.field.kl_moss import KLMOSS
+from manyarms.policies.field.kl_ucb import KLUCB
+from manyarms.policies.field.kl_ucb_switch import KLUCBSwitch
+from manyarms.policies.field.m_run import MRun, NonRecallingMRun
+from manyarms.policies.field.qrm1 import QRM1
+from manyarms.policies.field.qrm2_restarted import QRM2Restarted
+from manyarms.policies.field.satisficing import SatisficingTS
+from manyarms.policies.field.ss_greedy_oracle import SSGreedyOracle
+from manyarms.policies.field.sub_sampled import SubSampled, sub_sampling
+from manyarms.policies.field.thompson import Thompson
+from manyarms.policies.field.two_target import TwoTarget
+from manyarms.policies.field.ucb import UCB
+from manyarms.policies.field.ucb1 import UCB1
+from manyarms.policies.field.ucb_air import UCBAIR
+from manyarms.policies.field.ucb_f import UCBF
+from manyarms.policies.field.uniform import Uniform
+from manyarms.policies.moss import MOSS
+from manyarms.protocol.policy import Policy
+
+__all__ = [
+    "BASELINES",
+    "CBT",
+    "IMOSS",
+    "KLMOSS",
+    "KLUCB",
+    "QRM1",
+    "SUB_SAMPLED",
+    "UCB",
+    "UCB1",
+    "UCBAIR",
+    "UCBF",
+    "Best",
+    "CorralIGW",
+    "EmpiricalCBT",
+    "Greedy",
+    "KFailure",
+    "KLUCBSwitch",
+    "MRun",
+    "NonRecallingMRun",
+    "QRM2Restarted",
+    "SSGreedyOracle",
+    "SatisficingTS",
+    "SubSampled",
+    "Thompson",
+    "TwoTarget",
+    "Uniform",
+]
+
+BASELINES: tuple[type[Policy], ...] = (
+    UCB1,
+    UCB,
+    KLUCB,
+    KLMOSS,
+    KLUCBSwitch,
+    Thompson,
+    Greedy,
+    SSGreedyOracle,
+    QRM1,
+    QRM2Restarted,
+    UCBF,
+    UCBAIR,
+    KFailure,
+    MRun,
+    NonRecallingMRun,
+    TwoTarget,
+    CBT,
+    EmpiricalCBT,
+    SatisficingTS,
+    IMOSS,
+    CorralIGW,
+    Uniform,
+    Best,
+)
+
+SUB_SAMPLED: dict[str, Callable[..., SubSampled]] = {
+    "ss-greedy": sub_sampling(Greedy),
+    "ss-moss": sub_sampling(MOSS),
+    "ss-ts": sub_sampling(Thompson),
+    "ss-ucb": sub_sampling(UCB),
+}

@@ -1,0 +1,67 @@
+"""Best: every pull the arm it was told, the upper end of every table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from manyarms.core.checks import check_int
+from manyarms.core.memory import Memory
+from manyarms.protocol.policy import Policy, ask, reset, tell
+
+__all__ = ["Best"]
+
+
+class BestState(NamedTuple):
+    arm: int
+
+
+@reset.register(BestState)
+def best_reset(state: BestState, key: int, horizon: int) -> None:
+    pass
+
+
+@ask.register(BestState)
+def best_ask(state: BestState) -> tuple[int, int]:
+    return 0, state.arm
+
+
+@tell.register(BestState)
+def best_tell(state: BestState, slot: int, reward: float) -> None:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Best(Policy):
+    r"""Pull the arm it was told with every pull.
+
+    .. math:: A_t = a^* \text{ for all } t
+
+    Parameters
+    ----------
+    arm
+        The arm, which should be one of largest mean; then the regret is 0.
+
+    Notes
+    -----
+    It knows the answer, and is no rival: it shows what is lost by not knowing. Anytime. Cost per
+    pull: O(1).
+
+    Examples
+    --------
+    >>> from manyarms.policies.field.best import Best
+    >>> Best(arm=3).live(n_arms=10).ask().arm
+    3
+    """
+
+    name: ClassVar[str] = "best"
+    anytime: ClassVar[bool] = True
+
+    arm: int
+
+    def __post_init__(self) -> None:
+        self._store(arm=check_int("arm", self.arm))
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> BestState:
+        fix = f"There are {n_arms} arms, numbered from 0."
+        return BestState(check_int("arm", self.arm, at_most=n_arms - 1, fix=fix))

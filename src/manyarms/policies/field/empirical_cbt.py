@@ -1,0 +1,136 @@
+"""Empirical CBT: bounds of losses against the loss so far (Chan & Hu 2018)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from manyarms.core.checks import check_number
+from manyarms.core.memory import Memory, Record, Records
+from manyarms.core.rng import Stream, draw, next_word, restart, stream
+from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
+from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
+from manyarms.policies.parts.losses import Losses, confidence_factor, forget, suffer
+from manyarms.policies.parts.randomness import FRESH, TIES
+from manyarms.protocol.policy import Policy, ask, defer, reset, tell
+
+__all__ = ["EmpiricalCBT"]
+
+_UNSEEN = 1e300  # above every bound
+
+
+class EmpiricalCbtClock(Record):
+    horizon: int
+    opened: int
+    factor: float  # b = c
+    loss: float  # of all pulls
+
+
+class EmpiricalCbtState(NamedTuple):
+    factor: float  # 0 for log log T
+    clock: Records[EmpiricalCbtClock]  # [clock]
+    losses: Records[Losses]  # by slot
+    rank: Tournament  # by -L
+    sampler: Sampler
+    words: Stream
+    ties: Stream
+
+
+@reset.register(EmpiricalCbtState)
+def empirical_cbt_reset(state: EmpiricalCbtState, key: int, horizon: int) -> None:
+    restart(state.words, draw(key, FRESH))
+    restart(state.ties, draw(key, TIES))
+    clear_sampler(state.sampler)
+    clear(state.rank)
+    clock = state.clock[0]
+    clock.horizon = horizon
+    clock.opened = 0
+    clock.loss = 0.0
+    clock.factor = confidence_factor(state.factor, horizon)
+
+
+@ask.register(EmpiricalCbtState)
+def empirical_cbt_ask(state: EmpiricalCbtState) -> tuple[int, int]:
+    clock = state.clock[0]
+    slot = leader(state.rank)
+    enough = slot >= 0 and state.losses[slot].bound <= clock.loss / clock.horizon
+    if not enough and clock.opened < state.sampler.n[0]:
+        slot = clock.opened
+        clock.opened += 1
+        forget(state.losses, slot)
+        state.losses[slot].arm = pick(state.sampler, 0, next_word(state.words))
+        state.losses[slot].bound = math.inf
+    return slot, state.losses[slot].arm
+
+
+@tell.register(EmpiricalCbtState)
+def empirical_cbt_tell(state: EmpiricalCbtState, slot: int, reward: float) -> None:
+    loss = 1.0 - reward
+    state.clock[0].loss += loss
+    bound = suffer(state.losses, slot, loss, state.clock[0].factor)
+    rekey(state.rank, slot, -bound, next_word(state.ties))
+
+
+@defer.register(EmpiricalCbtState)
+def empirical_cbt_defer(state: EmpiricalCbtState, slot: int, change: int) -> None:
+    losses = state.losses[slot]
+    losses.late += change
+    if losses.pulls == 0:  # last of all while its first reward is late; next if that never comes
+        losses.bound = _UNSEEN * losses.late if losses.late > 0 else -math.inf
+        rekey(state.rank, slot, -losses.bound, next_word(state.ties))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmpiricalCBT(Policy):
+    r"""Play the arm of smallest bound if that is at most the loss so far over T, else a new arm.
+
+    With losses 1 - reward of mean :math:`\bar x` and standard deviation :math:`\hat\sigma`,
+
+    .. math:: L = \max\Big(\frac{\bar x}{b},\; \bar x - \frac{c\,\hat\sigma}{\sqrt N}\Big),
+        \qquad b = c = \log \log T
+
+    and the target is (the sum of all losses so far) / T. Equal bounds: at random.
+
+    Parameters
+    ----------
+    factor
+        b = c; log log T, but at least 1, unless given.
+
+    Notes
+    -----
+    Source: Chan & Hu, *Infinite arms bandit: optimality via confidence bounds*, 2018. Needs losses
+    whose smallest mean is 0, that is :math:`\mu^* = 1`, and the horizon, not the distribution of
+    the means. With :math:`\mu^* < 1` it opens ever new arms until the loss has grown. The standard
+    deviation divides by N; whether the source does could not be checked, nor what it does where
+    log log T < 1. When no new arm is left (the source has infinitely many) the smallest bound is
+    played. An arm whose first reward is late waits for it while there are others.
+
+    Cost per pull: O(log(arms opened)), O(1) while one arm leads.
+
+    Examples
+    --------
+    >>> from manyarms.policies.field.empirical_cbt import EmpiricalCBT
+    >>> live = EmpiricalCBT().live(n_arms=1_000_000, horizon=20_000, seed=1)
+    >>> live.tell(live.ask(), reward=1.0)
+    """
+
+    name: ClassVar[str] = "empirical-cbt"
+
+    factor: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.factor is not None:
+            self._store(factor=check_number("factor", self.factor, at_least=1.0, at_most=1e6))
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> EmpiricalCbtState:
+        room = min(n_arms, pulls)
+        return EmpiricalCbtState(
+            factor=0.0 if self.factor is None else self.factor,
+            clock=memory.records(1, EmpiricalCbtClock),
+            losses=memory.records(room, Losses),
+            rank=tournament(memory, room),
+            sampler=sampler(memory, n_arms, draws=room),
+            words=stream(memory),
+            ties=stream(memory),
+        )

@@ -1,0 +1,60 @@
+"""kl-UCB-switch: the KL index for an arm's first pulls, then MOSS (Garivier et al. 2022)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from manyarms.core.memory import Memory
+from manyarms.policies.moss import MossState
+from manyarms.policies.parts.index import KLIndexPolicy
+
+__all__ = ["KLUCBSwitch"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KLUCBSwitch(KLIndexPolicy):
+    r"""Over all n arms: the index of `KLMOSS` for an arm's first pulls, that of MOSS afterwards.
+
+    The index is the largest q in [0, 1] with
+
+    .. math:: N\,\mathrm{kl}(\bar x, q) \le \max(0, \log(T / (n N)))
+              \quad\text{while}\quad N \le \lfloor (T/n)^{1/5} \rfloor
+
+    and from then on :math:`\bar x + \sqrt{\max(0, \log(T / (n N))) / (2N)}`.
+
+    Parameters
+    ----------
+    exploration
+        Scales both logarithms.
+    count_late
+        As for `MOSS`.
+
+    Notes
+    -----
+    For rewards in [0, 1], and needs the horizon. Source: A. Garivier, H. Hadiji, P. Ménard and
+    G. Stoltz, "KL-UCB-switch: optimal regret bounds for stochastic bandits from both a
+    distribution-dependent and a distribution-free viewpoints", JMLR 2022: optimal up to constants
+    for every problem and in the worst case at once. That is for their index over all laws on
+    [0, 1], which is this one for rewards 0 and 1 and is smaller for others. With n > T/32 the KL
+    index decides about an arm's second pull only. Cost per pull: O(log of the arms pulled).
+
+    Examples
+    --------
+    >>> from manyarms.policies.field.kl_ucb_switch import KLUCBSwitch
+    >>> live = KLUCBSwitch().live(n_arms=3, horizon=100, seed=1)
+    >>> live.tell(live.ask(), reward=1.0)
+    """
+
+    name: ClassVar[str] = "kl-ucb-switch"
+
+    @property
+    def spread(self) -> float:
+        return 0.5 * self.exploration
+
+    @property
+    def switch(self) -> bool:
+        return True
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossState:
+        return MossState(self._arms(memory, n_arms, arms=min(n_arms, pulls)))

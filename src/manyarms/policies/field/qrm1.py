@@ -1,0 +1,114 @@
+"""QRM1: a random set just large enough for a given quantile (Chaudhuri & Kalyanakrishnan 2018)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from manyarms.core.checks import check_number
+from manyarms.core.jit import kernel
+from manyarms.core.memory import Memory, Records
+from manyarms.policies.parts.fresh import FreshArms, choose, present
+from manyarms.policies.parts.index import IndexPolicy
+from manyarms.policies.parts.rounds import RoundClock, begin_round, reset_rounds
+from manyarms.policies.parts.slots import count_late, credit
+from manyarms.protocol.policy import ask, defer, reset, tell
+
+__all__ = ["QRM1"]
+
+
+class Qrm1State(NamedTuple):
+    rho: float
+    clock: Records[RoundClock]  # [clock]
+    arms: FreshArms
+
+
+@kernel
+def qrm1_arms(round_number: int, rho: float, n_arms: int) -> int:
+    r"""Return the size of QRM1's set in round l.
+
+    .. math:: \min(\lceil \rho^{-1} \max(1, \log \sqrt{\rho 2^l}) \rceil, n)
+
+    >>> [qrm1_arms(l, 0.05, 20_000) for l in (1, 7, 8, 16)]
+    [20, 20, 26, 81]
+    """
+    log = 0.5 * (math.log(rho) + round_number * math.log(2.0))
+    wanted = max(1.0, log) / rho
+    return min(math.ceil(min(wanted, n_arms) * (1.0 - 1e-12)), n_arms)  # 1 / (1/49) > 49
+
+
+@reset.register(Qrm1State)
+def qrm1_reset(state: Qrm1State, key: int, horizon: int) -> None:
+    reset_rounds(state.clock, state.arms, key, horizon)
+
+
+@ask.register(Qrm1State)
+def qrm1_ask(state: Qrm1State) -> tuple[int, int]:
+    if state.clock[0].left == 0:
+        members = qrm1_arms(state.clock[0].round + 1, state.rho, present(state.arms))
+        begin_round(state.clock, state.arms, members)
+    state.clock[0].left -= 1
+    slot = choose(state.arms)
+    return slot, state.arms.slots.slot[slot].member
+
+
+@tell.register(Qrm1State)
+def qrm1_tell(state: Qrm1State, slot: int, reward: float) -> None:
+    credit(state.arms.slots, slot, reward)
+
+
+@defer.register(Qrm1State)
+def qrm1_defer(state: Qrm1State, slot: int, change: int) -> None:
+    count_late(state.arms.slots, slot, change)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QRM1(IndexPolicy):
+    r"""MOSS on a random set that holds one of the best rho of all arms, most likely.
+
+    Round l lasts 2^l pulls, on a set grown to
+
+    .. math:: \lceil \rho^{-1} \max(1, \log \sqrt{\rho\,2^l}) \rceil
+
+    arms; statistics are kept. The index has K = size of the set and H = min(2^(l+1) - 2, T).
+
+    Parameters
+    ----------
+    rho
+        In (0, 1]: the share of arms that are good enough; m/n for those who know m.
+    sigma, exploration, count_late
+        As for `MOSS`.
+
+    Notes
+    -----
+    A. R. Chaudhuri, S. Kalyanakrishnan, "Quantile-regret minimisation in infinitely many-armed
+    bandits", UAI 2018. The size of the set was not checked against the source, nor whether
+    statistics are kept there: rounds, index and horizon are those of `Quantile`, which is their
+    QRM2. Anytime. Cost per pull: O(log of the arms pulled).
+
+    Examples
+    --------
+    >>> from manyarms.policies.field.qrm1 import QRM1
+    >>> live = QRM1(rho=0.05).live(n_arms=1_000_000, seed=1)  # no horizon needed
+    >>> live.tell(live.ask(), reward=0.0)
+    """
+
+    name: ClassVar[str] = "qrm1"
+    anytime: ClassVar[bool] = True
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._store(rho=check_number("rho", self.rho, above=0.0, at_most=1.0))
+
+    def stage(self, state: Qrm1State) -> str:
+        return f"round {state.clock[0].round}"
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> Qrm1State:
+        last_round = (pulls + 1).bit_length() - 1  # round l ends with pull 2^(l+1) - 2
+        size = min(qrm1_arms(last_round, self.rho, n_arms), pulls)
+        return Qrm1State(
+            self.rho, memory.records(1, RoundClock), self._arms(memory, n_arms, arms=size)
+        )

@@ -1,0 +1,150 @@
+"""Satisficing Thompson sampling: stay with the first arm that may be good enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+from manyarms.core.checks import check_number
+from manyarms.core.memory import Memory, Record, Records
+from manyarms.core.rng import Stream, draw, next_word, restart, stream, unit
+from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
+from manyarms.errors import ParameterError
+from manyarms.policies.parts.beta import beta_tail
+from manyarms.policies.parts.first_success import (
+    Chances,
+    add_chance,
+    chances,
+    clear_chances,
+    first_again,
+    first_of,
+    set_chance,
+)
+from manyarms.policies.parts.randomness import FRESH, ROUNDING, SAMPLES
+from manyarms.protocol.policy import Policy, ask, reset, tell
+
+__all__ = ["SatisficingTS"]
+
+
+class SatisficingSlot(Record):
+    arm: int
+    successes: int
+    failures: int
+
+
+class SatisficingState(NamedTuple):
+    target: float
+    slot: Records[SatisficingSlot]  # from 1 on, in the order the arms were opened
+    chances: Chances  # by slot: that a posterior sample reaches the target
+    sampler: Sampler
+    fresh: Stream
+    rounding: Stream
+    samples: Stream
+
+
+@reset.register(SatisficingState)
+def satisficing_reset(state: SatisficingState, key: int, horizon: int) -> None:
+    restart(state.fresh, draw(key, FRESH))
+    restart(state.rounding, draw(key, ROUNDING))
+    restart(state.samples, draw(key, SAMPLES))
+    clear_sampler(state.sampler)
+    clear_chances(state.chances)
+
+
+@ask.register(SatisficingState)
+def satisficing_ask(state: SatisficingState) -> tuple[int, int]:
+    slot = first_of(state.chances, next_word(state.samples))
+    if slot == 0 and state.chances.size[0] < state.sampler.n[0]:
+        slot = add_chance(state.chances, 1.0 - state.target)  # of Beta(1, 1)
+        state.slot[slot].arm = pick(state.sampler, 0, next_word(state.fresh))
+        state.slot[slot].successes = 0
+        state.slot[slot].failures = 0
+    elif slot == 0:
+        slot = first_again(state.chances, next_word(state.samples))
+    return slot, state.slot[slot].arm
+
+
+@tell.register(SatisficingState)
+def satisficing_tell(state: SatisficingState, slot: int, reward: float) -> None:
+    own = state.slot[slot]
+    success = reward >= 1.0
+    if 0.0 < reward < 1.0:
+        success = unit(next_word(state.rounding)) < reward
+    own.successes += int(success)
+    own.failures += int(not success)
+    chance = beta_tail(own.successes + 1.0, own.failures + 1.0, state.target)
+    set_chance(state.chances, slot, chance)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SatisficingTS(Policy):
+    r"""Pull the earliest opened arm whose posterior sample reaches the target, else open one.
+
+    With S successes and F failures of an arm so far, its sample is drawn from
+
+    .. math:: \mathrm{Beta}(1 + S, 1 + F)
+
+    at every pull, for every arm opened.
+
+    Parameters
+    ----------
+    target
+        The mean to be content with, in [0, 1]. In a simulation it may be left to the instance:
+        the best mean less `tolerance`.
+    tolerance
+        How far below the best mean is good enough, where `target` is not given.
+
+    Notes
+    -----
+    After D. Russo, B. Van Roy, "Satisficing in time-sensitive bandit learning" (2018), for
+    infinitely many arms; written from memory of the rule, which could not be checked. Needs to
+    know what is good enough, and the horizon not at all. A target above the best mean makes it
+    try all arms; one far below it keeps a poor one. What to do when all arms are opened and no
+    sample reaches the target is ours: they are all drawn again until one does. A reward between 0
+    and 1 is taken for a success with that probability (Agrawal & Goyal 2012), one outside for the
+    nearer end.
+
+    Cost per pull: O(log of arms opened), exact. Only the chance that a sample reaches the target
+    matters, and an arm's chance changes with its own rewards only.
+
+    Examples
+    --------
+    >>> from manyarms.policies.field.satisficing import SatisficingTS
+    >>> live = SatisficingTS(target=0.8).live(n_arms=1_000_000, seed=1)  # no horizon needed
+    >>> live.tell(live.ask(), reward=1.0)
+    """
+
+    name: ClassVar[str] = "satisficing-ts"
+    anytime: ClassVar[bool] = True
+
+    target: float | None = None
+    tolerance: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.target is not None:
+            target = check_number("target", self.target, at_least=0.0, at_most=1.0)
+            self._store(target=target)
+        tolerance = check_number("tolerance", self.tolerance, at_least=0.0, at_most=1.0)
+        self._store(tolerance=tolerance)
+
+    def with_best_mean(self, best_mean: float) -> SatisficingTS:
+        if self.target is not None:
+            return self
+        return replace(self, target=min(max(best_mean - self.tolerance, 0.0), 1.0))
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> SatisficingState:
+        if self.target is None:
+            raise ParameterError(
+                "`target` must be given to SatisficingTS, got None. Pass the mean to be content "
+                "with: SatisficingTS(target=0.8)."
+            )
+        arms = min(n_arms, pulls)
+        return SatisficingState(
+            self.target,
+            memory.records(arms + 1, SatisficingSlot),
+            chances(memory, arms),
+            sampler(memory, n_arms, draws=arms),
+            stream(memory),
+            stream(memory),
+            stream(memory),
+        )

@@ -1,0 +1,203 @@
+"""SubSampled: any policy, on a random subset of the arms (Bayati et al. 2020)."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from manyarms.core.checks import check_int, check_number
+from manyarms.core.hash_map import Table, clear_table, find, insert, table
+from manyarms.core.memory import Memory
+from manyarms.core.rng import Stream, draw, next_word, restart, stream
+from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
+from manyarms.errors import ParameterError
+from manyarms.policies.parts.randomness import FRESH, SUBSET
+from manyarms.protocol.policy import Policy, ask, defer, era, reset, tell
+
+__all__ = ["OnSubset", "SubSampled", "sub_sampling"]
+
+_SHORT = {"thompson": "ts"}  # as the source abbreviates it
+
+
+class SubSampledState(NamedTuple):
+    inner: Any  # the policy's own state
+    subset: Table  # the policy's arm -> the arm it stands for, once it was chosen
+    sampler: Sampler
+    words: Stream
+
+
+@reset.register(SubSampledState)
+def sub_sampled_reset(state: SubSampledState, key: int, horizon: int) -> None:
+    clear_table(state.subset)
+    clear_sampler(state.sampler)
+    restart(state.words, draw(key, FRESH))
+    reset(state.inner, draw(key, SUBSET), horizon)
+
+
+@ask.register(SubSampledState)
+def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
+    slot, member = ask(state.inner)
+    at = find(state.subset, member)
+    if state.subset.cells[at] == 0:  # drawn only now: which it is made no difference before
+        insert(state.subset, at, member, pick(state.sampler, 0, next_word(state.words)))
+    return slot, state.subset.cells[at + 1]
+
+
+@tell.register(SubSampledState)
+def sub_sampled_tell(state: SubSampledState, slot: int, reward: float) -> None:
+    tell(state.inner, slot, reward)
+
+
+@defer.register(SubSampledState)
+def sub_sampled_defer(state: SubSampledState, slot: int, change: int) -> None:
+    defer(state.inner, slot, change)
+
+
+@era.register(SubSampledState)
+def sub_sampled_era(state: SubSampledState) -> int:
+    return era(state.inner)
+
+
+@dataclass(frozen=True)
+class OnSubset(Policy):
+    """A policy that runs another one on a random subset; subclasses say which, and how large."""
+
+    @property
+    @abstractmethod
+    def runs(self) -> Policy:
+        """The policy that is run."""
+
+    @abstractmethod
+    def wanted(self, n_arms: int, pulls: int) -> float:
+        """Return the size of the subset, before it is rounded up to one that can be had."""
+
+    @property
+    def sized_by_horizon(self) -> bool:
+        """Whether the size of the subset depends on the horizon: then `Doubling` cannot wear it."""
+        return True
+
+    def set_size(self, n_arms: int, pulls: int) -> int:
+        """Return the size of the subset, at least one arm and at most all."""
+        size = self.wanted(n_arms, pulls)
+        return max(1, min(math.ceil(size * (1 - 1e-12)), n_arms))  # T^(1/2) may round up
+
+    def stage(self, state: SubSampledState) -> str:
+        return self.runs.stage(state.inner)
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> SubSampledState:
+        size = self.set_size(n_arms, pulls)
+        draws = min(size, pulls)
+        return SubSampledState(
+            inner=self.runs.new_state(memory, n_arms=size, pulls=pulls),
+            subset=table(memory, names=size, entries=draws),
+            sampler=sampler(memory, n_arms, draws=draws),
+            words=stream(memory),
+        )
+
+
+@dataclass(frozen=True)
+class SubSampled(OnSubset):
+    r"""Draw s arms at random, once, and run a policy on them as if there were no others.
+
+    Parameters
+    ----------
+    policy
+        The policy to run: `MOSS()`, `Greedy()`, `UCB()`, `Thompson()` or any other.
+    size
+        The number s of arms; all, if there are fewer.
+    exponent
+        Instead of `size`: :math:`s = \lceil T^\text{exponent} \rceil`.
+
+    Notes
+    -----
+    M. Bayati, N. Hamidi, R. Johari, K. Khosravi, "Unreasonable effectiveness of greedy algorithms
+    in multi-armed bandit with many arms", NeurIPS 2020: for a prior with a density around the best
+    mean, 1/2 is the rate-optimal exponent for UCB; 2/3 is theirs for greedy in the worst case. Its
+    price is known: where no best arm is among the s, no patience will find one. The policy within
+    knows nothing of the other arms: its n is s. Cost per pull: the policy's own, and one look-up.
+    Arms of the subset are drawn when they are first pulled.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> from manyarms.policies.field.sub_sampled import SubSampled
+    >>> policy = SubSampled(ma.MOSS(), exponent=0.5)
+    >>> policy.label
+    'ss-moss(exponent=0.5)'
+    >>> live = policy.live(n_arms=1_000_000, horizon=20_000, seed=1)
+    >>> live.tell(live.ask(), reward=1.0)
+    """
+
+    policy: Policy
+    size: int | None = field(default=None, kw_only=True)
+    exponent: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.policy, Policy):
+            raise ParameterError(f"`policy` must be a policy such as MOSS(), got {self.policy!r}.")
+        if (self.size is None) == (self.exponent is None):
+            raise ParameterError(
+                f"`size` or `exponent` must be given, one of them, got size={self.size!r} and "
+                f"exponent={self.exponent!r}. Try exponent=0.5."
+            )
+        if self.size is not None:
+            self._store(size=check_int("size", self.size, at_least=1))
+        if self.exponent is not None:
+            exponent = check_number("exponent", self.exponent, at_least=0.0, at_most=1.0)
+            self._store(exponent=exponent)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # it depends on the policy within
+        """The policy's name, with "ss-" before it."""
+        return f"ss-{_SHORT.get(self.policy.name, self.policy.name)}"
+
+    @property
+    def anytime(self) -> bool:  # type: ignore[override]  # as the policy within is
+        """Whether it works without a horizon: with a fixed size, if the policy does."""
+        return self.size is not None and self.policy.anytime
+
+    @property
+    def label(self) -> str:
+        within = self.policy.label.removeprefix(self.policy.name).strip("()")
+        own = f"size={self.size}" if self.exponent is None else f"exponent={self.exponent}"
+        return f"{self.name}({', '.join(filter(None, (within, own)))})"
+
+    @property
+    def runs(self) -> Policy:
+        return self.policy
+
+    @property
+    def sized_by_horizon(self) -> bool:
+        return self.size is None
+
+    def wanted(self, n_arms: int, pulls: int) -> float:
+        return float(self.size or 1) if self.exponent is None else math.pow(pulls, self.exponent)
+
+    def with_best_mean(self, best_mean: float) -> SubSampled:
+        return replace(self, policy=self.policy.with_best_mean(best_mean))
+
+
+def sub_sampling(policy: type[Policy]) -> Callable[..., SubSampled]:
+    """Return a function that makes a policy and sub-samples it, with the parameters of both.
+
+    >>> import manyarms as ma
+    >>> sub_sampling(ma.MOSS)(sigma=1.0, size=50).label
+    'ss-moss(sigma=1.0, size=50)'
+    """
+
+    def make(
+        *, size: int | None = None, exponent: float | None = None, **parameters: Any
+    ) -> SubSampled:
+        if size is None and exponent is None:
+            exponent = 0.5
+        return SubSampled(policy(**parameters), size=size, exponent=exponent)
+
+    own = [p for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    both = [*inspect.signature(policy).parameters.values(), *own]
+    setattr(make, "__signature__", inspect.Signature(both))  # noqa: B010  it is a function's
+    make.__doc__ = f"{policy.__name__} on T^(1/2) random arms, or as many as `size` says."
+    return make

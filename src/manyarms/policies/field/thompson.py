@@ -1,0 +1,132 @@
+"""Thompson sampling: pull the arm that looks best in one sample of all posteriors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from manyarms.core.jit import kernel
+from manyarms.core.memory import Ints, Memory
+from manyarms.core.rng import Stream, draw, next_word, open_unit, restart, stream
+from manyarms.policies.parts.beta import beta_tail, beta_upper, beta_variate, share_of_tail
+from manyarms.policies.parts.posterior_groups import (
+    FEW,
+    Alike,
+    alike,
+    choose_alike,
+    credit_alike,
+    name_of,
+    reset_alike,
+    size_of,
+)
+from manyarms.policies.parts.randomness import SAMPLES
+from manyarms.protocol.policy import Policy, ask, reset, tell
+
+__all__ = ["Thompson"]
+
+LARGE = 64  # pulls + 2 from which on an arm alone is sampled without a quantile, which takes longer
+
+
+class ThompsonState(NamedTuple):
+    arms: Alike
+    samples: Stream
+    last: Ints  # [the slot pulled last, + 1; 0 for none]
+
+
+@reset.register(ThompsonState)
+def thompson_reset(state: ThompsonState, key: int, horizon: int) -> None:
+    reset_alike(state.arms, key)
+    restart(state.samples, draw(key, SAMPLES))
+    state.last[0] = 0
+
+
+@ask.register(ThompsonState)
+def thompson_ask(state: ThompsonState) -> tuple[int, int]:
+    arms = state.arms
+    key = next_word(state.samples)
+    best, best_sample = 0, -1.0
+    if size_of(arms, 0) > 0:
+        best_sample = largest_sample(arms, 0, key, best_sample)
+    # the group of the last pull first: it is often the best, and the others need but a look then
+    first = arms.slot[state.last[0] - 1].group if state.last[0] > 0 else 0
+    for place in range(-1 if first > 0 else 0, arms.clock[0].listed):
+        number = arms.listed[place] if place >= 0 else first
+        if place < 0 or number != first:
+            sample = largest_sample(arms, number, key, best_sample)
+            if sample > best_sample:
+                best, best_sample = number, sample
+    slot = choose_alike(arms, best)
+    state.last[0] = slot + 1
+    return slot, arms.slot[slot].arm
+
+
+@kernel
+def largest_sample(arms: Alike, number: int, key: int, best: float) -> float:
+    """Return the largest posterior sample of a group, or -1 if it is not above `best`."""
+    group = arms.group[number]
+    a, b = group.successes + 1.0, group.failures + 1.0
+    k = size_of(arms, number)
+    word = draw(key, name_of(group.successes, group.failures))
+    if k == 1 and a + b > LARGE:
+        return beta_variate(a, b, word)
+    u = open_unit(word)  # the probability that the largest of k samples is above ours
+    if best > 0.0:
+        if u > k * most_tail(group.ways, group.failures + 1, group.mean, a + b, best):
+            return -1.0
+        if a > 1.0 and b > 1.0 and share_of_tail(u, k) > beta_tail(a, b, best):
+            return -1.0
+    return beta_upper(a, b, share_of_tail(u, k))
+
+
+@kernel
+def most_tail(ways: float, b: int, mean: float, n: float, x: float) -> float:
+    r"""Return a number not below the probability that a sample is above x, by cheap means.
+
+    It is :math:`P(\mathrm{Bin}(n - 1, 1 - x) \ge b) \le \binom{n-1}{b} (1 - x)^b`, and a Beta
+    number is sub-Gaussian: the probability is at most :math:`e^{-s} \le 1 / (1 + s)` with
+    :math:`s = 2 (n + 1) (x - \text{mean})^2` (Marchal & Arbel 2017).
+    """
+    for _ in range(min(b, FEW)):
+        ways *= 1.0 - x
+    ahead = max(0.0, x - mean)
+    return min(ways, 1.0 / (1.0 + 2.0 * (n + 1.0) * ahead * ahead))
+
+
+@tell.register(ThompsonState)
+def thompson_tell(state: ThompsonState, slot: int, reward: float) -> None:
+    credit_alike(state.arms, slot, reward)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thompson(Policy):
+    r"""Draw a mean for each of the n arms from its posterior, and pull the arm of the largest.
+
+    With S successes and F failures of an arm so far, its posterior is
+
+    .. math:: \mathrm{Beta}(1 + S, 1 + F)
+
+    Notes
+    -----
+    W. R. Thompson (Biometrika 25, 1933). Needs neither horizon nor best mean. A reward between 0
+    and 1 is taken for a success with that probability, as in S. Agrawal, N. Goyal, "Analysis of
+    Thompson sampling for the multi-armed bandit problem" (2012); one outside for the nearer end.
+    With n arms it tries nearly all of them before it stays with one. Rewards may be late: samples
+    come from what is known, so a batch spreads over many arms by itself.
+
+    Cost per pull: O(distinct (S, F) among the arms), exact, and no more for a billion arms never
+    pulled. Arms with the same S and F are alike; the largest of their k samples is the posterior's
+    quantile at :math:`U^{1/k}`, and any of them has it with the same chance. Most groups lose by
+    cheap bounds on that quantile. An arm alone with many pulls is sampled by Cheng's method (1978).
+
+    Examples
+    --------
+    >>> from manyarms.policies.field.thompson import Thompson
+    >>> live = Thompson().live(n_arms=1_000_000_000, seed=1)  # no horizon needed
+    >>> live.tell(live.ask(), reward=1.0)
+    """
+
+    name: ClassVar[str] = "thompson"
+    anytime: ClassVar[bool] = True
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ThompsonState:
+        return ThompsonState(alike(memory, n_arms, pulls), stream(memory), memory.ints(1))

@@ -1,0 +1,95 @@
+"""UCB1: the mean and a bonus that grows with the logarithm of time (Auer et al. 2002)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from manyarms.core.checks import check_number
+from manyarms.core.memory import Memory
+from manyarms.policies.parts.count_queues import (
+    ByCount,
+    by_count,
+    count_late,
+    credit,
+    due,
+    largest_index,
+    next_pull,
+    reset_by_count,
+)
+from manyarms.protocol.policy import Policy, ask, defer, reset, tell
+
+__all__ = ["UCB1"]
+
+
+class Ucb1State(NamedTuple):
+    scale: float  # what stands before the logarithm, under the root
+    arms: ByCount
+
+
+@reset.register(Ucb1State)
+def ucb1_reset(state: Ucb1State, key: int, horizon: int) -> None:
+    reset_by_count(state.arms, key)
+
+
+@ask.register(Ucb1State)
+def ucb1_ask(state: Ucb1State) -> tuple[int, int]:
+    arms = state.arms
+    t = next_pull(arms) - 1  # pulls made so far
+    slot = due(arms)
+    if slot == 0:
+        slot = largest_index(arms, state.scale * math.log(t))
+    return slot, arms.node[slot].arm
+
+
+@tell.register(Ucb1State)
+def ucb1_tell(state: Ucb1State, slot: int, reward: float) -> None:
+    credit(state.arms, slot, reward)
+
+
+@defer.register(Ucb1State)
+def ucb1_defer(state: Ucb1State, slot: int, change: int) -> None:
+    count_late(state.arms, slot, change)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UCB1(Policy):
+    r"""Pull each arm once, in random order, then one of largest index, t being the pulls made.
+
+    .. math:: \bar x + \sqrt{\frac{2 \log t}{N}}
+
+    Parameters
+    ----------
+    exploration
+        Scales what stands under the root; 1 is the source's index.
+
+    Notes
+    -----
+    P. Auer, N. Cesa-Bianchi, P. Fischer, "Finite-time analysis of the multiarmed bandit problem",
+    Machine Learning 47 (2002). Rewards in [0, 1]; needs neither horizon nor best mean. Made for
+    few arms: with n of them the first n pulls only explore, and the regret grows as
+    :math:`\sum_a \log T / \Delta_a`.
+
+    Cost per pull: O(distinct numbers of pulls among the arms), at most :math:`\sqrt{2T}`; exact,
+    since among arms pulled equally often only the one of largest mean can lead.
+
+    Examples
+    --------
+    >>> from manyarms.policies.field.ucb1 import UCB1
+    >>> live = UCB1().live(n_arms=1_000_000, seed=1)  # no horizon needed
+    >>> live.tell(live.ask(), reward=1.0)
+    """
+
+    name: ClassVar[str] = "ucb1"
+    anytime: ClassVar[bool] = True
+
+    exploration: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._store(
+            exploration=check_number("exploration", self.exploration, above=0.0, at_most=1e100)
+        )
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> Ucb1State:
+        return Ucb1State(2.0 * self.exploration, by_count(memory, n_arms, pulls))

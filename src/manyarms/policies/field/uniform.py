@@ -1,0 +1,59 @@
+"""Uniform: every pull an arm at random, the lower end of every table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from manyarms.core.memory import Memory
+from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
+from manyarms.policies.parts.randomness import FRESH
+from manyarms.protocol.policy import Policy, ask, reset, tell
+
+__all__ = ["Uniform"]
+
+
+class UniformState(NamedTuple):
+    n_arms: int
+    words: Stream
+
+
+@reset.register(UniformState)
+def uniform_reset(state: UniformState, key: int, horizon: int) -> None:
+    restart(state.words, draw(key, FRESH))
+
+
+@ask.register(UniformState)
+def uniform_ask(state: UniformState) -> tuple[int, int]:
+    arm = below(next_word(state.words), state.n_arms)
+    return arm, arm
+
+
+@tell.register(UniformState)
+def uniform_tell(state: UniformState, slot: int, reward: float) -> None:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform(Policy):
+    r"""Pull one of the n arms, each with probability 1/n, whatever happened before.
+
+    .. math:: P(A_t = a) = \frac1n
+
+    Notes
+    -----
+    Nothing is assumed and nothing learned: the regret is T times the mean gap. Anytime; with
+    replacement. Cost per pull: O(1).
+
+    Examples
+    --------
+    >>> from manyarms.policies.field.uniform import Uniform
+    >>> live = Uniform().live(n_arms=1_000_000, seed=1)  # no horizon needed
+    >>> live.tell(live.ask(), reward=1.0)
+    """
+
+    name: ClassVar[str] = "uniform"
+    anytime: ClassVar[bool] = True
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> UniformState:
+        return UniformState(n_arms, stream(memory))

@@ -1,0 +1,1 @@
+"""What several policies share: slots, fresh arms, indices, mixtures, queues."""

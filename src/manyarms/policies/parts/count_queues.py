@@ -1,0 +1,231 @@
+"""Arms by how often they were pulled, for indices that change with time for all arms at once.
+
+Among arms with the same number N of pulls only one of largest mean can have the largest index, if
+the index grows with the mean. So the arms of each N stand in a queue of their own, by (mean,
+random tie), and the index is computed for the heads only: O(distinct N) a pull, and no more than
+sqrt(2 T) of them, where a full argmax would take O(arms).
+
+A queue is a pairing heap, which lets go of any member, as a late reward may ask for. The nonempty
+queues are linked in order of N; queue 0 holds arms that were opened and never observed. Slots are
+numbered from 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from manyarms.core.jit import kernel, rare
+from manyarms.core.memory import Memory, Record, Records
+from manyarms.core.rng import Stream, draw, next_word, priority, restart, stream
+from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
+from manyarms.policies.parts.pairing import Node, beats, join, leave
+from manyarms.policies.parts.randomness import FRESH, TIES
+
+__all__ = [
+    "ByCount",
+    "ahead",
+    "by_count",
+    "count_late",
+    "credit",
+    "due",
+    "fresh_left",
+    "head",
+    "largest_index",
+    "more",
+    "next_pull",
+    "open_fresh",
+    "reset_by_count",
+    "unobserved",
+]
+
+
+class Queue(Record):
+    """The queue of one N."""
+
+    root: int  # its head
+    less: int  # the next smaller N whose queue is not empty
+    more: int  # the next larger one
+
+
+class Late(Record):
+    """What is in flight for a slot."""
+
+    pulls: int
+    queued: int  # 1 while the slot stands in queue 0
+
+
+class CountClock(Record):
+    opened: int  # arms that have slots
+    pulls: int  # pulls asked for
+
+
+class ByCount(NamedTuple):
+    """Slots of arms that were drawn, queued by N, and the sampler that draws the next one."""
+
+    node: Records[Node]
+    queue: Records[Queue]
+    late: Records[Late]
+    clock: Records[CountClock]  # [clock]
+    sampler: Sampler
+    words: Stream
+    ties: Stream
+
+
+def by_count(memory: Memory, n_arms: int, pulls: int) -> ByCount:
+    """Make room for so many pulls; call `reset_by_count` before use."""
+    arms = min(n_arms, pulls)
+    return ByCount(
+        memory.records(arms + 1, Node),  # place 0 is nobody's
+        memory.records(pulls + 1, Queue),
+        memory.records(arms + 1, Late),
+        memory.records(1, CountClock),
+        sampler(memory, n_arms, draws=arms),
+        stream(memory),
+        stream(memory),
+    )
+
+
+@kernel
+def reset_by_count(arms: ByCount, key: int) -> None:
+    """Forget everything and take the random words that belong to `key`."""
+    restart(arms.words, draw(key, FRESH))
+    restart(arms.ties, draw(key, TIES))
+    clear_sampler(arms.sampler)
+    number = 0
+    while True:
+        arms.queue[number].root = 0
+        number = arms.queue[number].more
+        if number == 0:
+            break
+    arms.queue[0].more = 0
+    arms.clock[0].opened = 0
+    arms.clock[0].pulls = 0
+
+
+@kernel
+def next_pull(arms: ByCount) -> int:
+    """Count the pull that is asked for, and return its number, from 1 on."""
+    arms.clock[0].pulls += 1
+    return arms.clock[0].pulls
+
+
+@kernel
+def due(arms: ByCount) -> int:
+    """Return the slot of an arm whose index is infinite, a fresh one if there is; 0 if none."""
+    if fresh_left(arms) > 0:
+        return open_fresh(arms)
+    return unobserved(arms)
+
+
+@kernel
+def fresh_left(arms: ByCount) -> int:
+    """Return how many arms have no slot yet."""
+    return arms.sampler.n[0] - arms.clock[0].opened
+
+
+@kernel
+def open_fresh(arms: ByCount) -> int:
+    """Draw an arm that was not drawn before and give it a slot; there must be one."""
+    arms.clock[0].opened += 1
+    slot = arms.clock[0].opened
+    node = arms.node[slot]
+    node.arm = pick(arms.sampler, 0, next_word(arms.words))
+    node.pulls = 0
+    node.total = 0.0
+    arms.late[slot].pulls = 0
+    arms.late[slot].queued = 0
+    return slot
+
+
+@kernel
+def unobserved(arms: ByCount) -> int:
+    """Return the slot of an arm without any reward so far, fewest pulls in flight; 0 if none."""
+    return arms.queue[0].root
+
+
+@kernel
+def more(arms: ByCount, number: int) -> int:
+    """Return the next larger N whose queue is not empty; 0 after the last one."""
+    return arms.queue[number].more
+
+
+@kernel
+def head(arms: ByCount, number: int) -> int:
+    """Return the slot of largest (mean, tie) among those pulled `number` times."""
+    return arms.queue[number].root
+
+
+@kernel
+def ahead(arms: ByCount, slot: int, index: float, best: int, best_index: float) -> bool:
+    """Whether a slot comes before the best one so far: by index, then mean, then tie."""
+    if index != best_index or best == 0:
+        return index > best_index or best == 0
+    return beats(arms.node, slot, best)
+
+
+@kernel
+def largest_index(arms: ByCount, level: float) -> int:
+    r"""Return the slot of largest :math:`\bar x + \sqrt{\text{level} / N}`."""
+    best, best_index = 0, -math.inf
+    number = more(arms, 0)
+    while number > 0:
+        slot = head(arms, number)
+        index = arms.node[slot].mean + math.sqrt(level / number)
+        if ahead(arms, slot, index, best, best_index):
+            best, best_index = slot, index
+        number = more(arms, number)
+    return max(1, best)  # no head at all: no reward was told, and none said to be late
+
+
+@kernel
+def credit(arms: ByCount, slot: int, reward: float) -> None:
+    """Count a pull of `slot` and its reward, and move it to the next queue."""
+    node = arms.node[slot]
+    number = node.pulls
+    if number > 0 or arms.late[slot].queued == 1:
+        arms.queue[number].root = leave(arms.node, arms.queue[number].root, slot)
+        arms.late[slot].queued = 0
+    node.pulls = number + 1
+    node.total += reward
+    node.mean = node.total / (number + 1)
+    if arms.queue[number + 1].root == 0:
+        _link(arms, number, number + 1)
+    _queue(arms, slot, number + 1)
+    if number > 0 and arms.queue[number].root == 0:
+        _unlink(arms, number)
+
+
+@rare
+def count_late(arms: ByCount, slot: int, change: int) -> None:
+    """Count pulls that are late, or no longer."""
+    late = arms.late[slot]
+    late.pulls += change
+    if arms.node[slot].pulls == 0:
+        if late.queued == 1:
+            arms.queue[0].root = leave(arms.node, arms.queue[0].root, slot)
+        late.queued = 1
+        arms.node[slot].mean = -float(late.pulls)
+        _queue(arms, slot, 0)
+
+
+@kernel
+def _queue(arms: ByCount, slot: int, number: int) -> None:
+    arms.node[slot].tie = priority(next_word(arms.ties))
+    arms.queue[number].root = join(arms.node, arms.queue[number].root, slot)
+
+
+@kernel
+def _link(arms: ByCount, number: int, new: int) -> None:
+    after = arms.queue[number].more
+    arms.queue[number].more = new
+    arms.queue[new].less = number
+    arms.queue[new].more = after
+    arms.queue[after].less = new  # that of N = 0 is not used
+
+
+@kernel
+def _unlink(arms: ByCount, number: int) -> None:
+    less, after = arms.queue[number].less, arms.queue[number].more
+    arms.queue[less].more = after
+    arms.queue[after].less = less

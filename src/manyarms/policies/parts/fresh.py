@@ -1,0 +1,119 @@
+"""MOSS on a set of arms drawn at random, each drawn only when its first pull is due."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from manyarms.core.hash_map import Table, find, table
+from manyarms.core.jit import kernel, rare
+from manyarms.core.memory import Ints, Memory
+from manyarms.core.rng import Stream, draw, next_word, restart, stream
+from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
+from manyarms.core.tournament import leader
+from manyarms.policies.parts.randomness import FRESH, TIES
+from manyarms.policies.parts.slots import Slots, begin, open_slot, refresh, set_scale, unopened
+
+__all__ = [
+    "FreshArms",
+    "choose",
+    "draw_arm",
+    "drawable",
+    "fresh_arms",
+    "present",
+    "put_back",
+    "reset_fresh_arms",
+    "resize",
+    "start_on",
+]
+
+
+class FreshArms(NamedTuple):
+    """Slots of arms that were drawn, and the sampler that draws the next one."""
+
+    slots: Slots
+    sampler: Sampler
+    words: Stream
+    pool: Ints  # [the number of arms that ever were]
+    retired: Table  # arms that must not be pulled any more
+
+
+def fresh_arms(
+    memory: Memory, n_arms: int, *, draws: int, shuffles: int = 1, slots: Slots
+) -> FreshArms:
+    """Make room for drawing `draws` of `n_arms` arms."""
+    pool = memory.ints(1)
+    pool[0] = n_arms
+    return FreshArms(
+        slots,
+        sampler(memory, n_arms, draws=draws, shuffles=shuffles),
+        stream(memory),
+        pool,
+        table(memory, names=n_arms, entries=0),  # a simulation retires no arm
+    )
+
+
+@kernel
+def reset_fresh_arms(arms: FreshArms, key: int) -> None:
+    """Forget everything and take the random words that belong to `key`."""
+    restart(arms.words, draw(key, FRESH))
+    restart(arms.slots.ties, draw(key, TIES))
+    put_back(arms)
+
+
+@kernel
+def put_back(arms: FreshArms) -> None:
+    """Let all arms there are be drawn again."""
+    clear_sampler(arms.sampler)
+    arms.sampler.n[0] = arms.pool[0]
+
+
+@kernel
+def present(arms: FreshArms) -> int:
+    """Return the number of arms that may be pulled."""
+    return arms.pool[0] - arms.retired.filled[0]
+
+
+@rare
+def drawable(arms: FreshArms) -> int:
+    """Return the number of arms that may be pulled, of those the set is drawn from."""
+    if arms.sampler.n[0] == arms.pool[0]:
+        return present(arms)
+    count = arms.sampler.n[0]
+    for k in range(arms.retired.filled[0]):
+        count -= int(arms.retired.cells[arms.retired.used[k]] <= arms.sampler.n[0])  # arm + 1
+    return count
+
+
+@rare
+def resize(arms: FreshArms, members: int, horizon: int) -> None:
+    """Let the set have `members` arms, and compute all its indices anew."""
+    slots = arms.slots
+    run = slots.run[slots.rank.number]
+    set_scale(slots, members, horizon)
+    for slot in range(slots.rank.base, slots.rank.base + run.opened):
+        refresh(slots, slot)
+
+
+@kernel
+def draw_arm(arms: FreshArms) -> int:
+    """Draw an arm that was not drawn before, and is not retired; there must be one."""
+    which = arms.slots.rank.number
+    arm = pick(arms.sampler, which, next_word(arms.words))
+    if arms.retired.filled[0] > 0:
+        while arms.retired.cells[find(arms.retired, arm)] != 0:
+            arm = pick(arms.sampler, which, next_word(arms.words))
+    return arm
+
+
+@kernel
+def start_on(arms: FreshArms, members: int, horizon: int) -> None:
+    """Begin MOSS on `members` arms not drawn yet, with the given H."""
+    begin(arms.slots, members, horizon)
+
+
+@kernel
+def choose(arms: FreshArms) -> int:
+    """Return the slot of largest index; arms never pulled come first, in random order."""
+    if unopened(arms.slots) > 0:
+        return open_slot(arms.slots, draw_arm(arms))
+    return leader(arms.slots.rank)

@@ -1,0 +1,215 @@
+"""Arms with the same successes and failures, grouped: their posteriors are the same.
+
+A group's members lie side by side in one long array, so that one of them is drawn in O(1). A group
+that outgrows its place moves to the end, into twice the room: all places ever taken are less than
+four times the rewards told, and nothing need be given back.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from manyarms.core.hash_map import Table, clear_table, find, insert, table
+from manyarms.core.jit import kernel, rare
+from manyarms.core.memory import Ints, Memory, Record, Records
+from manyarms.core.rng import Stream, below, draw, next_word, restart, stream, unit
+from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
+from manyarms.policies.parts.randomness import FRESH, ROUNDING, TIES
+
+__all__ = [
+    "FEW",
+    "Alike",
+    "alike",
+    "choose_alike",
+    "credit_alike",
+    "name_of",
+    "reset_alike",
+    "size_of",
+]
+
+
+FEW = 8
+
+
+class Member(Record):
+    """A slot: an arm that was opened."""
+
+    arm: int
+    group: int
+    place: int  # among the group's members
+
+
+class Group(Record):
+    """Arms with the same successes and failures: 64 bytes."""
+
+    successes: int
+    failures: int
+    size: int
+    start: int  # of its members
+    room: int
+    listed: int  # its place in the list of groups that have members
+    mean: float  # of its posterior
+    ways: float  # C(pulls + 1, failures + 1); infinite beyond FEW failures
+
+
+class AlikeClock(Record):
+    opened: int
+    groups: int  # that ever had members; number 0 is that of the arms never observed
+    listed: int  # groups that have members; number 0 is never listed
+    places: int  # taken in the array of members
+
+
+class Alike(NamedTuple):
+    """All groups, and the sampler that draws fresh arms."""
+
+    slot: Records[Member]
+    group: Records[Group]
+    member: Ints  # slots
+    listed: Ints  # groups
+    number: Table  # name -> group
+    clock: Records[AlikeClock]  # [clock]
+    sampler: Sampler
+    words: Stream
+    ties: Stream
+    rounding: Stream
+
+
+def alike(memory: Memory, n_arms: int, pulls: int) -> Alike:
+    """Make room for so many pulls; call `reset_alike` before use."""
+    arms = min(n_arms, pulls)
+    return Alike(
+        memory.records(arms, Member),
+        memory.records(pulls + 1, Group),
+        memory.ints(8 * pulls),  # a slot joins group 0, and another group with every reward
+        memory.ints(pulls + 1),
+        table(memory, names=name_of(pulls, 0) + 1, entries=pulls + 1),
+        memory.records(1, AlikeClock),
+        sampler(memory, n_arms, draws=arms),
+        stream(memory),
+        stream(memory),
+        stream(memory),
+    )
+
+
+@kernel
+def reset_alike(arms: Alike, key: int) -> None:
+    """Forget everything and take the random words that belong to `key`."""
+    restart(arms.words, draw(key, FRESH))
+    restart(arms.ties, draw(key, TIES))
+    restart(arms.rounding, draw(key, ROUNDING))
+    clear_sampler(arms.sampler)
+    clear_table(arms.number)
+    clock = arms.clock[0]
+    clock.opened = 0
+    clock.groups = 0
+    clock.listed = 0
+    clock.places = 0
+    _group(arms, 0, 0)
+
+
+@kernel
+def name_of(successes: int, failures: int) -> int:
+    """Return a number for the pair: Cantor's way keeps it small."""
+    pulls = successes + failures
+    return pulls * (pulls + 1) // 2 + successes
+
+
+@kernel
+def size_of(arms: Alike, number: int) -> int:
+    """Return the number of members; arms without a slot belong to group 0."""
+    size = arms.group[number].size
+    return size if number > 0 else size + arms.sampler.n[0] - arms.clock[0].opened
+
+
+@kernel
+def choose_alike(arms: Alike, number: int) -> int:
+    """Return the slot of a member of the group, any with the same chance."""
+    at = below(next_word(arms.ties), size_of(arms, number))
+    group = arms.group[number]
+    if at < group.size:
+        return arms.member[group.start + at]
+    slot = arms.clock[0].opened
+    arms.clock[0].opened += 1
+    arms.slot[slot].arm = pick(arms.sampler, 0, next_word(arms.words))
+    _join(arms, slot, 0)
+    return slot
+
+
+@kernel
+def credit_alike(arms: Alike, slot: int, reward: float) -> None:
+    """Move a slot to the group with one more success, or failure.
+
+    A reward between 0 and 1 is a success with that probability.
+    """
+    success = reward >= 1.0
+    if 0.0 < reward < 1.0:
+        success = unit(next_word(arms.rounding)) < reward
+    group = arms.group[arms.slot[slot].group]
+    number = _group(arms, group.successes + int(success), group.failures + int(not success))
+    _leave(arms, slot)
+    _join(arms, slot, number)
+
+
+@kernel
+def _group(arms: Alike, successes: int, failures: int) -> int:
+    """Return the group's number; it is made if it never was."""
+    name = name_of(successes, failures)
+    at = find(arms.number, name)
+    if arms.number.cells[at] != 0:
+        return arms.number.cells[at + 1]
+    number = arms.clock[0].groups
+    arms.clock[0].groups = number + 1
+    insert(arms.number, at, name, number)
+    group = arms.group[number]
+    group.successes = successes
+    group.failures = failures
+    group.size = 0
+    group.room = 0
+    group.mean = (successes + 1) / (successes + failures + 2)
+    group.ways = 1.0 if failures < FEW else math.inf
+    for k in range(min(failures, FEW) + 1):
+        group.ways *= (successes + failures + 1 - k) / (k + 1)
+    return number
+
+
+@kernel
+def _join(arms: Alike, slot: int, number: int) -> None:
+    group = arms.group[number]
+    if group.size == group.room:
+        _move(arms, number)
+    if group.size == 0 and number > 0:
+        group.listed = arms.clock[0].listed
+        arms.listed[group.listed] = number
+        arms.clock[0].listed += 1
+    arms.slot[slot].group = number
+    arms.slot[slot].place = group.size
+    arms.member[group.start + group.size] = slot
+    group.size += 1
+
+
+@rare
+def _move(arms: Alike, number: int) -> None:
+    """Give a group twice the room."""
+    group = arms.group[number]
+    start = arms.clock[0].places
+    for place in range(group.size):
+        arms.member[start + place] = arms.member[group.start + place]
+    group.start = start
+    group.room = max(1, 2 * group.room)
+    arms.clock[0].places = start + group.room
+
+
+@kernel
+def _leave(arms: Alike, slot: int) -> None:
+    number, place = arms.slot[slot].group, arms.slot[slot].place
+    group = arms.group[number]
+    group.size -= 1
+    last = arms.member[group.start + group.size]
+    arms.member[group.start + place] = last
+    arms.slot[last].place = place
+    if group.size == 0 and number > 0:
+        arms.clock[0].listed -= 1
+        moved = arms.listed[arms.clock[0].listed]
+        arms.listed[group.listed] = moved
+        arms.group[moved].listed = group.listed

@@ -1,0 +1,63 @@
+"""Pulls in flight: asked for, their reward not told yet. The same code live, in replay, simulated.
+
+A pull becomes late when the next one is asked for before its reward is there; then, and only
+then, the policy hears of it. So a game in turn is the paper's, bit for bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manyarms.core.jit import kernel
+from manyarms.core.memory import Record, Records
+from manyarms.protocol.policy import ask, defer, era, tell
+
+__all__ = ["InFlight", "land", "launch", "lose"]
+
+_NEVER = -1  # the era of a pull that teaches the policy nothing
+
+
+class InFlight(Record):
+    """A pull that was asked for."""
+
+    slot: int
+    arm: int
+    era: int  # that of the slot
+    late: int  # 1 once another pull was asked for
+
+
+@kernel
+def launch(state: Any, flight: Records[InFlight], number: int, before: int) -> int:
+    """Ask for pull `number`, and return its arm.
+
+    `before` is the number of the last pull if that is in flight, else -1.
+    """
+    if before >= 0 and flight[before].era == era(state):
+        flight[before].late = 1
+        defer(state, flight[before].slot, 1)
+    slot, arm = ask(state)
+    pull = flight[number]
+    pull.slot = slot
+    pull.arm = arm
+    pull.era = era(state)
+    pull.late = 0
+    return arm
+
+
+@kernel
+def land(state: Any, flight: Records[InFlight], number: int, reward: float) -> None:
+    """Tell the reward of a pull to the policy, unless it has restarted since."""
+    pull = flight[number]
+    if pull.era == era(state):
+        tell(state, pull.slot, reward)
+        if pull.late == 1:
+            defer(state, pull.slot, -1)
+
+
+@kernel
+def lose(state: Any, flight: Records[InFlight], number: int) -> None:
+    """Go on without the reward of a pull, even if it should still come."""
+    pull = flight[number]
+    if pull.era == era(state):
+        defer(state, pull.slot, -pull.late)
+        pull.era = _NEVER

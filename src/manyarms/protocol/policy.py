@@ -1,0 +1,133 @@
+"""What a policy is: plain data that makes a state, and three functions on that state.
+
+A policy's file defines a state (a NamedTuple with a name of its own) and registers a body of
+`reset`, `ask` and `tell` for it. CPython runs these bodies live; the simulator compiles them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from manyarms.core.jit import generic, optional
+from manyarms.core.memory import Memory
+
+if TYPE_CHECKING:
+    from manyarms.live.handle import Live
+
+__all__ = ["MOST_ARMS", "Policy", "arrive", "ask", "defer", "era", "reset", "retire", "tell"]
+
+MOST_ARMS = 1 << 50  # so that a number for (subroutine, arm) still fits into 64 bits
+
+P = TypeVar("P", bound="Policy")
+
+
+@generic
+def reset(state: Any, key: int, horizon: int) -> None:
+    """Begin anew: `key` decides all random choices; `horizon` is 0 where none is known."""
+
+
+@generic
+def ask(state: Any) -> tuple[int, int]:  # type: ignore[empty-body]  # bodies are registered
+    """Choose: return the slot that the reward will be credited to, and the arm to pull."""
+
+
+@generic
+def tell(state: Any, slot: int, reward: float) -> None:
+    """Credit a reward to the slot that `ask` returned."""
+
+
+@optional
+def defer(state: Any, slot: int, change: int) -> None:
+    """Count `change` more late pulls of the slot.
+
+    A pull is late when its reward is not told before the next pull is asked for. A change of 0
+    says that a pull was abandoned before it was late.
+    """
+
+
+@optional
+def era(state: Any) -> int:
+    """Return a number that changes when slots change their meaning.
+
+    Rewards of an earlier era come too late to teach the policy anything.
+    """
+    return 0
+
+
+@generic
+def arrive(state: Any, count: int) -> None:
+    """Add `count` arms, numbered on from the last one."""
+
+
+@generic
+def retire(state: Any, arm: int) -> None:
+    """Never choose this arm again. The caller sees to it that others are left."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy(ABC):
+    """A policy's parameters; a frozen dataclass. The state it makes does the work."""
+
+    name: ClassVar[str]
+    anytime: ClassVar[bool] = False  # works without knowing the horizon
+
+    @abstractmethod
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> Any:
+        """Make a state with room for `pulls` pulls: the horizon, or more than ever happen."""
+
+    def _store(self, **values: Any) -> None:
+        """Keep parameters as they were checked: a float32 must not reach a kernel as one."""
+        for field, value in values.items():
+            object.__setattr__(self, field, value)
+
+    def with_best_mean(self: P, best_mean: float) -> P:
+        """Return the policy told μ*, if it needs to know it and was not told."""
+        return self
+
+    @property
+    def label(self) -> str:
+        """The name, with the parameters that are not the default ones."""
+        changed = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in fields(self)
+            if getattr(self, field.name) != field.default
+        ]
+        return self.name + (f"({', '.join(changed)})" if changed else "")
+
+    def stage(self, state: Any) -> str:
+        """Say in words where a state is, such as "iteration 3 of 8"; "" if there are no stages."""
+        return ""
+
+    def live(
+        self,
+        *,
+        n_arms: int | None = None,
+        arms: Iterable[str | int] | None = None,
+        horizon: int | None = None,
+        seed: int = 0,
+        reward_range: tuple[float, float] | None = (0.0, 1.0),
+    ) -> Live:
+        """Return a handle to use the policy on real arms: ask for pulls, tell rewards.
+
+        Parameters
+        ----------
+        n_arms
+            The number of arms, called 0, 1, 2, ….
+        arms
+            Names of the arms, strings or integers, instead of `n_arms`.
+        horizon
+            The number of pulls there will be. Anytime policies work without.
+        seed
+            Decides all random choices; the same seed and rewards give the same arms.
+        reward_range
+            The smallest and the largest reward there can be; None accepts every finite number.
+        """
+        # by name, so that this room does not import the one above it
+        handle: type[Live] = importlib.import_module("manyarms.live.handle").Live
+        return handle(
+            self, n_arms=n_arms, arms=arms, horizon=horizon, seed=seed, reward_range=reward_range
+        )

@@ -1,0 +1,98 @@
+"""Policies by name."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from manyarms.errors import DuplicateNameError, ParameterError, UnknownNameError
+from manyarms.protocol.policy import Policy
+
+__all__ = ["maker", "name_of", "policy", "policy_names", "register"]
+
+_makers: dict[str, Callable[..., Policy]] = {}
+_unlisted: set[str] = set()
+
+M = TypeVar("M", bound=Callable[..., Policy])
+
+
+def register(name: str, make: M, *, listed: bool = True) -> M:
+    """Let `policy(name, ...)` find a policy.
+
+    Parameters
+    ----------
+    name
+        What users will call it, such as "moss++".
+    make
+        The policy's class, or a function with keyword parameters that returns a policy.
+    listed
+        Whether `policy_names()` lists it; wrappers that cannot be made without another policy
+        are not.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> make = ma.register("tuned-moss++", lambda: ma.MOSSPlusPlus(beta=0.6))
+    >>> ma.policy("tuned-moss++").label
+    'moss++(beta=0.6)'
+    """
+    if not isinstance(name, str):
+        raise ParameterError(f"`name` must be a string, got {name!r}.")
+    if not callable(make):
+        raise ParameterError(f"`make` must be a policy's class or a function, got {make!r}.")
+    if name in _makers and _makers[name] is not make:
+        raise DuplicateNameError(f"A policy named {name!r} exists already. Choose another name.")
+    _makers[name] = make
+    if not listed:
+        _unlisted.add(name)
+    return make
+
+
+def policy_names() -> tuple[str, ...]:
+    """Return the names of all registered policies.
+
+    >>> "moss++" in policy_names()
+    True
+    """
+    _load_ours()
+    return tuple(sorted(_makers.keys() - _unlisted))
+
+
+def maker(name: str) -> Callable[..., Policy]:
+    """Return the class or function behind a name."""
+    _load_ours()
+    if not isinstance(name, str) or name not in _makers:
+        raise UnknownNameError("policy", name, _makers.keys() - _unlisted)
+    return _makers[name]
+
+
+def name_of(make: Callable[..., Policy]) -> str | None:
+    """Return the name under which a class or function is registered; None if it is not."""
+    _load_ours()
+    return next((name for name, known in _makers.items() if known is make), None)
+
+
+def policy(name: str, **parameters: Any) -> Policy:
+    """Make a policy from its name and parameters.
+
+    Examples
+    --------
+    >>> policy("moss++", beta=0.6).label
+    'moss++(beta=0.6)'
+    """
+    make = maker(name)
+    known = inspect.signature(make).parameters
+    for parameter in parameters:
+        if parameter not in known:
+            raise UnknownNameError(f"parameter of {name!r}:", parameter, known)
+    try:
+        return make(**parameters)
+    except TypeError as error:
+        raise ParameterError(f"Cannot make {name!r}: {error}.") from error
+
+
+def _load_ours() -> None:
+    # by name, so that this room does not import the one above it
+    importlib.import_module("manyarms.policies")

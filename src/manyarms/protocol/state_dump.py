@@ -1,0 +1,236 @@
+"""A state as columns of numbers, whatever memory it lives in.
+
+Only what was touched and is not zero is kept, and nothing that depends on the room a memory
+makes: tables as names and values, tournaments without their tree, which is built again when a
+leader is asked for. So a state may be written from dicts, read into arrays, played by compiled
+code, and go back.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.hash_map import Table, clear_table, find, insert
+from manyarms.core.memory import ARRAYS, SPARSE, Record
+from manyarms.core.sampler import Sampler
+from manyarms.core.tournament import Tournament, clear, tournament
+from manyarms.errors import ParameterError
+
+__all__ = ["Columns", "classes_in", "constants", "dump_state", "restore_state"]
+
+Columns: TypeAlias = dict[str, NDArray[Any]]
+
+_PLACE, _VALUE = "@", "="  # of a sequence: where, and the number there; no field is called so
+_INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
+_SPECIAL = (Table, Sampler, Tournament)
+
+
+def dump_state(state: Any) -> Columns:
+    """Return the columns of a state: equal states give equal columns, in any memory."""
+    columns: Columns = {}
+    for path, part in _parts(state, "state"):
+        for name, column in _dump(part).items():
+            if len(column) > 0:  # what is left out is zero
+                columns[f"{path}/{name}"] = column
+    return columns
+
+
+def restore_state(state: Any, columns: Columns) -> None:
+    """Make a state that `new_state` made equal to the one that was dumped.
+
+    Raises KeyError if the columns are those of another kind of state.
+    """
+    left = dict(columns)
+    for path, part in _parts(state, "state"):
+        ours = [name for name in left if name.startswith(f"{path}/")]
+        _restore(part, {name[len(path) + 1 :]: left.pop(name) for name in ours})
+    for name in left:
+        raise KeyError(name)
+
+
+def constants(state: Any) -> list[tuple[str, Any]]:
+    """Return the plain numbers of a state, but for those that say how much room there is."""
+    found: list[tuple[str, Any]] = [("class", type(state).__name__)]
+    for name, part in zip(state._fields, state, strict=True):
+        if isinstance(part, int | float):
+            found.append((name, part))
+        elif hasattr(part, "_fields") and not isinstance(part, _SPECIAL):
+            found += constants(part)
+    return found
+
+
+def classes_in(state: Any) -> set[type]:
+    """Return the classes of a state and of the states within."""
+    if not hasattr(state, "_fields"):
+        return set()
+    return {type(state)}.union(*(classes_in(part) for part in state))
+
+
+def _parts(state: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield what changes in a state, part by part, with the way to it."""
+    for name, part in zip(state._fields, state, strict=True):
+        here = f"{path}.{name}"
+        if isinstance(part, (*_SPECIAL, dict, np.ndarray)):
+            yield here, part
+        elif hasattr(part, "_fields"):
+            yield from _parts(part, here)
+
+
+def _dump(part: Any) -> Columns:
+    if isinstance(part, Table):
+        return _dump_table(part)
+    if isinstance(part, Sampler):
+        moved = _dump_table(part.moved)
+        place, which = np.divmod(moved["name"], part.shuffles)
+        return {
+            "moved place": place,
+            "moved which": which,
+            "moved number": moved["number"],
+            **_prefixed("drawn ", _dump_sequence(part.drawn)),
+            **_prefixed("n ", _dump_sequence(part.n)),
+        }
+    if isinstance(part, Tournament):
+        board = _dump_sequence(part.board)  # the rest of it is known with the tree
+        return {
+            **{f"board {name}": board[name] for name in (_PLACE, "size") if name in board},
+            **_prefixed("seat ", _dump_sequence(part.seat)),
+        }
+    return _dump_sequence(part)
+
+
+def _restore(part: Any, columns: Columns) -> None:
+    none = np.zeros(0, np.int64)
+    if isinstance(part, Table):
+        _fill_table(part, columns.get("name", none), columns.get("number", none))
+    elif isinstance(part, Sampler):
+        place, which = columns.get("moved place", none), columns.get("moved which", none)
+        names = place * part.shuffles + which
+        _fill_table(part.moved, names, columns.get("moved number", none))
+        _restore_sequence(part.drawn, _without("drawn ", columns))
+        _restore_sequence(part.n, _without("n ", columns))
+    elif isinstance(part, Tournament):
+        _restore_sequence(part.seat, _without("seat ", columns))
+        _restore_sequence(part.board, _cleared_boards(_without("board ", columns)))
+    else:
+        _restore_sequence(part, columns)
+
+
+def _cleared_boards(columns: Columns) -> Columns:
+    """Add what a tournament's board says before its tree is built."""
+    blank = tournament(SPARSE, 1)
+    clear(blank)
+    board: Any = blank.board[0]
+    rest = [field for field in _fields(cast(Any, type(board))) if field != "size"]
+    count = len(columns.get(_PLACE, ()))
+    return columns | {f: np.full(count, getattr(board, f), np.int64) for f in rest}
+
+
+def _dump_table(table: Table) -> Columns:
+    cells: Any = table.cells
+    if isinstance(cells, np.ndarray):
+        at = np.asarray(table.used)[: table.filled[0]]
+        return {"name": cells[at] - 1, "number": cells[at + 1]}
+    used = [table.used[k] for k in range(table.filled[0])]
+    return {
+        "name": np.array([cells[k] for k in used], np.int64) - 1,
+        "number": np.array([cells[k + 1] for k in used], np.int64),
+    }
+
+
+def _fill_table(table: Table, names: NDArray[Any], numbers: NDArray[Any]) -> None:
+    clear_table(table)
+    cells, used = cast(Any, table.cells), cast(Any, table.used)
+    if table.direct and isinstance(cells, dict):  # as `insert` would, in a third of the time
+        at = (2 * names).tolist()
+        cells.update(zip(at, (names + 1).tolist(), strict=True))
+        cells.update(zip((2 * names + 1).tolist(), numbers.tolist(), strict=True))
+        used.update(enumerate(at))
+        table.filled[0] = len(at)
+        return
+    for name, number in zip(names.tolist(), numbers.tolist(), strict=True):
+        insert(table, find(table, name), name, number)
+
+
+def _dump_sequence(sequence: Any) -> Columns:
+    if isinstance(sequence, dict):
+        return _dump_dict(sequence)
+    fields = sequence.dtype.names
+    if fields is None:
+        place = np.flatnonzero(sequence)
+        return {_PLACE: place, _VALUE: sequence[place]}
+    touched = np.zeros(len(sequence), np.bool_)
+    for field in fields:
+        touched |= sequence[field] != 0
+    place = np.flatnonzero(touched)
+    return {_PLACE: place, **{field: sequence[field][place] for field in fields}}
+
+
+def _dump_dict(sequence: dict[int, Any]) -> Columns:
+    first: Any = next(iter(sequence.values()), 0)
+    if not isinstance(first, Record):
+        place = sorted(k for k, number in sequence.items() if number != 0)
+        numbers = [sequence[k] for k in place]
+        whole = not any(isinstance(number, float) for number in numbers)
+        return {
+            _PLACE: np.array(place, np.int64),
+            _VALUE: _column(_VALUE, numbers, _INT64 if whole else _FLOAT64),
+        }
+    fields = _fields(cast(Any, type(first)))
+    place = sorted(k for k, row in sequence.items() if any(getattr(row, f) != 0 for f in fields))
+    rows = [sequence[k] for k in place]
+    columns = {
+        field: _column(field, (getattr(r, field) for r in rows), kind)
+        for field, kind in fields.items()
+    }
+    return {_PLACE: np.array(place, np.int64), **columns}
+
+
+@functools.cache
+def _fields(kind: Any) -> dict[str, np.dtype[Any]]:
+    """Return the fields of a record, and the types that arrays give them."""
+    dtype: np.dtype[Any] = np.asarray(ARRAYS.records(0, kind)).dtype
+    return {field: dtype[field] for field in dtype.names or ()}
+
+
+def _column(name: str, numbers: Iterable[Any], kind: np.dtype[Any]) -> NDArray[Any]:
+    try:
+        return np.array(list(numbers), kind)
+    except OverflowError:
+        raise ParameterError(
+            f"`{name}` of a policy's state must fit into 64 bits, and it does not. Keep smaller "
+            f"numbers in the state, or declare it a Word."
+        ) from None
+
+
+def _restore_sequence(sequence: Any, columns: Columns) -> None:
+    place = columns.get(_PLACE, np.zeros(0, np.int64))
+    fields = {name: column for name, column in columns.items() if name != _PLACE}
+    if isinstance(sequence, np.ndarray):
+        sequence[np.flatnonzero(sequence != np.zeros(1, sequence.dtype))] = 0
+        for field, column in fields.items():
+            target = sequence if field == _VALUE else sequence[field]
+            target[place] = column
+        return
+    sequence.clear()
+    rows = [sequence[k] for k in place.tolist()]  # zeros, made by looking
+    for field, column in fields.items():
+        if field == _VALUE:
+            sequence.update(zip(place.tolist(), column.tolist(), strict=True))
+        elif rows and not hasattr(rows[0], field):
+            raise KeyError(field)
+        else:
+            for row, number in zip(rows, column.tolist(), strict=True):
+                setattr(row, field, number)
+
+
+def _prefixed(prefix: str, columns: Columns) -> Columns:
+    return {prefix + name: column for name, column in columns.items()}
+
+
+def _without(prefix: str, columns: Columns) -> Columns:
+    return {name[len(prefix) :]: c for name, c in columns.items() if name.startswith(prefix)}
