@@ -123,12 +123,12 @@ def test_a_wrong_option_would_be_seen() -> None:
 
 @by_page
 def test_specs_are_valid(page: Path) -> None:
-    from manyarms.specs import experiment_from
+    from manyarms.lab import experiment_from
 
     for block in _blocks(page, "toml"):
         spec = tomllib.loads(block)
         if "experiment" in spec:
-            assert experiment_from(spec).cells()
+            assert experiment_from(spec).cells
 
 
 @pytest.mark.compiled

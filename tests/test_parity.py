@@ -11,7 +11,7 @@ import manyarms as ma
 from manyarms.core.memory import SPARSE
 from manyarms.core.rng import draw
 from manyarms.instances import BetaMeans, BetaRewards, Gaussian, Instance, planted, reservoir
-from manyarms.instances._tape import card_of, next_reward, rewind, tape
+from manyarms.instances._tape import record_of, next_reward, rewind, tape
 from manyarms.protocol.keys import run_key
 from tests.helpers import ALL_POLICIES, label, run_python
 
@@ -47,7 +47,7 @@ def test_live_picks_the_arms_of_the_simulator(policy: ma.Policy, world: str, see
     for _ in range(HORIZON):
         pull = live.ask()
         arms.append(pull.arm)
-        live.tell(pull, next_reward(reel, numbers, card_of(reel, numbers, key, pull.arm)))
+        live.tell(pull, next_reward(reel, numbers, record_of(reel, numbers, key, pull.arm)))
     assert arms == simulated_arms(policy, instance, seed)
 
 

@@ -39,9 +39,9 @@ _HOME = {
     "Progress": "live",
     "Pull": "live",
     "Quantile": "policies",
-    "Result": "results",
+    "Result": "lab",
     "SavedFileError": "errors",
-    "Summary": "results",
+    "Summary": "lab",
     "TurnError": "errors",
     "UnknownArmError": "errors",
     "UnknownNameError": "errors",
@@ -55,7 +55,7 @@ _HOME = {
     "policy": "protocol",
     "policy_names": "protocol",
     "register": "protocol",
-    "simulate": "engine",
+    "simulate": "lab",
     "theory": "",
 }
 
@@ -109,7 +109,6 @@ __all__ = [
 if TYPE_CHECKING:
     from manyarms import instances, kit, policies, theory
     from manyarms.advice import Advice, advise
-    from manyarms.engine import simulate
     from manyarms.errors import (
         CompilationError,
         ContestFileError,
@@ -125,6 +124,7 @@ if TYPE_CHECKING:
         UnknownArmError,
         UnknownNameError,
     )
+    from manyarms.lab import Result, Summary, simulate
     from manyarms.live import ArmEstimate, Journal, Live, Progress, Pull
     from manyarms.policies import (
         MOSS,
@@ -138,7 +138,6 @@ if TYPE_CHECKING:
         Quantile,
     )
     from manyarms.protocol import Policy, policy, policy_names, register
-    from manyarms.results import Result, Summary
     from manyarms.theory import Problem, best_arms, hardness, miss_probability
 
 

@@ -44,15 +44,39 @@ __all__ = [
     "TurnError",
     "UnknownArmError",
     "UnknownNameError",
+    "nearest",
 ]
 
 
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Return "Did you mean …?" with the nearest known name, or all of them if none is near.
+
+    >>> nearest("betta", ["beta", "sigma"])
+    "Did you mean 'beta'?"
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
+    return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(names)}."
+
+
 class ManyarmsError(Exception):
-    """The root of all errors of this package."""
+    """The root of all errors of this package.
+
+    Attributes
+    ----------
+    parameter
+        The name of the parameter that is at fault, where it is one.
+    """
+
+    parameter: str | None = None
 
 
 class ParameterError(ManyarmsError, ValueError):
     """A parameter breaks its rule; the message gives the rule, the value and the fix."""
+
+    def __init__(self, message: str, *, parameter: str | None = None) -> None:
+        super().__init__(message)
+        self.parameter = parameter
 
 
 class UnknownNameError(ManyarmsError, KeyError):
@@ -61,9 +85,7 @@ class UnknownNameError(ManyarmsError, KeyError):
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         names = sorted(known)
         self._arguments = (kind, name, names)
-        near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.4)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        self.message = f"Unknown {kind} {name!r}.{hint} Known: {', '.join(names)}."
+        self.message = f"Unknown {kind} {name!r}. {nearest(name, names)}"
         super().__init__(self.message)
 
     def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, object, list[str]]]:
@@ -146,9 +168,13 @@ class MissingExtraError(ManyarmsError, ImportError):
 class ContestNotFoundError(ManyarmsError, FileNotFoundError):
     """No such contest file, neither by path nor in the folders that are searched."""
 
+    parameter = "contest"
+
 
 class ContestFileError(ManyarmsError, ValueError):
     """A file that is no contest file, or a damaged one; the message says where."""
+
+    parameter = "contest"
 
 
 class DownloadError(ManyarmsError, OSError):

@@ -19,7 +19,7 @@ PLAY = (
     "import sys; sys.path.insert(0, {folder!r})\n"
     "import manyarms as ma, own\n"
     "from manyarms.core.jit import compiled\n"
-    "from manyarms.engine.play import play\n"
+    "from manyarms.lab.play import play\n"
     "instance = ma.instances.from_means([0.0] * 9 + [1.0])\n"
     "result = ma.simulate(own.Fixed(), instance, horizon=10, replications=1, workers=1)\n"
     "print(result.regret[0, 0, -1], sum(compiled(play, own.FixedState).stats.cache_hits.values()))"
@@ -245,7 +245,7 @@ def test_a_policy_compiles_once_for_all_instances() -> None:
     run_python(
         "import manyarms as ma\n"
         "from manyarms.core.jit import compiled\n"
-        "from manyarms.engine.play import play\n"
+        "from manyarms.lab.play import play\n"
         "from manyarms.policies.moss import MossState\n"
         "i = ma.instances\n"
         "worlds = [i.planted(n=9, m=1), i.from_means([0.1, 0.2]),\n"

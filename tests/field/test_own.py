@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 import manyarms as ma
 from manyarms.core.statistics import student_quantile
-from manyarms.engine.workbench import Block, Workbench
+from manyarms.lab.workbench import Block, Workbench
 from manyarms.live.handle import Live
 from manyarms.theory import patience_bound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations

@@ -23,7 +23,7 @@ from manyarms.instances import (
     planted,
     reservoir,
 )
-from manyarms.instances._tape import card_of, favourite, next_reward, rewind, tape
+from manyarms.instances._tape import record_of, most_pulled, next_reward, rewind, tape
 
 
 def test_planted_means_are_the_papers() -> None:
@@ -115,7 +115,7 @@ def test_near_best_arms_of_a_reservoir() -> None:
 def _rewards(instance: Instance, arm: int, count: int) -> list[float]:
     reel, world = tape(SPARSE, instance.n_arms, count), instance.world(count)
     rewind(reel)
-    return [next_reward(reel, world, card_of(reel, world, 77, arm)) for _ in range(count)]
+    return [next_reward(reel, world, record_of(reel, world, 77, arm)) for _ in range(count)]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_the_tape_depends_on_the_arm_and_its_count_only() -> None:
     rewind(mixed)
     for count in range(20):
         for arm in (3, 0, 4, 1, 2):
-            assert next_reward(mixed, world, card_of(mixed, world, 77, arm)) == alone[arm][count]
+            assert next_reward(mixed, world, record_of(mixed, world, 77, arm)) == alone[arm][count]
 
 
 def test_the_favourite_is_the_arm_pulled_most_then_the_one_that_paid_most() -> None:
@@ -159,10 +159,10 @@ def test_the_favourite_is_the_arm_pulled_most_then_the_one_that_paid_most() -> N
     reel, world = tape(SPARSE, 3, 10), instance.world(10)
     rewind(reel)
     for arm in (1, 0):
-        next_reward(reel, world, card_of(reel, world, 77, arm))
-    assert favourite(reel) == 0
-    next_reward(reel, world, card_of(reel, world, 77, 1))
-    assert favourite(reel) == 1
+        next_reward(reel, world, record_of(reel, world, 77, arm))
+    assert most_pulled(reel) == 0
+    next_reward(reel, world, record_of(reel, world, 77, 1))
+    assert most_pulled(reel) == 1
 
 
 def test_instances_travel_between_processes() -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from manyarms.cli.paper_tables import write_tables
-from manyarms.engine.runner import run_experiment
+from manyarms.lab import run
 from manyarms.report.claims import paper_claims
 from manyarms.report.paper_results import PaperResults
-from manyarms.results import Result
-from manyarms.specs import experiment_from
+from manyarms.lab.results import Result
+from manyarms.lab import experiment_from
 
 SIX = ("moss", "moss-oracle", "quantile", "parallel", "moss++", "empmoss++")
 HOSTILE = '</script><script>document.title = "taken"</script>'
@@ -29,7 +29,7 @@ def run_folder(folder: Path, *, name: str = HOSTILE) -> Path:
             "policy": [{"name": "moss++", "beta": [0.5, 0.75]}, {"name": "moss-oracle"}],
         }
     )
-    run_experiment(experiment, folder)
+    run(experiment, folder)
     return folder
 
 

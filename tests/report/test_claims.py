@@ -12,7 +12,7 @@ from manyarms.report.claims import paper_claims
 from manyarms.report.contest_facts import contest_facts, contest_ratios
 from manyarms.report.paper_results import PaperResults, late_growth
 from manyarms.report.verdicts import Verdict, exactly
-from manyarms.results import Result
+from manyarms.lab.results import Result
 
 ALPHAS = [k / 10 for k in range(1, 10)]
 SIX = ("moss", "moss-oracle", "quantile", "parallel", "moss++", "empmoss++")

@@ -12,7 +12,7 @@ from manyarms.errors import ParameterError
 from manyarms.report.contests import ContestResult, standings
 from manyarms.report.contests_figure import contest_ranks
 from manyarms.report.contests_tables import contests_as_data, contests_as_markdown
-from manyarms.results import Result
+from manyarms.lab.results import Result
 
 POLICIES = ("moss", "quantile", "moss++")
 

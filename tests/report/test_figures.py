@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from manyarms.errors import ManyarmsError, MissingExtraError, ParameterError
-from manyarms.results import Result
+from manyarms.lab.results import Result
 from manyarms.theory.rates import moss_plus_plus_rate, quantile_rate
 
 pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")

@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
 from matplotlib.axes import Axes
 
 from manyarms.report import regret_against_best_mean, regret_against_lateness
-from manyarms.results import Result
+from manyarms.lab.results import Result
 from tests.report.test_figures import made_up, words
 
 

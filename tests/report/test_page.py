@@ -15,7 +15,7 @@ import pytest
 from manyarms.cli.main import main
 from manyarms.report import write_report
 from manyarms.report.from_tables import cells_as_results
-from manyarms.tables import ResultsError, read_results
+from manyarms.lab.tables import ResultsError, read_results
 from tests.report.page_samples import HOSTILE, REPLICATIONS, SIX, paper_folder, run_folder
 
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 import manyarms as ma
 from manyarms import theory
 from manyarms.core.statistics import student_quantile
-from manyarms.engine.workbench import Block, Workbench
+from manyarms.lab.workbench import Block, Workbench
 from manyarms.instances import Bernoulli, BetaRewards, Gaussian
 from manyarms.instances.instance import Instance
 from manyarms.instances.rewards import RewardModel

@@ -9,7 +9,7 @@ from typing import Any
 
 from manyarms.errors import ParameterError
 
-__all__ = ["check_choice", "check_int", "check_number", "check_probability"]
+__all__ = ["check_choice", "check_int", "check_number", "check_probability", "refusal"]
 
 
 def check_int(
@@ -24,7 +24,7 @@ def check_int(
     rule = f"an integer >= {at_least}" + ("" if at_most is None else f" and <= {at_most}")
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or value < at_least or (at_most is not None and value > at_most):
-        raise ParameterError(_message(name, rule, value, fix))
+        raise refusal(name, rule, value, fix)
     return int(value)
 
 
@@ -53,7 +53,7 @@ def check_number(
             number = float(value)
     inside = at_least <= number <= at_most and above < number < below
     if not inside or not math.isfinite(number):
-        raise ParameterError(_message(name, rule, value, fix))
+        raise refusal(name, rule, value, fix)
     return number
 
 
@@ -65,9 +65,15 @@ def check_probability(name: str, value: Any, *, fix: str = "") -> float:
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`, or raise."""
     if value not in choices:
-        raise ParameterError(_message(name, f"one of {', '.join(map(repr, choices))}", value, ""))
+        raise refusal(name, f"one of {', '.join(map(repr, choices))}", value)
     return str(value)
 
 
-def _message(name: str, rule: str, value: Any, fix: str) -> str:
-    return f"`{name}` must be {rule}, got {value!r}." + (f" {fix}" if fix else "")
+def refusal(name: str, rule: str, value: Any, fix: str = "") -> ParameterError:
+    """Return the error for a value that breaks its parameter's rule, to be raised.
+
+    >>> print(refusal("beta", "at most 1", 2, "Choose 1."))
+    `beta` must be at most 1, got 2. Choose 1.
+    """
+    text = f"`{name}` must be {rule}, got {value!r}." + (f" {fix}" if fix else "")
+    return ParameterError(text, parameter=name)

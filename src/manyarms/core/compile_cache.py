@@ -31,8 +31,7 @@ _KERNELS = (  # the files whose functions are compiled
     "policies/parts/*.py",
     "policies/field/*.py",
     "instances/_*.py",
-    "engine/play.py",
-    "engine/play_late.py",
+    "lab/play.py",
 )
 
 

@@ -14,7 +14,20 @@ from manyarms.instances.means import from_means, grouped, planted
 from manyarms.instances.reservoir import BetaMeans, DiscreteMeans, UniformMeans, reservoir
 from manyarms.instances.rewards import Bernoulli, BetaRewards, Gaussian, RewardModel
 
+# by the names that specs and the command line use
+FAMILIES = {
+    "captions": captions,
+    "groups": grouped,
+    "means": from_means,
+    "planted": planted,
+}
+RESERVOIRS = {"beta": BetaMeans, "discrete": DiscreteMeans, "uniform": UniformMeans}
+REWARDS = {"bernoulli": Bernoulli, "beta": BetaRewards, "gaussian": Gaussian}
+
 __all__ = [
+    "FAMILIES",
+    "RESERVOIRS",
+    "REWARDS",
     "Bernoulli",
     "BetaMeans",
     "BetaRewards",

@@ -14,14 +14,14 @@ from manyarms.core.memory import Ints, Memory, Record, Records, Word
 from manyarms.core.rng import draw
 from manyarms.instances._world import World, mean_of, reward_of
 
-__all__ = ["Tape", "card_of", "favourite", "next_reward", "rewind", "tape"]
+__all__ = ["Tape", "most_pulled", "next_reward", "record_of", "rewind", "tape"]
 
-_NOBODY = -(1 << 62)  # the arm of a card not written yet
+_NOBODY = -(1 << 62)  # the arm of a record not written yet
 MEANS = 0
 REWARDS = 1
 
 
-class Card(Record):
+class ArmRecord(Record):
     """What the world knows of an arm that was pulled."""
 
     arm: int
@@ -32,18 +32,18 @@ class Card(Record):
 
 
 class Tape(NamedTuple):
-    """The cards of the arms pulled so far, in order of their first pull."""
+    """The records of the arms pulled so far, in order of their first pull."""
 
-    card: Records[Card]
-    number: Table  # arm -> the number of its card
-    last: Ints  # [the card asked for last]
+    record: Records[ArmRecord]
+    number: Table  # arm -> the number of its record
+    last: Ints  # [the record asked for last]
 
 
 def tape(memory: Memory, n_arms: int, pulls: int) -> Tape:
     """Make a tape with room for `pulls` pulls; call `rewind` before use."""
     arms = min(n_arms, pulls)
     return Tape(
-        memory.records(arms, Card), table(memory, names=n_arms, entries=arms), memory.ints(1)
+        memory.records(arms, ArmRecord), table(memory, names=n_arms, entries=arms), memory.ints(1)
     )
 
 
@@ -52,14 +52,14 @@ def rewind(tape: Tape) -> None:
     """Forget all pulls."""
     clear_table(tape.number)
     tape.last[0] = 0
-    tape.card[0].arm = _NOBODY
+    tape.record[0].arm = _NOBODY
 
 
 @kernel
-def card_of(tape: Tape, world: World, key: int, arm: int) -> int:
-    """Return the number of the arm's card, written at its first pull; -1 for no such arm."""
+def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
+    """Return the number of the arm's record, written at its first pull; -1 for no such arm."""
     number = tape.last[0]
-    if tape.card[number].arm == arm:  # most often the leader once more
+    if tape.record[number].arm == arm:  # most often the leader once more
         return number
     if arm < 0 or arm >= world.n_arms:
         return -1
@@ -69,38 +69,38 @@ def card_of(tape: Tape, world: World, key: int, arm: int) -> int:
     else:
         number = tape.number.filled[0]
         insert(tape.number, at, arm, number)
-        card = tape.card[number]
-        card.arm = arm
-        card.key = draw(draw(key, REWARDS), arm)
-        card.mean = mean_of(world, arm, draw(key, MEANS))
-        card.pulls = 0
-        card.total = 0.0
+        record = tape.record[number]
+        record.arm = arm
+        record.key = draw(draw(key, REWARDS), arm)
+        record.mean = mean_of(world, arm, draw(key, MEANS))
+        record.pulls = 0
+        record.total = 0.0
     tape.last[0] = number
     return number
 
 
 @kernel
 def next_reward(tape: Tape, world: World, number: int) -> float:
-    """Pull the arm of this card: return its next reward."""
-    card = tape.card[number]
-    reward = reward_of(world, card.mean, draw(card.key, card.pulls))
-    card.pulls += 1
-    card.total += reward
+    """Pull the arm of this record: return its next reward."""
+    record = tape.record[number]
+    reward = reward_of(world, record.mean, draw(record.key, record.pulls))
+    record.pulls += 1
+    record.total += reward
     return reward
 
 
 @rare
-def favourite(tape: Tape) -> int:
+def most_pulled(tape: Tape) -> int:
     """Return the arm pulled most often; among these that of largest mean, then at random."""
     best = 0
     for number in range(1, tape.number.filled[0]):
-        card, rival = tape.card[number], tape.card[best]
-        if card.pulls != rival.pulls:
-            better = card.pulls > rival.pulls
-        elif card.total != rival.total:
-            better = card.total > rival.total
+        record, rival = tape.record[number], tape.record[best]
+        if record.pulls != rival.pulls:
+            better = record.pulls > rival.pulls
+        elif record.total != rival.total:
+            better = record.total > rival.total
         else:
-            better = card.key > rival.key
+            better = record.key > rival.key
         if better:
             best = number
-    return tape.card[best].arm
+    return tape.record[best].arm

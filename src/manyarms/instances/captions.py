@@ -7,7 +7,7 @@ import hashlib
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -183,7 +183,8 @@ def stand_in_652() -> Instance:
     'stand-in for contest 652 (n=10025, m=54)'
     """
     lesser = np.interp((np.arange(9971) + 0.5) / 9971, _LEVELS, np.array(_QUANTILES) / 1000)
-    return from_means([*np.ones(54), *lesser], label="stand-in for contest 652 (n=10025, m=54)")
+    made = from_means([*np.ones(54), *lesser], label="stand-in for contest 652 (n=10025, m=54)")
+    return replace(made, is_stand_in=True)
 
 
 def read_contest(contest: ContestName) -> Contest:

@@ -18,6 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from manyarms.core.checks import refusal
 from manyarms.core.files import cache_root
 from manyarms.errors import (
     ContestFileError,
@@ -114,9 +115,7 @@ def _explicit_path(contest: Any) -> Path | None:
         return None
     text = os.fspath(contest) if isinstance(contest, str | os.PathLike) else None
     if not isinstance(text, str) or not text.strip():
-        raise ParameterError(
-            f"`contest` must be a path, or a contest's number or name such as 652, got {contest!r}."
-        )
+        raise refusal("contest", "a path, or a contest's number or name such as 652", contest)
     path = Path(text).expanduser()
     with contextlib.suppress(OSError):  # a name too long for a file is none
         if path.is_file():

@@ -38,6 +38,8 @@ class Instance:
         The number of best arms, or None where means are drawn.
     epsilon
         An arm counts as best within `epsilon` of the best mean; None stands for 1/sqrt(horizon).
+    is_stand_in
+        Whether made-up means stand in for data that are not there.
     """
 
     label: str
@@ -47,6 +49,7 @@ class Instance:
     n_best: int | None
     epsilon: float | None
     _world: World = field(repr=False, compare=False)
+    is_stand_in: bool = False
 
     def world(self, horizon: int) -> World:
         """Return the instance as numbers; the horizon may set what counts as best."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from manyarms.core.checks import check_int, check_number, check_probability
+from manyarms.core.checks import check_int, check_number, check_probability, refusal
 from manyarms.errors import ParameterError
 from manyarms.instances._world import GROUPS, TABLE
 from manyarms.instances.instance import Instance, make_world
@@ -57,21 +58,22 @@ def planted(
     """
     n = check_int("n", n, at_least=1, at_most=MOST_ARMS)
     if m is None:
-        if alpha is None or horizon is None:
+        if alpha is None:
             raise ParameterError(
-                f"`m`, or both `alpha` and `horizon`, must be given, got m=None, alpha={alpha!r} "
-                f"and horizon={horizon!r}."
+                "`alpha` or `m`, the hardness or the number of best arms, is required."
             )
+        if horizon is None:
+            raise ParameterError("`horizon` is required with `alpha`.", parameter="horizon")
         m = best_arms(n, horizon, alpha)
     elif alpha is not None:
-        raise ParameterError(f"`alpha` must be left out with `m`, got {alpha!r}. Give one of them.")
+        raise refusal("alpha", "left out with `m`", alpha, "Give one of them.")
     m = check_int("m", m, at_least=1, at_most=n, fix=f"There are n = {n} arms.")
     best = _check_mean(best, check_rewards(rewards), name="best")
     others = _listed("others", others)
     for mean in others:
         check_number("others", mean)
         if mean >= best:
-            raise ParameterError(f"`others` must be smaller than best = {best!r}, got {mean!r}.")
+            raise refusal("others", f"smaller than best = {best!r}", mean)
     share, rest = divmod(n - m, len(others))
     sizes = [m] + [share + (k < rest) for k in range(len(others))]
     label = f"planted(n={n}, m={m}{_other_than_bernoulli(check_rewards(rewards))})"
@@ -135,7 +137,10 @@ def grouped(
 
 
 def from_means(
-    means: Any, *, rewards: RewardModel | None = None, label: str | None = None
+    means: Sequence[float] | NDArray[Any],
+    *,
+    rewards: RewardModel | None = None,
+    label: str | None = None,
 ) -> Instance:
     """Make an instance of any array of means.
 
@@ -158,13 +163,15 @@ def from_means(
     try:
         values = np.array(means, dtype=np.float64)  # a copy: the caller's array may change
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"`means` must be numbers, one for each arm: {error}.") from error
+        text = f"`means` must be numbers, one for each arm: {error}."
+        raise ParameterError(text, parameter="means") from error
     if values.ndim != 1 or values.size == 0:
+        rule = "one row of numbers, one for each arm"
         raise ParameterError(
-            f"`means` must be one row of numbers, one for each arm, got shape {values.shape}."
+            f"`means` must be {rule}, got shape {values.shape}.", parameter="means"
         )
     for bad in values[~np.isfinite(values)][:1]:
-        raise ParameterError(f"`means` must be finite, got {float(bad)!r}.")
+        raise refusal("means", "finite", float(bad))
     _check_mean(float(values.min()), rewards)
     best = _check_mean(float(values.max()), rewards)
     world = make_world(TABLE, n_arms=values.size, best_mean=best, rewards=rewards, values=values)
@@ -184,12 +191,9 @@ def _other_than_bernoulli(rewards: RewardModel) -> str:
 
 
 def _listed(name: str, values: Any) -> list[Any]:
-    try:
-        listed = list(values)
-    except TypeError:
-        listed = []
-    if not listed:
-        raise ParameterError(f"`{name}` must be a list with at least one number, got {values!r}.")
+    listed = list(values) if isinstance(values, Iterable) else []
+    if not listed or isinstance(values, str):
+        raise refusal(name, "a list with at least one number", values)
     return listed
 
 

@@ -92,7 +92,9 @@ class DiscreteMeans:
             check_number("probabilities", probability, above=0.0, at_most=1.0)
         total = math.fsum(self.probabilities)
         if abs(total - 1.0) > 1e-9:
-            raise ParameterError(f"`probabilities` must add up to 1, got {total!r}.")
+            raise ParameterError(
+                f"`probabilities` must add up to 1, got {total!r}.", parameter="probabilities"
+            )
 
     @property
     def supremum(self) -> float:

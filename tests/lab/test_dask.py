@@ -17,10 +17,11 @@ import pytest
 import manyarms as ma
 from manyarms.cli.main import main
 from manyarms.core.jit import jit_enabled
-from manyarms.engine import dask_engine
-from manyarms.engine.dask_engine import ClusterError, software
-from manyarms.engine.runner import run_experiment
-from manyarms.specs import Experiment, parse_spec, plan
+from manyarms.errors import ClusterError
+from manyarms.lab import Experiment, parse_spec, run
+from manyarms.lab import dask as dask_engine
+from manyarms.lab.chunks import plan
+from manyarms.lab.dask import software
 
 pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
 
@@ -56,7 +57,7 @@ SMALL = SPEC.replace(f"horizon = {HORIZON}", "horizon = 60")
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("manyarms.specs.chunks.CHUNK_PULLS", CHUNK)
+    monkeypatch.setattr("manyarms.lab.chunks.CHUNK_PULLS", CHUNK)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def _final(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def whole(experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """Return what threads write, in chunks of the usual size."""
-    return _final(run_experiment(experiment, tmp_path_factory.mktemp("whole"), progress=False))
+    return _final(run(experiment, tmp_path_factory.mktemp("whole"), progress=False).folder)
 
 
 @pytest.fixture(scope="module")
@@ -110,12 +111,12 @@ def test_a_killed_worker_costs_nothing_but_time(
             killed.append(done)
 
     folder = tmp_path / "out"
-    run_experiment(experiment, folder, engine="dask", scheduler=scheduler, progress=kill_one)
+    run(experiment, folder, engine="dask", scheduler=scheduler, progress=kill_one)
     assert killed
     assert _final(folder) == whole
     assert {path.name for path in folder.iterdir()} == {*FINAL, "provenance.json"}
     assert seen == sorted(seen)
-    assert seen[-1] == experiment.cost()
+    assert seen[-1] == experiment.pulls
     assert pids[0] not in _pids(scheduler)
 
 
@@ -131,13 +132,13 @@ def test_a_stopped_run_goes_on_wherever_one_likes(
             raise Killed
 
     with pytest.raises(Killed):
-        run_experiment(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=stop)
+        run(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=stop)
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "chunks").glob("*.chunk")}
     assert 8 <= len(kept) < 24
     with pytest.raises(Killed):  # what is stored counts at once, and is not played again
-        run_experiment(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=stop)
+        run(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=stop)
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
-    run_experiment(experiment, tmp_path, progress=False)  # and threads finish what it began
+    run(experiment, tmp_path, progress=False)  # and threads finish what it began
     assert _final(tmp_path) == whole
 
 
@@ -149,9 +150,7 @@ def test_a_long_chunk_is_given_up_when_the_run_stops(scheduler: str, tmp_path: P
         raise Killed
 
     with pytest.raises(Killed):
-        run_experiment(
-            parse_spec(text), tmp_path, engine="dask", scheduler=scheduler, progress=stop
-        )
+        run(parse_spec(text), tmp_path, engine="dask", scheduler=scheduler, progress=stop)
     with distributed.Client(scheduler, set_as_default=False) as client:
         # it would be at work for minutes
         assert client.submit(os.getpid, pure=False).result(timeout=30) in _pids(scheduler)
@@ -168,7 +167,7 @@ def _executing(dask_worker: Any) -> int:
 CHILD = """
 import sys
 from manyarms.cli.main import main
-from manyarms.specs import chunks
+from manyarms.lab import chunks
 
 if __name__ == "__main__":  # workers import this file too
     chunks.CHUNK_PULLS = int(sys.argv[1])
@@ -209,14 +208,14 @@ def test_a_cluster_of_its_own_ends_with_ctrl_c(
         time.sleep(0.05)
     assert not _alive(child.pid)
     assert not (out / "regret.parquet").exists()
-    run_experiment(experiment, out, engine="dask", workers=2, progress=False)
+    run(experiment, out, engine="dask", workers=2, progress=False)
     assert _final(out) == whole
 
 
 def test_a_finished_run_needs_no_cluster(experiment: Experiment, tmp_path: Path) -> None:
-    run_experiment(experiment, tmp_path, progress=False)
+    run(experiment, tmp_path, progress=False)
     before = (tmp_path / "provenance.json").read_bytes()
-    run_experiment(experiment, tmp_path, engine="dask", scheduler="tcp://127.0.0.1:1")
+    run(experiment, tmp_path, engine="dask", scheduler="tcp://127.0.0.1:1")
     assert (tmp_path / "provenance.json").read_bytes() == before
 
 
@@ -237,18 +236,18 @@ def test_a_scheduler_that_does_not_answer(
 def test_options_that_do_not_go_together(tmp_path: Path) -> None:
     experiment = parse_spec(SMALL)
     with pytest.raises(ma.ParameterError, match="`engine` must be .*, got 'spark'"):
-        run_experiment(experiment, tmp_path, engine="spark")  # type: ignore[arg-type]
+        run(experiment, tmp_path, engine="spark")  # type: ignore[arg-type]
     with pytest.raises(ma.ParameterError, match="`scheduler` must be left out .*Did you mean the"):
-        run_experiment(experiment, tmp_path, scheduler="tcp://127.0.0.1:1")
+        run(experiment, tmp_path, scheduler="tcp://127.0.0.1:1")
     with pytest.raises(ma.ParameterError, match="`workers` must be left out with `scheduler`"):
-        run_experiment(experiment, tmp_path, engine="dask", scheduler="x", workers=2)
+        run(experiment, tmp_path, engine="dask", scheduler="x", workers=2)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_without_dask_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ma.MissingExtraError, match=r'pip install "manyarms\[dask\]"'):
-        run_experiment(parse_spec(SMALL), tmp_path, engine="dask")
+        run(parse_spec(SMALL), tmp_path, engine="dask")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -260,13 +259,13 @@ def test_workers_with_other_code_are_refused(
     experiment = parse_spec(SMALL)
     monkeypatch.setattr(dask_engine, "software", lambda: "0.0.1 (of another year)")
     with pytest.raises(ClusterError, match="All workers must have the same manyarms") as caught:
-        run_experiment(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=False)
+        run(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=False)
     assert "this process, 0.0.1 (of another year)" in str(caught.value)
     assert here in str(caught.value)
     # one that joins later is asked with every chunk
     monkeypatch.setattr(dask_engine.Cluster, "_check_software", lambda self: None)
     with pytest.raises(ClusterError, match="got a worker: .* Install the same version there"):
-        run_experiment(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=False)
+        run(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=False)
 
 
 def _failing(*arguments: Any) -> Any:
@@ -279,7 +278,7 @@ def test_a_worker_that_fails_is_told(
     experiment = parse_spec(SMALL)
     monkeypatch.setattr(dask_engine, "play_on_worker", _failing)
     with pytest.raises(ClusterError, match="failed with ImportError: No module .* can import"):
-        run_experiment(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=False)
+        run(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=False)
 
 
 @pytest.mark.parametrize(
@@ -299,7 +298,7 @@ def test_how_a_chunk_may_fail(error: Exception | None, words: str) -> None:
         done.cancel()
     else:
         done.set_exception(error)
-    dask_engine._tell(told, done, chunk)
+    dask_engine._pass_on(told, done, chunk)
     with pytest.raises(ClusterError, match=words):
         told.result(timeout=0)
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from manyarms.lab import workbench
 
 import manyarms as ma
 from manyarms.core.memory import SPARSE
 from manyarms.core.rng import draw
-from manyarms.engine import workbench
-from manyarms.engine.workbench import Late, Workbench
 from manyarms.instances import Gaussian, Instance, from_means, planted
-from manyarms.instances._tape import card_of, next_reward, rewind, tape
+from manyarms.instances._tape import next_reward, record_of, rewind, tape
+from manyarms.lab.workbench import Late, Workbench
 from manyarms.protocol.keys import run_key
 from tests.helpers import ALL_POLICIES, label
 
@@ -63,7 +63,7 @@ def live_arms(policy: ma.Policy, instance: Instance, late: dict[str, Any]) -> li
             live.tell(*waiting.pop(0))
         for pull in live.ask(min(batch, HORIZON - len(arms))):
             arms.append(pull.arm)
-            reward = next_reward(reel, numbers, card_of(reel, numbers, key, pull.arm))
+            reward = next_reward(reel, numbers, record_of(reel, numbers, key, pull.arm))
             waiting.append((pull, reward))
     return arms
 
@@ -118,7 +118,7 @@ def test_the_same_bits_in_pieces_and_for_any_number_of_workers(
         )
 
     whole = play(1)
-    for piece in ("_PIECE", "_SLOW_PIECE"):
+    for piece in ("PIECE", "SLOW_PIECE"):
         monkeypatch.setattr(workbench, piece, 23)
     pieces = play(3)
     assert whole.arms is not None

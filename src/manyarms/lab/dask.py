@@ -14,13 +14,13 @@ import logging
 import sys
 import time
 from concurrent.futures import CancelledError, Future
-from dataclasses import replace
 from typing import Any
 
 from manyarms.core.compile_cache import digest
-from manyarms.engine.crews import Played, play_chunk
 from manyarms.errors import ClusterError, ManyarmsError, MissingExtraError
-from manyarms.specs import Chunk
+from manyarms.lab.chunks import Chunk
+from manyarms.lab.executors import Meter, play_chunk
+from manyarms.lab.workbench import Played, Workbench
 
 __all__ = ["Cluster", "ClusterError", "need_dask", "play_on_worker", "software"]
 
@@ -32,10 +32,6 @@ _REFRESH = 2.0  # seconds between two looks at how many threads there are
 # Ctrl-C reaches every process of a terminal: ours ends the others, without their cries
 _DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 _LOST = "What is finished is kept: run the same again."
-
-
-class _Stopped(BaseException):
-    """Ends a chunk that nobody waits for any more."""
 
 
 def need_dask() -> Any:
@@ -60,12 +56,11 @@ def play_on_worker(chunk: Chunk, seed: int, wanted: str) -> Played:
     worker = need_dask().get_worker()
     key = worker.get_current_task()
 
-    def watch(done: int, total: int, note: str) -> None:
+    def stopped() -> bool:
         task = worker.state.tasks.get(key)
-        if task is None or task.state in ("cancelled", "released", "forgotten"):
-            raise _Stopped
+        return task is None or task.state in ("cancelled", "released", "forgotten")
 
-    return play_chunk(chunk, seed, watch)
+    return play_chunk(chunk, seed, stopped, lambda pulls: None)
 
 
 class Cluster:
@@ -79,10 +74,12 @@ class Cluster:
         How many processes to start, where no scheduler is given.
     scheduler
         The address of one that runs already, or None.
+    meter
+        Counts the pulls of finished chunks.
     """
 
-    def __init__(self, *, seed: int, workers: int, scheduler: str | None) -> None:
-        self._seed = seed
+    def __init__(self, *, seed: int, workers: int, scheduler: str | None, meter: Meter) -> None:
+        self._seed, self._meter = seed, meter
         self._software = software()
         self._threads, self._looked = 0, -_REFRESH
         self.compiles_here = scheduler is None  # processes here find it in the common cache
@@ -93,7 +90,7 @@ class Cluster:
             self._pool = self._client.get_executor(pure=False, retries=_RETRIES)
             self._stack = stack.pop_all()
 
-    def room(self) -> int:
+    def capacity(self) -> int:
         """Return how many chunks keep the workers busy; they may come and go."""
         if time.monotonic() - self._looked > _REFRESH:
             with contextlib.suppress(OSError):  # the scheduler may be gone: the futures tell
@@ -101,17 +98,25 @@ class Cluster:
             self._looked = time.monotonic()
         return max(2, _CHUNKS_PER_THREAD * self._threads)
 
-    def submit(self, chunk: Chunk) -> Future[Played | None]:
-        """Send a chunk, without the other policies of its cell."""
-        alone = chunk._replace(cell=replace(chunk.cell, players=()))
-        sent = self._pool.submit(play_on_worker, alone, self._seed, self._software)
-        told: Future[Played | None] = Future()
-        sent.add_done_callback(lambda done: _tell(told, done, chunk))
-        return told
+    def compile(self, chunk: Chunk) -> None:
+        """Compile what the chunk needs; processes on this machine find it in the common cache."""
+        Workbench(chunk.cell, chunk.player, seed=self._seed).compile()
+
+    def submit(self, chunk: Chunk) -> Future[Played]:
+        """Send a chunk, without the other players of its cell."""
+        sent = self._pool.submit(play_on_worker, chunk.alone(), self._seed, self._software)
+        passed: Future[Played] = Future()
+        sent.add_done_callback(lambda done: self._pass_on(passed, done, chunk))
+        return passed
+
+    def _pass_on(self, passed: Future[Played], done: Future[Played], chunk: Chunk) -> None:
+        if not done.cancelled() and done.exception() is None:
+            self._meter.add(chunk.pulls)
+        _pass_on(passed, done, chunk)
 
     def note(self) -> str:
         """Return that there is no worker, if so: the run waits for one."""
-        self.room()
+        self.capacity()
         return "" if self._threads else "waiting for workers"
 
     def close(self) -> None:
@@ -172,18 +177,18 @@ def _client(address: str) -> Any:
     raise ClusterError("Dask's client did not start in time: this machine is too busy. Try again.")
 
 
-def _tell(told: Future[Played | None], done: Future[Played], chunk: Chunk) -> None:
+def _pass_on(passed: Future[Played], done: Future[Played], chunk: Chunk) -> None:
     """Pass on how a chunk ended, in our words."""
     if done.cancelled():
-        told.set_exception(ClusterError(f"The cluster is gone, or gave up a chunk. {_LOST}"))
+        passed.set_exception(ClusterError(f"The cluster is gone, or gave up a chunk. {_LOST}"))
         return
     error = done.exception()
     if error is None:
-        told.set_result(done.result())
+        passed.set_result(done.result())
     elif isinstance(error, ManyarmsError):
-        told.set_exception(error)
+        passed.set_exception(error)
     elif isinstance(error, need_dask().KilledWorker):
-        told.set_exception(
+        passed.set_exception(
             ClusterError(
                 f"{chunk.player.label} with {chunk.replications} replications of "
                 f"{chunk.cell.horizon} pulls has ended several workers, one after the other; they "
@@ -191,11 +196,11 @@ def _tell(told: Future[Played | None], done: Future[Played], chunk: Chunk) -> No
             )
         )
     elif isinstance(error, CancelledError | need_dask().comm.CommClosedError):
-        told.set_exception(ClusterError(f"The cluster was lost: {error!r}. {_LOST}"))
+        passed.set_exception(ClusterError(f"The cluster was lost: {error!r}. {_LOST}"))
     else:
         hint = " Policies of your own must be in a module that workers can import."
         text = f"A worker failed with {type(error).__name__}: {error}."
-        told.set_exception(ClusterError(text + hint * isinstance(error, ImportError)))
+        passed.set_exception(ClusterError(text + hint * isinstance(error, ImportError)))
 
 
 def _differ(others: dict[str, str], wanted: str) -> str:

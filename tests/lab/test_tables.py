@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.engine.runner import run_experiment
-from manyarms.specs import Experiment, parse_spec
-from manyarms.tables import ResultsError, TidyWriter, read_results
+from manyarms.errors import ResultsError
+from manyarms.lab import Experiment, parse_spec, read_results, run
+from manyarms.lab.spec import as_toml
+from manyarms.lab.tables import TidyWriter
 from tests.helpers import run_python
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -48,7 +49,7 @@ def experiment() -> Experiment:
 
 @pytest.fixture(scope="module")
 def finished(experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run_experiment(experiment, tmp_path_factory.mktemp("results") / "out", progress=False)
+    return run(experiment, tmp_path_factory.mktemp("results") / "out", progress=False).folder
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_tables_hold_what_simulate_gives(experiment: Experiment, finished: Path)
     counts = ["best_pulls", "distinct_arms", "recommended"]
     assert list(runs) == [*results.parameters, "policy", "replication", "regret", *counts]
     at = run = 0
-    for cell in experiment.cells():
+    for cell in experiment.cells:
         for player in cell.players:
             alone = ma.simulate(
                 player.policy,
@@ -87,8 +88,9 @@ def test_tables_hold_what_simulate_gives(experiment: Experiment, finished: Path)
                 assert set(table["policy"][where]) == {player.label}
                 assert set(table["horizon"][where]) == {cell.horizon}
                 assert set(table["means"][where]) == {cell.parameters["means"]}
-                beta = player.parameters.get("beta", math.nan)
-                np.testing.assert_array_equal(table["beta"][where], beta)
+                beta = player.parameters["beta"]
+                expected = math.nan if beta is None else float(beta)
+                np.testing.assert_array_equal(table["beta"][where], expected)
     assert (at, run) == (len(regret["regret"]), len(runs["regret"]))
 
 
@@ -124,7 +126,7 @@ def test_others_read_them(finished: Path, library: str) -> None:
 def test_summary_rows(experiment: Experiment, finished: Path) -> None:
     rows = read_results(finished).summary_rows()
     assert len(rows) == 4 * 3
-    cell = experiment.cells()[1]
+    cell = experiment.cells[1]
     alone = ma.simulate(
         [player.policy for player in cell.players],
         cell.instance,
@@ -142,7 +144,7 @@ def test_summary_rows(experiment: Experiment, finished: Path) -> None:
 
 def test_one_replication_has_no_error_bar(tmp_path: Path) -> None:
     once = parse_spec(SPEC.replace("replications = 7", "replications = 1"))
-    rows = read_results(run_experiment(once, tmp_path, progress=False)).summary_rows()
+    rows = run(once, tmp_path, progress=False).summary_rows()
     assert len(rows) == 12
     assert math.isnan(rows[0]["se"])
 
@@ -151,19 +153,20 @@ def test_provenance(experiment: Experiment, finished: Path) -> None:
     results = read_results(finished)
     said = results.provenance
     assert said["spec_hash"] == experiment.hash
-    assert (said["seed"], said["replications"], said["pulls"]) == (3, 7, experiment.cost())
+    assert (said["seed"], said["replications"], said["pulls"]) == (3, 7, experiment.pulls)
     assert set(said["versions"]) == {"python", "manyarms", "numpy", "numba", "pyarrow"}
     assert said["machine"]["processors"] >= 1
     assert said["started"] <= said["finished"]
     assert said["seconds"] > 0
     assert said["cells"][0]["instance"] == "grouped(2 groups, n=50)"
     assert said["cells"][0]["policies"]["quantile"] == repr(ma.Quantile())
-    assert results.spec == experiment.as_toml()
+    assert experiment.spec is not None
+    assert results.spec == as_toml(experiment.spec)
     assert parse_spec(results.spec) == experiment
 
 
 def _table(path: Path, sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> bytes:
-    monkeypatch.setattr("manyarms.tables._GROUP", 100)
+    monkeypatch.setattr("manyarms.lab.tables._GROUP", 100)
     columns = {"alpha": "double", "policy": "string", "regret": "double"}
     writer = TidyWriter(path, columns, spec_hash="x")
     regret = np.random.default_rng(1).random(sum(sizes))
@@ -234,7 +237,7 @@ def test_missing_files(folder: Path) -> None:
 
 def test_a_table_of_another_experiment(folder: Path, tmp_path: Path) -> None:
     other = parse_spec(SPEC.replace("seed = 3", "seed = 4"))
-    theirs = run_experiment(other, tmp_path / "other", progress=False)
+    theirs = run(other, tmp_path / "other", progress=False).folder
     shutil.copy(theirs / "runs.parquet", folder / "runs.parquet")
     with pytest.raises(ResultsError, match=r"runs.parquet' belongs to another experiment\."):
         read_results(folder)
@@ -264,7 +267,7 @@ def test_folders_without_results(folder: Path, text: str, message: str) -> None:
 
 def test_reading_needs_no_numba(finished: Path) -> None:
     code = (
-        "import sys; from manyarms.tables import read_results\n"
+        "import sys; from manyarms.lab.tables import read_results\n"
         f"results = read_results({str(finished)!r})\n"
         "assert len(results.summary_rows()) == 12 and results.regret.num_rows == 336\n"
         "assert not {'numba', 'manyarms.engine', 'matplotlib'} & set(sys.modules)"
@@ -275,13 +278,13 @@ def test_reading_needs_no_numba(finished: Path) -> None:
 def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['pyarrow'] = sys.modules['pyarrow.parquet'] = None\n"
-        "from manyarms.engine.runner import run_experiment\n"
-        "from manyarms.specs import parse_spec\n"
+        "from manyarms.lab import run\n"
+        "from manyarms.lab import parse_spec\n"
         "from manyarms.errors import MissingExtraError\n"
-        "from manyarms.tables import read_results\n"
+        "from manyarms.lab.tables import read_results\n"
         f"experiment = parse_spec({SPEC!r})\n"
         f"out = {str(tmp_path / 'out')!r}\n"
-        "for attempt in (lambda: read_results(out), lambda: run_experiment(experiment, out)):\n"
+        "for attempt in (lambda: read_results(out), lambda: run(experiment, out)):\n"
         "    try: attempt()\n"
         "    except MissingExtraError as error: print(error)\n"
     )

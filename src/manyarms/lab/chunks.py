@@ -6,18 +6,18 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manyarms.core.compile_cache import digest, users_functions
 from manyarms.core.files import replace_file
 from manyarms.core.memory import SPARSE
+from manyarms.lab.experiment import Cell, Experiment, Player
+from manyarms.lab.workbench import Played, row_type
 from manyarms.protocol.policy import ask, reset, tell
-from manyarms.specs.experiment import Experiment
-from manyarms.specs.sweep import Cell, Player
 
 __all__ = ["Chunk", "ChunkStore", "plan"]
 
@@ -28,12 +28,13 @@ _MAGIC = b"manyarms chunk 1\n"
 
 
 class Chunk(NamedTuple):
-    """Some replications of one policy in one cell."""
+    """Some replications of one player in one cell."""
 
+    number: int  # of the cell
     cell: Cell
-    player: Player
     seat: int  # the player's number in the cell
-    first: int  # replication
+    player: Player
+    first: int  # replication, from 0
     replications: int
 
     @property
@@ -44,16 +45,11 @@ class Chunk(NamedTuple):
     @property
     def file_name(self) -> str:
         """Where the chunk is stored."""
-        return f"{self.cell.number:06d}-{self.seat:04d}-{self.first:010d}.chunk"
+        return f"{self.number:06d}-{self.seat:04d}-{self.first:010d}.chunk"
 
-    def new_rows(self) -> NDArray[Any]:
-        """Return a row for each replication, to be filled in."""
-        return np.zeros(self.replications, self._row)
-
-    @property
-    def _row(self) -> np.dtype[Any]:
-        counts = [(name, "<i8") for name in ("best_pulls", "distinct_arms", "recommended")]
-        return np.dtype([("regret", "<f8", (len(self.cell.times),)), *counts])
+    def alone(self) -> Chunk:
+        """Return the chunk without the other players of its cell, to be sent elsewhere."""
+        return self._replace(cell=replace(self.cell, players=()))
 
 
 def plan(experiment: Experiment) -> Iterator[Chunk]:
@@ -62,22 +58,20 @@ def plan(experiment: Experiment) -> Iterator[Chunk]:
     They follow from the experiment alone, so that a resumed run finds those of the one before,
     whatever the number of workers.
 
-    >>> from manyarms.specs import experiment_from
-    >>> experiment = experiment_from({
-    ...     "experiment": {"name": "x", "horizon": 1_000_000, "replications": 50},
-    ...     "instance": {"family": "planted", "n": 1000, "m": 10},
-    ...     "policy": [{"name": "moss"}],
-    ... })
-    >>> [(chunk.first, chunk.replications) for chunk in plan(experiment)]
+    >>> import manyarms as ma
+    >>> from manyarms.lab import Experiment, cell
+    >>> coins = ma.instances.planted(n=1000, m=10)
+    >>> long = cell(ma.MOSS(), coins, horizon=1_000_000, replications=50)
+    >>> [(chunk.first, chunk.replications) for chunk in plan(Experiment("x", (long,)))]
     [(0, 20), (20, 20), (40, 10)]
     """
-    pulls = max(CHUNK_PULLS, experiment.cost() // _MOST_CHUNKS)
-    for cell in experiment.cells():
+    pulls = max(CHUNK_PULLS, experiment.pulls // _MOST_CHUNKS)
+    for number, cell in enumerate(experiment.cells):
         size = max(1, min(pulls // cell.horizon, _CHUNK_ROWS // len(cell.times)))
         for seat, player in enumerate(cell.players):
-            for first in range(0, experiment.replications, size):
-                count = min(size, experiment.replications - first)
-                yield Chunk(cell, player, seat, first, count)
+            for first in range(0, player.replications, size):
+                count = min(size, player.replications - first)
+                yield Chunk(number, cell, seat, player, first, count)
 
 
 class ChunkStore:
@@ -91,16 +85,15 @@ class ChunkStore:
     def __init__(self, folder: Path, experiment: Experiment) -> None:
         self._folder = folder
         self._hash = experiment.hash
-        self._worlds: dict[int, str] = {}  # by cell
         self._codes: dict[str, str] = {}  # by policy
 
-    def save(self, chunk: Chunk, rows: NDArray[Any], *, seconds: float) -> None:
+    def save(self, chunk: Chunk, played: Played) -> None:
         """Store a finished chunk."""
-        data = self._head(chunk) + struct.pack("<d", seconds) + rows.tobytes()
+        data = self._head(chunk) + struct.pack("<d", played.seconds) + played.rows.tobytes()
         replace_file(self._folder / chunk.file_name, data + hashlib.sha256(data).digest())
 
-    def load(self, chunk: Chunk) -> tuple[NDArray[Any], float] | None:
-        """Return a chunk's rows and seconds; None if it is not there, or not as it was stored."""
+    def load(self, chunk: Chunk) -> Played | None:
+        """Return what was played; None if it is not there, or not as it was stored."""
         try:
             stored = (self._folder / chunk.file_name).read_bytes()
         except OSError:
@@ -110,32 +103,23 @@ class ChunkStore:
         if hashlib.sha256(data).digest() != checksum or not data.startswith(head):
             return None
         (seconds,) = struct.unpack_from("<d", data, len(head))
-        return np.frombuffer(data, chunk.new_rows().dtype, offset=len(head) + 8), seconds
+        rows = np.frombuffer(data, row_type(len(chunk.cell.times)), offset=len(head) + 8)
+        return Played(rows, None, seconds)
 
     def _head(self, chunk: Chunk) -> bytes:
-        number, label = chunk.cell.number, chunk.player.label
-        if number not in self._worlds:
-            self._worlds[number] = _digest_of_world(chunk.cell)
-        if label not in self._codes:
-            self._codes[label] = _digest_of_code(chunk)
-        parts = [self._hash, self._worlds[number], self._codes[label], number, label]
-        parts += [chunk.first, chunk.replications]
+        policy = repr(chunk.player.policy)
+        if policy not in self._codes:
+            self._codes[policy] = _digest_of_code(chunk)
+        world, code, label = chunk.cell.world_digest, self._codes[policy], chunk.player.label
+        parts = [self._hash, world, code, chunk.number, label, chunk.first, chunk.replications]
         return _MAGIC + hashlib.sha256(json.dumps(parts).encode()).digest()
-
-
-def _digest_of_world(cell: Cell) -> str:
-    """Digest an instance: a contest's file may change while its name does not."""
-    found = hashlib.sha256()
-    for part in cell.instance.world(cell.horizon):
-        array = np.asarray(part)
-        found.update(repr((array.dtype.str, array.shape)).encode() + array.tobytes())
-    return found.hexdigest()
 
 
 def _digest_of_code(chunk: Chunk) -> str:
     """Digest our sources, and the user's if the policy is one: other code, other bits."""
     arms, pulls = chunk.cell.instance.n_arms, chunk.cell.horizon
-    waiting = [chunk.player.policy.new_state(SPARSE, n_arms=arms, pulls=pulls)]
+    informed = chunk.player.policy.with_best_mean(chunk.cell.instance.best_mean)
+    waiting = [informed.new_state(SPARSE, n_arms=arms, pulls=pulls)]
     bodies = []
     while waiting:
         state = waiting.pop()

@@ -9,7 +9,7 @@ import platform
 import sys
 from typing import Any
 
-from manyarms.specs.experiment import Experiment
+from manyarms.lab.experiment import Experiment
 
 __all__ = ["now", "provenance_of", "software_and_machine"]
 
@@ -26,7 +26,7 @@ def provenance_of(experiment: Experiment, *, started: str, sessions: int) -> dic
         "spec_hash": experiment.hash,
         "seed": experiment.seed,
         "replications": experiment.replications,
-        "pulls": experiment.cost(),
+        "pulls": experiment.pulls,
         "started": started,
         "sessions": sessions,
         **software_and_machine(),
@@ -34,13 +34,17 @@ def provenance_of(experiment: Experiment, *, started: str, sessions: int) -> dic
             {
                 "parameters": dict(cell.parameters),
                 "horizon": cell.horizon,
+                "delay": cell.delay,
+                "batch": cell.batch,
+                "first_replication": cell.first_replication,
                 "instance": cell.instance.label,
+                "is_stand_in": cell.instance.is_stand_in,
                 "n_arms": cell.instance.n_arms,
                 "n_best": cell.instance.n_best,
                 "best_mean": cell.instance.best_mean,
                 "policies": {player.label: repr(player.policy) for player in cell.players},
             }
-            for cell in experiment.cells()
+            for cell in experiment.cells
         ],
     }
 

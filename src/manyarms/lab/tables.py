@@ -2,13 +2,14 @@
 
 A folder of results holds
 
-* `regret.parquet`: the swept parameters, policy, replication, time, regret;
-* `runs.parquet`: the swept parameters, policy, replication, regret (at the end), best_pulls,
+* `regret.parquet`: the parameters, policy, replication, time, regret;
+* `runs.parquet`: the parameters, policy, replication, regret (at the end), best_pulls,
   distinct_arms, recommended;
-* `spec.toml`: the experiment, in canonical form;
-* `provenance.json`: its hash and seed, versions, machine, times.
+* `spec.toml`: the experiment, in canonical form, where it was read from a spec;
+* `provenance.json`: its hash and seed, what each cell is, versions, machine, times.
 
-All columns are plain. The first three are the same bytes whenever the same versions write them.
+The parameters are those that tell cells and policies from each other. All columns are plain. The
+first three files are the same bytes whenever the same versions write them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import hashlib
 import importlib
 import itertools
 import json
-import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -29,15 +29,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from manyarms.core.files import replacing
 from manyarms.errors import MissingExtraError, ResultsError
+from manyarms.lab.chunks import Chunk, ChunkStore, plan
+from manyarms.lab.experiment import Experiment
+from manyarms.lab.results import Result, summarise
+from manyarms.lab.workbench import row_type
 
-__all__ = ["Results", "ResultsError", "TidyWriter", "read_results"]
+__all__ = ["ResultsFolder", "TidyWriter", "assemble", "need_pyarrow", "read_results", "sha256_of"]
 
 FORMAT = "manyarms results 1"
 REGRET, RUNS = "regret.parquet", "runs.parquet"
 SPEC, PROVENANCE = "spec.toml", "provenance.json"
 
 _HASH = "manyarms_spec_hash"
+_COUNTS = ("best_pulls", "distinct_arms", "recommended")
 _GROUP = 1 << 18  # rows written, and read, as one
 
 
@@ -106,19 +112,61 @@ class TidyWriter:
         self._writer.close()
 
 
+def assemble(experiment: Experiment, folder: Path, store: ChunkStore) -> float:
+    """Turn the chunks of a finished run into its tables; return the time that they took."""
+    keys = experiment.columns | {"policy": "string", "replication": "int64"}
+    own = {
+        REGRET: {"time": "int64", "regret": "double"},
+        RUNS: {"regret": "double"} | dict.fromkeys(_COUNTS, "int64"),
+    }
+    seconds = 0.0
+    with contextlib.ExitStack() as stack:
+        writers = []
+        for name, columns in own.items():
+            part = stack.enter_context(replacing(folder / name))
+            writer = TidyWriter(part, keys | columns, spec_hash=experiment.hash)
+            writers.append(stack.enter_context(contextlib.closing(writer)))
+        for chunk in plan(experiment):
+            stored = store.load(chunk)
+            if stored is None:
+                raise OSError(f"{chunk.file_name} was changed")
+            row = experiment.row(chunk.cell, chunk.player) | {"policy": chunk.player.label}
+            _add_rows(writers[0], writers[1], chunk, stored.rows, row)
+            seconds += stored.seconds
+    return seconds
+
+
+def _add_rows(
+    regret: TidyWriter, runs: TidyWriter, chunk: Chunk, rows: NDArray[Any], row: dict[str, Any]
+) -> None:
+    times = np.array(chunk.cell.times)
+    numbers = chunk.cell.first_replication + chunk.first + np.arange(len(rows))
+    over_time = {
+        "replication": np.repeat(numbers, len(times)),
+        "time": np.tile(times, len(rows)),
+        "regret": rows["regret"].ravel(),
+    }
+    regret.write(rows["regret"].size, row | over_time)
+    final = {name: np.ascontiguousarray(rows[name]) for name in _COUNTS}
+    final |= {"replication": numbers, "regret": rows["regret"][:, -1].copy()}
+    runs.write(len(rows), row | final)
+
+
 @dataclass(frozen=True)
-class Results:
-    """What a folder of results holds. Made by `read_results`.
+class ResultsFolder:
+    """What a folder of results holds. Made by `read_results`, and by `run`.
 
     Attributes
     ----------
-    folder, provenance, spec
-        Where it was read from, what `provenance.json` says, and the experiment as TOML.
+    folder, provenance
+        Where it was read from, and what `provenance.json` says.
+    spec
+        The experiment as TOML; None where it was made in Python.
     """
 
     folder: Path
     provenance: dict[str, Any] = field(repr=False)
-    spec: str = field(repr=False)
+    spec: str | None = field(repr=False)
 
     @functools.cached_property
     def regret(self) -> Any:
@@ -132,7 +180,7 @@ class Results:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The columns of swept parameters, in both tables."""
+        """The columns of parameters, in both tables."""
         names = self.runs.column_names
         return tuple(names[: names.index("policy")])
 
@@ -147,22 +195,76 @@ class Results:
         Returns
         -------
         list of dict
-            In the order of the tables: the swept parameters, policy, mean, se (of the mean, NaN
-            for one replication), median, q05, q95, miss_rate (the share of replications that
-            never pulled a best arm) and replications.
+            In the order of the tables: the parameters, policy, mean, se (of the mean, NaN for one
+            replication), median, q05, q95, miss_rate (the share of replications that never
+            pulled a best arm) and replications.
         """
-        runs = self.runs
-        keys = [*self.parameters, "policy"]
-        codes = np.array([_codes(runs.column(key)) for key in keys])
+        regret = self.runs.column("regret").to_numpy()
+        missed = self.runs.column("best_pulls").to_numpy() == 0
+        rows = []
+        for group in self._groups(self.runs):
+            about = {key: self.runs.column(key)[group.start].as_py() for key in self.parameters}
+            name = self.runs.column("policy")[group.start].as_py()
+            rows.append(about | summarise(name, regret[group], missed[group])._asdict())
+        return rows
+
+    @functools.cached_property
+    def cells(self) -> list[Result]:
+        """What was measured in each cell, in the order of the experiment."""
+        regret, time = (self.regret.column(name).to_numpy() for name in ("regret", "time"))
+        runs = [self.runs.column(name).to_numpy() for name in _COUNTS]
+        described = iter(self.provenance["cells"])
+        groups = zip(self._groups(self.regret), self._groups(self.runs), strict=True)
+        cells, waiting = [], list(groups)
+        while waiting:
+            about = next(described)
+            own, waiting = waiting[: len(about["policies"])], waiting[len(about["policies"]) :]
+            rows = []
+            for over_time, final in own:
+                count = final.stop - final.start
+                times = time[over_time][: (over_time.stop - over_time.start) // count]
+                block = np.zeros(count, row_type(len(times)))
+                block["regret"] = regret[over_time].reshape(count, -1)
+                for name, column in zip(_COUNTS, runs, strict=True):
+                    block[name] = column[final]
+                rows.append(block)
+            first = [final.start for _, final in own]
+            cells.append(self._result(about, times, tuple(rows), first))
+        return cells
+
+    def _result(
+        self,
+        about: dict[str, Any],
+        times: NDArray[np.int64],
+        rows: tuple[NDArray[Any], ...],
+        first: list[int],
+    ) -> Result:
+        named = [key for key in self.parameters if key not in about["parameters"]]
+        return Result(
+            policies=tuple(about["policies"]),
+            specifications=tuple(about["policies"].values()),
+            instance=about["instance"],
+            n_arms=about["n_arms"],
+            best_mean=about["best_mean"],
+            horizon=about["horizon"],
+            seed=self.provenance["seed"],
+            first_replication=about.get("first_replication", 0),
+            times=times,
+            rows=rows,
+            parameters=about["parameters"],
+            policy_parameters=tuple(
+                {key: self.runs.column(key)[row].as_py() for key in named} for row in first
+            ),
+            n_best=about["n_best"],
+            is_stand_in=about.get("is_stand_in", False),
+        )
+
+    def _groups(self, table: Any) -> list[slice]:
+        """Return the rows of each player in each cell."""
+        codes = np.array([_codes(table.column(key)) for key in (*self.parameters, "policy")])
         changes = np.flatnonzero((np.diff(codes, axis=1) != 0).any(axis=0)) + 1
-        regret = runs.column("regret").to_numpy()
-        missed = runs.column("best_pulls").to_numpy() == 0
-        bounds = [0, *(int(change) for change in changes), len(regret)]
-        return [
-            {key: runs.column(key)[first].as_py() for key in keys}
-            | _summary(regret[first:end], missed[first:end])
-            for first, end in itertools.pairwise(bounds)
-        ]
+        bounds = [0, *(int(change) for change in changes), table.num_rows]
+        return [slice(first, end) for first, end in itertools.pairwise(bounds)]
 
     def _table(self, name: str) -> Any:
         path = self.folder / name
@@ -178,16 +280,8 @@ def _codes(column: Any) -> NDArray[np.int64]:
     return np.asarray(codes.to_numpy(zero_copy_only=False), np.int64)
 
 
-def _summary(regret: NDArray[np.float64], missed: NDArray[np.bool_]) -> dict[str, Any]:
-    count = len(regret)
-    q05, median, q95 = (float(q) for q in np.quantile(regret, [0.05, 0.5, 0.95]))
-    se = float(regret.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan
-    spread = {"mean": float(regret.mean()), "se": se, "median": median, "q05": q05, "q95": q95}
-    return spread | {"miss_rate": float(missed.mean()), "replications": count}
-
-
-def read_results(folder: str | os.PathLike[str]) -> Results:
-    """Read a folder that `run_experiment` wrote; needs pyarrow, and no numba.
+def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:
+    """Read a folder that `run` wrote; needs pyarrow, and no numba.
 
     Parameters
     ----------
@@ -224,7 +318,9 @@ def read_results(folder: str | os.PathLike[str]) -> Results:
         if stored.get(_HASH.encode()) != spec_hash.encode():
             raise ResultsError(f"'{path / name}' belongs to another experiment.")
     with _damage(path / SPEC):
-        return Results(path, provenance, (path / SPEC).read_text(encoding="utf-8"))
+        has_spec = provenance["sha256"].get(SPEC)
+        spec = (path / SPEC).read_text(encoding="utf-8") if has_spec else None
+        return ResultsFolder(path, provenance, spec)
 
 
 def sha256_of(path: Path) -> str:

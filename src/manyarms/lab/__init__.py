@@ -1,0 +1,46 @@
+"""The lab: experiments, how they are played, and what comes of them.
+
+>>> experiment = parse_spec('''
+... [experiment]
+... name = "two hardnesses"
+... horizon = 2000
+... replications = 10
+...
+... [instance]
+... family = "planted"
+... n = 1000
+... alpha = [0.1, 0.2]
+...
+... [[policy]]
+... name = "moss++"
+... ''')
+>>> [cell.parameters for cell in experiment.cells]
+[{'alpha': 0.1}, {'alpha': 0.2}]
+>>> experiment.pulls
+40000
+"""
+
+from manyarms.lab.experiment import Cell, Experiment, Player, cell
+from manyarms.lab.results import PairedDifference, PolicySummary, Result, Summary
+from manyarms.lab.run import run
+from manyarms.lab.simulate import simulate
+from manyarms.lab.spec import experiment_from, load_spec, parse_spec
+from manyarms.lab.tables import ResultsFolder, read_results
+
+__all__ = [
+    "Cell",
+    "Experiment",
+    "PairedDifference",
+    "Player",
+    "PolicySummary",
+    "Result",
+    "ResultsFolder",
+    "Summary",
+    "cell",
+    "experiment_from",
+    "load_spec",
+    "parse_spec",
+    "read_results",
+    "run",
+    "simulate",
+]

@@ -1,0 +1,208 @@
+"""Who plays chunks: threads of this process, or a cluster; and the one loop that hands them out."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Protocol
+
+from manyarms.core.checks import check_int
+from manyarms.errors import ParameterError
+from manyarms.lab.chunks import Chunk
+from manyarms.lab.progress import Progress
+from manyarms.lab.workbench import Played, Workbench
+
+__all__ = [
+    "Executor",
+    "Meter",
+    "Threads",
+    "check_engine",
+    "executor_for",
+    "play_chunk",
+    "play_chunks",
+    "processors",
+]
+
+ENGINES = ("threads", "dask")
+
+
+class Meter:
+    """Counts pulls, which may be reported from any thread, and shows how far a run is."""
+
+    def __init__(self, total: int, report: Progress) -> None:
+        self._total, self._report = total, report
+        self._done = 0
+        self._played: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def add(self, pulls: int) -> None:
+        """Count pulls, in any thread."""
+        self._played.put(pulls)
+
+    def show(self, note: str = "") -> None:
+        """Show how far the run is; in the main thread."""
+        while not self._played.empty():
+            self._done += self._played.get()
+        self._report(self._done, self._total, note)
+
+
+class Executor(Protocol):
+    """Who plays the chunks."""
+
+    compiles_here: bool  # whether what this process compiles serves those who play
+
+    def capacity(self) -> int:
+        """Return how many chunks may be under way or waiting."""
+
+    def compile(self, chunk: Chunk) -> None:
+        """Compile what the chunk needs, in the main thread."""
+
+    def submit(self, chunk: Chunk) -> Future[Played]:
+        """Begin a chunk."""
+
+    def note(self) -> str:
+        """Return what to show beside the progress; mostly nothing."""
+
+    def close(self) -> None:
+        """Stop what is under way."""
+
+
+def play_chunks(
+    chunks: Iterable[Chunk],
+    executor: Executor,
+    meter: Meter,
+    keep: Callable[[Chunk, Played], None],
+) -> None:
+    """Play chunks and hand each one that is finished to `keep`, in this thread."""
+    pending: dict[Future[Played], Chunk] = {}
+    compiled: set[str] = set()
+
+    def settle() -> None:
+        finished, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+        for future in finished:
+            keep(pending.pop(future), future.result())
+        meter.show(executor.note())
+
+    try:
+        for chunk in chunks:
+            policy = repr(chunk.player.policy)
+            if executor.compiles_here and policy not in compiled:
+                compiled.add(policy)
+                meter.show(f"compiling {chunk.player.label}")
+                executor.compile(chunk)
+            pending[executor.submit(chunk)] = chunk
+            while len(pending) >= executor.capacity():
+                settle()
+        while pending:
+            settle()
+    finally:
+        # after Ctrl-C or an error: what is in flight stops soon, nothing else begins
+        executor.close()
+
+
+def play_chunk(
+    chunk: Chunk, seed: int, stopped: Callable[[], bool], done: Callable[[int], None]
+) -> Played:
+    """Play a chunk in this thread."""
+    bench = Workbench(chunk.cell, chunk.player, seed=seed)
+    return bench.play(chunk.first, chunk.replications, stopped, done)
+
+
+def executor_for(
+    engine: str, *, seed: int, workers: int | None, scheduler: str | None, meter: Meter
+) -> Executor:
+    """Return who plays: threads, or a cluster that is started, or connected to."""
+    if engine == "dask":
+        from manyarms.lab.dask import Cluster
+
+        return Cluster(seed=seed, workers=processors(workers), scheduler=scheduler, meter=meter)
+    return Threads(processors(workers), seed, meter)
+
+
+def check_engine(engine: str, scheduler: str | None, workers: int | None) -> None:
+    """Refuse engines that are not there, and options that do not go together."""
+    if engine not in ENGINES:
+        raise ParameterError(f'`engine` must be "threads" or "dask", got {engine!r}.')
+    if engine == "dask":
+        from manyarms.lab.dask import need_dask
+
+        need_dask()  # rather now than when the folder is made
+    elif scheduler is not None:
+        raise ParameterError(
+            f'`scheduler` must be left out with the engine "threads", got {scheduler!r}. Did you '
+            f'mean the engine "dask"?'
+        )
+    if scheduler is not None and workers is not None:
+        raise ParameterError(
+            f"`workers` must be left out with `scheduler`, got {workers!r}: that cluster has its "
+            f"own."
+        )
+    processors(workers)
+
+
+def processors(workers: int | None) -> int:
+    """Return how many threads or processes to use (default: all processors)."""
+    if workers is not None:
+        return check_int("workers", workers, at_least=1)
+    if hasattr(os, "sched_getaffinity"):  # what this process may use, where that can be told
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Threads:
+    """Plays chunks in threads of this process.
+
+    Parameters
+    ----------
+    workers, seed
+        The number of threads; the run's seed.
+    meter
+        Counts pulls as they are made.
+    record_arms
+        Whether to keep the arm of every pull.
+    """
+
+    compiles_here = True
+
+    def __init__(self, workers: int, seed: int, meter: Meter, *, record_arms: bool = False) -> None:
+        self._workers, self._seed, self._meter = workers, seed, meter
+        self._record_arms = record_arms
+        self._benches: dict[tuple[int, int], Workbench] = {}  # the latest, by cell and seat
+        self._stop = threading.Event()
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="manyarms")
+
+    def capacity(self) -> int:
+        """Return how many chunks keep the threads busy."""
+        return 2 * self._workers
+
+    def compile(self, chunk: Chunk) -> None:
+        """Compile the policy's loop."""
+        self._bench(chunk).compile()
+
+    def submit(self, chunk: Chunk) -> Future[Played]:
+        """Begin a chunk."""
+        bench = self._bench(chunk)
+        return self._pool.submit(
+            bench.play, chunk.first, chunk.replications, self._stop.is_set, self._meter.add
+        )
+
+    def note(self) -> str:
+        """Return nothing: there is nothing to say."""
+        return ""
+
+    def close(self) -> None:
+        """Stop soon, and wait until everything has."""
+        self._stop.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _bench(self, chunk: Chunk) -> Workbench:
+        """Return the workbench of a chunk's player; the memory of earlier players is let go."""
+        place = (chunk.number, chunk.seat)
+        if place not in self._benches:
+            bench = Workbench(
+                chunk.cell, chunk.player, seed=self._seed, record_arms=self._record_arms
+            )
+            self._benches = {place: bench}
+        return self._benches[place]

@@ -1,0 +1,377 @@
+"""Who plays what, for how long, how often: the one description of an experiment."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from manyarms.core.checks import check_int
+from manyarms.core.jit import check_bodies
+from manyarms.core.memory import SPARSE
+from manyarms.errors import ParameterError
+from manyarms.instances.instance import Instance
+from manyarms.protocol.policy import Policy, ask, reset, tell
+
+__all__ = [
+    "MOST_PULLS",
+    "Cell",
+    "Experiment",
+    "Player",
+    "Scalar",
+    "cell",
+    "check_late",
+    "check_playable",
+    "checkpoint_times",
+]
+
+Scalar: TypeAlias = str | int | float | bool
+
+MOST_PULLS = 1 << 40  # of one replication, and of replications
+_CHECKPOINTS = 100
+_FORMAT = "manyarms experiment 1"
+_TAKEN = ("policy", "replication", "time", "regret", "best_pulls", "distinct_arms", "recommended")
+
+
+@dataclass(frozen=True)
+class Player:
+    """A policy in a cell.
+
+    Attributes
+    ----------
+    policy
+        The policy.
+    label
+        What tables call it; no other player of the cell has this label.
+    replications
+        How often it plays.
+    parameters
+        What tables say of its parameters, each in a column of its own.
+    """
+
+    policy: Policy
+    label: str
+    replications: int
+    parameters: Mapping[str, Scalar | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Players on one instance. Made by `cell`.
+
+    Attributes
+    ----------
+    instance, horizon, players
+        What is played on, the number of pulls, and who plays.
+    times
+        When regret is recorded; the last time is the horizon.
+    parameters
+        What tells this cell from the others, each in a column of its own.
+    delay, batch
+        How late rewards come, as for `simulate`.
+    first_replication
+        The number of the first replication.
+    """
+
+    instance: Instance
+    horizon: int
+    players: tuple[Player, ...]
+    times: tuple[int, ...]
+    parameters: Mapping[str, Scalar] = field(default_factory=dict)
+    delay: int = 0
+    batch: int = 1
+    first_replication: int = 0
+
+    @property
+    def label(self) -> str:
+        """The parameters in a few words; empty where there are none."""
+        return ", ".join(f"{key}={value}" for key, value in self.parameters.items())
+
+    @property
+    def pulls(self) -> int:
+        """The pulls of all players."""
+        return self.horizon * sum(player.replications for player in self.players)
+
+    @functools.cached_property
+    def world_digest(self) -> str:
+        """A digest of the instance: a contest's file may change while its name does not."""
+        found = hashlib.sha256()
+        for part in self.instance.world(self.horizon):
+            array = np.asarray(part)
+            found.update(repr((array.dtype.str, array.shape)).encode() + array.tobytes())
+        return found.hexdigest()
+
+
+def cell(
+    policies: Policy | Sequence[Policy | Player],
+    instance: Instance,
+    *,
+    horizon: int,
+    replications: int = 100,
+    first_replication: int = 0,
+    checkpoints: int | Iterable[int] | None = None,
+    delay: int = 0,
+    batch: int = 1,
+    parameters: Mapping[str, Scalar] | None = None,
+) -> Cell:
+    """Check everything and make a cell.
+
+    Parameters
+    ----------
+    policies
+        One policy or several; a `Player` is taken as it is.
+    instance, horizon, replications, first_replication, checkpoints, delay, batch
+        As for `simulate`.
+    parameters
+        What tells this cell from others of its experiment (default: nothing).
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> coins = ma.instances.planted(n=1000, m=10)
+    >>> made = cell([ma.MOSS(), ma.MOSSPlusPlus(beta=0.6)], coins, horizon=500, replications=20)
+    >>> [player.label for player in made.players], made.pulls
+    (['moss', 'moss++'], 20000)
+    """
+    if not isinstance(instance, Instance):
+        raise ParameterError(
+            f"`instance` must be an Instance such as instances.planted(...), got {instance!r}."
+        )
+    horizon = check_int("horizon", horizon, at_least=1, at_most=MOST_PULLS)
+    replications = check_int("replications", replications, at_least=1, at_most=MOST_PULLS)
+    first = check_int("first_replication", first_replication, at_most=MOST_PULLS)
+    delay, batch = check_late(delay, batch)
+    players = _players(policies, replications)
+    for player in players:
+        check_playable(player.policy, instance, horizon)
+    return Cell(
+        instance,
+        horizon,
+        players,
+        checkpoint_times(checkpoints, horizon),
+        dict(parameters or {}),
+        delay,
+        batch,
+        first,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """A name, cells and a seed: all that results follow from.
+
+    Two experiments are equal if their hashes are.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    cells
+        What is played; no two cells have the same parameters.
+    seed
+        Decides everything random (default: 0).
+    spec
+        The TOML file's content as plain data, where there is one.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> coins = ma.instances.planted(n=50, m=2)
+    >>> cells = [
+    ...     cell(ma.MOSS(), coins, horizon=t, replications=5, parameters={"horizon": t})
+    ...     for t in (100, 200)
+    ... ]
+    >>> experiment = Experiment("two horizons", tuple(cells))
+    >>> experiment.pulls, experiment.columns
+    (1500, {'horizon': 'int64'})
+    """
+
+    name: str
+    cells: tuple[Cell, ...]
+    seed: int = 0
+    spec: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_int("seed", self.seed, at_most=2**64 - 1)
+        seen: set[str] = set()
+        for each in self.cells:
+            if (words := repr(sorted(each.parameters.items()))) in seen:
+                raise ParameterError(
+                    f"`cells` must differ in their parameters, got {each.label!r} twice. Give "
+                    f"each cell `parameters` of its own."
+                )
+            seen.add(words)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Experiment) and self.hash == other.hash
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+    @property
+    def pulls(self) -> int:
+        """The number of pulls in all."""
+        return sum(each.pulls for each in self.cells)
+
+    @property
+    def replications(self) -> int:
+        """The replications of the player that plays most often."""
+        return max(player.replications for each in self.cells for player in each.players)
+
+    @functools.cached_property
+    def hash(self) -> str:
+        """The SHA-256 of the content: equal for equal specs, and for equal cells in Python."""
+        content = self._described() if self.spec is None else self.spec
+        text = json.dumps([_FORMAT, content], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @functools.cached_property
+    def columns(self) -> dict[str, str]:
+        """The parameters as columns of a table: name to int64, double or string.
+
+        Those of cells keep their names. Those of policies do too, unless a cell has the same:
+        then "policy_" stands before it.
+        """
+        found: dict[str, list[Any]] = {}
+        for each in self.cells:
+            for name, value in each.parameters.items():
+                found.setdefault(name, []).append(value)
+        for key, name in self._policy_columns.items():
+            found[name] = [
+                player.parameters.get(key) for each in self.cells for player in each.players
+            ]
+        return {name: _column_type(values) for name, values in found.items()}
+
+    def row(self, each: Cell, player: Player) -> dict[str, Scalar | None]:
+        """Return a player's values in these columns; None where it lacks the parameter."""
+        found: dict[str, Scalar | None] = dict(each.parameters)
+        for key, name in self._policy_columns.items():
+            found[name] = player.parameters.get(key)
+        return {
+            name: str(value) if value is not None and kind == "string" else value
+            for name, kind in self.columns.items()
+            for value in [found.get(name)]
+        }
+
+    @functools.cached_property
+    def _policy_columns(self) -> dict[str, str]:
+        """The policies' parameters, and their columns."""
+        taken = {name for each in self.cells for name in each.parameters} | {*_TAKEN}
+        keys = {key: None for each in self.cells for p in each.players for key in p.parameters}
+        return {key: f"policy_{key}" if key in taken else key for key in keys}
+
+    def _described(self) -> list[Any]:
+        return [
+            self.name,
+            self.seed,
+            [
+                [
+                    dict(each.parameters),
+                    each.world_digest,
+                    [each.instance.label, each.horizon, each.times],
+                    [each.delay, each.batch, each.first_replication],
+                    [
+                        [player.label, repr(player.policy), player.replications]
+                        for player in each.players
+                    ],
+                ]
+                for each in self.cells
+            ],
+        ]
+
+
+def checkpoint_times(checkpoints: Any, horizon: int) -> tuple[int, ...]:
+    """Return the times at which regret is recorded: the given ones, or so many; and the horizon.
+
+    >>> checkpoint_times(4, 200)
+    (50, 100, 150, 200)
+    >>> checkpoint_times((7, 3), 200)
+    (3, 7, 200)
+    """
+    if checkpoints is None:
+        checkpoints = min(_CHECKPOINTS, horizon)
+    if not isinstance(checkpoints, Iterable) or getattr(checkpoints, "ndim", 1) == 0:
+        count = check_int("checkpoints", checkpoints, at_least=1, at_most=horizon)
+        times = [horizon * (k + 1) // count for k in range(count)]
+    else:
+        times = [
+            check_int("checkpoints", time, at_least=1, at_most=horizon) for time in checkpoints
+        ]
+    return tuple(sorted({*times, horizon}))
+
+
+def check_playable(policy: Policy, instance: Instance, horizon: int) -> None:
+    """Raise unless the policy can be played on the instance; it costs next to nothing."""
+    informed = policy.with_best_mean(instance.best_mean)
+    state = informed.new_state(SPARSE, n_arms=instance.n_arms, pulls=horizon)
+    check_bodies(state, (reset, ask, tell))
+
+
+def check_late(delay: Any, batch: Any) -> tuple[int, int]:
+    """Check how late rewards come: after some further pulls, or in batches."""
+    delay = check_int("delay", delay, at_most=MOST_PULLS)
+    batch = check_int("batch", batch, at_least=1, at_most=MOST_PULLS)
+    if delay > 0 and batch > 1:
+        raise ParameterError(
+            f"`delay` or `batch` must be left out, got delay={delay} and batch={batch}. Rewards "
+            f"come late one by one, or in batches."
+        )
+    return delay, batch
+
+
+def _players(policies: Any, replications: int) -> tuple[Player, ...]:
+    if isinstance(policies, str) or not isinstance(policies, Policy | Player | Iterable):
+        policies = [policies]  # refused below, in words that fit
+    chosen = [policies] if isinstance(policies, Policy | Player) else list(policies)
+    if not chosen:
+        raise ParameterError("`policies` must hold at least one policy, got none.")
+    for policy in chosen:
+        if not isinstance(policy, Policy | Player):
+            fix = (
+                f"For a name use policy({policy!r})."
+                if isinstance(policy, str)
+                else "A class becomes a policy by calling it."
+            )
+            raise ParameterError(
+                f"`policies` must hold policies such as MOSSPlusPlus(), got {policy!r}. {fix}"
+            )
+    names = [policy.name for policy in chosen if isinstance(policy, Policy)]
+    players = tuple(
+        policy
+        if isinstance(policy, Player)
+        # called by name, and by its parameters where the name is not enough
+        else Player(
+            policy,
+            policy.name if names.count(policy.name) == 1 else policy.label,
+            replications,
+            _changed(policy),
+        )
+        for policy in chosen
+    )
+    labels = [player.label for player in players]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ParameterError(f"`policies` must differ, got {label} twice. Leave one out.")
+    return players
+
+
+def _changed(policy: Policy) -> dict[str, Scalar | None]:
+    """Return the parameters that are not the default ones, where they are plain values."""
+    return {
+        one.name: value
+        for one in fields(policy)
+        if (value := getattr(policy, one.name)) != one.default
+        and isinstance(value, str | int | float)
+    }
+
+
+def _column_type(values: list[Any]) -> str:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int} and all(abs(value) < 1 << 63 for value in values if value is not None):
+        return "int64"
+    return "double" if kinds <= {int, float} else "string"

@@ -1,0 +1,159 @@
+"""The one loop: ask, read the tape, tell, add up the regret; rewards come in turn or late."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from manyarms.core.jit import generic, kernel
+from manyarms.core.memory import Floats, Ints, Memory, Records
+from manyarms.core.rng import draw
+from manyarms.instances._tape import Tape, most_pulled, next_reward, record_of, rewind
+from manyarms.instances._world import World
+from manyarms.protocol.in_flight import InFlight, land, launch
+from manyarms.protocol.policy import ask, reset, tell
+
+__all__ = ["InTurn", "Late", "Recorder", "Span", "in_turn", "late", "play"]
+
+
+class Span(NamedTuple):
+    """Which pulls to play: those from `start` + 1 to `stop` of the replications from `first` on."""
+
+    key: Ints  # [of the run]: an array, because Numba takes a plain integer for a signed one
+    first: int
+    start: int
+    stop: int
+
+
+class Recorder(NamedTuple):
+    """What is written down, by replication.
+
+    `regret` has a column for each of `times`, whose last one is the horizon, and one more, which
+    carries the regret between the pieces of a replication. `arms` has a column for each pull whose
+    arm is wanted.
+    """
+
+    times: Ints
+    regret: Any
+    best_pulls: Ints
+    distinct_arms: Ints  # -1 for a policy that chose an arm which is not there
+    most_pulled: Ints
+    arms: Any
+
+
+class InTurn(NamedTuple):
+    """Every reward is told before the next pull is asked for."""
+
+    size: int
+
+
+class Late(NamedTuple):
+    """The pulls in flight: pull t lies at place t modulo `size`, until its reward is told.
+
+    A reward is told `delay` pulls later, or, where `batch` is above 1, when its batch is complete.
+    """
+
+    flight: Records[InFlight]
+    reward: Floats
+    size: int
+    delay: int
+    batch: int
+
+
+def in_turn() -> InTurn:
+    """Return how rewards come in turn."""
+    return InTurn(1)
+
+
+def late(memory: Memory, *, delay: int, batch: int, pulls: int) -> Late:
+    """Make room for as many pulls in flight as there will be; one of `delay`, `batch` is idle."""
+    size = min(max(delay + 1, batch), pulls)
+    return Late(memory.records(size, InFlight), memory.floats(size), size, delay, batch)
+
+
+@generic
+def next_pull(rewards: Any, state: Any, time: int) -> tuple[int, int]:  # type: ignore[empty-body]
+    """Tell what is due before pull `time` (from 0), then ask: return its place and its arm."""
+
+
+@generic
+def receive(rewards: Any, state: Any, place: int, reward: float) -> None:
+    """Take the reward of the pull at `place`: tell it now, or keep it until it is due."""
+
+
+@next_pull.register(InTurn)
+def ask_in_turn(rewards: InTurn, state: Any, time: int) -> tuple[int, int]:
+    return ask(state)
+
+
+@receive.register(InTurn)
+def tell_in_turn(rewards: InTurn, state: Any, place: int, reward: float) -> None:
+    tell(state, place, reward)
+
+
+@next_pull.register(Late)
+def ask_late(rewards: Late, state: Any, time: int) -> tuple[int, int]:
+    for told in range(due(rewards, max(0, time - 1)), due(rewards, time)):
+        place = told % rewards.size
+        land(state, rewards.flight, place, rewards.reward[place])
+    before = (time - 1) % rewards.size if due(rewards, time) < time else -1
+    place = time % rewards.size
+    return place, launch(state, rewards.flight, place, before)
+
+
+@receive.register(Late)
+def keep_late(rewards: Late, state: Any, place: int, reward: float) -> None:
+    rewards.reward[place] = reward
+
+
+@kernel
+def due(rewards: Late, time: int) -> int:
+    """Return how many rewards are told before pull `time` (from 0) is asked for."""
+    if rewards.batch > 1:
+        return time - time % rewards.batch
+    return max(0, time - rewards.delay)
+
+
+def play(
+    state: Any, rewards: Any, world: World, tape: Tape, span: Span, recorder: Recorder
+) -> None:
+    """Play a span of pulls.
+
+    A replication may be played in pieces: then it is alone in the span, and the state, the tape,
+    the pulls in flight and what the recorder counts carry on.
+    """
+    times, regret, best_pulls = recorder.times, recorder.regret, recorder.best_pulls
+    last = len(times) - 1
+    for replication in range(len(best_pulls)):
+        key = draw(span.key[0], span.first + replication)
+        tape_key = draw(key, 1)
+        if span.start == 0:
+            rewind(tape)
+            reset(state, draw(key, 0), int(times[last]))
+            best_pulls[replication] = 0
+            regret[replication, last + 1] = 0.0
+        total = regret[replication, last + 1]
+        best = best_pulls[replication]
+        checkpoint = 0
+        while times[checkpoint] <= span.start:
+            checkpoint += 1
+        for time in range(span.start, span.stop):
+            place, arm = next_pull(rewards, state, time)
+            number = record_of(tape, world, tape_key, arm)
+            if number < 0:  # kernels do not raise: the caller does
+                recorder.distinct_arms[replication] = -1
+                recorder.most_pulled[replication] = arm
+                return
+            mean = tape.record[number].mean
+            receive(rewards, state, place, next_reward(tape, world, number))
+            total += world.best_mean - mean
+            best += int(mean >= world.good_mean)
+            if time < recorder.arms.shape[1]:
+                recorder.arms[replication, time] = arm
+            if time + 1 == times[checkpoint]:
+                regret[replication, checkpoint] = total
+                checkpoint += 1
+        regret[replication, last + 1] = total
+        best_pulls[replication] = best
+        if span.stop == times[last]:
+            recorder.distinct_arms[replication] = tape.number.filled[0]
+            recorder.most_pulled[replication] = most_pulled(tape)

@@ -1,0 +1,228 @@
+"""Play an experiment chunk by chunk, into a folder, so that it may be stopped at any moment.
+
+A finished chunk is a file under `chunks/`; when all are there, they become tables, and go. Every
+file is written as a whole or not at all. What a chunk holds follows from the experiment alone, so
+a run that was killed and resumed ends in the same bytes as one that was not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from manyarms.core.files import PART, FileLock, LockedError, replace_file
+from manyarms.errors import FolderError, ParameterError
+from manyarms.lab import tables
+from manyarms.lab.chunks import ChunkStore, plan
+from manyarms.lab.executors import Meter, check_engine, executor_for, play_chunks
+from manyarms.lab.experiment import Experiment
+from manyarms.lab.progress import Progress, progress_for
+from manyarms.lab.provenance import now, provenance_of
+from manyarms.lab.spec import as_toml
+
+__all__ = ["run"]
+
+_LOCK = ".manyarms-lock"
+
+
+def run(
+    experiment: Experiment,
+    out: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    engine: Literal["threads", "dask"] = "threads",
+    scheduler: str | None = None,
+    progress: bool | Progress | None = None,
+) -> tables.ResultsFolder:
+    """Play an experiment and write its tables into a folder; or go on where a run stopped.
+
+    Stopped by Ctrl-C, by a kill or by a power cut, and called again, it loses at most the chunks
+    in flight (half a second each, or one replication), and ends in the same bytes.
+
+    Parameters
+    ----------
+    experiment
+        What to play, from `load_spec` or made in Python.
+    out
+        A folder: new, empty, or one of this experiment.
+    workers
+        The number of threads, or of processes of a local cluster (default: all processors).
+        Results do not depend on it.
+    engine
+        "threads" of this process, or "dask" (default: "threads"). With "dask" the same chunks go
+        to a Dask cluster (the extra `dask`), and the same bytes come back.
+    scheduler
+        The address of the cluster's scheduler, such as "tcp://10.0.0.5:8786" (default: a cluster
+        of processes on this machine).
+    progress
+        As for `simulate`.
+
+    Returns
+    -------
+    ResultsFolder
+        What `read_results` reads from the folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import manyarms as ma
+    >>> from manyarms.lab import Experiment, cell, run
+    >>> coins = [ma.instances.planted(n=100, m=m) for m in (5, 10)]
+    >>> cells = [
+    ...     cell(ma.MOSSPlusPlus(), c, horizon=50, replications=3, parameters={"m": c.n_best})
+    ...     for c in coins
+    ... ]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     results = run(Experiment("small", tuple(cells)), folder)
+    ...     [(row["m"], row["policy"], row["replications"]) for row in results.summary_rows()]
+    [(5, 'moss++', 3), (10, 'moss++', 3)]
+    """
+    if not isinstance(experiment, Experiment):
+        raise ParameterError(
+            f"`experiment` must be an Experiment such as load_spec(path), got {experiment!r}."
+        )
+    tables.need_pyarrow()  # rather now than after hours
+    check_engine(engine, scheduler, workers)
+    folder = Path(out)
+    meter = Meter(experiment.pulls, progress_for(progress))
+    with _claimed(folder, experiment.hash) as before:
+        try:
+            running = _Run(experiment, folder, meter)
+            running.complete(before, engine=engine, workers=workers, scheduler=scheduler)
+        except FolderError:
+            raise
+        except OSError as error:
+            raise FolderError(
+                f"Cannot write to '{folder}': {error}. What is finished is kept: see to it, and "
+                f"run the same again."
+            ) from error
+    return tables.read_results(folder)
+
+
+class _Run:
+    """A run in a folder that is ours."""
+
+    def __init__(self, experiment: Experiment, folder: Path, meter: Meter) -> None:
+        self._experiment = experiment
+        self._folder = folder
+        self._chunks = folder / "chunks"
+        self._store = ChunkStore(self._chunks, experiment)
+        self._meter = meter
+
+    def complete(
+        self, before: dict[str, Any], *, engine: str, workers: int | None, scheduler: str | None
+    ) -> None:
+        """Do what is left to do."""
+        finished = before.get("status") == "finished"
+        if not finished or before.get("sha256") != self._checksums():
+            started, sessions = before.get("started", now()), before.get("sessions", 0) + 1
+            provenance: dict[str, Any] = {"format": tables.FORMAT, "status": "running"}
+            provenance |= provenance_of(self._experiment, started=started, sessions=sessions)
+            self._note(provenance)  # first: from now on the folder is ours
+            if self._experiment.spec is not None:
+                text = as_toml(self._experiment.spec)
+                replace_file(self._folder / tables.SPEC, text.encode())
+            self._chunks.mkdir(exist_ok=True)
+            self._play(engine, workers, scheduler)
+            provenance["seconds"] = self._assemble()
+            provenance |= {"sha256": self._checksums(), "status": "finished", "finished": now()}
+            self._note(provenance)
+        else:
+            self._meter.add(self._experiment.pulls)
+        for part in [*self._chunks.glob("*.chunk"), *self._folder.rglob(f"*{PART}")]:
+            part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self._chunks.rmdir()
+        self._meter.show()
+
+    def _checksums(self) -> dict[str, str]:
+        names = [tables.REGRET, tables.RUNS]
+        if self._experiment.spec is not None:
+            names.append(tables.SPEC)
+        paths = (self._folder / name for name in names)
+        return {path.name: tables.sha256_of(path) if path.is_file() else "" for path in paths}
+
+    def _note(self, provenance: dict[str, Any]) -> None:
+        text = json.dumps(provenance, indent=2) + "\n"
+        replace_file(self._folder / tables.PROVENANCE, text.encode())
+
+    def _play(self, engine: str, workers: int | None, scheduler: str | None) -> None:
+        missing = []
+        for chunk in plan(self._experiment):
+            if self._store.load(chunk) is None:
+                missing.append(chunk)
+            else:
+                self._meter.add(chunk.pulls)
+        if missing:
+            executor = executor_for(
+                engine,
+                seed=self._experiment.seed,
+                workers=workers,
+                scheduler=scheduler,
+                meter=self._meter,
+            )
+            play_chunks(missing, executor, self._meter, self._store.save)
+
+    def _assemble(self) -> float:
+        return tables.assemble(self._experiment, self._folder, self._store)
+
+
+@contextlib.contextmanager
+def _claimed(folder: Path, spec_hash: str) -> Iterator[dict[str, Any]]:
+    """Hold a folder for one process, if it is empty or belongs to the experiment.
+
+    Yields
+    ------
+    dict
+        What its provenance says; nothing where there is none yet.
+    """
+    try:
+        _owned(folder, spec_hash)  # before the lock file is made: nothing is touched
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / _LOCK, remove=True)
+    except LockedError as error:
+        raise FolderError(
+            f"`out` must be free, got '{folder}', where process {error.holder or '?'} is at work. "
+            f"Wait for it, or choose another folder."
+        ) from error
+    except FolderError:
+        raise
+    except OSError as error:
+        raise FolderError(f"`out` cannot be used: {error}. Choose another folder.") from error
+    try:
+        yield _owned(folder, spec_hash)  # again: another process may have been here
+    finally:
+        lock.release()
+
+
+def _owned(folder: Path, spec_hash: str) -> dict[str, Any]:
+    """Return the folder's provenance, or raise if the folder is not for this experiment."""
+    if not folder.exists():
+        return {}
+    if not folder.is_dir():
+        raise FolderError(f"`out` must be a folder, got the file '{folder}'. Choose another name.")
+    try:
+        found = json.loads((folder / tables.PROVENANCE).read_text(encoding="utf-8"))
+        theirs = found["spec_hash"]
+    except FileNotFoundError:
+        if all(entry.name.endswith((_LOCK, PART)) for entry in folder.iterdir()):
+            return {}
+        theirs = None
+    except (OSError, ValueError, KeyError, TypeError):
+        theirs = None
+    if not isinstance(theirs, str):
+        raise FolderError(
+            f"`out` must be an empty folder or one of this experiment, got '{folder}', which "
+            f"holds other files. Choose another folder."
+        )
+    if theirs != spec_hash:
+        raise FolderError(
+            f"`out` must be a folder of this experiment (spec hash {spec_hash[:12]}), got "
+            f"'{folder}', which belongs to another one ({theirs[:12]}). Choose another folder, "
+            f"or delete that one."
+        )
+    return dict(found)

@@ -1,0 +1,120 @@
+"""Play policies on an instance many times, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from manyarms.instances.instance import Instance
+from manyarms.lab.chunks import Chunk
+from manyarms.lab.executors import Meter, Threads, play_chunks, processors
+from manyarms.lab.experiment import Cell, cell
+from manyarms.lab.progress import Progress, progress_for
+from manyarms.lab.results import Result, result_of
+from manyarms.lab.workbench import Played, block_size
+from manyarms.protocol.keys import run_key
+from manyarms.protocol.policy import Policy
+
+__all__ = ["simulate"]
+
+
+def simulate(
+    policies: Policy | Sequence[Policy],
+    instance: Instance,
+    *,
+    horizon: int,
+    replications: int = 100,
+    first_replication: int = 0,
+    seed: int = 0,
+    workers: int | None = None,
+    checkpoints: int | Iterable[int] | None = None,
+    delay: int = 0,
+    batch: int = 1,
+    record_arms: bool = False,
+    progress: bool | Progress | None = None,
+) -> Result:
+    """Play every policy on the instance, `replications` times.
+
+    The k-th reward of an arm is the same for all policies of a replication, so differences
+    between policies are paired. The result is the same, bit for bit, for any number of workers,
+    and a policy's regret does not depend on which others are played beside it.
+
+    Parameters
+    ----------
+    policies
+        One policy or several.
+    instance
+        What to play on.
+    horizon
+        The number of pulls.
+    replications
+        The number of independent repetitions (default: 100).
+    first_replication
+        The number of the first one (default: 0). Replications 50 to 99 of a run may be played
+        alone, and are the same as when all 100 are.
+    seed
+        Decides everything random (default: 0).
+    workers
+        The number of threads (default: all processors).
+    checkpoints
+        The times at which regret is recorded, or how many of them, evenly spread; the horizon
+        is always one (default: 100).
+    delay
+        How many further pulls are asked for before the reward of a pull is told (default: 0).
+    batch
+        How many pulls are asked for at once, their rewards then told together (default: 1).
+    record_arms
+        Whether to keep the arm of every pull, 8 bytes each (default: False).
+    progress
+        True or False, or a callable that takes (done, total, note). By default a terminal gets a
+        line for simulations of more than a second.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> instance = ma.instances.planted(n=1000, alpha=0.2, horizon=2000)
+    >>> result = ma.simulate(ma.MOSSPlusPlus(), instance, horizon=2000, replications=3)
+    >>> result.regret.shape
+    (1, 3, 100)
+    """
+    game = cell(
+        policies,
+        instance,
+        horizon=horizon,
+        replications=replications,
+        first_replication=first_replication,
+        checkpoints=checkpoints,
+        delay=delay,
+        batch=batch,
+    )
+    threads = processors(workers)
+    run_key(seed)  # checks it
+    meter = Meter(game.pulls, progress_for(progress))
+    played: dict[tuple[int, int], Played] = {}
+
+    def keep(chunk: Chunk, part: Played) -> None:
+        played[chunk.seat, chunk.first] = part
+
+    executor = Threads(threads, seed, meter, record_arms=record_arms)
+    play_chunks(_blocks(game, threads), executor, meter, keep)
+    meter.show()
+    parts = [[played[at] for at in sorted(played) if at[0] == k] for k in range(len(game.players))]
+    return result_of(
+        game,
+        seed=seed,
+        rows=[np.concatenate([part.rows for part in own]) for own in parts],
+        arms=[np.concatenate([part.arms for part in own if part.arms is not None]) for own in parts]
+        if record_arms
+        else None,
+        seconds=[sum(part.seconds for part in own) for own in parts],
+    )
+
+
+def _blocks(game: Cell, workers: int) -> Iterator[Chunk]:
+    """Cut the replications into blocks of some 30 ms, or smaller if workers would idle."""
+    for seat, player in enumerate(game.players):
+        size = max(1, min(block_size(game.horizon), -(-player.replications // (2 * workers))))
+        for first in range(0, player.replications, size):
+            count = min(size, player.replications - first)
+            yield Chunk(0, game, seat, player, first, count)

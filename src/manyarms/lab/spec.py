@@ -1,0 +1,257 @@
+"""Experiments as TOML: every problem is found before anything runs.
+
+A table is read by calling the real constructor: the keys it may have are the constructor's
+parameters, and what they may be is what the constructor accepts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from manyarms.core.checks import check_int
+from manyarms.errors import ParameterError, SpecError
+from manyarms.lab.experiment import MOST_PULLS, Cell, Experiment, check_late
+from manyarms.lab.problems import Problems, shown
+from manyarms.lab.spec_tables import (
+    Rewards,
+    Sweep,
+    Table,
+    read_instance,
+    read_policies,
+    read_value,
+    values_of,
+)
+from manyarms.lab.sweep import build_cells
+
+__all__ = ["as_toml", "experiment_from", "load_spec", "parse_spec"]
+
+_MOST_TIMES = 10**6
+_LARGEST_FILE = 10_000_000
+_EXPERIMENT = ("name", "horizon", "replications", "seed", "checkpoints", "delay", "batch")
+_SWEPT = ("horizon", "delay", "batch")
+
+
+def load_spec(path: str | os.PathLike[str]) -> Experiment:
+    """Read an experiment from a TOML file, and check all of it.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Examples
+    --------
+    >>> load_spec("no such file.toml")
+    Traceback (most recent call last):
+    manyarms...SpecError: 'no such file.toml' has 1 problem:
+      file: cannot be read: No such file or directory.
+    """
+    source = repr(os.fspath(path))
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(_LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = getattr(error, "strerror", None) or error
+        raise SpecError(source, [f"file: cannot be read: {reason}."]) from error
+    if len(data) > _LARGEST_FILE:
+        raise SpecError(source, [f"file: must be at most {_LARGEST_FILE} bytes. Is it a spec?"])
+    if b"\0" in data:
+        place = data.index(b"\0")
+        raise SpecError(source, [f"file: must be text, got a binary file (NUL at byte {place})."])
+    try:
+        return parse_spec(data.decode("utf-8-sig"), source=source)
+    except UnicodeDecodeError as error:
+        wrong = f"byte {data[error.start]:#04x} at {error.start}"
+        problem = f"file: must be UTF-8 text, got {wrong}. Save it as UTF-8."
+        raise SpecError(source, [problem]) from error
+
+
+def parse_spec(content: str, *, source: str = "The spec") -> Experiment:
+    r"""Read an experiment from TOML text, and check all of it.
+
+    Parameters
+    ----------
+    content
+        The text.
+    source
+        What errors call it (default: "The spec").
+
+    Examples
+    --------
+    >>> parse_spec("[experiment]\nname = 'x'\nhorizon = [")
+    Traceback (most recent call last):
+    manyarms...SpecError: The spec has 1 problem:
+      file: is not valid TOML: Invalid value (at end of document).
+    """
+    try:
+        plain = tomllib.loads(content)
+    except RecursionError as error:
+        raise SpecError(source, ["file: is not valid TOML: nested too deeply."]) from error
+    except ValueError as error:
+        raise SpecError(source, [f"file: is not valid TOML: {error}."]) from error
+    return experiment_from(plain, source=source)
+
+
+def experiment_from(content: Mapping[str, Any], *, source: str = "The spec") -> Experiment:
+    """Make an experiment from plain data: what the TOML would hold.
+
+    Parameters
+    ----------
+    content
+        Dictionaries "experiment" and "instance", and a list "policy" of dictionaries. A list of
+        values is a sweep.
+    source
+        What errors call it (default: "The spec").
+
+    Examples
+    --------
+    >>> experiment = experiment_from({
+    ...     "experiment": {"name": "two sigmas", "horizon": 100, "replications": 5},
+    ...     "instance": {"family": "means", "means": [0.2, 0.7]},
+    ...     "policy": [{"name": "moss", "sigma": [0.25, 0.5]}],
+    ... })
+    >>> [player.label for player in experiment.cells[0].players]
+    ['moss(sigma=0.25)', 'moss(sigma=0.5)']
+    """
+    problems = Problems()
+    content = _lists(content)
+    problems.check_keys("", content, known=["experiment", "instance", "policy"])
+    settings = _read_settings(problems, _table(problems, content, "experiment"))
+    instance = read_instance(problems, _table(problems, content, "instance"))
+    policies = read_policies(problems, content)
+    cells: tuple[Cell, ...] = ()
+    if instance is not None and settings is not None and settings["horizon"] is not None:
+        # also where other things are wrong: all is to be said at once
+        cells = build_cells(problems, settings, instance, policies)
+    if problems.lines or instance is None or settings is None:
+        raise SpecError(source, problems.lines)
+    spec = _content(settings, instance, policies)
+    return Experiment(settings["name"], cells, settings["seed"], spec)
+
+
+def _table(problems: Problems, content: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
+    table = content.get(key)
+    if table is None:
+        problems.add(key, f"is required. Add a table [{key}].")
+    elif not isinstance(table, Mapping):
+        problems.add(key, f"must be a table [{key}], got {shown(table)}.")
+    return table if isinstance(table, Mapping) else None
+
+
+def _lists(content: Any) -> Any:
+    """Return plain data with lists for tuples, which TOML does not have but Python code may."""
+    if isinstance(content, Mapping):
+        return {key: _lists(value) for key, value in content.items()}
+    return [_lists(one) for one in content] if isinstance(content, list | tuple) else content
+
+
+def _read_settings(problems: Problems, table: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Check the table [experiment]; a value is None where it is wrong, or missing."""
+    if table is None:
+        return None
+    problems.check_keys("experiment", table, known=_EXPERIMENT, required=["name", "horizon"])
+    found: dict[str, Any] = {"name": None, "horizon": None, "replications": 100, "seed": 0}
+    found |= {"checkpoints": None, "delay": 0, "batch": 1}
+
+    def read(key: str, check: Callable[[Any], Any]) -> None:
+        value = table[key]
+        if key in _SWEPT:
+            value = read_value(problems, f"experiment.{key}", value, int)
+        values = value.values if isinstance(value, Sweep) else (value,)
+        checked = [problems.made("experiment", check, {key: one}) for one in values]
+        swept = isinstance(value, Sweep) and None not in checked
+        found[key] = Sweep(tuple(checked)) if swept else checked[0]
+
+    for key, check in _setting_checks().items():
+        if key in table:
+            read(key, check)
+    shortest = min(values_of(found["horizon"])) if found["horizon"] is not None else MOST_PULLS
+    if "checkpoints" in table:
+        read("checkpoints", lambda checkpoints: _check_times(checkpoints, shortest))
+    return found
+
+
+def _setting_checks() -> dict[str, Callable[..., Any]]:
+    return {
+        "name": _check_name,
+        "horizon": lambda horizon: check_int("horizon", horizon, at_least=1, at_most=MOST_PULLS),
+        "replications": lambda replications: check_int(
+            "replications", replications, at_least=1, at_most=MOST_PULLS
+        ),
+        "seed": lambda seed: check_int("seed", seed, at_most=2**64 - 1),
+        "delay": lambda delay: check_late(delay, 1)[0],
+        "batch": lambda batch: check_late(0, batch)[1],
+    }
+
+
+def _check_name(name: Any) -> str:
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise ParameterError(
+            f"`name` must be a text in quotes, got {shown(name)}.", parameter="name"
+        )
+    return name
+
+
+def _check_times(checkpoints: Any, shortest: int) -> int | tuple[int, ...]:
+    if isinstance(checkpoints, list) and checkpoints:
+        times = [check_int("checkpoints", t, at_least=1, at_most=shortest) for t in checkpoints]
+        return tuple(sorted(set(times)))
+    return check_int("checkpoints", checkpoints, at_least=1, at_most=min(shortest, _MOST_TIMES))
+
+
+def _content(settings: Mapping[str, Any], instance: Table, policies: list[Table]) -> dict[str, Any]:
+    """Return the spec as plain data, with defaults filled in: `experiment_from` reads it."""
+    optional = {"checkpoints": None, "delay": 0, "batch": 1}  # written where they are not these
+    return {
+        "experiment": {
+            key: _as_data(value)
+            for key, value in settings.items()
+            if key not in optional or value != optional[key]
+        },
+        "instance": instance.fixed | {key: _as_data(v) for key, v in instance.values.items()},
+        "policy": [
+            table.fixed | {key: _as_data(v) for key, v in table.values.items()}
+            for table in policies
+        ],
+    }
+
+
+def _as_data(value: Any) -> Any:
+    """Return plain data: lists for sweeps and tuples, a name or a table for a reward model."""
+    if isinstance(value, Sweep):
+        return [_as_data(one) for one in value.values]
+    if isinstance(value, Table):
+        value = Rewards(value.fixed["model"], tuple(value.values.items()))
+    if isinstance(value, Rewards):
+        inner = {key: _as_data(one) for key, one in value.parameters}
+        return {"model": value.model} | inner if inner else value.model
+    return list(value) if isinstance(value, tuple) else value
+
+
+def as_toml(content: Mapping[str, Any]) -> str:
+    """Return a spec's plain data as TOML: equal for equal hashes."""
+    parts = [("[experiment]", content["experiment"]), ("[instance]", content["instance"])]
+    parts += [("[[policy]]", table) for table in content["policy"]]
+    return "\n".join(
+        "\n".join([head, *(f"{key} = {_toml(value)}" for key, value in table.items()), ""])
+        for head, table in parts
+    )
+
+
+def _toml(value: Any) -> str:
+    """Write a value; the standard library reads TOML, but does not write it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # JSON's escapes are TOML's too, but for one control character that JSON lets pass
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_toml(one)}' for key, one in value.items())} }}"
+    return repr(value)

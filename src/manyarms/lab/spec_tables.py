@@ -1,0 +1,273 @@
+"""The tables of a spec: read by calling constructors, and told apart from lists to sweep."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from manyarms.errors import nearest
+from manyarms.instances import FAMILIES, RESERVOIRS, REWARDS, Instance, reservoir
+from manyarms.lab.problems import Problems, shown
+from manyarms.protocol.registry import maker, policy_names
+
+__all__ = ["Rewards", "Sweep", "Table", "read_instance", "read_policies", "read_value", "values_of"]
+
+_ELSEWHERE = dict.fromkeys(("horizon", "replications", "seed", "checkpoints"), "[experiment]")
+_MOST_LISTED = 10
+_ELSEWHERE |= {"delay": "[experiment]", "batch": "[experiment]"}
+_ELSEWHERE |= {"family": "[instance]", "rewards": "[instance]"}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Values to take one after the other."""
+
+    values: tuple[Any, ...]
+
+
+class Table(NamedTuple):
+    """A table that a constructor will be called with."""
+
+    place: str
+    fixed: dict[str, str]  # what chose the constructor: family, distribution, model or name
+    make: Callable[..., Any]
+    values: dict[str, Any]  # by parameter: a value, a Sweep, or for rewards a table
+
+
+class Rewards(NamedTuple):
+    """A reward model as one value of a sweep."""
+
+    model: str
+    parameters: tuple[tuple[str, Any], ...]
+
+    @property
+    def label(self) -> str:
+        """The model with its parameters."""
+        inner = ", ".join(f"{key}={value!r}" for key, value in self.parameters)
+        return f"{self.model}({inner})" if inner else self.model
+
+
+def _hints(make: Callable[..., Any], typed: bool) -> dict[str, Any]:
+    """Return the parameters of a constructor with their types, in order."""
+    found = typing.get_type_hints(make) if typed else {}
+    return {name: found.get(name, Any) for name in inspect.signature(make).parameters}
+
+
+def _required(make: Callable[..., Any]) -> list[str]:
+    known = inspect.signature(make).parameters.values()
+    return [one.name for one in known if one.default is one.empty]
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    """Return the types that a hint allows."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return typing.get_args(hint)
+    return (hint,)
+
+
+def _item(hint: Any) -> Any:
+    """Return the type of the items where a list is one value by nature; None where it is not."""
+    for option in _options(hint):
+        if typing.get_origin(option) is Sequence:
+            return typing.get_args(option)[0]
+    return None
+
+
+def _as_float(value: Any, hint: Any) -> Any:
+    """Return a whole number as a float where only floats are meant, so that 1 and 1.0 are one."""
+    whole = type(value) is int and float in _options(hint) and int not in _options(hint)
+    return float(value) if whole and abs(value) < 1 << 53 else value
+
+
+def read_value(problems: Problems, place: str, value: Any, hint: Any) -> Any:
+    """Return a value or a `Sweep` of values; None if it is no value at all."""
+    item = _item(hint)
+    swept = isinstance(value, list)
+    if item is not None:
+        swept = swept and any(isinstance(one, list) for one in value)
+    found = []
+    for one in value if swept else [value]:
+        if isinstance(one, dict) or (isinstance(one, list) and item is None):
+            problems.add(place, f"must be a number or a text, got {shown(one)}.")
+            return None
+        found.append(
+            tuple(_as_float(x, item) for x in one)
+            if isinstance(one, list)
+            else _as_float(one, hint)
+        )
+    return _sweep(problems, place, found) if swept else found[0]
+
+
+def _sweep(problems: Problems, place: str, values: list[Any]) -> Sweep | None:
+    if not values:
+        problems.add(place, "must contain at least one value, got an empty list.")
+        return None
+    seen = set()
+    for value in values:
+        if repr(value) in seen:
+            words = shown(list(value) if type(value) is tuple else value)
+            problems.add(place, f"must contain different values, got {words} twice.")
+            return None
+        seen.add(repr(value))
+    return Sweep(tuple(values))
+
+
+def _read_table(
+    problems: Problems,
+    place: str,
+    table: Mapping[str, Any],
+    make: Callable[..., Any],
+    *,
+    fixed: dict[str, str],
+    given: Sequence[str] = (),
+    typed: bool = True,
+) -> Table | None:
+    """Read a table for a constructor; `given` are parameters that come from elsewhere.
+
+    `typed` says whether its annotations tell lists from sweeps, and floats from integers: users'
+    policies need have none.
+    """
+    before = problems.count
+    hints = {name: hint for name, hint in _hints(make, typed).items() if name not in given}
+    required = [name for name in _required(make) if name in hints]
+    known, elsewhere = [*fixed, *hints], _ELSEWHERE
+    if "rewards" in given:
+        known.append("rewards")
+    problems.check_keys(place, table, known=known, required=required, elsewhere=elsewhere)
+    values = {
+        key: read_value(problems, f"{place}.{key}", table[key], hint)
+        for key, hint in hints.items()
+        if key in table
+    }
+    read = Table(place, fixed, make, values)
+    if problems.count == before:
+        return read
+    _try_values(problems, read, typed)
+    return None
+
+
+def _try_values(problems: Problems, table: Table, typed: bool) -> None:
+    """Find the wrong values of a table that cannot be used as it is: all is to be said at once."""
+    known = {key: value for key, value in table.values.items() if value is not None}
+    rest = {"horizon": 1000} if "horizon" in _hints(table.make, typed) else {}
+    first = rest | {key: values_of(value)[0] for key, value in known.items()}
+    for key, value in known.items():
+        for one in values_of(value):
+            problems.made(table.place, table.make, {**first, key: one}, only_named=True)
+
+
+def _choice(
+    problems: Problems, place: str, key: str, table: Any, known: Mapping[str, Any], what: str = ""
+) -> Any:
+    """Return what a key's value stands for; it must be one of `known` and cannot be swept."""
+    value, place = table.get(key), f"{place}.{key}"
+    if key not in table:
+        listed = f" Known: {', '.join(sorted(known))}." if len(known) <= _MOST_LISTED else ""
+        problems.add(place, f"is required.{listed}")
+    elif isinstance(value, list):
+        problems.add(place, f"cannot be swept, got {shown(value)}. Write a spec for each.")
+    elif not isinstance(value, str) or not value.strip():
+        problems.add(place, f"must be a text in quotes, got {shown(value)}.")
+    elif value not in known:
+        problems.add(place, f"unknown {what or key} {value!r}. {nearest(value, known)}")
+    else:
+        return known[value]
+    return None
+
+
+def values_of(value: Any) -> tuple[Any, ...]:
+    """Return the values of a sweep, or the one value."""
+    return value.values if isinstance(value, Sweep) else (value,)
+
+
+def read_instance(problems: Problems, table: Mapping[str, Any] | None) -> Table | None:
+    """Check the table [instance], key by key; None if anything is wrong."""
+    if table is None:
+        return None
+    before = problems.count
+    make = _choice(problems, "instance", "family", table, FAMILIES | {"reservoir": reservoir})
+    fixed = {"family": str(table.get("family"))}
+    if make is reservoir:
+        law = _choice(problems, "instance", "distribution", table, RESERVOIRS)
+        fixed["distribution"] = str(table.get("distribution"))
+        make = None if law is None else _reservoir(law)
+    if make is None:
+        return None
+    given = ("horizon", "rewards", "label")
+    read = _read_table(problems, "instance", table, make, fixed=fixed, given=given)
+    rewards = _read_rewards(problems, table.get("rewards", "bernoulli"))
+    if read is not None and problems.count > before:
+        _try_values(problems, read, typed=True)
+    if read is None or problems.count > before:
+        return None
+    return read._replace(values=read.values | {"rewards": rewards})
+
+
+def _reservoir(law: Callable[..., Any]) -> Callable[..., Instance]:
+    """Return a constructor that takes the parameters of a law and those of `reservoir`."""
+
+    def make(*, epsilon: float | None = None, rewards: Any = None, **parameters: Any) -> Instance:
+        return reservoir(law(**parameters), epsilon=epsilon, rewards=rewards)
+
+    own = list(inspect.signature(make).parameters.values())[:2]
+    laws = inspect.signature(law).parameters.values()
+    keywords = [one.replace(kind=one.KEYWORD_ONLY) for one in laws]
+    make.__signature__ = inspect.Signature([*keywords, *own])  # type: ignore[attr-defined]
+    make.__annotations__ |= typing.get_type_hints(law)
+    return make
+
+
+def _read_rewards(problems: Problems, value: Any) -> Any:
+    """Return a reward model's table, or a `Sweep` of models; None if it is wrong."""
+    if not isinstance(value, list):
+        return _read_model(problems, value)
+    models = []
+    for one in value:
+        model = _read_model(problems, one)
+        if model is None:
+            return None
+        if any(isinstance(inner, Sweep) for inner in model.values.values()):
+            problems.add(
+                "instance.rewards", f"must not contain a sweep within a sweep, got {shown(one)}."
+            )
+            return None
+        models.append(Rewards(model.fixed["model"], tuple(model.values.items())))
+    return _sweep(problems, "instance.rewards", models)
+
+
+def _read_model(problems: Problems, value: Any) -> Table | None:
+    table = value if isinstance(value, dict) else {"rewards": value}
+    key = "model" if isinstance(value, dict) else "rewards"
+    place = "instance.rewards" if isinstance(value, dict) else "instance"
+    make = _choice(problems, place, key, table, REWARDS, "model")
+    if make is None:
+        return None
+    rest = {name: one for name, one in table.items() if name != key}
+    fixed = {"model": table[key]}
+    return _read_table(problems, "instance.rewards", {**fixed, **rest}, make, fixed=fixed)
+
+
+def read_policies(problems: Problems, content: Mapping[str, Any]) -> list[Table]:
+    """Check the tables [[policy]]; return those without a problem."""
+    tables = content.get("policy")
+    if not isinstance(tables, list) or not tables:
+        got = "" if "policy" not in content else f", got {shown(tables)}"
+        problems.add("policy", f"is required{got}. Add a table [[policy]] for each policy.")
+        return []
+    names = {name: name for name in policy_names()}
+    found = []
+    for number, table in enumerate(tables, 1):
+        place = f"policy[{number}]"
+        if not isinstance(table, dict):
+            problems.add(place, f"must be a table with a name, got {shown(table)}.")
+        elif name := _choice(problems, place, "name", table, names, "policy"):
+            read = _read_table(
+                problems, place, table, maker(name), fixed={"name": name}, typed=False
+            )
+            if read is not None:
+                found.append(read._replace(values=dict(sorted(read.values.items()))))
+    return found

@@ -1,0 +1,206 @@
+"""The cells of a spec: every combination of the swept values, built and checked."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from manyarms.instances import REWARDS, Instance
+from manyarms.lab.experiment import (
+    Cell,
+    Player,
+    Scalar,
+    check_late,
+    check_playable,
+    checkpoint_times,
+)
+from manyarms.lab.problems import Problems
+from manyarms.lab.spec_tables import Rewards, Sweep, Table, values_of
+from manyarms.protocol.policy import Policy
+from manyarms.protocol.registry import policy
+
+__all__ = ["build_cells"]
+
+_MOST_IN_ALL = 10**15  # pulls: a year of a fast processor
+_MOST_ROWS = 10**10
+_MOST_PAIRS = 100_000
+
+
+class _Entry(NamedTuple):
+    """One policy of a sweep; its label is the same in all cells."""
+
+    place: str
+    name: str
+    label: str
+    parameters: dict[str, Scalar]
+
+
+def _axes(settings: Mapping[str, Any], instance: Table) -> dict[str, tuple[Any, ...]]:
+    """Return what is swept, in the order of the tables' columns; the last one turns fastest."""
+    values = {key: settings[key] for key in ("horizon", "delay", "batch")} | instance.values
+    rewards = values.pop("rewards")
+    values |= {"rewards": rewards} if isinstance(rewards, Sweep) else rewards.values
+    return {name: value.values for name, value in values.items() if isinstance(value, Sweep)}
+
+
+def build_cells(
+    problems: Problems,
+    settings: Mapping[str, Any],
+    instance: Table,
+    policies: list[Table],
+) -> tuple[Cell, ...]:
+    """Build all cells, unless there are too many; a slip of the pen makes many."""
+    axes = _axes(settings, instance)
+    if not _fits(problems, settings, axes, policies):
+        return ()
+    entries = _entries(policies)
+    keys = [key for table in policies for key, v in table.values.items() if isinstance(v, Sweep)]
+    cells = []
+    for chosen in itertools.product(*axes.values()):
+        at = dict(zip(axes, chosen, strict=True))
+        horizon = at.get("horizon", settings["horizon"])
+        made = _instance_at(problems, instance, at, horizon)
+        if made is None:
+            continue
+        players = []
+        for entry in entries:
+            played = _policy_at(problems, entry, made, at.get("alpha"), instance, horizon)
+            if played is not None:
+                columns = {key: _column(entry, played, key) for key in keys}
+                replications = settings["replications"] or 1
+                players.append(Player(played, entry.label, replications, columns))
+        late = problems.made(
+            "experiment",
+            check_late,
+            {key: at.get(key, settings[key]) for key in ("delay", "batch")},
+        )
+        if late is not None:
+            times = checkpoint_times(settings["checkpoints"], horizon)
+            swept = {name: _plain(value) for name, value in at.items()}
+            cells.append(Cell(made, horizon, tuple(players), times, swept, *late))
+    _refuse_twins(problems, cells, entries)
+    return tuple(cells)
+
+
+def _fits(
+    problems: Problems,
+    settings: Mapping[str, Any],
+    axes: Mapping[str, tuple[Any, ...]],
+    policies: list[Table],
+) -> bool:
+    """Note it if there is too much to play."""
+    others = math.prod(len(values) for name, values in axes.items() if name != "horizon")
+    others *= sum(math.prod(len(values_of(v)) for v in table.values.values()) for table in policies)
+    horizons = values_of(settings["horizon"])
+    checkpoints, replications = settings["checkpoints"], settings["replications"] or 1
+    times = len(checkpoints) + 1 if isinstance(checkpoints, tuple) else checkpoints or 100
+    before = problems.count
+    for count, most, what in (
+        (others * len(horizons), _MOST_PAIRS, "combinations of swept values"),
+        (others * sum(horizons) * replications, _MOST_IN_ALL, "pulls in all"),
+        (others * len(horizons) * times * replications, _MOST_ROWS, "rows of regret"),
+    ):
+        if count > most:
+            problems.add("experiment", f"must make at most {most:.0e} {what}, got {count:.3g}.")
+    return problems.count == before
+
+
+def _instance_at(
+    problems: Problems, instance: Table, at: Mapping[str, Any], horizon: int
+) -> Instance | None:
+    values = {key: at.get(key, value) for key, value in instance.values.items()}
+    model = values.pop("rewards")
+    if isinstance(model, Rewards):
+        make, inner = REWARDS[model.model], dict(model.parameters)
+    else:
+        make, inner = model.make, {key: at.get(key, one) for key, one in model.values.items()}
+    rewards = problems.made("instance.rewards", make, inner)
+    if rewards is None:
+        return None
+    rest = {"rewards": rewards}
+    if "horizon" in inspect.signature(instance.make).parameters:
+        rest["horizon"] = horizon
+
+    def build(**given: Any) -> Instance:
+        return instance.make(**given, **rest)  # type: ignore[no-any-return]
+
+    return problems.made("instance", build, values)  # type: ignore[no-any-return]
+
+
+def _policy_at(
+    problems: Problems,
+    entry: _Entry,
+    instance: Instance,
+    alpha: float | None,
+    table: Table,
+    horizon: int,
+) -> Policy | None:
+    """Make the policy, told by the instance what it must know, and see that it can be played."""
+    given = alpha if alpha is not None else table.values.get("alpha")
+
+    def make(**parameters: Any) -> Policy:
+        told = _told(entry.name, parameters, instance, given)
+        made = policy(entry.name, **parameters, **told).with_best_mean(instance.best_mean)
+        check_playable(made, instance, horizon)
+        return made
+
+    return problems.made(entry.place, make, entry.parameters)  # type: ignore[no-any-return]
+
+
+def _told(
+    name: str, parameters: Mapping[str, Any], instance: Instance, alpha: float | None
+) -> dict[str, Any]:
+    """Return what an oracle is told where the spec does not say: the hardness, or m."""
+    if name != "moss-oracle" or parameters.keys() & {"alpha", "m", "size"}:
+        return {}
+    if alpha is not None:
+        return {"alpha": alpha}
+    return {} if instance.n_best is None else {"m": instance.n_best}
+
+
+def _entries(policies: list[Table]) -> list[_Entry]:
+    """Multiply out the sweeps of the policies, in the order of the file."""
+    found = [
+        (table, dict(zip(table.values, chosen, strict=True)))
+        for table in policies
+        for chosen in itertools.product(*(values_of(value) for value in table.values.values()))
+    ]
+    names = [table.fixed["name"] for table, _ in found]
+    entries = []
+    for table, parameters in found:
+        name = table.fixed["name"]
+        inner = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
+        label = name if names.count(name) == 1 or not inner else f"{name}({inner})"
+        entries.append(_Entry(table.place, name, label, parameters))
+    return entries
+
+
+def _column(entry: _Entry, played: Policy, key: str) -> Scalar | None:
+    """Return the value that a policy plays with: the spec's, else its default."""
+    value = entry.parameters.get(key, getattr(played, key, None))
+    return value if isinstance(value, str | int | float) else None
+
+
+def _refuse_twins(problems: Problems, cells: list[Cell], entries: list[_Entry]) -> None:
+    """Two policies that are the same in every cell would only say everything twice."""
+    complete = [cell for cell in cells if len(cell.players) == len(entries)]
+    seen: dict[tuple[str, ...], _Entry] = {}
+    for seat, entry in enumerate(entries):
+        played = tuple(repr(cell.players[seat].policy) for cell in complete)
+        early = seen.setdefault(played or (entry.label,), entry)
+        if early is not entry:
+            problems.add(
+                entry.place,
+                f"must differ from {early.place}, got {entry.label} twice. Leave one out.",
+            )
+
+
+def _plain(value: Any) -> Scalar:
+    """Return a value as it stands in a table's column: lists become text."""
+    if isinstance(value, Rewards):
+        return value.label
+    return json.dumps(value) if isinstance(value, tuple) else value

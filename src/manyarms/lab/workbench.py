@@ -1,0 +1,165 @@
+"""All that playing one policy in one cell needs, ready for several threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.jit import check_bodies, compiled, compiling, jit_enabled
+from manyarms.core.memory import ARRAYS, SPARSE
+from manyarms.errors import ParameterError
+from manyarms.instances._tape import Tape, tape
+from manyarms.lab.experiment import Cell, Player
+from manyarms.lab.play import InTurn, Late, Recorder, Span, in_turn, late, play
+from manyarms.protocol.keys import run_key
+from manyarms.protocol.policy import ask, reset, tell
+from manyarms.protocol.state_dump import classes_in
+
+__all__ = ["Played", "Stopped", "Workbench", "block_size", "row_type"]
+
+PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls: compiled, and in CPython
+
+
+class Played(NamedTuple):
+    """What replications measured: a row for each, the arms if they were wanted, the time taken."""
+
+    rows: NDArray[Any]
+    arms: NDArray[np.int64] | None
+    seconds: float
+
+
+class Stopped(BaseException):
+    """Ends a game that nobody waits for any more."""
+
+
+class _Workspace(NamedTuple):
+    """The memory of one thread, used for one replication after the other."""
+
+    state: Any
+    rewards: InTurn | Late
+    tape: Tape
+
+
+def piece() -> int:
+    """Return the pulls between two looks at the clock: some 30 ms."""
+    return PIECE if jit_enabled() else SLOW_PIECE
+
+
+def block_size(horizon: int) -> int:
+    """Return how many replications take some 30 ms; at least one."""
+    return max(1, piece() // horizon)
+
+
+def row_type(times: int) -> np.dtype[Any]:
+    """Return the type of a row: the regret at so many times, and counts."""
+    counts = [(name, "<i8") for name in ("best_pulls", "distinct_arms", "recommended")]
+    return np.dtype([("regret", "<f8", (times,)), *counts])
+
+
+class Workbench:
+    """Plays replications of one policy in one cell.
+
+    Parameters
+    ----------
+    cell, player, seed
+        What is played, by whom, and the run's seed.
+    record_arms
+        Whether to keep the arm of every pull.
+    """
+
+    def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool = False) -> None:
+        self.label = player.policy.label
+        self._informed = player.policy.with_best_mean(cell.instance.best_mean)
+        self._cell = cell
+        self._world = cell.instance.world(cell.horizon)
+        self._record_arms = record_arms
+        self._memory = ARRAYS if jit_enabled() else SPARSE
+        key = run_key(seed)
+        self._key: Any = np.array([key], np.uint64) if jit_enabled() else [key]
+        self._times: Any = np.array(cell.times, np.int64)
+        self._idle: list[_Workspace] = [self._new_workspace()]
+        self._loop: Any = compiled(play, *classes_in(self._idle[0].state))
+
+    def compile(self) -> None:
+        """Compile the loop, before threads wait for it."""
+        with compiling(self.label):
+            self._call(self._idle[0], self._new_recorder(0), 0, 0, 0)
+
+    def play(
+        self, first: int, count: int, stopped: Callable[[], bool], done: Callable[[int], None]
+    ) -> Played:
+        """Play replications in blocks; a long one in pieces, so that `stopped` is heeded soon."""
+        begun = time.perf_counter()
+        try:
+            workspace = self._idle.pop()
+        except IndexError:
+            workspace = self._new_workspace()
+        whole = self._new_recorder(count)
+        size = block_size(self._cell.horizon)
+        for start in range(0, count, size):
+            rows = slice(start, min(start + size, count))
+            part = Recorder(whole.times, *(column[rows] for column in whole[1:]))
+            self._play_block(workspace, part, first + start, stopped, done)
+        self._idle.append(workspace)
+        arms = whole.arms if self._record_arms else None
+        return Played(_rows(whole), arms, time.perf_counter() - begun)
+
+    def _play_block(
+        self,
+        workspace: _Workspace,
+        recorder: Recorder,
+        first: int,
+        stopped: Callable[[], bool],
+        done: Callable[[int], None],
+    ) -> None:
+        horizon = self._cell.horizon
+        for start in range(0, horizon, piece()):
+            if stopped():
+                raise Stopped
+            stop = min(start + piece(), horizon)
+            self._call(workspace, recorder, first, start, stop)
+            done((stop - start) * len(recorder.best_pulls))
+
+    def _call(
+        self, workspace: _Workspace, recorder: Recorder, first: int, start: int, stop: int
+    ) -> None:
+        span = Span(self._key, self._cell.first_replication + first, start, stop)
+        self._loop(workspace.state, workspace.rewards, self._world, workspace.tape, span, recorder)
+        distinct: Any = recorder.distinct_arms
+        for arm in np.asarray(recorder.most_pulled)[distinct < 0]:
+            raise ParameterError(
+                f"{self.label} chose arm {arm}, and there are {self._cell.instance.n_arms}, "
+                f"numbered from 0. Its `ask` must return (slot, arm), in this order."
+            )
+
+    def _new_recorder(self, count: int) -> Recorder:
+        def zeros(*shape: int) -> Any:
+            return np.zeros(shape, np.int64)
+
+        width = self._cell.horizon if self._record_arms else 0
+        regret = np.zeros((count, len(self._times) + 1))
+        counts = (zeros(count), zeros(count), zeros(count))
+        return Recorder(self._times, regret, *counts, zeros(count, width))
+
+    def _new_workspace(self) -> _Workspace:
+        n_arms, horizon = self._cell.instance.n_arms, self._cell.horizon
+        state = self._informed.new_state(self._memory, n_arms=n_arms, pulls=horizon)
+        check_bodies(state, (reset, ask, tell))
+        delay, batch = self._cell.delay, self._cell.batch
+        rewards: InTurn | Late = in_turn()
+        if delay > 0 or batch > 1:
+            rewards = late(self._memory, delay=delay, batch=batch, pulls=horizon)
+        return _Workspace(state, rewards, tape(self._memory, n_arms, horizon))
+
+
+def _rows(recorder: Recorder) -> NDArray[Any]:
+    rows = np.zeros(len(recorder.best_pulls), row_type(len(recorder.times)))
+    rows["regret"] = recorder.regret[:, :-1]
+    rows["best_pulls"] = recorder.best_pulls
+    rows["distinct_arms"] = recorder.distinct_arms
+    rows["recommended"] = recorder.most_pulled
+    return rows
