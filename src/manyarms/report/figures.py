@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_number
+from manyarms.core.statistics import mean_interval
 from manyarms.errors import ParameterError
+from manyarms.lab.results import Result
 from manyarms.report._matplotlib import (
     Axes,
     Figure,
@@ -33,9 +35,15 @@ from manyarms.report.style import (
     policy_title,
     thousands,
 )
-from manyarms.results import Result
 
-__all__ = ["figure_1", "regret_against_hardness", "regret_over_time", "save_figure"]
+__all__ = [
+    "draw_means",
+    "figure_1",
+    "mean_text",
+    "regret_against_hardness",
+    "regret_over_time",
+    "save_figure",
+]
 
 _MARKS = 10  # markers on a line over time: enough to tell it, not so many as to hide it
 _LINE = 0.16  # inches, of a title or a line of a note
@@ -135,6 +143,24 @@ def regret_over_time(
         _legend(figure, lines, [result])
         settle(figure)
     return figure
+
+
+def draw_means(
+    axes: Axes, x: Any, regrets: Iterable[NDArray[np.float64]], options: dict[str, Any]
+) -> Line2D:
+    """Draw means as a line, with bars for their 95 % intervals."""
+    intervals = [mean_interval(regret) for regret in regrets]
+    (line,) = axes.plot(x, [i.estimate for i in intervals], **options)
+    low, high = [i.low for i in intervals], [i.high for i in intervals]
+    if np.isfinite(low).all():  # a single replication has none
+        axes.vlines(x, low, high, colors=options["color"], linewidth=0.8, zorder=1.5)
+    return line
+
+
+def mean_text(regret: NDArray[np.float64]) -> str:
+    """Return the mean final regret with half the width of its 95 % interval, as text."""
+    interval = mean_interval(regret[:, -1])
+    return f"{interval.estimate:.0f} ± {interval.high - interval.estimate:.0f}"
 
 
 def _check_results(results: Mapping[float, Result]) -> dict[float, Result]:

@@ -15,6 +15,7 @@ __all__ = [
     "BAND_WIDTH",
     "HARDNESS",
     "LOOK",
+    "MARKS",
     "MINIMAX_LINE",
     "NARROW",
     "NOTE_SIZE",
@@ -27,6 +28,9 @@ __all__ = [
     "shades",
     "thousands",
 ]
+
+
+MARKS = ("o", "s", "^", "D", "v")  # of lines that are told apart by shade and marker
 
 
 class LineStyle(NamedTuple):

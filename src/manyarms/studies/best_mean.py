@@ -1,0 +1,112 @@
+"""What a wrong best mean costs Parallel, which is told it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from manyarms.instances import planted
+from manyarms.lab.experiment import Experiment, cell
+from manyarms.lab.results import Result
+from manyarms.policies import Parallel
+from manyarms.report._matplotlib import Figure, FuncFormatter, look, settle
+from manyarms.report.figures import draw_means, mean_text
+from manyarms.report.markdown import Table
+from manyarms.report.saving import save_figure
+from manyarms.report.style import HARDNESS, MARKS, NARROW, NOTE_SIZE, LineStyle, shades, thousands
+from manyarms.studies.study import Report, Results, Study, write_text
+
+__all__ = ["BEST_MEAN", "regret_against_best_mean"]
+
+ALPHAS = (0.1, 0.25, 0.4)
+TOLD = (0.5, 0.6, 0.7, 0.8, 0.85, 0.88, 0.9, 0.92, 0.95, 1.0, 1.1)  # the truth is 0.9
+N_ARMS, HORIZON = 20_000, 50_000
+
+
+def experiments(replications: int, seed: int) -> list[Experiment]:
+    """Return Figure 2(a)'s problems, with Parallel told best means from too low to too high.
+
+    >>> (experiment,) = experiments(10, seed=0)
+    >>> [each.parameters["alpha"] for each in experiment.cells]
+    [0.1, 0.25, 0.4]
+    """
+    cells = [
+        cell(
+            [Parallel(best_mean=told) for told in TOLD],
+            planted(n=N_ARMS, alpha=alpha, horizon=HORIZON),
+            horizon=HORIZON,
+            replications=replications,
+            checkpoints=1,
+            parameters={"alpha": alpha},
+        )
+        for alpha in ALPHAS
+    ]
+    return [Experiment("best_mean", tuple(cells), seed)]
+
+
+def report(results: Results, out: Path) -> Report:
+    """Draw regret against the best mean told, and write the table."""
+    by_alpha = {each.parameters["alpha"]: each for each in results["best_mean"].cells}
+    table = Table(
+        ["best mean told", *(f"hardness {alpha:g}" for alpha in by_alpha)],
+        [
+            [f"{told:g}", *(mean_text(each.rows[k]["regret"]) for each in by_alpha.values())]
+            for k, told in enumerate(TOLD)
+        ],
+    )
+    note = "Mean final regret, with the half width of its 95 % interval."
+    files = save_figure(regret_against_best_mean(by_alpha), out / "best_mean")
+    files.append(write_text(out / "best_mean.md", f"{note}\n\n{table.markdown()}"))
+    return Report(files, [table])
+
+
+def regret_against_best_mean(results: Mapping[float, Result]) -> Figure:
+    """Draw mean final regret against the best mean that Parallel was told.
+
+    Parameters
+    ----------
+    results
+        By hardness: what forms of Parallel that differ in `best_mean` lost.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> instance = ma.instances.planted(n=500, alpha=0.2, horizon=1000)
+    >>> policies = [ma.Parallel(best_mean=0.8), ma.Parallel(best_mean=0.9)]
+    >>> result = ma.simulate(policies, instance, horizon=1000, replications=3)
+    >>> regret_against_best_mean({0.2: result}).axes[0].get_xlabel()
+    'best mean told to Parallel'
+    """
+    with look():
+        figure = Figure(figsize=NARROW)
+        axes = figure.add_subplot()
+        first = next(iter(results.values()))
+        colours = shades(len(results))
+        for k, (alpha, result) in enumerate(sorted(results.items())):
+            style = LineStyle(colours[k], marker=MARKS[k % len(MARKS)])
+            options = style.options() | {"label": f"{HARDNESS} = {alpha:g}"}
+            told = [float(parameters["best_mean"]) for parameters in result.policy_parameters]
+            draw_means(axes, told, [rows["regret"][:, -1] for rows in result.rows], options)
+        axes.axvline(first.best_mean, color="black", linewidth=0.8, dashes=(2, 2), zorder=0)
+        axes.annotate(
+            "the truth",
+            (first.best_mean, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(-3, -2),
+            textcoords="offset points",
+            ha="right",
+            va="top",
+            fontsize=NOTE_SIZE,
+        )
+        axes.set(
+            xlabel="best mean told to Parallel",
+            ylabel=f"mean pseudo-regret after {thousands(first.horizon)} pulls",
+        )
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_formatter(FuncFormatter(thousands))
+        axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.92))
+        settle(figure)
+    return figure
+
+
+BEST_MEAN = Study("what a wrong best mean costs Parallel", 400, experiments, report)

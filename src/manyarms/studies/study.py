@@ -1,0 +1,139 @@
+"""What a study is: experiments, and a report on their results. `reproduce` plays and writes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from manyarms.core.checks import check_int
+from manyarms.core.files import replace_file
+from manyarms.lab.experiment import Experiment
+from manyarms.lab.progress import Progress
+from manyarms.lab.run import run
+from manyarms.lab.tables import ResultsFolder
+from manyarms.report.markdown import Table
+
+__all__ = ["Report", "Results", "Study", "reproduce", "write_text"]
+
+Results = Mapping[str, ResultsFolder]  # by the experiment's name
+
+
+@dataclass
+class Report:
+    """What a study found: the files it wrote, and what a reader should see at once."""
+
+    files: list[Path] = field(default_factory=list)
+    shown: list[Table | str] = field(default_factory=list)
+
+    def add(self, other: Report) -> None:
+        """Append another report."""
+        self.files += other.files
+        self.shown += other.shown
+
+
+@dataclass(frozen=True)
+class Study:
+    """Experiments, and what to make of them.
+
+    Attributes
+    ----------
+    title
+        What it shows, in one line.
+    replications
+        How often each policy plays unless the user says otherwise.
+    experiments
+        Given the replications and the seed, what is played; names are unique within the study.
+    report
+        Given the results by name and a folder, draws, decides and writes.
+    fewest
+        The smallest number of replications that makes sense.
+    """
+
+    title: str
+    replications: int
+    experiments: Callable[[int, int], Sequence[Experiment]]
+    report: Callable[[Results, Path], Report]
+    fewest: int = 1
+
+
+class Watch(Protocol):
+    """Shows how far several experiments are."""
+
+    def begin(self, label: str) -> Progress:
+        """Name the experiment that follows, and return who hears of its progress."""
+
+
+def reproduce(
+    studies: Sequence[Study],
+    out: str | os.PathLike[str],
+    *,
+    replications: int | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    engine: Literal["threads", "dask"] = "threads",
+    scheduler: str | None = None,
+    watch: Callable[[Sequence[Experiment]], Watch] | None = None,
+) -> Report:
+    """Play what studies need, each experiment once, and let them report.
+
+    The results of an experiment lie in `out`/results, in a folder named after it and its hash. So
+    a study that was stopped goes on, and other replications or seeds do not disturb it.
+
+    Parameters
+    ----------
+    studies, out
+        What to reproduce, and the folder for it.
+    replications
+        How often each policy plays (default: the study's own number).
+    seed, workers, engine, scheduler
+        As for `run`.
+    watch
+        Given the experiments, shows how far they are (default: as `run` does).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from manyarms.studies import study
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = reproduce([study("best-mean")], folder, replications=2)
+    ...     sorted(path.name for path in report.files)
+    ['best_mean.md', 'best_mean.pdf', 'best_mean.png', 'best_mean.svg']
+    """
+    folder = Path(out)
+    planned: dict[str, Experiment] = {}
+    for one in studies:
+        count = one.replications if replications is None else replications
+        check_int("replications", count, at_least=one.fewest)
+        planned |= {each.name: each for each in one.experiments(count, seed)}
+    shown = None if watch is None else watch(list(planned.values()))
+    results = {
+        name: run(
+            experiment,
+            folder / "results" / f"{name}-{experiment.hash[:8]}",
+            workers=workers,
+            engine=engine,
+            scheduler=scheduler,
+            progress=None if shown is None else shown.begin(name),
+        )
+        for name, experiment in planned.items()
+    }
+    report = Report()
+    for one in studies:
+        report.add(one.report(results, folder))
+    return report
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a page or a file of data as a whole, and return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, (text.rstrip("\n") + "\n").encode())
+    return path
+
+
+def write_json(path: Path, content: object) -> Path:
+    """Write plain data as JSON."""
+    return write_text(path, json.dumps(content, indent=1, allow_nan=False))
