@@ -4,7 +4,7 @@
 const KINDS = {
   holds: ["good", "✓", "hold"],
   "does not hold": ["bad", "✗", "do not hold"],
-  "cannot be told": ["open", "?", "cannot be told"],
+  undecided: ["open", "?", "undecided"],
 };
 const SHOWN_PARTS = 3; // of those that decide a claim
 const LONG = 60; // characters of a fact that takes a whole row
