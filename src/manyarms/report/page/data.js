@@ -24,8 +24,10 @@ function interval(low, high) {
 
 const percent = (share) => `${asFraction.format(100 * share)} %`;
 
-const runsOf = ({ replications }) =>
-  `${asWhole.format(replications)} run${replications === 1 ? "" : "s"}`;
+function runsOf({ replications, fewest }) {
+  const least = fewest < replications ? `${asWhole.format(fewest)} to ` : "";
+  return `${least}${asWhole.format(replications)} run${replications === 1 ? "" : "s"}`;
+}
 
 const pullsOf = ({ times }) => `${asWhole.format(last(times))} pulls`;
 

@@ -1,6 +1,6 @@
 // Who loses less than whom: paired differences with their intervals, and the table behind them.
 
-class Numbers {
+class Differences {
   constructor() {
     const shown = report.settings
       .map((setting, value) => ({ ...setting, value }))
@@ -48,7 +48,7 @@ class Numbers {
 function verdictOn({ gap, half }) {
   if (missing(half)) return ["open", "one run tells nothing"];
   if (gap + half < 0) return ["good", "loses less"];
-  return gap - half > 0 ? ["bad", "loses more"] : ["open", "cannot be told"];
+  return gap - half > 0 ? ["bad", "loses more"] : ["open", "undecided"];
 }
 
 /** One row for each other policy: an interval on a common axis, zero marked. */
