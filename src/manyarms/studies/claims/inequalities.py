@@ -8,29 +8,91 @@ fifth of the horizon adds less than 5 % of the final mean.
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
-from manyarms.core.statistics import mean_interval, ratio_interval
-from manyarms.report.paper_results import (
-    PaperResults,
-    beats,
-    better_adaptive,
-    final,
-    late_growth,
-    ratio,
+from manyarms.core.statistics import (
+    Interval,
+    mean_interval,
+    median_ratio_interval,
+    ratio_interval,
 )
+from manyarms.instances import Instance
+from manyarms.lab.results import Result
 from manyarms.report.verdicts import Claim, Part, exactly, less, more, within
 from manyarms.theory.schedules import subroutines, subset_size
 
-__all__ = ["paper_claims"]
+__all__ = ["ADAPTIVE", "PaperResults", "contest_facts", "contest_ratios", "paper_claims"]
 
 COMPARABLE = (1 / 1.5, 1.5)
 MUCH_WORSE = 2.0
 GOOD = 1.5
 FLAT = 0.05
+ADAPTIVE = ("moss++", "empmoss++")
+
+
+@dataclass(frozen=True)
+class PaperResults:
+    """The results that the claims are about; mappings are by hardness."""
+
+    fig2a: Mapping[float, Result]
+    fig2b: Result
+    fig3: Result
+    larger_betas: Mapping[float, Result]
+    oracle_sizes: Result
+    quantile_as_moss: Mapping[float, Result]
+    contest_facts: Sequence[Part]  # of claim 10; empty for a stand-in
+
+    def first(self, replications: int) -> PaperResults:
+        """Return the same, as if only so many replications had been played."""
+
+        def cut(results: Mapping[float, Result]) -> dict[float, Result]:
+            return {alpha: result.first(replications) for alpha, result in results.items()}
+
+        return replace(
+            self,
+            fig2a=cut(self.fig2a),
+            fig2b=self.fig2b.first(replications),
+            fig3=self.fig3.first(replications),
+            larger_betas=cut(self.larger_betas),
+            oracle_sizes=self.oracle_sizes.first(replications),
+            quantile_as_moss=cut(self.quantile_as_moss),
+        )
+
+
+def contest_facts(contest: Instance, horizon: int) -> list[Part]:
+    """Check what the paper says of contest 652 itself, where no chance is involved."""
+    means = [contest.mean(arm) for arm in range(contest.n_arms)]
+    others = [mean for mean in means if mean < contest.best_mean]
+    alpha = contest.problem(horizon).alpha
+    return [
+        exactly("arms", contest.n_arms, "= 10025", contest.n_arms == 10025),
+        exactly("best arms", contest.n_best or math.nan, "= 54", contest.n_best == 54),
+        exactly("largest other mean", max(others), "<= 0.8", max(others) <= 0.8),
+        exactly("smallest other mean", min(others), ">= 0", min(others) >= 0.0),
+        exactly("hardness", alpha, "0.43 to two digits", round(alpha, 2) == 0.43),
+    ]
+
+
+def contest_ratios(result: Result) -> list[str]:
+    """Say how many times empMOSS++'s regret others have, by means and by medians."""
+    under = _final(result, "empmoss++")
+    lines = []
+    for policy in ("moss", "quantile"):
+        over = _final(result, policy)
+        means, medians = ratio_interval(over, under), median_ratio_interval(over, under)
+        lines.append(
+            f"On {result.instance}, {policy} / empmoss++: means {means.estimate:.2f} "
+            f"[{means.low:.2f}, {means.high:.2f}], medians {medians.estimate:.2f} "
+            f"[{medians.low:.2f}, {medians.high:.2f}]."
+        )
+    return lines
 
 
 def paper_claims(results: PaperResults) -> list[Claim]:
@@ -38,17 +100,45 @@ def paper_claims(results: PaperResults) -> list[Claim]:
     claims = []
     for number, (text, parts) in enumerate(_CLAIMS, 1):
         said = text
-        if "stand-in" in results.fig3.instance:
+        if results.fig3.is_stand_in:
             said = re.sub("contest 652", r"\g<0> (stand-in)", text, flags=re.IGNORECASE)
         claims.append(Claim(number, said, tuple(parts(results)), results.fig2b.replications))
     return claims
+
+
+def _final(result: Result, policy: str) -> NDArray[np.float64]:
+    """Return the final regrets of a policy, by replication."""
+    return np.asarray(result.of(policy)[:, -1])
+
+
+def _beats(result: Result, better: str, worse: str, where: str) -> Part:
+    """Ask that one policy has lower mean regret than another."""
+    gap = mean_interval(_final(result, worse) - _final(result, better))
+    return more(f"{where}: {worse} - {better}", gap)
+
+
+def _ratio(result: Result, over: str, under: str) -> Interval:
+    """Return the ratio of mean final regrets."""
+    return ratio_interval(_final(result, over), _final(result, under))
+
+
+def _better_adaptive(result: Result) -> str:
+    """Return the better of MOSS++ and empMOSS++."""
+    return min(ADAPTIVE, key=lambda policy: float(_final(result, policy).mean()))
+
+
+def late_growth(result: Result, policy: str) -> Interval:
+    """Return the share of the final mean that the last fifth of the horizon adds."""
+    regret = result.of(policy)
+    before = int(np.searchsorted(result.times, 0.8 * result.horizon))
+    return ratio_interval(regret[:, -1] - regret[:, before], regret[:, -1])
 
 
 def _grows(results: PaperResults) -> list[Part]:
     return [
         more(
             f"{policy}: alpha {high} - alpha {low}",
-            mean_interval(final(results.fig2a[high], policy) - final(results.fig2a[low], policy)),
+            mean_interval(_final(results.fig2a[high], policy) - _final(results.fig2a[low], policy)),
         )
         for policy in results.fig2b.policies
         for low, high in pairwise(sorted(results.fig2a))
@@ -58,8 +148,8 @@ def _grows(results: PaperResults) -> list[Part]:
 def _moss_is_far(results: PaperResults) -> list[Part]:
     return [
         more(
-            f"alpha {alpha}: moss / {better_adaptive(result)}",
-            ratio(result, "moss", better_adaptive(result)),
+            f"alpha {alpha}: moss / {_better_adaptive(result)}",
+            _ratio(result, "moss", _better_adaptive(result)),
             MUCH_WORSE,
         )
         for alpha, result in results.fig2a.items()
@@ -71,14 +161,14 @@ def _quantile_good_then_bad(results: PaperResults) -> list[Part]:
     parts = [
         less(
             f"alpha {easiest}: quantile / moss++",
-            ratio(results.fig2a[easiest], "quantile", "moss++"),
+            _ratio(results.fig2a[easiest], "quantile", "moss++"),
             GOOD,
         )
     ]
     for alpha, result in results.fig2a.items():
         if alpha > easiest:
-            better = better_adaptive(result)
-            worse = ratio(result, "quantile", better)
+            better = _better_adaptive(result)
+            worse = _ratio(result, "quantile", better)
             parts.append(more(f"alpha {alpha}: quantile / {better}", worse, MUCH_WORSE))
     return parts
 
@@ -88,7 +178,7 @@ def _quantile_flattens_at_20000(results: PaperResults) -> list[Part]:
     return [
         within(
             f"alpha {alpha}: quantile / {level:.0f}",
-            mean_interval(final(result, "quantile") / level),
+            mean_interval(_final(result, "quantile") / level),
             *COMPARABLE,
         )
         for alpha, result in results.fig2a.items()
@@ -100,7 +190,7 @@ def _parallel_pays_for_all(results: PaperResults) -> list[Part]:
     q = subroutines(results.fig2b.horizon)
     facts = [exactly("number of subroutines", q, "= 11", q == 11)]
     return facts + [
-        beats(result, "moss-oracle", "parallel", f"alpha {alpha}")
+        _beats(result, "moss-oracle", "parallel", f"alpha {alpha}")
         for alpha, result in results.fig2a.items()
     ]
 
@@ -109,7 +199,7 @@ def _emp_is_comparable_when_easy(results: PaperResults) -> list[Part]:
     return [
         within(
             f"alpha {alpha}: empmoss++ / moss-oracle",
-            ratio(result, "empmoss++", "moss-oracle"),
+            _ratio(result, "empmoss++", "moss-oracle"),
             *COMPARABLE,
         )
         for alpha, result in results.fig2a.items()
@@ -119,7 +209,7 @@ def _emp_is_comparable_when_easy(results: PaperResults) -> list[Part]:
 
 def _emp_is_best_when_hard(results: PaperResults) -> list[Part]:
     return [
-        beats(result, "empmoss++", policy, f"alpha {alpha}")
+        _beats(result, "empmoss++", policy, f"alpha {alpha}")
         for alpha, result in results.fig2a.items()
         if alpha >= 0.3
         for policy in result.policies
@@ -134,15 +224,15 @@ def _oracle_explores_all_when_hard(results: PaperResults) -> list[Part]:
             share = subset_size(result.horizon, alpha, 2.0, result.n_arms) / result.n_arms
             what = f"alpha {alpha}: share of arms in the set"
             parts.append(exactly(what, share, "> 0.5", share > 0.5))
-            parts.append(beats(result, "empmoss++", "moss-oracle", f"alpha {alpha}"))
+            parts.append(_beats(result, "empmoss++", "moss-oracle", f"alpha {alpha}"))
     return parts
 
 
 def _figure_2b(results: PaperResults) -> list[Part]:
     result = results.fig2b
-    regrets = {policy: final(result, policy) for policy in result.policies}
+    regrets = {policy: _final(result, policy) for policy in result.policies}
     oracle = regrets["moss-oracle"]
-    parts = [beats(result, p, "quantile", "final") for p in ("empmoss++", "moss++", "parallel")]
+    parts = [_beats(result, p, "quantile", "final") for p in ("empmoss++", "moss++", "parallel")]
     side = np.sign((regrets["empmoss++"] - oracle).mean())
     for policy in ("moss", "quantile", "parallel", "moss++"):
         other_side = np.sign((regrets[policy] - oracle).mean())
@@ -177,23 +267,22 @@ def _figure_3(results: PaperResults) -> list[Part]:
         for policy in ("moss", "moss-oracle", "parallel", "empmoss++")
     ]
     ratios = [
-        more(f"{policy} / empmoss++", ratio(result, policy, "empmoss++"), times)
+        more(f"{policy} / empmoss++", _ratio(result, policy, "empmoss++"), times)
         for policy, times in (("moss", 7.0), ("quantile", 9.0))
     ]
     return flat + ratios
 
 
 def _emp_beats_oracle_on_the_contest(results: PaperResults) -> list[Part]:
-    return [beats(results.fig3, "empmoss++", "moss-oracle", "final")]
+    return [_beats(results.fig3, "empmoss++", "moss-oracle", "final")]
 
 
 def _larger_beta(results: PaperResults) -> list[Part]:
     parts = []
     for alpha, result in results.larger_betas.items():
-        for label in result.policies:
-            policy, beta = label.removesuffix(")").split("(beta=")
-            gap = mean_interval(final(result, label) - final(results.fig2a[alpha], policy))
-            what = f"alpha {alpha}, {policy}: beta {beta} - beta 0.5"
+        for label, own in zip(result.policies, result.policy_parameters, strict=True):
+            gap = mean_interval(_final(result, label) - _final(results.fig2a[alpha], own["name"]))
+            what = f"alpha {alpha}, {own['name']}: beta {own['beta']} - beta 0.5"
             parts.append(more(what, gap) if alpha < 0.5 else less(what, gap))
     return parts
 
@@ -204,10 +293,11 @@ def _oracle_set_too_large(results: PaperResults) -> list[Part]:
     half = result.replications // 2
     if half < 2:
         return []
-    full = result.policies[0]
-    means = {p: float(final(result, p)[:half].mean()) for p in result.policies[1:]}
-    best = min(means, key=lambda policy: means[policy])
-    gap = mean_interval(final(result, full)[half:] - final(result, best)[half:])
+    sizes = [own["size"] for own in result.policy_parameters]
+    full = result.policies[sizes.index(max(sizes))]
+    smaller = [policy for policy in result.policies if policy != full]
+    best = min(smaller, key=lambda policy: float(_final(result, policy)[:half].mean()))
+    gap = mean_interval(_final(result, full)[half:] - _final(result, best)[half:])
     return [more(f"{full} - {best}", gap)]
 
 
@@ -216,7 +306,7 @@ def _quantile_is_moss(results: PaperResults) -> list[Part]:
         within(
             f"alpha {alpha}: quantile / moss on random arms",
             ratio_interval(
-                final(results.fig2a[alpha], "quantile"), final(result, result.policies[0])
+                _final(results.fig2a[alpha], "quantile"), _final(result, result.policies[0])
             ),
             *COMPARABLE,
         )
