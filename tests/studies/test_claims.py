@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from manyarms.instances import from_means
-from manyarms.report.claims import paper_claims
-from manyarms.report.contest_facts import contest_facts, contest_ratios
-from manyarms.report.paper_results import PaperResults, late_growth
-from manyarms.report.verdicts import Verdict, exactly
 from manyarms.lab.results import Result
+from manyarms.report.verdicts import Verdict, exactly
+from manyarms.studies.claims.inequalities import (
+    PaperResults,
+    contest_facts,
+    contest_ratios,
+    late_growth,
+    paper_claims,
+)
+from tests.report.test_figures import made_up
 
 ALPHAS = [k / 10 for k in range(1, 10)]
 SIX = ("moss", "moss-oracle", "quantile", "parallel", "moss++", "empmoss++")
 
 
-def _result(finals: Mapping[str, float], *, late: Mapping[str, float] | None = None) -> Result:
+def _result(
+    finals: Mapping[str, float],
+    *,
+    late: Mapping[str, float] | None = None,
+    parameters: Sequence[Mapping[str, Any]] = (),
+) -> Result:
     """Regrets of 50 replications around given means; `late` is the share of the last fifth."""
     rng = np.random.default_rng(1)
     times = np.arange(500, 50_001, 500)
@@ -28,22 +39,13 @@ def _result(finals: Mapping[str, float], *, late: Mapping[str, float] | None = N
         grown = np.where(times <= 40_000, (1 - share) * times / 40_000, 0.0)
         grown += np.where(times > 40_000, 1 - share * (50_000 - times) / 10_000, 0.0)
         curves.append(final * (1 + 0.01 * rng.normal(size=(50, 1))) * grown)
-    counts = np.zeros((len(finals), 50), np.int64)
-    return Result(
-        policies=tuple(finals),
-        specifications=tuple(finals),
-        instance="made up",
-        n_arms=20_000,
-        best_mean=0.9,
-        horizon=50_000,
-        seed=0,
-        first_replication=0,
-        times=times,
-        regret=np.array(curves),
-        best_pulls=counts,
-        distinct_arms=counts,
-        recommended=counts,
-    )
+    made = made_up(tuple(finals), curves, tuple(times))
+    return replace(made, n_arms=20_000, policy_parameters=tuple(parameters))
+
+
+def _sizes(larger: float, smaller: float) -> Result:
+    sizes = [{"name": "moss-oracle", "size": size} for size in (4, 8)]
+    return _result({"few": smaller, "many": larger}, parameters=sizes)
 
 
 def _six(values: Sequence[float]) -> dict[str, float]:
@@ -68,8 +70,9 @@ def _paper(**changes: object) -> PaperResults:
         for a in ALPHAS
     }
     flat = {"moss": 0.01, "moss-oracle": 0.01, "parallel": 0.01, "empmoss++": 0.01}
+    adaptive = [{"name": name, "beta": 0.9} for name in ("moss++", "empmoss++")]
     betas = {
-        a: _result({f"{p}(beta=0.9)": 9e5 if a < 0.5 else 1.0 for p in ("moss++", "empmoss++")})
+        a: _result(dict.fromkeys("ab", 9e5 if a < 0.5 else 1.0), parameters=adaptive)
         for a in (0.1, 0.2, 0.8, 0.9)
     }
     parts = {
@@ -77,7 +80,7 @@ def _paper(**changes: object) -> PaperResults:
         "fig2b": _result(_six([30_000, 1_000, 20_000, 5_000, 3_000, 1_200]), late=flat),
         "fig3": _result(_six([20_000, 5_000, 26_000, 17_000, 12_000, 2_500]), late=flat),
         "larger_betas": betas,
-        "oracle_sizes": _result({"moss-oracle(size=8)": 900, "moss-oracle(size=4)": 500}),
+        "oracle_sizes": _sizes(900, 500),
         "quantile_as_moss": {
             a: _result({"moss-oracle": float(r.of("quantile")[:, -1].mean())})
             for a, r in fig2a.items()
@@ -104,8 +107,7 @@ def test_claims_fail_where_the_numbers_turn() -> None:
     verdicts = _verdicts(_paper(fig3=worse))
     assert verdicts[11] == Verdict.FAILS  # not flat, and MOSS is not 7 times empMOSS++
     assert verdicts[12] == Verdict.FAILS
-    sizes = _result({"moss-oracle(size=8)": 500, "moss-oracle(size=4)": 900})
-    assert _verdicts(_paper(oracle_sizes=sizes))[14] == Verdict.FAILS
+    assert _verdicts(_paper(oracle_sizes=_sizes(500, 900)))[14] == Verdict.FAILS
     assert _verdicts(_paper(contest_facts=()))[10] == Verdict.OPEN
 
 
@@ -118,11 +120,16 @@ def test_ratios_on_the_contest_are_told_by_means_and_medians() -> None:
 
 def test_claims_on_a_stand_in_say_so() -> None:
     paper = _paper()
-    stand_in = replace(paper.fig3, instance="stand-in for contest 652 (n=10025, m=54)")
-    claims = paper_claims(replace(paper, fig3=stand_in))
+    claims = paper_claims(replace(paper, fig3=replace(paper.fig3, is_stand_in=True)))
     labelled = [claim.number for claim in claims if "652 (stand-in)" in claim.text]
     assert labelled == [10, 11, 12, 14]
     assert not any("stand-in" in claim.text for claim in paper_claims(paper))
+
+
+def test_a_beta_and_a_size_are_read_from_their_columns() -> None:
+    claims = {claim.number: claim for claim in paper_claims(_paper())}
+    assert claims[13].parts[0].what == "alpha 0.1, moss++: beta 0.9 - beta 0.5"
+    assert [part.what for part in claims[14].parts] == ["many - few"]
 
 
 def test_late_growth_is_the_share_of_the_last_fifth() -> None:
@@ -140,6 +147,5 @@ def test_fewer_replications_are_the_first_ones() -> None:
 
 def test_facts_of_a_contest() -> None:
     means = np.r_[np.ones(54), np.linspace(0.0, 0.79, 9971)]
-    facts = contest_facts(from_means(means))
+    facts = contest_facts(from_means(means), 100_000)
     assert [part.verdict for part in facts] == [Verdict.HOLDS] * 4 + [Verdict.FAILS]
-    assert contest_facts(from_means(means, label="contest 652 stand-in")) == ()
