@@ -65,7 +65,7 @@ class Size:
 FULL = Size()
 
 
-def six_policies(alpha: float) -> list[Policy | Player]:
+def six_policies(alpha: float) -> list[Policy]:
     """Return the paper's policies; MOSS Oracle is told the hardness."""
     return [
         MOSS(),

@@ -51,7 +51,7 @@ def experiments(replications: int, seed: int, size: Size = FULL) -> list[Experim
 
 def _larger_betas(replications: int, seed: int, size: Size) -> list[Experiment]:
     """Claim 13: larger beta, on easy and on hard problems."""
-    players: list[Policy | Player] = [
+    players = [
         _player(form(beta=beta), replications, beta=beta)
         for form in (MOSSPlusPlus, EmpMOSSPlusPlus)
         for beta in OTHER_BETAS
