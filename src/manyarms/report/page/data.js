@@ -12,7 +12,7 @@ const asFraction = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 /** A number as it stands in text and tables. */
 function number(value) {
   if (missing(value)) return "–";
-  const text = (Math.abs(value) >= 100 ? asWhole : asFraction).format(value);
+  const text = (Math.abs(value) >= 100 ? asWhole : asFraction).format(value || 0); // never -0
   return text.replace("-", "−");
 }
 
