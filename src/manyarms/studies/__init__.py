@@ -7,22 +7,26 @@ with a `Study` and list it here.
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING, Any
 
 from manyarms.errors import UnknownNameError
-from manyarms.studies.study import Report, Results, Study, reproduce
 
-__all__ = ["STUDIES", "Report", "Results", "Study", "reproduce", "study"]
+if TYPE_CHECKING:
+    from manyarms.studies.study import Report, Results, Study, reproduce
+
+__all__ = ["PAPER", "STUDIES", "Report", "Results", "Study", "find", "reproduce"]
 
 # name -> where it is: loaded when it is asked for, because drawing takes long to import
 STUDIES = {
     "best-mean": "best_mean:BEST_MEAN",
 }
+PAPER = ("fig1", "fig2a", "fig2b", "fig3", "claims")  # what `manyarms reproduce` does
 
 
-def study(name: str) -> Study:
+def find(name: str) -> Study:
     """Return a study by its name.
 
-    >>> study("best-mean").replications
+    >>> find("best-mean").replications
     400
     """
     if name not in STUDIES:
@@ -30,3 +34,9 @@ def study(name: str) -> Study:
     module, _, attribute = STUDIES[name].partition(":")
     found: Study = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
     return found
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("Report", "Results", "Study", "reproduce"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.study"), name)

@@ -97,9 +97,9 @@ def reproduce(
     Examples
     --------
     >>> import tempfile
-    >>> from manyarms.studies import study
+    >>> from manyarms.studies import find
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     report = reproduce([study("best-mean")], folder, replications=2)
+    ...     report = reproduce([find("best-mean")], folder, replications=2)
     ...     sorted(path.name for path in report.files)
     ['best_mean.md', 'best_mean.pdf', 'best_mean.png', 'best_mean.svg']
     """
