@@ -15,6 +15,7 @@ __all__ = ["STUDIES", "Report", "Results", "Study", "reproduce", "study"]
 
 # name -> where it is: loaded when it is asked for, because drawing takes long to import
 STUDIES = {
+    "rates": "rates:RATES",
     "late": "late:LATE",
     "best-mean": "best_mean:BEST_MEAN",
 }
