@@ -16,6 +16,7 @@ __all__ = ["STUDIES", "Report", "Results", "Study", "reproduce", "study"]
 # name -> where it is: loaded when it is asked for, because drawing takes long to import
 STUDIES = {
     "rates": "rates:RATES",
+    "lower-bound": "lower_bound:LOWER_BOUND",
     "late": "late:LATE",
     "best-mean": "best_mean:BEST_MEAN",
 }
