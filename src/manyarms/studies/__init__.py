@@ -18,6 +18,9 @@ __all__ = ["PAPER", "STUDIES", "Report", "Results", "Study", "find", "reproduce"
 
 # name -> where it is: loaded when it is asked for, because drawing takes long to import
 STUDIES = {
+    "rates": "rates:RATES",
+    "lower-bound": "lower_bound:LOWER_BOUND",
+    "late": "late:LATE",
     "best-mean": "best_mean:BEST_MEAN",
 }
 PAPER = ("fig1", "fig2a", "fig2b", "fig3", "claims")  # what `manyarms reproduce` does
