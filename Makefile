@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test reproduce bench check lint types imports unit unit-no-jit docs build format clean
+.PHONY: test quick reproduce bench check lint types imports unit unit-no-jit docs build format clean
 
 test: check
 
@@ -14,6 +14,10 @@ reproduce: $(STAMP)
 # The two runs of the tests share nothing but the processor: side by side they take half the time.
 check: lint types imports
 	$(MAKE) -j2 unit unit-no-jit docs
+
+# A developer's minute: everything but the docs site, the slow tests and the run without the JIT.
+quick: lint types imports
+	$(BIN)/python -m pytest -q -m "not slow" tests src
 
 lint: $(STAMP)
 	$(BIN)/ruff check

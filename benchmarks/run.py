@@ -31,10 +31,9 @@ import numpy as np
 import manyarms as ma
 from manyarms.core.jit import compiled
 from manyarms.core.rng import draw, unit
-from manyarms.engine.runner import run_experiment
-from manyarms.experiments import fig2a
 from manyarms.live import replay
-from manyarms.specs import experiment_from
+from manyarms.lab import experiment_from, run, run_in_memory
+from manyarms.studies import find
 
 HERE = Path(__file__).parent
 HORIZON, N_ARMS, ALPHA = 50_000, 20_000, 0.4
@@ -147,16 +146,8 @@ def figure() -> None:
         seconds_per_pull(policy, n=100, horizon=10, replications=1)
     workers = len(os.sched_getaffinity(0))
     begun = time.perf_counter()
-    for setting in fig2a():
-        ma.simulate(
-            setting.policies,
-            setting.instance,
-            horizon=setting.horizon,
-            replications=100,
-            workers=workers,
-            checkpoints=1,
-            progress=False,
-        )
+    for experiment in find("fig2a").experiments(100, 0):
+        run_in_memory(experiment, workers=workers, progress=False)
     seconds = time.perf_counter() - begun
     print(f"{seconds:.1f} s on {workers} processors, {270 / seconds:.0f} million pulls per second")
     print("(its authors' code: 12 hours on 40 cores)")
@@ -233,7 +224,7 @@ def dask() -> None:
         parts = {"experiment": settings, "instance": problems, "policy": policies}
         with tempfile.TemporaryDirectory() as folder:
             begun = time.perf_counter()
-            run_experiment(experiment_from(parts), folder, engine=engine, workers=2, progress=False)
+            run(experiment_from(parts), folder, engine=engine, workers=2, progress=False)
             return time.perf_counter() - begun
 
     play("threads", 1)  # compiles

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from manyarms.advice.candidates import Candidate, candidates
+from manyarms.advice.choice import choose
 from manyarms.advice.playing import Game, play
 from manyarms.advice.question import question as check_question
 from manyarms.advice.reasons import caveats, problem_in_words, reasons
 from manyarms.advice.table import Advice, AdviceRow
-from manyarms.advice.verdict import verdict
 from manyarms.core.checks import check_int
 from manyarms.core.statistics import Interval, mean_interval
-from manyarms.engine.progress import Progress, progress_for
+from manyarms.lab.progress import Progress
 from manyarms.theory import Problem
 
-__all__ = ["advise"]
+__all__ = ["BETAS", "advise"]
+
+BETAS = (0.5, 0.6, 0.75)
 
 
 def advise(
@@ -26,7 +28,7 @@ def advise(
     alpha_at_most: float | None = None,
     best_mean: float | None = None,
     others: Sequence[float] | None = None,
-    betas: Sequence[float] = (0.5, 0.6, 0.75),
+    betas: Sequence[float] = BETAS,
     replications: int | None = None,
     seed: int = 0,
     workers: int | None = None,
@@ -89,9 +91,9 @@ def advise(
         replications=replications,
         seed=seed,
         workers=workers,
-        progress=progress_for(progress),
+        progress=progress,
     )
-    made = verdict(games, asked.horizon)
+    made = choose(games, asked.horizon)
     rows = [
         _row(problem, player, game, lowest=min(float(g.regrets.mean()) for g in line))
         for problem, line in zip(problems, games, strict=True)

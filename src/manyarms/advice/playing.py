@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from manyarms.advice.candidates import Candidate
 from manyarms.advice.question import Question
-from manyarms.engine import simulate
-from manyarms.engine.progress import Progress
+from manyarms.lab.experiment import Experiment, Player, cell
+from manyarms.lab.progress import Progress
+from manyarms.lab.simulate import run_in_memory
 from manyarms.theory import Problem, miss_probability
 
 __all__ = ["Game", "play"]
@@ -42,42 +43,40 @@ def play(
     replications: int | None,
     seed: int,
     workers: int | None,
-    progress: Progress,
+    progress: bool | Progress | None,
 ) -> list[list[Game]]:
     """Return the games by problem and candidate."""
     problems = question.problems()
     times = [_replications(question, player, len(problems) * len(players)) for player in players]
     if replications is not None:
         times = [replications] * len(players)
-    skipped = [[_skipped(question, player, p) for player in players] for p in problems]
-    total = question.horizon * sum(
-        count for row in skipped for count, game in zip(times, row, strict=True) if game is None
-    )
-    meter = _Meter(progress, total)
-    games = []
-    for problem, known in zip(problems, skipped, strict=True):
-        row = dict(enumerate(known))
-        for count in sorted(set(times)):
-            group = [k for k, game in row.items() if game is None and times[k] == count]
-            if not group:
-                continue
-            meter.note = f"hardness {problem.alpha:.2f}"
-            result = simulate(
-                [players[k].policy for k in group],
-                question.instance(problem),
-                horizon=question.horizon,
-                replications=count,
-                seed=seed,
-                workers=workers,
-                checkpoints=1,
-                progress=meter,
+    games = {
+        (k, seat): game
+        for k, problem in enumerate(problems)
+        for seat, player in enumerate(players)
+        if (game := _skipped(question, player, problem)) is not None
+    }
+    cells = []
+    for k, problem in enumerate(problems):
+        seats = [seat for seat in range(len(players)) if (k, seat) not in games]
+        if seats:
+            cells.append(
+                cell(
+                    [Player(players[seat].policy, str(seat), times[seat]) for seat in seats],
+                    question.instance(problem),
+                    horizon=question.horizon,
+                    checkpoints=1,
+                    parameters={"problem": k},
+                )
             )
-            meter.next(count * len(group) * question.horizon)
-            for k, regrets, best in zip(group, result.regret, result.best_pulls, strict=True):
-                final, missed = regrets[:, -1], float((best == 0).mean())
-                row[k] = Game(final, float(np.median(final)), missed)
-        games.append([game for game in row.values() if game is not None])
-    return games
+    if cells:
+        experiment = Experiment("advice", tuple(cells), seed)
+        for result in run_in_memory(experiment, workers=workers, progress=progress):
+            for seat, rows in zip(result.policies, result.rows, strict=True):
+                final, missed = rows["regret"][:, -1], float((rows["best_pulls"] == 0).mean())
+                game = Game(final, float(np.median(final)), missed)
+                games[result.parameters["problem"], int(seat)] = game
+    return [[games[k, seat] for seat in range(len(players))] for k in range(len(problems))]
 
 
 def _replications(question: Question, player: Candidate, games: int) -> int:
@@ -112,19 +111,3 @@ def _skipped(question: Question, player: Candidate, problem: Problem) -> Game | 
     certain = m * horizon / n > 50.0  # e^-50: the product that gives it may be long
     missed = 0.0 if certain else miss_probability(n, m, horizon)
     return Game(np.array([mean]), median, missed, exact=True)
-
-
-class _Meter:
-    """Turns the progress of each simulation into that of all."""
-
-    def __init__(self, progress: Progress, total: int) -> None:
-        self._progress, self._total = progress, total
-        self._before = 0
-        self.note = ""
-
-    def __call__(self, done: int, total: int, note: str) -> None:
-        self._progress(self._before + done, self._total, note or self.note)
-
-    def next(self, pulls: int) -> None:
-        """Count the pulls of a simulation that is done."""
-        self._before += pulls

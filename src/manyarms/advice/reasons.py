@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from manyarms.advice.candidates import Candidate
+from manyarms.advice.choice import ALIKE, Choice
 from manyarms.advice.playing import Game
 from manyarms.advice.question import Question
-from manyarms.advice.verdict import ALIKE, Verdict
 from manyarms.policies import MOSS, MOSSOracle
 from manyarms.theory import best_arms
 
@@ -92,7 +92,7 @@ def _hardness(question: Question) -> str:
     )
 
 
-def reasons(question: Question, players: Sequence[Candidate], made: Verdict) -> tuple[str, ...]:
+def reasons(question: Question, players: Sequence[Candidate], made: Choice) -> tuple[str, ...]:
     """Say why the winner is recommended."""
     if question.trivial:
         return ("Any policy will do; this is the simplest.",)
@@ -122,7 +122,7 @@ def reasons(question: Question, players: Sequence[Candidate], made: Verdict) -> 
     return tuple(sentences)
 
 
-def _rivals(players: Sequence[Candidate], made: Verdict) -> list[str]:
+def _rivals(players: Sequence[Candidate], made: Choice) -> list[str]:
     worst, winner = made.worst, made.winner
     order = [int(k) for k in worst.argsort(kind="stable") if k != winner]
     alike = [players[k].label for k in order if worst[k] < worst[winner]]
@@ -149,14 +149,14 @@ def _rivals(players: Sequence[Candidate], made: Verdict) -> list[str]:
     return sentences
 
 
-def _standing(players: Sequence[Candidate], made: Verdict, k: int) -> str:
+def _standing(players: Sequence[Candidate], made: Choice, k: int) -> str:
     if made.worst[k] - made.worst[made.winner] <= ALIKE:
         return f"{players[k].label}, which does as well within {_percent(ALIKE)} of the horizon"
     return f"{players[k].label}, which may lose {_percent(made.worst[k])} of the horizon more"
 
 
 def caveats(
-    question: Question, players: Sequence[Candidate], games: Sequence[Sequence[Game]], made: Verdict
+    question: Question, players: Sequence[Candidate], games: Sequence[Sequence[Game]], made: Choice
 ) -> tuple[str, ...]:
     """Say what would change the choice."""
     if question.trivial:

@@ -1,54 +1,47 @@
-"""The commands and their options. Each one imports what it needs when it runs."""
+"""The commands: options and body side by side. Each one imports what it needs when it runs."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
 
 from manyarms import __version__
-from manyarms.cli.data_app import data
+from manyarms.cli.data import data
+from manyarms.studies import PAPER, STUDIES
 
 __all__ = ["app"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+Engine = Literal["threads", "dask"]
 
-PAPER = ("fig1", "fig2a", "fig2b", "fig3", "claims", "all")
-BEYOND = {  # what else can be reproduced: who does it, and the usual replications
-    "rates": ("reproduce_theory", 300),
-    "lower-bound": ("reproduce_theory", 24),
-    "late": ("reproduce_late", 400),
-    "best-mean": ("reproduce_late", 400),
-    "contests": ("reproduce_contests", 20),
-    "leaderboard": ("reproduce_leaderboard", 100),
-}
-REPLICATIONS = 100
+_PULLS_PER_SECOND = 2e7  # one worker, roughly: for the estimate before a run
+
+_folder = click.argument("folder", type=click.Path(path_type=Path))
+_json = click.option("--json", "json_path", help="Write JSON to this file; - is standard output.")
+_seed = click.option(
+    "--seed", type=int, default=0, show_default=True, help="Decides everything random."
+)
+_workers = click.option("--workers", type=int, help="Threads (default: all processors).")
 
 
-def _how_often(replications: int | str) -> Callable[[F], F]:
-    """Add the options that all simulating commands share; a rule in words has no default."""
-
-    def add(command: F) -> F:
-        for option in (
-            click.option("--workers", type=int, help="Threads; all processors unless given."),
-            click.option(
-                "--seed", type=int, default=0, show_default=True, help="Decides everything random."
-            ),
-            click.option(
-                "--replications",
-                type=int,
-                default=replications if isinstance(replications, int) else None,
-                show_default=replications if isinstance(replications, str) else True,
-                help="Independent repetitions.",
-            ),
-        ):
-            command = option(command)
-        return command
-
-    return add
+def _engine(command: F) -> F:
+    """Add the options that say who plays."""
+    for option in (
+        click.option("--scheduler", help="A Dask scheduler, such as tcp://10.0.0.5:8786."),
+        click.option(
+            "--engine",
+            type=click.Choice(("threads", "dask")),
+            default="threads",
+            show_default=True,
+            help="Who plays: threads, or a Dask cluster, started here unless --scheduler is given.",
+        ),
+        _workers,
+    ):
+        command = option(command)
+    return command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -59,54 +52,109 @@ def app(debug: bool) -> None:
 
 
 @app.command()
-@click.argument("target", type=click.Choice((*PAPER, *BEYOND)), default="all")
-@_how_often(f"{REPLICATIONS}; " + ", ".join(f"{t} {usual}" for t, (_, usual) in BEYOND.items()))
+@click.argument("name", type=click.Choice(("all", *STUDIES)), default="all")
+@click.option("--replications", type=int, help="Independent repetitions (default: the study's).")
+@_seed
+@_engine
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    default=Path("out/paper"),
-    show_default=True,
-    help="Folder for figures, tables and verdicts.",
+    help="Folder for figures, tables and verdicts (default: out/paper, or out/NAME).",
 )
-def reproduce(**options: Any) -> None:
-    """Play the paper's experiments; draw its figures; check every claim of its text.
+def reproduce(
+    name: str,
+    replications: int | None,
+    seed: int,
+    workers: int | None,
+    engine: Engine,
+    scheduler: str | None,
+    out: Path | None,
+) -> None:
+    """Play a study; draw its figures; check what it claims. Call it again to resume it.
 
-    TARGET is a figure, the claims, or all of these. Beyond the paper, and not part of all, because
-    they take minutes: rates (the exponents of Figure 1, measured), lower-bound (its problems, and
-    the trade-off), late (what late rewards cost), best-mean (what a wrong best mean costs),
-    contests (the policies on every caption contest that is found), leaderboard (every policy on a
-    suite of problems; it resumes if it was stopped).
+    NAME is one of the paper's figures, its claims, or all of these (default: all). Beyond the
+    paper, and not part of all, because they take minutes: rates (the exponents of Figure 1,
+    measured), lower-bound (its problems, and the trade-off), late (what late rewards cost),
+    best-mean (what a wrong best mean costs), contests (the policies on every caption contest that
+    is found), leaderboard (every policy on a suite of problems).
 
     Example: manyarms reproduce fig2a --replications 1000
     """
-    name, usual = BEYOND.get(options["target"], ("reproduce_paper", REPLICATIONS))
-    if options["replications"] is None:
-        options["replications"] = usual
-    getattr(importlib.import_module(f"manyarms.cli.{name}"), name)(**options)
+    from manyarms.cli.screen import Timer, Watching, show
+    from manyarms.studies import find
+    from manyarms.studies import reproduce as play
+
+    timer = Timer()
+    names = PAPER if name == "all" else [name]
+    folder = out or Path("out") / ("paper" if name in ("all", *PAPER) else name)
+    with Watching() as watch:
+        report = play(
+            [find(each) for each in names],
+            folder,
+            replications=replications,
+            seed=seed,
+            workers=workers,
+            engine=engine,
+            scheduler=scheduler,
+            watch=watch.over,
+        )
+    show(*report.shown)
+    show(f"\n{len(report.files)} files in {folder}, {timer}")
 
 
 @app.command()
-@click.option("--n", type=int, required=True, help="Arms.")
-@click.option("--horizon", type=int, required=True, help="Pulls.")
-@click.option("--m-at-least", type=int, help="How many arms are best, at least.")
-@click.option("--alpha-at-most", type=float, help="Its hardness at most, 0 (easy) to 1, instead.")
+@click.option("--n", type=int, required=True, help="The number of arms.")
+@click.option("--horizon", type=int, required=True, help="The number of pulls.")
+@click.option("--m-at-least", type=int, help="The least number of best arms.")
 @click.option(
-    "--best-mean", type=float, help="The best mean, rounded down; admits patience, parallel."
+    "--alpha-at-most", type=float, help="The largest hardness, from 0 (easy) to 1, instead."
 )
-@click.option("--others", help="Means of the other arms to play on, such as 0.1,0.3,0.5.")
-@click.option("--betas", help="Of moss++ and empmoss++, such as 0.5,0.6,0.75.")
-@click.option("--replications", type=int, help="Runs of each; as many as fit unless given.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Decides everything random.")
-@click.option("--workers", type=int, help="Threads; all processors unless given.")
-@click.option("--json", "json_path", help="Write JSON to this file; - is standard output.")
-def advise(**options: Any) -> None:
+@click.option("--best-mean", type=float, help="The best mean, rounded down, if you know it.")
+@click.option("--others", help="Means of the other arms, such as 0.1,0.3,0.5.")
+@click.option("--betas", help="Values of beta to try, such as 0.5,0.6,0.75.")
+@click.option("--replications", type=int, help="Runs of each policy (default: what time allows).")
+@_seed
+@_workers
+@_json
+def advise(
+    n: int,
+    horizon: int,
+    m_at_least: int | None,
+    alpha_at_most: float | None,
+    best_mean: float | None,
+    others: str | None,
+    betas: str | None,
+    replications: int | None,
+    seed: int,
+    workers: int | None,
+    json_path: str | None,
+) -> None:
     """Say how hard a problem is, what each policy would lose, and which one to take.
 
     Example: manyarms advise --n 1000000 --horizon 20000 --m-at-least 50
     """
-    from manyarms.cli import advise as command
+    from manyarms.advice import BETAS
+    from manyarms.advice import advise as ask
+    from manyarms.cli.screen import show, write_json
+    from manyarms.cli.words import check_json_path, numbers
 
-    command.print_advice(**options)
+    check_json_path(json_path)
+    advice = ask(
+        n=n,
+        horizon=horizon,
+        m_at_least=m_at_least,
+        alpha_at_most=alpha_at_most,
+        best_mean=best_mean,
+        others=None if others is None else numbers("others", others, "0.1,0.3,0.5"),
+        betas=BETAS if betas is None else numbers("betas", betas, "0.5,0.6,0.75"),
+        replications=replications,
+        seed=seed,
+        workers=workers,
+    )
+    if json_path is None:
+        show(str(advice))
+    else:
+        write_json(advice.to_json(), json_path)
 
 
 @app.command()
@@ -117,28 +165,64 @@ def advise(**options: Any) -> None:
     required=True,
     help="A name, or name:key=value,key=value. Repeatable.",
 )
-@click.option("--horizon", type=int, required=True, help="Pulls.")
+@click.option("--horizon", type=int, required=True, help="The number of pulls.")
 @click.option(
     "--instance",
     default="planted",
     show_default=True,
     help="planted, or captions:CONTEST (a file or a number).",
 )
-@click.option("--n", type=int, help="Arms (planted).")
-@click.option("--alpha", type=float, help="Hardness (planted).")
-@click.option("--m", type=int, help="Best arms (planted), instead of alpha.")
-@_how_often(REPLICATIONS)
+@click.option("--n", type=int, help="The number of arms (planted).")
+@click.option("--alpha", type=float, help="The hardness (planted).")
+@click.option("--m", type=int, help="The number of best arms (planted), instead of alpha.")
+@click.option(
+    "--replications", type=int, default=100, show_default=True, help="Independent repetitions."
+)
+@_seed
+@_workers
 @click.option("--checkpoints", help="Times to report regret at, such as 12500,25000.")
-@click.option("--json", "json_path", help="Write JSON to this file; - is standard output.")
-def simulate(**options: Any) -> None:
+@_json
+def simulate(
+    policies: tuple[str, ...],
+    horizon: int,
+    instance: str,
+    n: int | None,
+    alpha: float | None,
+    m: int | None,
+    replications: int,
+    seed: int,
+    workers: int | None,
+    checkpoints: str | None,
+    json_path: str | None,
+) -> None:
     """Play policies on one instance and print the summary.
 
     Example: manyarms simulate --policy moss++ --policy empmoss++ --n 20000 --alpha 0.4
     --horizon 50000
     """
-    from manyarms.cli import simulate as command
+    from manyarms.cli.screen import Watching, show, write_json
+    from manyarms.cli.words import check_json_path, instance_from, json_rows, policy_from, times
+    from manyarms.lab import simulate as play
 
-    command.simulate_policies(**options)
+    check_json_path(json_path)
+    arms = instance_from(instance, n=n, alpha=alpha, m=m, horizon=horizon)
+    chosen = [policy_from(text, arms, alpha) for text in policies]
+    wanted = times(checkpoints)
+    with Watching() as watch:
+        result = play(
+            chosen,
+            arms,
+            horizon=horizon,
+            replications=replications,
+            seed=seed,
+            workers=workers,
+            checkpoints=wanted or 1,
+            progress=watch.begin(f"{replications} replications on {arms.label}"),
+        )
+    if json_path is None:
+        show(str(result.summary()))
+    else:
+        write_json(json_rows(result, wanted), json_path)
 
 
 @app.command()
@@ -150,72 +234,101 @@ def simulate(**options: Any) -> None:
     required=True,
     help="Folder for the results: new, or that of the same spec.",
 )
-@click.option("--workers", type=int, help="Threads or processes; all processors unless given.")
-@click.option(
-    "--engine",
-    type=click.Choice(("threads", "dask")),
-    default="threads",
-    show_default=True,
-    help="Who plays: threads, or a Dask cluster, started here unless --scheduler is given.",
-)
-@click.option("--scheduler", help="Of a Dask cluster, such as tcp://10.0.0.5:8786.")
-def run(**options: Any) -> None:
+@_engine
+def run(
+    spec: Path, folder: Path, workers: int | None, engine: Engine, scheduler: str | None
+) -> None:
     """Run an experiment from a TOML file; call it again to resume one that was stopped.
 
     Example: manyarms run examples/beta_sweep.toml --out out/beta_sweep
     """
-    from manyarms.cli import run as command
+    from manyarms.cli.screen import Watching, duration, show, summary_table
+    from manyarms.errors import ResultsError
+    from manyarms.lab import load_spec
+    from manyarms.lab import run as play
+    from manyarms.report import write_report
 
-    command.run_spec(**options)
+    experiment = load_spec(spec)
+    games = sum(player.replications for cell in experiment.cells for player in cell.players)
+    show(
+        f"{experiment.name}: {len(experiment.cells)} settings, {games} games, "
+        f"{experiment.pulls:.3g} pulls, {duration(experiment.pulls / _PULLS_PER_SECOND)} of one "
+        f"processor, into {folder}"
+    )
+    with Watching() as watch:
+        results = play(
+            experiment,
+            folder,
+            workers=workers,
+            engine=engine,
+            scheduler=scheduler,
+            progress=watch.begin(experiment.name),
+        )
+    show(summary_table(results))
+    try:
+        show(f"Look at {write_report(folder)}")
+    except ResultsError as error:  # too much for one page: the run is as good as ever
+        show(f"No page was written: {error}")
 
 
-@app.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@app.command("show")
+@_folder
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def show(**options: Any) -> None:
+def show_results(folder: Path, as_json: bool) -> None:
     """Print the summary of a finished run.
 
     Example: manyarms show out/beta_sweep
     """
-    from manyarms.cli import run as command
+    from manyarms.cli.screen import show, summary_table, write_json
+    from manyarms.lab import read_results
 
-    command.show_results(**options)
+    results = read_results(folder)
+    if as_json:
+        write_json(results.summary_rows(), "-")
+    else:
+        show(summary_table(results))
 
 
 @app.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-def plot(**options: Any) -> None:
+@_folder
+def plot(folder: Path) -> None:
     """Draw the figures of a finished run, without simulating.
 
     Example: manyarms plot out/beta_sweep
     """
-    from manyarms.cli import run as command
+    from manyarms.cli.screen import show
+    from manyarms.lab import read_results
+    from manyarms.report.figures import draw_cells
 
-    command.plot_results(**options)
+    files, left_out = draw_cells(read_results(folder), folder / "figures")
+    if left_out:
+        show(f"{left_out} further settings are not drawn over time.")
+    show(f"{len(files)} files in {folder / 'figures'}")
 
 
 @app.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-def report(**options: Any) -> None:
+@_folder
+def report(folder: Path) -> None:
     """Write report.html, one page to look at, into a folder of `run` or `reproduce`.
 
     Example: manyarms report out/beta_sweep
     """
-    from manyarms.cli import report as command
+    from manyarms.cli.screen import show
+    from manyarms.report import write_report
 
-    command.report_results(**options)
+    show(f"Look at {write_report(folder)}")
 
 
 @app.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def policies(**options: Any) -> None:
+def policies(as_json: bool) -> None:
     """List the policies: what they need to know, guarantee, cost, and what they are good at.
 
     Example: manyarms policies
     """
-    from manyarms.cli import listing
+    from manyarms.cli.listing import list_policies
 
-    listing.list_policies(**options)
+    list_policies(as_json=as_json)
 
 
 @app.command()
@@ -224,9 +337,17 @@ def warm() -> None:
 
     Example: manyarms warm (in the build of a container image)
     """
-    from manyarms.cli import listing
+    from manyarms.cli.screen import Timer, Watching, show
+    from manyarms.instances import planted
+    from manyarms.lab import simulate as play
+    from manyarms.policies import PAPER_POLICIES
 
-    listing.warm_up()
+    timer = Timer()
+    with Watching() as watch:
+        for policy in PAPER_POLICIES:
+            begun = watch.begin(f"compiling {policy.label}")
+            play(policy, planted(n=10, m=1), horizon=1, replications=1, progress=begun)
+    show(f"{len(PAPER_POLICIES)} policies ready, {timer}")
 
 
 app.add_command(data)

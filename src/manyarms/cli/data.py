@@ -2,73 +2,106 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+import click
 
-from rich.table import Table
-
-from manyarms.cli.screen import counting, out
-from manyarms.errors import DownloadError, ManyarmsError
-from manyarms.instances import find_contest, local_contests, read_contest
-from manyarms.instances.contest_list import Got, get_every_contest, published_contests
-from manyarms.instances.contests import cache_folder
-
-__all__ = ["get_all_contests", "get_contests", "list_contests", "show_contest"]
+__all__ = ["data"]
 
 
+@click.group()
+def data() -> None:
+    """Find, download and describe caption contests.
+
+    Example: manyarms data info 652
+    """
+
+
+@data.command("list")
 def list_contests() -> None:
-    """Print the contest files found on this machine."""
-    found = local_contests()
-    table = Table("contest", "captions", "best arms", "file", box=None, pad_edge=False)
-    for name, path in found.items():
+    """List the contest files on this machine.
+
+    Example: manyarms data list
+    """
+    from manyarms.cli.screen import show
+    from manyarms.instances import local_contests, read_contest
+    from manyarms.report.markdown import Table
+
+    rows = []
+    for name, path in local_contests().items():
         facts = read_contest(path).info()
-        table.add_row(name, str(facts["captions"]), str(facts["best_arms"]), str(path))
-    if found:
-        out.print(table)
+        rows.append([name, str(facts["captions"]), str(facts["best_arms"]), str(path)])
+    if rows:
+        show(Table(["contest", "captions", "best arms", "file"], rows))
     else:
-        out.print(
+        show(
             "No contest files here. Get one with `manyarms data get 652`, or set MANYARMS_DATA "
-            "to a folder that holds some.",
-            markup=False,
+            "to a folder that holds some."
         )
 
 
-def get_contests(contests: Sequence[str]) -> None:
-    """Download contests into the cache; what is there already stays."""
+@data.command("get")
+@click.argument("contests", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="Get every published contest; resumes.")
+def get_contests(contests: tuple[str, ...], every: bool) -> None:
+    """Download contests, by number or name, into the cache; those that are there are verified.
+
+    Example: manyarms data get 652 660, or manyarms data get --all
+    """
+    from manyarms.cli.screen import show
+    from manyarms.errors import ManyarmsError
+    from manyarms.instances import find_contest
+
+    if every == bool(contests):
+        raise click.UsageError("Give contests such as 652, or --all, and not both.")
+    if every:
+        _get_all()
+        return
     failures = []
     for contest in contests:
         try:
-            out.print(f"{contest}: {find_contest(contest, download=True)}", markup=False)
+            show(f"{contest}: {find_contest(contest, download=True)}")
         except ManyarmsError as error:
             failures.append(error)
-            out.print(f"{contest}: {error}", markup=False)
+            show(f"{contest}: {error}")
     if failures:
         raise failures[-1]
 
 
-def get_all_contests() -> None:
+def _get_all() -> None:
     """Download every published contest; verify those that are there; go on where it stopped."""
+    from collections import Counter
+
+    from manyarms.cli.screen import counting, show
+    from manyarms.errors import DownloadError
+    from manyarms.instances.contest_list import get_every_contest, published_contests
+    from manyarms.instances.contests import cache_folder
+
     published = published_contests()
-    got: list[Got] = []
+    count: Counter[str] = Counter()
     with counting(len(published)) as advance:
         for one in get_every_contest(published):
-            got.append(one)
+            count[one.state] += 1
             advance(one.name)
             if one.state in ("failed", "other"):
                 note = one.why or "the file in MANYARMS_DATA is not the published one; it is kept"
-                out.print(f"{one.name}: {note}", markup=False)
-    count = Counter(one.state for one in got)
-    out.print(
+                show(f"{one.name}: {note}")
+    show(
         f"{len(published)} published: {count['there']} were here, {count['downloaded']} "
         f"downloaded, {count['other']} of your own, {count['failed']} failed, "
-        f"{len(published) - len(got)} not tried. Cache: {cache_folder()}",
-        markup=False,
+        f"{len(published) - count.total()} not tried. Cache: {cache_folder()}"
     )
     if count["failed"]:
         raise DownloadError("Some contests could not be downloaded. Run the same again to go on.")
 
 
+@data.command("info")
+@click.argument("contest")
 def show_contest(contest: str) -> None:
-    """Print what is known of one contest."""
+    """Describe a contest: a number, a name, or a file.
+
+    Example: manyarms data info 652
+    """
+    from manyarms.cli.screen import show
+    from manyarms.instances import read_contest
+
     for key, value in read_contest(contest).info().items():
-        out.print(f"{key.replace('_', ' '):<14} {value}", markup=False)
+        show(f"{key.replace('_', ' '):<14} {value}")

@@ -1,4 +1,4 @@
-"""`manyarms policies` and `manyarms warm`; and the table of docs/choosing.md.
+"""`manyarms policies`, and the table of docs/choosing.md.
 
 `python -m manyarms.cli.listing docs/choosing.md` writes the table of that page anew.
 """
@@ -8,20 +8,19 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from manyarms.cli.screen import OverallProgress, out
+from manyarms.cli.screen import out
 from manyarms.errors import ParameterError
 from manyarms.policies.catalogue import Entry, catalogue
 from manyarms.protocol import policy_names
 from manyarms.protocol.registry import maker
 
-__all__ = ["list_policies", "policies_as_markdown", "warm_up", "with_table"]
+__all__ = ["list_policies", "policies_as_markdown", "with_table"]
 
 BEGIN = "<!-- made by `python -m manyarms.cli.listing docs/choosing.md` from catalogue.toml -->"
 END = "<!-- end of what is made -->"
@@ -89,20 +88,6 @@ def with_table(page: str) -> str:
     if not (begin and end):
         raise ParameterError(f"The page must hold the two lines {BEGIN!r} and {END!r}.")
     return f"{before}{BEGIN}\n\n{policies_as_markdown()}\n\n{END}{after}"
-
-
-def warm_up() -> None:
-    """Compile every policy of the paper."""
-    from manyarms.engine import simulate
-    from manyarms.instances import planted
-    from manyarms.policies import PAPER_POLICIES
-
-    begun = time.perf_counter()
-    with OverallProgress(len(PAPER_POLICIES)) as progress:
-        for policy in PAPER_POLICIES:
-            progress.begin(f"compiling {policy.label}")
-            simulate(policy, planted(n=10, m=1), horizon=1, replications=1, progress=progress)
-    out.print(f"{len(PAPER_POLICIES)} policies ready, {time.perf_counter() - begun:.1f} s")
 
 
 def _row(entry: Entry) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from manyarms.errors import ManyarmsError, ParameterError, UnknownNameError
+from manyarms.errors import ManyarmsError, ParameterError, SpecError, UnknownNameError
 
 __all__ = ["main"]
 
@@ -48,8 +48,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _is_usage(error: ManyarmsError) -> bool:
     """Whether the words of the command, or the spec it names, are at fault."""
-    from manyarms.specs import SpecError
-
     return isinstance(error, ParameterError | UnknownNameError | SpecError)
 
 

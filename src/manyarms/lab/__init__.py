@@ -23,7 +23,7 @@
 from manyarms.lab.experiment import Cell, Experiment, Player, cell
 from manyarms.lab.results import PairedDifference, PolicySummary, Result, Summary
 from manyarms.lab.run import run
-from manyarms.lab.simulate import simulate
+from manyarms.lab.simulate import run_in_memory, simulate
 from manyarms.lab.spec import experiment_from, load_spec, parse_spec
 from manyarms.lab.tables import ResultsFolder, read_results
 
@@ -42,5 +42,6 @@ __all__ = [
     "parse_spec",
     "read_results",
     "run",
+    "run_in_memory",
     "simulate",
 ]

@@ -1,4 +1,4 @@
-"""Play policies on an instance many times, in memory."""
+"""Play in memory: policies on one instance, or a whole experiment."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 from manyarms.instances.instance import Instance
 from manyarms.lab.chunks import Chunk
 from manyarms.lab.executors import Meter, Threads, play_chunks, processors
-from manyarms.lab.experiment import Cell, cell
+from manyarms.lab.experiment import Cell, Experiment, cell
 from manyarms.lab.progress import Progress, progress_for
 from manyarms.lab.results import Result, result_of
 from manyarms.lab.workbench import Played, block_size
-from manyarms.protocol.keys import run_key
 from manyarms.protocol.policy import Policy
 
-__all__ = ["simulate"]
+__all__ = ["run_in_memory", "simulate"]
 
 
 def simulate(
@@ -88,33 +87,69 @@ def simulate(
         delay=delay,
         batch=batch,
     )
+    experiment = Experiment("simulation", (game,), seed)
+    return run_in_memory(experiment, workers=workers, record_arms=record_arms, progress=progress)[0]
+
+
+def run_in_memory(
+    experiment: Experiment,
+    *,
+    workers: int | None = None,
+    record_arms: bool = False,
+    progress: bool | Progress | None = None,
+) -> list[Result]:
+    """Play an experiment and return a result for each cell, without a folder.
+
+    Parameters
+    ----------
+    experiment
+        What to play.
+    workers, record_arms, progress
+        As for `simulate`.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> coins = ma.instances.planted(n=100, m=5)
+    >>> short = cell(ma.MOSS(), coins, horizon=50, replications=3)
+    >>> [result.regret.shape for result in run_in_memory(Experiment("short", (short,)))]
+    [(1, 3, 50)]
+    """
     threads = processors(workers)
-    run_key(seed)  # checks it
-    meter = Meter(game.pulls, progress_for(progress))
-    played: dict[tuple[int, int], Played] = {}
+    meter = Meter(experiment.pulls, progress_for(progress))
+    played: dict[tuple[int, int, int], Played] = {}
 
     def keep(chunk: Chunk, part: Played) -> None:
-        played[chunk.seat, chunk.first] = part
+        played[chunk.number, chunk.seat, chunk.first] = part
 
-    executor = Threads(threads, seed, meter, record_arms=record_arms)
-    play_chunks(_blocks(game, threads), executor, meter, keep)
+    executor = Threads(threads, experiment.seed, meter, record_arms=record_arms)
+    play_chunks(_blocks(experiment, threads), executor, meter, keep)
     meter.show()
-    parts = [[played[at] for at in sorted(played) if at[0] == k] for k in range(len(game.players))]
+    ordered = [(place, played[place]) for place in sorted(played)]
+    return [
+        _gather(game, experiment.seed, [(at[1], part) for at, part in ordered if at[0] == number])
+        for number, game in enumerate(experiment.cells)
+    ]
+
+
+def _blocks(experiment: Experiment, workers: int) -> Iterator[Chunk]:
+    """Cut the replications into blocks of some 30 ms, or smaller if workers would idle."""
+    for number, game in enumerate(experiment.cells):
+        for seat, player in enumerate(game.players):
+            size = max(1, min(block_size(game.horizon), -(-player.replications // (2 * workers))))
+            for first in range(0, player.replications, size):
+                count = min(size, player.replications - first)
+                yield Chunk(number, game, seat, player, first, count)
+
+
+def _gather(game: Cell, seed: int, parts: list[tuple[int, Played]]) -> Result:
+    """Put the parts of a cell together, each with its player's seat."""
+    own = [[part for seat, part in parts if seat == k] for k in range(len(game.players))]
+    arms = [[part.arms for part in mine if part.arms is not None] for mine in own]
     return result_of(
         game,
         seed=seed,
-        rows=[np.concatenate([part.rows for part in own]) for own in parts],
-        arms=[np.concatenate([part.arms for part in own if part.arms is not None]) for own in parts]
-        if record_arms
-        else None,
-        seconds=[sum(part.seconds for part in own) for own in parts],
+        rows=[np.concatenate([part.rows for part in mine]) for mine in own],
+        arms=[np.concatenate(mine) for mine in arms] if all(arms) else None,
+        seconds=[sum(part.seconds for part in mine) for mine in own],
     )
-
-
-def _blocks(game: Cell, workers: int) -> Iterator[Chunk]:
-    """Cut the replications into blocks of some 30 ms, or smaller if workers would idle."""
-    for seat, player in enumerate(game.players):
-        size = max(1, min(block_size(game.horizon), -(-player.replications // (2 * workers))))
-        for first in range(0, player.replications, size):
-            count = min(size, player.replications - first)
-            yield Chunk(0, game, seat, player, first, count)

@@ -23,7 +23,7 @@ from manyarms.lab.spec_tables import Rewards, Sweep, Table, values_of
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import policy
 
-__all__ = ["build_cells"]
+__all__ = ["build_cells", "told"]
 
 _MOST_IN_ALL = 10**15  # pulls: a year of a fast processor
 _MOST_ROWS = 10**10
@@ -143,15 +143,15 @@ def _policy_at(
     given = alpha if alpha is not None else table.values.get("alpha")
 
     def make(**parameters: Any) -> Policy:
-        told = _told(entry.name, parameters, instance, given)
-        made = policy(entry.name, **parameters, **told).with_best_mean(instance.best_mean)
+        known = told(entry.name, parameters, instance, given)
+        made = policy(entry.name, **parameters, **known).with_best_mean(instance.best_mean)
         check_playable(made, instance, horizon)
         return made
 
     return problems.made(entry.place, make, entry.parameters)  # type: ignore[no-any-return]
 
 
-def _told(
+def told(
     name: str, parameters: Mapping[str, Any], instance: Instance, alpha: float | None
 ) -> dict[str, Any]:
     """Return what an oracle is told where the spec does not say: the hardness, or m."""

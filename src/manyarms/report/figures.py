@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from manyarms.core.checks import check_number
 from manyarms.core.statistics import mean_interval
 from manyarms.errors import ParameterError
 from manyarms.lab.results import Result
+from manyarms.lab.tables import ResultsFolder
 from manyarms.report._matplotlib import (
     Axes,
     Figure,
@@ -37,6 +39,7 @@ from manyarms.report.style import (
 )
 
 __all__ = [
+    "draw_cells",
     "draw_means",
     "figure_1",
     "mean_text",
@@ -143,6 +146,32 @@ def regret_over_time(
         _legend(figure, lines, [result])
         settle(figure)
     return figure
+
+
+def draw_cells(results: ResultsFolder, folder: Path, *, most: int = 24) -> tuple[list[Path], int]:
+    """Draw the cells of a run: against hardness if that is all that differs, and over time.
+
+    Parameters
+    ----------
+    results, folder
+        What to draw, and where.
+    most
+        How many cells are drawn over time, at most (default: 24).
+
+    Returns
+    -------
+    tuple
+        The files written, and the number of cells left out.
+    """
+    cells = results.cells
+    files = []
+    if all(list(each.parameters) == ["alpha"] for each in cells):
+        by_alpha = {float(each.parameters["alpha"]): each for each in cells}
+        files += save_figure(regret_against_hardness(by_alpha), folder / "hardness")
+    for number, each in enumerate(cells[:most], 1):
+        title = ", ".join(f"{name} = {value}" for name, value in each.parameters.items()) or None
+        files += save_figure(regret_over_time(each, title=title), folder / f"over_time_{number}")
+    return files, max(0, len(cells) - most)
 
 
 def draw_means(

@@ -24,6 +24,9 @@ STUDIES = {
     "fig2b": "paper:FIG2B",
     "fig3": "paper:FIG3",
     "claims": "claims:CLAIMS",
+    "rates": "rates:RATES",
+    "lower-bound": "lower_bound:LOWER_BOUND",
+    "late": "late:LATE",
     "best-mean": "best_mean:BEST_MEAN",
 }
 PAPER = ("fig1", "fig2a", "fig2b", "fig3", "claims")  # what `manyarms reproduce` does

@@ -16,7 +16,7 @@ import manyarms as ma
 
 pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 

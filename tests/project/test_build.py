@@ -19,7 +19,7 @@ pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
 for package in ("build", "hatchling", "twine"):
     pytest.importorskip(package, reason="it builds: pip install --group dev")
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 UNWANTED = ("__pycache__", ".pyc", "_cache/", ".venv", ".git/", "/out/", "/dist/", "/site/")
 
 

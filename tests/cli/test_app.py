@@ -6,12 +6,10 @@ import json
 import time
 from pathlib import Path
 
-import pyarrow.parquet
 import pytest
 
 import manyarms as ma
 from manyarms.cli.main import main
-from manyarms.experiments import fig2a, fig2b, fig3, larger_betas, oracle_sizes, quantile_as_moss
 from tests.helpers import run_python
 
 SMALL = ["--n", "200", "--m", "5", "--horizon", "60", "--replications", "4"]
@@ -19,23 +17,6 @@ SMALL = ["--n", "200", "--m", "5", "--horizon", "60", "--replications", "4"]
 
 def run(*words: str) -> int:
     return main(list(words))
-
-
-def test_the_papers_settings() -> None:
-    settings = fig2a()
-    assert [setting.alpha for setting in settings] == [k / 10 for k in range(1, 10)]
-    six = ["moss", "moss-oracle", "quantile", "parallel", "moss++", "empmoss++"]
-    for setting in [*settings, fig2b()]:
-        assert (setting.horizon, setting.instance.n_arms) == (50_000, 20_000)
-        assert [policy.name for policy in setting.policies] == six
-    assert fig2b().alpha == 0.25
-    contest = ma.instances.planted(n=10_025, m=54, best=1.0)
-    assert fig3(contest).horizon == 100_000
-    assert fig3(contest).alpha == pytest.approx(0.3935, abs=1e-4)
-    sizes = [policy.size for policy in oracle_sizes(contest).policies]  # type: ignore[attr-defined]
-    assert sizes[0] == 1069  # ceil((n/m) log sqrt(T)), by hand
-    assert sizes == sorted(sizes, reverse=True)
-    assert {s.alpha for s in larger_betas()} < {s.alpha for s in quantile_as_moss()}
 
 
 def test_simulate_prints_json_for_each_policy(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +65,7 @@ def test_an_oracle_is_told_the_hardness(capsys: pytest.CaptureFixture[str]) -> N
         (["--policy", "moss:betta=1", *SMALL], "'betta'"),
         (["--policy", "moss:beta", *SMALL], "name:key=value"),
         (["--policy", "moss++:beta=0.1", *SMALL], "`beta` must be a number >= 0.5"),
-        (["--policy", "moss", "--horizon", "9"], "`--n` must be given"),
+        (["--policy", "moss", "--horizon", "9"], "`--n` is required"),
         (["--policy", "moss", *SMALL, "--instance", "magic"], "`--instance` must be planted"),
         (["--policy", "moss", *SMALL, "--checkpoints", "a,b"], "`--checkpoints` must be times"),
         (["--policy", "moss", *SMALL, "--checkpoints", "9,99"], "`checkpoints` must be"),
@@ -124,37 +105,27 @@ def test_warm_compiles_everything(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.compiled
-def test_reproduce_writes_figures_and_verdicts(
+def test_reproduce_plays_shows_and_writes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # the same settings, on a hundredth of the arms and pulls
-    monkeypatch.setattr("manyarms.experiments.paper.N_ARMS", 200)
-    monkeypatch.setattr("manyarms.experiments.paper.HORIZON", 500)
-    monkeypatch.setattr("manyarms.experiments.paper.CONTEST_HORIZON", 1000)
-    monkeypatch.setattr("manyarms.cli.reproduce_paper.PAPER_REPLICATIONS", 3)
-    assert run("reproduce", "--replications", "6", "--out", str(tmp_path)) == 0
-    names = {path.name for path in tmp_path.iterdir()}
-    figures = {f"{fig}.{kind}" for fig in ("fig1", "fig2a", "fig2b", "fig3") for kind in
-               ("pdf", "svg", "png")}  # fmt: skip
-    tables = {"regret.parquet", "runs.parquet", "provenance.json"}
-    assert names == figures | tables | {"claims.md", "claims.json", "report.html"}
-    runs = pyarrow.parquet.read_table(tmp_path / "runs.parquet").to_pydict()
-    assert len(runs["regret"]) == 6 * (9 * 6 + 6 + 6 + 3 * 6 + 9 + 6)
-    assert set(runs["experiment"]) >= {"fig2a", "fig2b", "fig3"}
-    claims = json.loads((tmp_path / "claims.json").read_text())
-    assert [claim["number"] for claim in claims] == list(range(1, 16))
-    assert "The paper's claims, 6 replications" in capsys.readouterr().out
-
-
-@pytest.mark.compiled
-def test_reproduce_one_figure(tmp_path: Path) -> None:
-    assert run("reproduce", "fig1", "--out", str(tmp_path)) == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"fig1.pdf", "fig1.svg", "fig1.png"}
+    # the same problems, on a hundredth of the arms and pulls
+    monkeypatch.setattr("manyarms.studies.best_mean.N_ARMS", 200)
+    monkeypatch.setattr("manyarms.studies.best_mean.HORIZON", 500)
+    words = ["reproduce", "best-mean", "--replications", "3", "--out", str(tmp_path)]
+    assert run(*words) == 0
+    printed = capsys.readouterr().out
+    assert "best mean told" in printed
+    assert f"files in {tmp_path}" in printed
+    assert (tmp_path / "best_mean.svg").is_file()
+    (results,) = (tmp_path / "results").iterdir()
+    before = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
+    assert run(*words) == 0  # what is finished is not played again
+    assert {path.name: path.stat().st_mtime_ns for path in results.iterdir()} == before
 
 
 def test_reproduce_refuses_bad_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("reproduce", "--replications", "0") == 2
-    assert capsys.readouterr().err == ("manyarms: `replications` must be an integer >= 1, got 0.\n")
+    assert "`replications` must be an integer >= 1, got 0.\n" in capsys.readouterr().err
     assert run("reproduce", "fig9") == 2
 
 
@@ -164,7 +135,7 @@ def test_an_interrupt_is_no_traceback(
     def interrupt(*words: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("manyarms.cli.reproduce_paper.reproduce_paper", interrupt)
+    monkeypatch.setattr("manyarms.studies.study.reproduce", interrupt)
     assert run("reproduce") == 130
     assert capsys.readouterr().err.lstrip() == "manyarms: interrupted\n"
 

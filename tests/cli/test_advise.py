@@ -83,7 +83,7 @@ def test_what_must_be_given(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.compiled
 def test_the_docs_show_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parent.parent / "docs" / "theory.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "theory.md").read_text()
     (command,) = re.findall(r"^manyarms (advise .*)$", page, re.M)
     (shown,) = re.findall(r"^```text\n(.*?)\n```$", page, re.M | re.S)
     assert main(command.split()) == 0

@@ -15,7 +15,7 @@ from manyarms.cli.main import main
 from manyarms.policies.catalogue import catalogue
 from manyarms.protocol import registry
 
-PAGE = Path(__file__).parent.parent / "docs" / "choosing.md"
+PAGE = Path(__file__).parents[2] / "docs" / "choosing.md"
 MAKE = "Run `python -m manyarms.cli.listing docs/choosing.md`."
 
 

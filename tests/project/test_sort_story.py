@@ -15,7 +15,7 @@ import pytest
 import manyarms as ma
 from manyarms.core.statistics import Interval, mean_interval
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 HORIZON = 50_000
 
 pytestmark = pytest.mark.compiled

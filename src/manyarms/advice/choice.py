@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from manyarms.advice.playing import Game
 
-__all__ = ["ALIKE", "Verdict", "verdict"]
+__all__ = ["ALIKE", "Choice", "choose"]
 
 ALIKE = 0.005  # of the horizon: policies whose worst excesses differ by less do alike
 _RESAMPLES = 500
@@ -24,7 +24,7 @@ Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class Choice:
     """The choice, and how sure it is.
 
     Attributes
@@ -50,12 +50,12 @@ class Verdict:
         return np.asarray(self.excesses.max(axis=0))
 
 
-def verdict(games: Sequence[Sequence[Game]], horizon: int) -> Verdict:
+def choose(games: Sequence[Sequence[Game]], horizon: int) -> Choice:
     """Choose by the means, and bootstrap the choice over the runs.
 
     >>> fast = Game(np.array([10.0, 12.0, 11.0]), median=11.0, miss_rate=0.0)
     >>> slow = Game(np.array([30.0, 35.0, 31.0]), median=31.0, miss_rate=0.0)
-    >>> choice = verdict([[slow, fast]], horizon=100)
+    >>> choice = choose([[slow, fast]], horizon=100)
     >>> choice.winner, choice.wins.tolist(), choice.worst.round(2).tolist()
     (1, [0.0, 1.0], [0.21, 0.0])
     """
@@ -63,7 +63,7 @@ def verdict(games: Sequence[Sequence[Game]], horizon: int) -> Verdict:
     excesses = _excesses(shares)
     again = _choose(_excesses(_resampled(games) / horizon).max(axis=1))
     wins = np.bincount(again, minlength=shares.shape[1]) / _RESAMPLES
-    return Verdict(int(_choose(excesses.max(axis=0)[None])[0]), shares, excesses, wins)
+    return Choice(int(_choose(excesses.max(axis=0)[None])[0]), shares, excesses, wins)
 
 
 def _excesses(shares: Numbers) -> Numbers:

@@ -12,7 +12,7 @@ import pytest
 import manyarms as ma
 from tests.helpers import play_live
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture(scope="module")

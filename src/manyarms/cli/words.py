@@ -1,0 +1,87 @@
+"""Words of the command line into numbers, policies and instances."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from manyarms.errors import ParameterError
+from manyarms.instances import Instance, captions, planted
+from manyarms.lab.results import Result
+from manyarms.lab.sweep import told
+from manyarms.protocol import Policy, policy
+
+__all__ = ["check_json_path", "instance_from", "json_rows", "numbers", "policy_from", "times"]
+
+
+def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
+    """Make a policy from "name" or "name:key=value,key=value"."""
+    name, _, rest = text.partition(":")
+    parameters: dict[str, Any] = {}
+    for pair in filter(None, rest.split(",")):
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ParameterError(
+                f"`--policy` must be a name, or name:key=value,key=value, got {text!r}."
+            )
+        try:
+            parameters[key.strip()] = ast.literal_eval(value.strip())
+        except (SyntaxError, ValueError):
+            parameters[key.strip()] = value.strip()  # a word, such as rank=pulled
+    return policy(name, **parameters, **told(name, parameters, instance, alpha))
+
+
+def instance_from(
+    text: str, *, n: int | None, alpha: float | None, m: int | None, horizon: int
+) -> Instance:
+    """Make an instance from "planted" and its options, or from "captions:CONTEST"."""
+    family, _, argument = text.partition(":")
+    if family == "planted":
+        if n is None:
+            raise ParameterError("`--n` is required for planted arms.")
+        return planted(n=n, alpha=alpha, horizon=horizon, m=m)
+    if family == "captions" and argument:
+        return captions(argument)
+    raise ParameterError(
+        f"`--instance` must be planted, or captions:CONTEST (a file or a number), got {text!r}."
+    )
+
+
+def times(text: str | None) -> list[int]:
+    """Return the times of `--checkpoints`."""
+    try:
+        return [int(word) for word in text.split(",")] if text else []
+    except ValueError:
+        raise ParameterError(
+            f"`--checkpoints` must be times such as 12500,25000,50000, got {text!r}."
+        ) from None
+
+
+def numbers(name: str, text: str, such_as: str) -> list[float]:
+    """Return the numbers of an option."""
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise ParameterError(
+            f"`--{name}` must be numbers such as {such_as}, got {text!r}."
+        ) from None
+
+
+def check_json_path(path: str | None) -> None:
+    """Refuse a file in a folder that does not exist, before anything is played."""
+    if path is not None and not (folder := Path(path).parent).is_dir():
+        raise ParameterError(f"`--json` must name a file in a folder that exists, got {folder}.")
+
+
+def json_rows(result: Result, wanted: Sequence[int]) -> list[dict[str, Any]]:
+    """Return one object for each policy, with its regret at the times asked for."""
+    rows = []
+    for row in result.summary().policies:
+        entry: dict[str, Any] = {**row._asdict(), "seconds": round(result.seconds[row.policy], 6)}
+        if wanted:
+            at = {time: result.summary(time=time)[row.policy] for time in wanted}
+            entry["regret_at"] = {str(time): summary.mean for time, summary in at.items()}
+        rows.append(entry)
+    return rows
