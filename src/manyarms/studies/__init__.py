@@ -16,6 +16,7 @@ __all__ = ["STUDIES", "Report", "Results", "Study", "reproduce", "study"]
 # name -> where it is: loaded when it is asked for, because drawing takes long to import
 STUDIES = {
     "best-mean": "best_mean:BEST_MEAN",
+    "contests": "contests:CONTESTS",
 }
 
 
