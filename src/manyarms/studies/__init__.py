@@ -17,6 +17,7 @@ __all__ = ["STUDIES", "Report", "Results", "Study", "reproduce", "study"]
 STUDIES = {
     "best-mean": "best_mean:BEST_MEAN",
     "contests": "contests:CONTESTS",
+    "leaderboard": "leaderboard.report:LEADERBOARD",
 }
 
 
