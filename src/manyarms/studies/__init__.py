@@ -28,6 +28,8 @@ STUDIES = {
     "lower-bound": "lower_bound:LOWER_BOUND",
     "late": "late:LATE",
     "best-mean": "best_mean:BEST_MEAN",
+    "contests": "contests:CONTESTS",
+    "leaderboard": "leaderboard.report:LEADERBOARD",
 }
 PAPER = ("fig1", "fig2a", "fig2b", "fig3", "claims")  # what `manyarms reproduce` does
 

@@ -1,4 +1,4 @@
-"""Every contest that is found, small, through the command line; and how to get them all."""
+"""All published contests, got from a server on this machine."""
 
 from __future__ import annotations
 
@@ -7,141 +7,31 @@ import http.server
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import manyarms as ma
-from manyarms.cli import reproduce_contests
 from manyarms.cli.main import main
 from manyarms.errors import DownloadError
-from manyarms.experiments.contests import THRESHOLDS, contest_setting
-from manyarms.experiments.setting import Setting
-from manyarms.instances import Contest, contest_list, contests, read_contest
+from manyarms.instances import contest_list, contests
 from manyarms.instances.contest_list import get_every_contest, published_contests
 from manyarms.instances.contests import cache_folder
 
-pytest.importorskip("matplotlib", reason='it draws: pip install "manyarms[lab]"')
 pytest.importorskip("pooch", reason='it downloads: pip install "manyarms[lab]"')
-
-HEAD = "caption,votes,not_funny,somewhat_funny,funny\n"
 
 
 def _contest(shares: list[int]) -> str:
     """Return a contest file whose captions were found funny by so many of 100."""
     rows = (f"C{k},100,{100 - share},0,{share}\n" for k, share in enumerate(shares))
-    return HEAD + "".join(rows)
-
-
-FILES = {
-    "7.csv": _contest([50, 45, 20, 10] * 10),
-    "8_Random.csv": _contest([80, 60, 50, 5, 5] * 10),
-    "9.csv": _contest([40] + [10, 20, 30] * 10),
-    "10.csv": HEAD + "A,9,9,0,0\n",  # nobody laughed
-    "11.csv": _contest([50, 50]),  # nothing to lose
-    "notes.csv": "this,is\nno,contest\n",
-}
+    return "caption,votes,not_funny,somewhat_funny,funny\n" + "".join(rows)
 
 
 @pytest.fixture(autouse=True)
 def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data").mkdir()
     monkeypatch.setenv("MANYARMS_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
-def _short(contest: Contest, *, threshold: float | None = 0.8) -> Setting:
-    setting = contest_setting(contest, threshold=threshold)
-    return replace(setting, policies=(ma.MOSS(), ma.EmpMOSSPlusPlus()), horizon=80)
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reproduce_contests, "contest_setting", _short)
-
-
-def _reproduce(folder: Path) -> int:
-    words = ["reproduce", "contests", "--replications", "6", "--seed", "3", "--workers", "2"]
-    return main([*words, "--out", str(folder)])
-
-
-def test_settings_are_the_papers(tmp_path: Path) -> None:
-    path = tmp_path / "7.csv"
-    path.write_text(FILES["7.csv"])
-    thresholded, plain = (contest_setting(read_contest(path), threshold=t) for t in THRESHOLDS)
-    assert thresholded.horizon == plain.horizon == 100_000
-    assert len(plain.policies) == 6
-    assert (thresholded.instance.n_best, plain.instance.n_best) == (20, 10)
-    assert plain.instance.mean(1) == pytest.approx(0.9)
-    assert thresholded.alpha < plain.alpha
-
-
-@pytest.mark.usefixtures("small")
-def test_contests_are_played_compared_and_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, text in FILES.items():
-        (tmp_path / "data" / name).write_text(text)
-    out = tmp_path / "out"
-    assert _reproduce(out) == 0
-    printed = capsys.readouterr().out
-    assert "3 contests; best: all within 0.8 of the funniest" in printed
-    assert "left out: 11: a policy lost nothing on it" in printed
-    assert {path.name for path in out.iterdir()} == {
-        f"contests.{ending}" for ending in ("md", "json", "pdf", "svg", "png")
-    }
-    content = json.loads((out / "contests.json").read_text())
-    assert [game["threshold"] for game in content["games"]] == [0.8, None]
-    assert len(content["left_out"]) == 3
-    for game, threshold in zip(content["games"], THRESHOLDS, strict=True):
-        names = [row["contest"] for row in game["contests"]]
-        assert names == ["7", "8_Random", "9"]
-        for row in game["contests"]:
-            setting = _short(read_contest(row["contest"]), threshold=threshold)
-            assert row["best"] == setting.instance.n_best
-            result = ma.simulate(
-                setting.policies, setting.instance, horizon=80, replications=6, seed=3
-            )
-            for summary in result.summary().policies:
-                assert row["regret"][summary.policy]["mean"] == summary.mean
-                assert row["miss_rate"][summary.policy] == summary.miss_rate
-    text = (out / "contests.md").read_text()
-    assert text.startswith("# 3 caption contests, 80 pulls, 6 replications, seed 3\n")
-    assert "## Best: the funniest alone" in text
-    assert "| 8_Random | 50 | 10 | " in text
-
-
-@pytest.mark.usefixtures("small")
-def test_one_contest_has_no_interval(tmp_path: Path) -> None:
-    (tmp_path / "data" / "7.csv").write_text(FILES["7.csv"])
-    assert _reproduce(tmp_path / "out") == 0
-    content = json.loads((tmp_path / "out" / "contests.json").read_text())
-    assert content["games"][0]["policies"][0]["rank"]["low"] is None
-    assert (tmp_path / "out" / "contests.md").read_text().startswith("# 1 caption contest, ")
-
-
-@pytest.mark.parametrize("names", [[], ["10.csv", "notes.csv"], ["11.csv"]])
-@pytest.mark.usefixtures("small")
-def test_without_contests_the_way_to_get_them_is_told(
-    names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in names:
-        (tmp_path / "data" / name).write_text(FILES[name])
-    assert _reproduce(tmp_path / "out") == 1
-    error = capsys.readouterr().err
-    assert "needs contest files, got none that can be played" in error
-    assert "`manyarms data get --all`" in error
-    assert not (tmp_path / "out").exists()
-
-
-def test_bad_numbers_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "contests", "--replications", "0"]) == 2
-    assert "`replications` must be an integer >= 1" in capsys.readouterr().err
-
-
-# All published contests, from a server on this machine
+    monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path / "cache"))
 
 
 def _git(content: bytes) -> str:
