@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from manyarms.core.hash_map import Table, clear_table, find, insert, table
+from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, Word
 from manyarms.core.rng import draw
@@ -35,7 +35,7 @@ class Tape(NamedTuple):
     """The cards of the arms pulled so far, in order of their first pull."""
 
     card: Records[Card]
-    number: Table  # arm -> the number of its card
+    number: HashMap  # arm -> the number of its card
     last: Ints  # [the card asked for last]
 
 
@@ -43,14 +43,14 @@ def tape(memory: Memory, n_arms: int, pulls: int) -> Tape:
     """Make a tape with room for `pulls` pulls; call `rewind` before use."""
     arms = min(n_arms, pulls)
     return Tape(
-        memory.records(arms, Card), table(memory, names=n_arms, entries=arms), memory.ints(1)
+        memory.records(arms, Card), hash_map(memory, names=n_arms, entries=arms), memory.ints(1)
     )
 
 
 @kernel
 def rewind(tape: Tape) -> None:
     """Forget all pulls."""
-    clear_table(tape.number)
+    clear_map(tape.number)
     tape.last[0] = 0
     tape.card[0].arm = _NOBODY
 

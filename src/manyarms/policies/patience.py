@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from manyarms.core.checks import check_choice, check_number
-from manyarms.core.hash_map import Table, find, table
+from manyarms.core.hash_map import HashMap, find, hash_map
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
@@ -35,7 +35,7 @@ class PatienceState(NamedTuple):
     current: Records[PatienceArm]  # [the arm in play]
     sampler: Sampler
     words: Stream
-    retired: Table  # arms that must not be pulled any more
+    retired: HashMap  # arms that must not be pulled any more
 
 
 @reset.register(PatienceState)
@@ -160,5 +160,5 @@ class Patience(Policy):
             current=memory.records(1, PatienceArm),
             sampler=sampler(memory, n_arms, draws=min(n_arms, pulls + 1)),
             words=stream(memory),
-            retired=table(memory, names=n_arms, entries=0),  # a simulation retires no arm
+            retired=hash_map(memory, names=n_arms, entries=0),  # a simulation retires no arm
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from manyarms.core.checks import check_int, check_number
-from manyarms.core.hash_map import Table, clear_table, find, insert, table
+from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Floats, Ints, Memory, Record, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream, unit
@@ -38,7 +38,7 @@ class CorralIgwState(NamedTuple):
     gamma: Floats  # by base rule
     inverse: Floats  # by base rule: 1 / its probability
     arm: Records[CorralArm]
-    number: Table  # arm -> its place in `arm`
+    number: HashMap  # arm -> its place in `arm`
     rank: Tournament  # by mean
     pull: Records[CorralPull]  # by slot: each pull has its own
     asked: Ints  # [pulls so far]
@@ -51,7 +51,7 @@ class CorralIgwState(NamedTuple):
 def corral_igw_reset(state: CorralIgwState, key: int, horizon: int) -> None:
     restart(state.words, draw(key, BASES))
     restart(state.ties, draw(key, TIES))
-    clear_table(state.number)
+    clear_map(state.number)
     clear(state.rank)
     state.asked[0] = 0
     state.observed[0] = 0
@@ -220,7 +220,7 @@ class CorralIGW(Policy):
             gamma=gamma,
             inverse=memory.floats(self.bases),
             arm=memory.records(room, CorralArm),
-            number=table(memory, names=n_arms, entries=room),
+            number=hash_map(memory, names=n_arms, entries=room),
             rank=tournament(memory, room),
             pull=memory.records(pulls, CorralPull),
             asked=memory.ints(1),

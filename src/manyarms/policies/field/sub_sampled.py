@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from manyarms.core.checks import check_int, check_number
-from manyarms.core.hash_map import Table, clear_table, find, insert, table
+from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.memory import Memory
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
@@ -25,14 +25,14 @@ _SHORT = {"thompson": "ts"}  # as the source abbreviates it
 
 class SubSampledState(NamedTuple):
     inner: Any  # the policy's own state
-    subset: Table  # the policy's arm -> the arm it stands for, once it was chosen
+    subset: HashMap  # the policy's arm -> the arm it stands for, once it was chosen
     sampler: Sampler
     words: Stream
 
 
 @reset.register(SubSampledState)
 def sub_sampled_reset(state: SubSampledState, key: int, horizon: int) -> None:
-    clear_table(state.subset)
+    clear_map(state.subset)
     clear_sampler(state.sampler)
     restart(state.words, draw(key, FRESH))
     reset(state.inner, draw(key, SUBSET), horizon)
@@ -93,7 +93,7 @@ class OnSubset(Policy):
         draws = min(size, pulls)
         return SubSampledState(
             inner=self.runs.new_state(memory, n_arms=size, pulls=pulls),
-            subset=table(memory, names=size, entries=draws),
+            subset=hash_map(memory, names=size, entries=draws),
             sampler=sampler(memory, n_arms, draws=draws),
             words=stream(memory),
         )

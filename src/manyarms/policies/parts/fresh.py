@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from manyarms.core.hash_map import Table, find, table
+from manyarms.core.hash_map import HashMap, find, hash_map
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
@@ -34,7 +34,7 @@ class FreshArms(NamedTuple):
     sampler: Sampler
     words: Stream
     pool: Ints  # [the number of arms that ever were]
-    retired: Table  # arms that must not be pulled any more
+    retired: HashMap  # arms that must not be pulled any more
 
 
 def fresh_arms(
@@ -48,7 +48,7 @@ def fresh_arms(
         sampler(memory, n_arms, draws=draws, shuffles=shuffles),
         stream(memory),
         pool,
-        table(memory, names=n_arms, entries=0),  # a simulation retires no arm
+        hash_map(memory, names=n_arms, entries=0),  # a simulation retires no arm
     )
 
 

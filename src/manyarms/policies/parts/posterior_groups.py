@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from manyarms.core.hash_map import Table, clear_table, find, insert, table
+from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream, unit
@@ -67,7 +67,7 @@ class Alike(NamedTuple):
     group: Records[Group]
     member: Ints  # slots
     listed: Ints  # groups
-    number: Table  # name -> group
+    number: HashMap  # name -> group
     clock: Records[AlikeClock]  # [clock]
     sampler: Sampler
     words: Stream
@@ -83,7 +83,7 @@ def alike(memory: Memory, n_arms: int, pulls: int) -> Alike:
         memory.records(pulls + 1, Group),
         memory.ints(8 * pulls),  # a slot joins group 0, and another group with every reward
         memory.ints(pulls + 1),
-        table(memory, names=name_of(pulls, 0) + 1, entries=pulls + 1),
+        hash_map(memory, names=name_of(pulls, 0) + 1, entries=pulls + 1),
         memory.records(1, AlikeClock),
         sampler(memory, n_arms, draws=arms),
         stream(memory),
@@ -99,7 +99,7 @@ def reset_alike(arms: Alike, key: int) -> None:
     restart(arms.ties, draw(key, TIES))
     restart(arms.rounding, draw(key, ROUNDING))
     clear_sampler(arms.sampler)
-    clear_table(arms.number)
+    clear_map(arms.number)
     clock = arms.clock[0]
     clock.opened = 0
     clock.groups = 0
