@@ -1,8 +1,8 @@
 """Who plays on a problem of the leaderboard, what they are told, and how often they play.
 
-A policy joins by being registered and in the catalogue. It is told what the catalogue says it
-knows, and left out where it does not apply: rewards it is not made for, or a best mean below 1
-where it takes 1 for granted.
+A policy joins by being registered with an `about`. It is told what that says it knows, and left
+out where it does not apply: rewards it is not made for, or a best mean below 1 where it takes 1
+for granted.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from manyarms.instances import Instance
-from manyarms.policies.catalogue import Entry, catalogue
-from manyarms.protocol import Policy, policy, policy_names
+from manyarms.protocol import About, Policy, described, policy
 
 __all__ = ["Match", "Player", "match"]
 
@@ -101,29 +100,28 @@ def match(
     """
     ratio = instance.problem(horizon).ratio if ratio is None else ratio
     players = []
-    for label, entry, parameters in _registered():
-        if _applies(entry, instance):
-            told = parameters | _told(entry.name, ratio, horizon, shape, instance)
-            runs = int(SECONDS * 1e9 / (max(1, entry.nanoseconds) * horizon))
+    for label, registered, about, parameters in _registered():
+        if _applies(about, instance):
+            told = parameters | _told(registered, ratio, horizon, shape, instance)
+            runs = int(SECONDS * 1e9 / (max(1, about.nanoseconds) * horizon))
             runs = min(most_runs, max(FEWEST, runs))
-            players.append(Player(policy(entry.name, **told), label, entry.knowledge, runs))
+            players.append(Player(policy(registered, **told), label, about.knowledge, runs))
     return Match(name, family, instance, horizon, ratio, tuple(players))
 
 
-def _registered() -> Iterator[tuple[str, Entry, dict[str, Any]]]:
-    players: list[tuple[str, Entry, dict[str, Any]]] = [(n, e, {}) for n, e in catalogue().items()]
+def _registered() -> Iterator[tuple[str, str, About, dict[str, Any]]]:
+    said = described()
+    for name, about in said.items():
+        if about.knowledge != "arm":  # knowing the answer is no contest
+            yield name, name, about, {}
     for label, (name, parameters) in _VARIANTS.items():
-        players.append((label, replace(catalogue()[name], rewards="[0, 1]"), parameters))
-    names = set(policy_names())
-    for label, entry, parameters in players:
-        if entry.name in names and entry.knowledge != "arm":  # knowing the answer is no contest
-            yield label, entry, parameters
+        yield label, name, replace(said[name], rewards="[0, 1]"), parameters
 
 
-def _applies(entry: Entry, instance: Instance) -> bool:
-    if entry.rewards != "any" and not instance.rewards.bounded:
+def _applies(about: About, instance: Instance) -> bool:
+    if about.rewards != "any" and not instance.rewards.bounded:
         return False
-    return not entry.perfect_best or instance.best_mean == 1.0
+    return not about.perfect_best or instance.best_mean == 1.0
 
 
 def _told(

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from manyarms.policies.catalogue import catalogue
+from manyarms.protocol import described
 from manyarms.report.leaderboard import Cell, Rank, Row, Standing
 from manyarms.report.leaderboard_blocks import Block, Details, Heading, Picture, Table, Text
 from manyarms.report.leaderboard_losses import where_we_lose
@@ -104,7 +104,7 @@ def leaderboard_page(
 
 
 def _needs_perfect_best(policy: str) -> bool:
-    entry = catalogue().get(policy.partition("(")[0])
+    entry = described().get(policy.partition("(")[0])
     return entry is not None and entry.perfect_best
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
-from manyarms.core.checks import check_int, check_number
+from manyarms.core.checks import check_number
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Floats, Ints, Memory, Record, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream, unit
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
 from manyarms.policies.parts.randomness import BASES, TIES
-from manyarms.protocol.policy import Policy, ask, reset, tell
+from manyarms.protocol import About, Policy, Positive, ask, number, reset, tell, whole
 
 __all__ = ["CorralIGW"]
 
@@ -32,6 +32,8 @@ class CorralPull(Record):
 
 
 class CorralIgwState(NamedTuple):
+    """The mean of each arm pulled so far, how likely each rule is, and how pulls were chosen."""
+
     n_arms: int
     bases: int
     eta: float
@@ -188,24 +190,26 @@ class CorralIGW(Policy):
     """
 
     name: ClassVar[str] = "corral-igw"
+    about: ClassVar[About] = About(
+        needs="nothing",
+        guarantee="smooth regret at every level, by its source",
+        nanoseconds=230,
+        scaling="log of arms opened",
+        good_at="rare best arms, no horizon, n below T",
+        source="Zhu & Mineiro 2022",
+        rewards="[0, 1]",
+    )
     anytime: ClassVar[bool] = True
 
-    bases: int = 8
-    gamma_low: float = 1e3
-    gamma_high: float = 1e6
-    eta: float = 0.125
+    bases: Annotated[int, whole(at_least=1, at_most=1024)] = 8
+    gamma_low: Positive = 1e3
+    gamma_high: Positive = 1e6
+    eta: Annotated[float, number(above=0.0, below=1.0)] = 0.125
 
     def __post_init__(self) -> None:
-        low = check_number("gamma_low", self.gamma_low, above=0.0, at_most=1e100)
+        super().__post_init__()
         fix = "It must not be below `gamma_low`."
-        self._store(
-            bases=check_int("bases", self.bases, at_least=1, at_most=1024),
-            gamma_low=low,
-            gamma_high=check_number(
-                "gamma_high", self.gamma_high, at_least=low, at_most=1e100, fix=fix
-            ),
-            eta=check_number("eta", self.eta, above=0.0, below=1.0),
-        )
+        check_number("gamma_high", self.gamma_high, at_least=self.gamma_low, fix=fix)
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> CorralIgwState:
         room = min(n_arms, pulls)

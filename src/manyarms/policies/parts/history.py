@@ -15,7 +15,8 @@ from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
 from manyarms.policies.parts.randomness import RANKING
 
-__all__ = ["History", "among_best", "history", "rank_best", "remember", "reset_history"]
+__all__ = ["History", "among_best", "forget_arm", "history", "rank_best", "remember"]
+__all__ += ["reset_history"]
 
 
 class PulledArm(Record):
@@ -76,6 +77,14 @@ def remember(history: History, arm: int, pulls: int, total: float) -> None:
         place = history.number.cells[at + 1]
     history.pulled[place].pulls += pulls
     history.pulled[place].total += total
+
+
+@rare
+def forget_arm(history: History, arm: int) -> None:
+    """Let a retired arm never be ranked again."""
+    at = find(history.number, arm)
+    if history.number.cells[at] != 0:
+        history.pulled[history.number.cells[at + 1]].pulls = 0
 
 
 @rare

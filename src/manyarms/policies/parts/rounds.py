@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Record, Records
-from manyarms.policies.parts.fresh import FreshArms, reset_fresh_arms, resize, start_on
+from manyarms.policies.parts.fresh import FreshArms, reset_arms, resize
+from manyarms.policies.parts.parameters import IndexPolicy
+from manyarms.policies.parts.slots import begin
 
-__all__ = ["RoundClock", "begin_round", "reset_rounds"]
+__all__ = ["RoundClock", "RoundPolicy", "begin_round", "reset_rounds"]
 
 
 class RoundClock(Record):
@@ -20,8 +25,8 @@ class RoundClock(Record):
 @kernel
 def reset_rounds(clock: Records[RoundClock], arms: FreshArms, key: int, horizon: int) -> None:
     """Begin a game; the first round begins with the first pull."""
-    reset_fresh_arms(arms, key)
-    start_on(arms, 1, 1)  # K and H come with the first round
+    reset_arms(arms, key)
+    begin(arms.slots, 1, 1)  # K and H come with the first round
     clock[0].horizon = horizon
     clock[0].round = 0
     clock[0].left = 0
@@ -35,3 +40,17 @@ def begin_round(clock: Records[RoundClock], arms: FreshArms, members: int) -> No
     end = (2 << clock[0].round) - 2  # 2 + 4 + … + 2^l
     horizon = clock[0].horizon
     resize(arms, members, min(end, horizon) if horizon > 0 else end)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundPolicy(IndexPolicy):
+    """A policy that plays such rounds, and so needs no horizon."""
+
+    anytime: ClassVar[bool] = True
+
+    def stage(self, state: Any) -> str:
+        return f"round {state.clock[0].round}"
+
+    def _last_round(self, pulls: int) -> int:
+        """Return the round in which a game of so many pulls ends: round l ends with 2^(l+1) - 2."""
+        return (pulls + 1).bit_length() - 1
