@@ -22,15 +22,13 @@ from manyarms.protocol import (
     Policy,
     arrive,
     ask,
-    choice,
     count_late,
     generation,
-    number,
     reset,
     retire,
     tell,
-    whole,
 )
+from manyarms.protocol.parameters import choice, number, whole
 
 __all__ = [
     "ARRAYS",

@@ -17,11 +17,11 @@ from manyarms.protocol import (
     arrive,
     ask,
     count_late,
-    delegates,
     generation,
     reset,
     retire,
     tell,
+    uses,
 )
 from manyarms.protocol.registry import Form
 
@@ -36,7 +36,7 @@ class DoublingClock(Record):
     left: int  # pulls left in the phase
 
 
-@delegates(inner=(tell, count_late, arrive, retire))
+@uses(inner=(tell, count_late, arrive, retire))
 class DoublingState(NamedTuple):
     """The state of the policy within, and how far its phase is."""
 
@@ -143,13 +143,13 @@ ANYTIME = (
         MOSSPlusPlus,
         Doubling,
         About(
-            kind="paper",
             needs="nothing",
             guarantee="as MOSS++, larger constant",
             nanoseconds=30,
             scaling="log of arms in the set",
             good_at="MOSS++ without a horizon",
             source="Zhu & Nowak 2020",
+            kind="paper",
         ),
     ),
     Form(
@@ -157,14 +157,14 @@ ANYTIME = (
         Parallel,
         Doubling,
         About(
-            kind="paper",
             needs="μ*",
-            knowledge="mu*",
             guarantee="as Parallel, larger constant",
             nanoseconds=55,
             scaling="log of arms pulled",
             good_at="Parallel without a horizon",
             source="Zhu & Nowak 2020",
+            kind="paper",
+            knowledge="mu*",
         ),
     ),
 )

@@ -30,7 +30,8 @@ from manyarms.policies.parts.mixtures import (
 from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.policies.parts.randomness import RANKING
 from manyarms.policies.parts.slots import GONE, begin, learn, open_slot, refresh, set_scale
-from manyarms.protocol import About, arrive, ask, choice, count_late, reset, retire, tell
+from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell
+from manyarms.protocol.parameters import choice
 from manyarms.theory.schedules import iteration_arms
 
 __all__ = ["EmpMOSSPlusPlus"]
@@ -222,13 +223,13 @@ class EmpMOSSPlusPlus(MixturePolicy):
 
     name: ClassVar[str] = "empmoss++"
     about: ClassVar[About] = About(
-        kind="paper",
         needs="horizon",
         guarantee="none proven",
         nanoseconds=21,
         scaling="log of arms in the set",
         good_at="wide gaps, rare best arms",
         source="Zhu & Nowak 2020",
+        kind="paper",
     )
 
     rank: Annotated[str, choice("all", "pulled")] = "all"

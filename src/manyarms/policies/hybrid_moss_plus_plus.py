@@ -33,24 +33,14 @@ from manyarms.policies.parts.iterations import (
 from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
 from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.policies.parts.slots import begin, open_slot
-from manyarms.protocol import (
-    About,
-    arrive,
-    ask,
-    choice,
-    count_late,
-    delegates,
-    generation,
-    reset,
-    retire,
-    tell,
-)
+from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
+from manyarms.protocol.parameters import choice
 from manyarms.theory.schedules import iteration_arms
 
 __all__ = ["HybridMOSSPlusPlus"]
 
 
-@delegates(arms=(tell, count_late))
+@uses(arms=(tell, count_late))
 class HybridMossPlusPlusState(NamedTuple):
     """The set of this iteration, earlier sets as mixture-arms, and how each arm did so far."""
 
@@ -188,13 +178,13 @@ class HybridMOSSPlusPlus(MixturePolicy):
 
     name: ClassVar[str] = "hybrid-moss++"
     about: ClassVar[About] = About(
-        kind="ours",
         needs="horizon",
         guarantee="Pareto optimal, √2 times MOSS++'s bound",
         nanoseconds=22,
         scaling="log of arms in the set",
         good_at="MOSS++'s guarantee at a far lower price",
         source="ours, docs/proofs.md",
+        kind="ours",
     )
 
     index: Annotated[str, choice("moss", "kl")] = "moss"

@@ -9,12 +9,12 @@ from manyarms.core.memory import Memory
 from manyarms.policies.parts.fresh import FreshArms, hold, present, reset_arms
 from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.policies.parts.slots import begin
-from manyarms.protocol import About, arrive, ask, count_late, delegates, reset, retire, tell
+from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell, uses
 
 __all__ = ["MOSS"]
 
 
-@delegates(arms=(ask, tell, count_late, retire))
+@uses(arms=(ask, tell, count_late, retire))
 class MossState(NamedTuple):
     """The arms pulled so far, ranked by their index."""
 
@@ -64,13 +64,13 @@ class MOSS(IndexPolicy):
 
     name: ClassVar[str] = "moss"
     about: ClassVar[About] = About(
-        kind="paper",
         needs="horizon",
         guarantee="minimax over n arms for T ≥ n",
         nanoseconds=86,
         scaling="log of arms pulled",
         good_at="few arms, many pulls",
         source="Audibert & Bubeck 2009",
+        kind="paper",
     )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossState:

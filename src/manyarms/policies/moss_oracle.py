@@ -11,24 +11,14 @@ from manyarms.core.memory import Memory
 from manyarms.policies.parts.fresh import FreshArms, hold, present, reset_arms
 from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.policies.parts.slots import begin
-from manyarms.protocol import (
-    About,
-    Count,
-    Probability,
-    arrive,
-    ask,
-    count_late,
-    delegates,
-    reset,
-    retire,
-    tell,
-)
+from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell, uses
+from manyarms.protocol.parameters import Count, Probability
 from manyarms.theory.schedules import subset_size
 
 __all__ = ["MOSSOracle"]
 
 
-@delegates(arms=(ask, tell, count_late, retire))
+@uses(arms=(ask, tell, count_late, retire))
 class MossOracleState(NamedTuple):
     """How large the set is to be, and its arms pulled so far, ranked by their index."""
 
@@ -90,14 +80,14 @@ class MOSSOracle(IndexPolicy):
 
     name: ClassVar[str] = "moss-oracle"
     about: ClassVar[About] = About(
-        kind="paper",
         needs="horizon, hardness or m",
-        knowledge="m",
         guarantee="minimax up to a logarithm",
         nanoseconds=19,
         scaling="log of arms pulled",
         good_at="problems whose share of best arms is known",
         source="Zhu & Nowak 2020",
+        kind="paper",
+        knowledge="m",
     )
 
     alpha: Probability | None = None

@@ -22,23 +22,13 @@ from manyarms.policies.parts.iterations import (
 from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
 from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.policies.parts.slots import begin, open_slot, unopened
-from manyarms.protocol import (
-    About,
-    arrive,
-    ask,
-    count_late,
-    delegates,
-    generation,
-    reset,
-    retire,
-    tell,
-)
+from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
 from manyarms.theory.schedules import iteration_arms
 
 __all__ = ["MOSSPlusPlus"]
 
 
-@delegates(arms=(tell, count_late))
+@uses(arms=(tell, count_late))
 class MossPlusPlusState(NamedTuple):
     """The set of this iteration, and the sets of those before as mixture-arms."""
 
@@ -155,13 +145,13 @@ class MOSSPlusPlus(MixturePolicy):
 
     name: ClassVar[str] = "moss++"
     about: ClassVar[About] = About(
-        kind="paper",
         needs="horizon",
         guarantee="Pareto optimal, every beta in [1/2, 1)",
         nanoseconds=23,
         scaling="log of arms in the set",
         good_at="a guarantee at every hardness",
         source="Zhu & Nowak 2020",
+        kind="paper",
     )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossPlusPlusState:

@@ -198,14 +198,14 @@ class Parallel(ToldBestMean, IndexPolicy):
 
     name: ClassVar[str] = "parallel"
     about: ClassVar[About] = About(
-        kind="paper",
         needs="horizon, μ*",
-        knowledge="mu*",
         guarantee="near minimax at every hardness, (log T)²",
         nanoseconds=52,
         scaling="log of arms pulled",
         good_at="a known best mean",
         source="Zhu & Nowak 2020",
+        kind="paper",
+        knowledge="mu*",
     )
 
     subset_factor: int = 2

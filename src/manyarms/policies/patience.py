@@ -15,7 +15,8 @@ from manyarms.policies.parts.fresh import is_retired, strike
 from manyarms.policies.parts.kl import bernoulli_kl
 from manyarms.policies.parts.parameters import ToldBestMean
 from manyarms.policies.parts.randomness import FRESH
-from manyarms.protocol import About, Positive, arrive, ask, choice, reset, retire, tell
+from manyarms.protocol import About, arrive, ask, reset, retire, tell
+from manyarms.protocol.parameters import Positive, choice
 
 __all__ = ["Patience"]
 
@@ -147,14 +148,14 @@ class Patience(ToldBestMean):
 
     name: ClassVar[str] = "patience"
     about: ClassVar[About] = About(
-        kind="ours",
         needs="horizon, μ*",
-        knowledge="mu*",
         guarantee="near minimax at every hardness, √log T",
         nanoseconds=7,
         scaling="constant",
         good_at="a known best mean; statistics of one arm only",
         source="ours, docs/proofs.md",
+        kind="ours",
+        knowledge="mu*",
     )
 
     sigma: Positive = 0.5

@@ -7,14 +7,21 @@ from typing import ClassVar, NamedTuple
 
 from manyarms.core.memory import Memory, Records
 from manyarms.policies.parts.fresh import FreshArms, present
-from manyarms.policies.parts.rounds import RoundClock, RoundPolicy, begin_round, reset_rounds
-from manyarms.protocol import About, Share, arrive, ask, count_late, delegates, reset, retire, tell
+from manyarms.policies.parts.rounds import (
+    RoundClock,
+    RoundPolicy,
+    ask_in_rounds,
+    reset_rounds,
+    set_size,
+)
+from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell, uses
+from manyarms.protocol.parameters import Share
 from manyarms.theory.schedules import quantile_arms
 
 __all__ = ["Quantile"]
 
 
-@delegates(arms=(tell, count_late, arrive, retire))
+@uses(arms=(tell, count_late, arrive, retire))
 class QuantileState(NamedTuple):
     """The round, and the arms of the growing set, ranked by their index."""
 
@@ -23,18 +30,13 @@ class QuantileState(NamedTuple):
     arms: FreshArms
 
 
-@reset.register(QuantileState)
-def quantile_reset(state: QuantileState, key: int, horizon: int) -> None:
-    reset_rounds(state.clock, state.arms, key, horizon)
+reset.register(QuantileState)(reset_rounds)
+ask.register(QuantileState)(ask_in_rounds)
 
 
-@ask.register(QuantileState)
-def quantile_ask(state: QuantileState) -> tuple[int, int]:
-    if state.clock[0].left == 0:
-        members = quantile_arms(state.clock[0].round + 1, state.exponent, present(state.arms))
-        begin_round(state.clock, state.arms, members)
-    state.clock[0].left -= 1
-    return ask(state.arms)
+@set_size.register(QuantileState)
+def quantile_size(state: QuantileState, round_number: int) -> int:
+    return quantile_arms(round_number, state.exponent, present(state.arms))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +69,13 @@ class Quantile(RoundPolicy):
 
     name: ClassVar[str] = "quantile"
     about: ClassVar[About] = About(
-        kind="paper",
         needs="nothing",
         guarantee="sublinear below hardness 0.35",
         nanoseconds=13,
         scaling="log of arms pulled",
         good_at="plenty of good arms, no horizon",
         source="Chaudhuri & Kalyanakrishnan 2018 (QRM2)",
+        kind="paper",
     )
 
     exponent: Share = 0.347

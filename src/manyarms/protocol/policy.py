@@ -3,7 +3,7 @@
 A policy's file defines a state (a NamedTuple with a name of its own) and registers a body of
 `reset`, `ask` and `tell` for it. CPython runs these bodies live; the simulator compiles them.
 
-A part that several states share has bodies of its own, and `delegates` lets it answer for them.
+A part that several states share has bodies of its own, and `uses` lets it answer for them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from manyarms.protocol.parameters import checks_of
 if TYPE_CHECKING:
     from manyarms.live.handle import Live
 
-__all__ = ["MOST_ARMS", "Policy", "arrive", "ask", "count_late", "delegates", "generation"]
+__all__ = ["MOST_ARMS", "Policy", "arrive", "ask", "count_late", "generation", "uses"]
 __all__ += ["reset", "retire", "tell"]
 
 MOST_ARMS = 1 << 50  # so that a number for (subroutine, arm) still fits into 64 bits
@@ -74,10 +74,10 @@ def retire(state: Any, arm: int) -> None:
     """Never choose this arm again. The caller sees to it that others are left."""
 
 
-def delegates(**parts: Iterable[Dispatched[..., Any]]) -> Callable[[S], S]:
+def uses(**parts: Iterable[Dispatched[..., Any]]) -> Callable[[S], S]:
     """Let parts of a state answer for it.
 
-    `@delegates(arms=(tell, count_late))` above the class of a state makes `tell(state, …)` mean
+    `@uses(arms=(tell, count_late))` above the class of a state makes `tell(state, …)` mean
     `tell(state.arms, …)`: the body is the one that the class of `arms` has.
     """
 

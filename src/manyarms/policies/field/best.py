@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from manyarms.core.checks import check_int
 from manyarms.core.memory import Memory
-from manyarms.protocol import About, Policy, ask, reset, tell, whole
+from manyarms.protocol import About, Policy, ask, reset, tell
+from manyarms.protocol.parameters import whole
 
 __all__ = ["Best"]
 
@@ -57,15 +58,15 @@ class Best(Policy):
     """
 
     name: ClassVar[str] = "best"
+    anytime: ClassVar[bool] = True
     about: ClassVar[About] = About(
         needs="a best arm",
-        knowledge="arm",
         guarantee="no regret",
         nanoseconds=5,
         scaling="constant",
         good_at="the lower end of every table",
+        knowledge="arm",
     )
-    anytime: ClassVar[bool] = True
 
     arm: Annotated[int, whole(at_least=0)]
 

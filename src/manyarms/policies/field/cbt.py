@@ -7,16 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from manyarms.core.memory import Memory, Record, Records
-from manyarms.policies.parts.losses import (
-    Factor,
-    Losses,
-    Shape,
-    confidence_factor,
-    forget,
-    suffer,
-)
+from manyarms.policies.parts.losses import Factor, Losses, Shape, confidence_factor, forget, suffer
 from manyarms.policies.parts.sequential import OneByOne, in_play, leave, one_by_one
-from manyarms.protocol import About, Policy, ask, delegates, reset, tell
+from manyarms.protocol import About, Policy, ask, reset, tell, uses
 
 __all__ = ["CBT"]
 
@@ -26,7 +19,7 @@ class CbtClock(Record):
     target: float
 
 
-@delegates(arms=(ask,))
+@uses(arms=(ask,))
 class CbtState(NamedTuple):
     """The target, and the losses of the arm in play."""
 
@@ -99,12 +92,12 @@ class CBT(Policy):
     name: ClassVar[str] = "cbt"
     about: ClassVar[About] = About(
         needs="horizon, μ* = 1, shape b",
-        knowledge="mu*",
         guarantee="asymptotically optimal for known shape",
         nanoseconds=41,
         scaling="constant",
         good_at="best arms that never fail, known shape",
         source="Chan & Hu 2018",
+        knowledge="mu*",
         rewards="[0, 1]",
         perfect_best=True,
     )

@@ -12,7 +12,8 @@ from manyarms.core.memory import Floats, Ints, Memory, Record, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream, unit
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
 from manyarms.policies.parts.randomness import BASES, TIES
-from manyarms.protocol import About, Policy, Positive, ask, number, reset, tell, whole
+from manyarms.protocol import About, Policy, ask, reset, tell
+from manyarms.protocol.parameters import Positive, number, whole
 
 __all__ = ["CorralIGW"]
 
@@ -190,6 +191,7 @@ class CorralIGW(Policy):
     """
 
     name: ClassVar[str] = "corral-igw"
+    anytime: ClassVar[bool] = True
     about: ClassVar[About] = About(
         needs="nothing",
         guarantee="smooth regret at every level, by its source",
@@ -199,7 +201,6 @@ class CorralIGW(Policy):
         source="Zhu & Mineiro 2022",
         rewards="[0, 1]",
     )
-    anytime: ClassVar[bool] = True
 
     bases: Annotated[int, whole(at_least=1, at_most=1024)] = 8
     gamma_low: Positive = 1e3

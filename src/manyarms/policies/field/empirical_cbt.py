@@ -118,12 +118,12 @@ class EmpiricalCBT(Policy):
     name: ClassVar[str] = "empirical-cbt"
     about: ClassVar[About] = About(
         needs="horizon, μ* = 1",
-        knowledge="mu*",
         guarantee="asymptotically optimal, shape unknown",
         nanoseconds=27,
         scaling="log of arms opened",
         good_at="best arms that never fail, unknown shape",
         source="Chan & Hu 2018",
+        knowledge="mu*",
         rewards="[0, 1]",
         perfect_best=True,
     )

@@ -9,12 +9,12 @@ from manyarms.core.memory import Memory
 from manyarms.policies.parts.fresh import FreshArms, present, reset_arms
 from manyarms.policies.parts.parameters import RankingPolicy
 from manyarms.policies.parts.slots import begin
-from manyarms.protocol import About, ask, count_late, delegates, reset, tell
+from manyarms.protocol import About, ask, count_late, reset, tell, uses
 
 __all__ = ["Greedy"]
 
 
-@delegates(arms=(ask, tell, count_late))
+@uses(arms=(ask, tell, count_late))
 class GreedyState(NamedTuple):
     """The arms pulled so far, ranked by their mean."""
 
@@ -56,6 +56,7 @@ class Greedy(RankingPolicy):
     """
 
     name: ClassVar[str] = "greedy"
+    anytime: ClassVar[bool] = True
     about: ClassVar[About] = About(
         needs="nothing",
         guarantee="none",
@@ -64,7 +65,6 @@ class Greedy(RankingPolicy):
         good_at="many good arms, wide gaps, n well below T",
         source="Bayati et al. 2020",
     )
-    anytime: ClassVar[bool] = True
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> GreedyState:
         return GreedyState(self._arms(memory, n_arms, arms=min(n_arms, pulls)))

@@ -19,12 +19,13 @@ from manyarms.policies.parts.count_queues import (
     queues,
     unobserved,
 )
-from manyarms.protocol import About, Policy, Share, ask, count_late, delegates, number, reset, tell
+from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
+from manyarms.protocol.parameters import Share, number
 
 __all__ = ["IMOSS"]
 
 
-@delegates(arms=(reset, tell, count_late))
+@uses(arms=(reset, tell, count_late))
 class ImossState(NamedTuple):
     """The arms opened so far, queued by how often they were pulled."""
 
@@ -99,6 +100,7 @@ class IMOSS(Policy):
     """
 
     name: ClassVar[str] = "imoss"
+    anytime: ClassVar[bool] = True
     about: ClassVar[About] = About(
         needs="nothing",
         guarantee="none checked",
@@ -107,7 +109,6 @@ class IMOSS(Policy):
         good_at="no horizon, best arms not rarer than 1 in √T",
         source="Abraham et al. 2026",
     )
-    anytime: ClassVar[bool] = True
 
     a: Annotated[float, number(above=-1.0, at_most=1e100)] = 0.1
     b: Share = 0.5

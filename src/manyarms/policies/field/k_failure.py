@@ -7,12 +7,12 @@ from typing import ClassVar, NamedTuple
 
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.sequential import Length, OneByOne, count, in_play, leave, one_by_one
-from manyarms.protocol import About, Policy, ask, delegates, reset, tell
+from manyarms.protocol import About, Policy, ask, reset, tell, uses
 
 __all__ = ["KFailure"]
 
 
-@delegates(arms=(reset, ask))
+@uses(arms=(reset, ask))
 class KFailureState(NamedTuple):
     """The arm in play, and its successes and failures."""
 
@@ -62,18 +62,18 @@ class KFailure(Policy):
     """
 
     name: ClassVar[str] = "k-failure"
+    anytime: ClassVar[bool] = True
     about: ClassVar[About] = About(
         needs="μ* = 1",
-        knowledge="mu*",
         guarantee="T / log T failures for k = 1, uniform means",
         nanoseconds=31,
         scaling="constant",
         good_at="best arms that never fail",
         source="Berry et al. 1997",
+        knowledge="mu*",
         rewards="[0, 1]",
         perfect_best=True,
     )
-    anytime: ClassVar[bool] = True
 
     k: Length = 1
 

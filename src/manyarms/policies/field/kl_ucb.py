@@ -8,24 +8,17 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Floats, Ints, Memory
-from manyarms.policies.parts.count_queues import (
-    Queues,
-    ahead,
-    due,
-    head,
-    more,
-    next_pull,
-    queues,
-)
+from manyarms.policies.parts.count_queues import Queues, ahead, due, head, more, next_pull, queues
 from manyarms.policies.parts.kl import kl_upper
-from manyarms.protocol import About, Policy, ask, count_late, delegates, number, reset, tell
+from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
+from manyarms.protocol.parameters import number
 
 __all__ = ["KLUCB"]
 
 _HAIR = 1e-12  # more than the rounding of a divergence
 
 
-@delegates(arms=(count_late,))
+@uses(arms=(count_late,))
 class KlUcbState(NamedTuple):
     """The arms pulled so far, queued by how often, and the entropy of each mean."""
 
@@ -127,6 +120,7 @@ class KLUCB(Policy):
     """
 
     name: ClassVar[str] = "kl-ucb"
+    anytime: ClassVar[bool] = True
     about: ClassVar[About] = About(
         needs="nothing",
         guarantee="asymptotically optimal, rewards 0 and 1",
@@ -136,7 +130,6 @@ class KLUCB(Policy):
         source="Cappé et al. 2013",
         rewards="[0, 1]",
     )
-    anytime: ClassVar[bool] = True
 
     c: Annotated[float, number(at_least=0.0, at_most=1e100)] = 0.0
 

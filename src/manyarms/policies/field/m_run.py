@@ -130,18 +130,18 @@ class NonRecallingMRun(Policy):
     """
 
     name: ClassVar[str] = "non-recalling-m-run"
+    recall: ClassVar[bool] = False
     about: ClassVar[About] = About(
         needs="horizon, μ* = 1",
-        knowledge="mu*",
         guarantee="2√T failures, uniform means",
         nanoseconds=32,
         scaling="constant",
         good_at="best arms that never fail",
         source="Berry et al. 1997",
+        knowledge="mu*",
         rewards="[0, 1]",
         perfect_best=True,
     )
-    recall: ClassVar[bool] = False
 
     m: Length | None = None
 
@@ -190,15 +190,15 @@ class MRun(NonRecallingMRun):
     """
 
     name: ClassVar[str] = "m-run"
+    recall: ClassVar[bool] = True
     about: ClassVar[About] = About(
         needs="horizon, μ* = 1",
-        knowledge="mu*",
         guarantee="2√T failures, uniform means",
         nanoseconds=6,
         scaling="constant",
         good_at="best arms that never fail",
         source="Berry et al. 1997",
+        knowledge="mu*",
         rewards="[0, 1]",
         perfect_best=True,
     )
-    recall: ClassVar[bool] = True

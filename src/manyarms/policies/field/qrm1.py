@@ -9,13 +9,20 @@ from typing import ClassVar, NamedTuple
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Records
 from manyarms.policies.parts.fresh import FreshArms, present
-from manyarms.policies.parts.rounds import RoundClock, RoundPolicy, begin_round, reset_rounds
-from manyarms.protocol import About, Share, ask, count_late, delegates, reset, tell
+from manyarms.policies.parts.rounds import (
+    RoundClock,
+    RoundPolicy,
+    ask_in_rounds,
+    reset_rounds,
+    set_size,
+)
+from manyarms.protocol import About, ask, count_late, reset, tell, uses
+from manyarms.protocol.parameters import Share
 
 __all__ = ["QRM1"]
 
 
-@delegates(arms=(tell, count_late))
+@uses(arms=(tell, count_late))
 class Qrm1State(NamedTuple):
     """The round, and the arms of the growing set, ranked by their index."""
 
@@ -38,18 +45,13 @@ def qrm1_arms(round_number: int, rho: float, n_arms: int) -> int:
     return min(math.ceil(min(wanted, n_arms) * (1.0 - 1e-12)), n_arms)  # 1 / (1/49) > 49
 
 
-@reset.register(Qrm1State)
-def qrm1_reset(state: Qrm1State, key: int, horizon: int) -> None:
-    reset_rounds(state.clock, state.arms, key, horizon)
+reset.register(Qrm1State)(reset_rounds)
+ask.register(Qrm1State)(ask_in_rounds)
 
 
-@ask.register(Qrm1State)
-def qrm1_ask(state: Qrm1State) -> tuple[int, int]:
-    if state.clock[0].left == 0:
-        members = qrm1_arms(state.clock[0].round + 1, state.rho, present(state.arms))
-        begin_round(state.clock, state.arms, members)
-    state.clock[0].left -= 1
-    return ask(state.arms)
+@set_size.register(Qrm1State)
+def qrm1_size(state: Qrm1State, round_number: int) -> int:
+    return qrm1_arms(round_number, state.rho, present(state.arms))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,12 +88,12 @@ class QRM1(RoundPolicy):
     name: ClassVar[str] = "qrm1"
     about: ClassVar[About] = About(
         needs="share of good arms",
-        knowledge="m",
         guarantee="sublinear against the best rho of the arms",
         nanoseconds=17,
         scaling="log of arms pulled",
         good_at="a known share of good arms, no horizon",
         source="Chaudhuri & Kalyanakrishnan 2018",
+        knowledge="m",
     )
 
     rho: Share

@@ -13,7 +13,8 @@ from manyarms.policies.parts.fresh import FreshArms, draw_arm, present, reset_ar
 from manyarms.policies.parts.randomness import ORDER
 from manyarms.policies.parts.rounds import RoundPolicy
 from manyarms.policies.parts.slots import begin, open_slot
-from manyarms.protocol import About, Share, ask, count_late, delegates, generation, reset, tell
+from manyarms.protocol import About, ask, count_late, generation, reset, tell, uses
+from manyarms.protocol.parameters import Share
 from manyarms.theory.schedules import quantile_arms
 
 __all__ = ["QRM2Restarted"]
@@ -26,7 +27,7 @@ class Qrm2Clock(Record):
     waiting: int  # members without a pull in this round
 
 
-@delegates(arms=(tell, count_late))
+@uses(arms=(tell, count_late))
 class Qrm2RestartedState(NamedTuple):
     """The set so far, and what this round saw of it."""
 

@@ -26,7 +26,8 @@ from manyarms.policies.parts.randomness import (
     is_success,
     reset_order,
 )
-from manyarms.protocol import About, Policy, Probability, ask, reset, tell
+from manyarms.protocol import About, Policy, ask, reset, tell
+from manyarms.protocol.parameters import Probability
 
 __all__ = ["SatisficingTS"]
 
@@ -119,17 +120,17 @@ class SatisficingTS(Policy):
     """
 
     name: ClassVar[str] = "satisficing-ts"
+    anytime: ClassVar[bool] = True
     about: ClassVar[About] = About(
         needs="a target",
-        knowledge="mu*",
         guarantee="Bayesian, against the target",
         nanoseconds=160,
         scaling="log of arms opened",
         good_at="good enough, soon",
         source="Russo & Van Roy 2018",
+        knowledge="mu*",
         rewards="[0, 1]",
     )
-    anytime: ClassVar[bool] = True
 
     target: Probability | None = None
     tolerance: Probability = 0.1

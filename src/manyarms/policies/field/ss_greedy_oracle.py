@@ -10,7 +10,8 @@ from manyarms.core.checks import check_int, check_one
 from manyarms.core.memory import Memory
 from manyarms.policies.field.greedy import Greedy
 from manyarms.policies.field.sub_sampled import OnSubset, SubSampledState
-from manyarms.protocol import About, Count, Policy, Probability
+from manyarms.protocol import About, Policy
+from manyarms.protocol.parameters import Count, Probability
 
 __all__ = ["SSGreedyOracle"]
 
@@ -52,12 +53,12 @@ class SSGreedyOracle(OnSubset):
     name: ClassVar[str] = "ss-greedy-oracle"
     about: ClassVar[About] = About(
         needs="horizon, m",
-        knowledge="m",
         guarantee="none stated here",
         nanoseconds=22,
         scaling="log of arms in the subset",
         good_at="problems whose share of best arms is known",
         source="Jedor et al. 2021",
+        knowledge="m",
     )
 
     alpha: Probability | None = None

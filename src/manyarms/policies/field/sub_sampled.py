@@ -18,18 +18,8 @@ from manyarms.policies.field.thompson import Thompson
 from manyarms.policies.field.ucb import UCB
 from manyarms.policies.moss import MOSS
 from manyarms.policies.parts.randomness import SUBSET, draw_fresh, reset_order
-from manyarms.protocol import (
-    About,
-    Count,
-    Policy,
-    Probability,
-    ask,
-    count_late,
-    delegates,
-    generation,
-    reset,
-    tell,
-)
+from manyarms.protocol import About, Policy, ask, count_late, generation, reset, tell, uses
+from manyarms.protocol.parameters import Count, Probability
 from manyarms.protocol.registry import Form
 
 __all__ = ["SUB_SAMPLED", "OnSubset", "SubSampled"]
@@ -37,7 +27,7 @@ __all__ = ["SUB_SAMPLED", "OnSubset", "SubSampled"]
 _SHORT = {"thompson": "ts"}  # as the source abbreviates it
 
 
-@delegates(inner=(tell, count_late, generation))
+@uses(inner=(tell, count_late, generation))
 class SubSampledState(NamedTuple):
     """The state of the policy within, and which arms stand for its arms."""
 

@@ -18,14 +18,14 @@ from manyarms.policies.parts.posterior_groups import (
     size_of,
 )
 from manyarms.policies.parts.randomness import SAMPLES
-from manyarms.protocol import About, Policy, ask, delegates, reset, tell
+from manyarms.protocol import About, Policy, ask, reset, tell, uses
 
 __all__ = ["Thompson"]
 
 LARGE = 64  # pulls + 2 from which on an arm alone is sampled without a quantile, which takes longer
 
 
-@delegates(arms=(tell,))
+@uses(arms=(tell,))
 class ThompsonState(NamedTuple):
     """The arms, grouped by their successes and failures, and which was pulled last."""
 
@@ -122,6 +122,7 @@ class Thompson(Policy):
     """
 
     name: ClassVar[str] = "thompson"
+    anytime: ClassVar[bool] = True
     about: ClassVar[About] = About(
         needs="nothing",
         guarantee="asymptotically optimal, rewards 0 and 1",
@@ -131,7 +132,6 @@ class Thompson(Policy):
         source="Thompson 1933; Agrawal & Goyal 2012",
         rewards="[0, 1]",
     )
-    anytime: ClassVar[bool] = True
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ThompsonState:
         return ThompsonState(groups(memory, n_arms, pulls), stream(memory), memory.ints(1))

@@ -10,7 +10,7 @@ from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.policies.parts.losses import Shape
 from manyarms.policies.parts.sequential import Length, OneByOne, count, in_play, leave, one_by_one
-from manyarms.protocol import About, Policy, ask, delegates, reset, tell
+from manyarms.protocol import About, Policy, ask, reset, tell, uses
 
 __all__ = ["TwoTarget"]
 
@@ -21,7 +21,7 @@ class Targets(Record):
     settled: int  # 1 once the arm in play is kept for good
 
 
-@delegates(arms=(ask,))
+@uses(arms=(ask,))
 class TwoTargetState(NamedTuple):
     """The two targets, and the arm in play with its successes and failures."""
 
@@ -102,12 +102,12 @@ class TwoTarget(Policy):
     name: ClassVar[str] = "two-target"
     about: ClassVar[About] = About(
         needs="horizon, μ* = 1, shape b",
-        knowledge="mu*",
         guarantee="√(2T) for uniform means, the best possible",
         nanoseconds=31,
         scaling="constant",
         good_at="best arms that never fail, known shape",
         source="Bonald & Proutière 2013",
+        knowledge="mu*",
         rewards="[0, 1]",
         perfect_best=True,
     )

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.count_queues import Queues, due, largest_index, next_pull, queues
-from manyarms.protocol import About, Policy, Positive, ask, count_late, delegates, reset, tell
+from manyarms.policies.parts.count_queues import Queues, ask_largest, level, queues
+from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
+from manyarms.protocol.parameters import Positive
 
 __all__ = ["UCB"]
 
 
-@delegates(arms=(reset, tell, count_late))
+@uses(arms=(reset, tell, count_late))
 class UcbState(NamedTuple):
     """The arms pulled so far, queued by how often."""
 
@@ -21,14 +22,12 @@ class UcbState(NamedTuple):
     arms: Queues
 
 
-@ask.register(UcbState)
-def ucb_ask(state: UcbState) -> tuple[int, int]:
-    arms = state.arms
-    t = next_pull(arms)  # this is pull number t
-    slot = due(arms)
-    if slot == 0:
-        slot = largest_index(arms, state.scale * math.log1p(t * math.log(t) ** 2))
-    return slot, arms.node[slot].arm
+ask.register(UcbState)(ask_largest)
+
+
+@level.register(UcbState)
+def ucb_level(state: UcbState, t: int) -> float:
+    return state.scale * math.log1p(t * math.log(t) ** 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +58,7 @@ class UCB(Policy):
     """
 
     name: ClassVar[str] = "ucb"
+    anytime: ClassVar[bool] = True
     about: ClassVar[About] = About(
         needs="nothing",
         guarantee="asymptotically optimal, Gaussian rewards",
@@ -67,7 +67,6 @@ class UCB(Policy):
         good_at="few arms, no horizon",
         source="Lattimore & Szepesvári 2020",
     )
-    anytime: ClassVar[bool] = True
 
     sigma: Positive = 0.5
 

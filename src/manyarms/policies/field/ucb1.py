@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.count_queues import Queues, due, largest_index, next_pull, queues
-from manyarms.protocol import About, Policy, Positive, ask, count_late, delegates, reset, tell
+from manyarms.policies.parts.count_queues import Queues, ask_largest, level, queues
+from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
+from manyarms.protocol.parameters import Positive
 
 __all__ = ["UCB1"]
 
 
-@delegates(arms=(reset, tell, count_late))
+@uses(arms=(reset, tell, count_late))
 class Ucb1State(NamedTuple):
     """The arms pulled so far, queued by how often."""
 
@@ -21,14 +22,12 @@ class Ucb1State(NamedTuple):
     arms: Queues
 
 
-@ask.register(Ucb1State)
-def ucb1_ask(state: Ucb1State) -> tuple[int, int]:
-    arms = state.arms
-    t = next_pull(arms) - 1  # pulls made so far
-    slot = due(arms)
-    if slot == 0:
-        slot = largest_index(arms, state.scale * math.log(t))
-    return slot, arms.node[slot].arm
+ask.register(Ucb1State)(ask_largest)
+
+
+@level.register(Ucb1State)
+def ucb1_level(state: Ucb1State, t: int) -> float:
+    return state.scale * math.log(t - 1)  # pulls made so far
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +59,7 @@ class UCB1(Policy):
     """
 
     name: ClassVar[str] = "ucb1"
+    anytime: ClassVar[bool] = True
     about: ClassVar[About] = About(
         needs="nothing",
         guarantee="log T regret for fixed gaps",
@@ -68,7 +68,6 @@ class UCB1(Policy):
         good_at="few arms, the classic to compare with",
         source="Auer et al. 2002",
     )
-    anytime: ClassVar[bool] = True
 
     exploration: Positive = 1.0
 

@@ -10,14 +10,14 @@ from manyarms.core.jit import rare
 from manyarms.core.memory import Ints, Memory
 from manyarms.policies.field.ucb_f import ManyArmedUCBV
 from manyarms.policies.parts.ucb_v import UcbV, largest_index, next_time, open_arm, ucb_v
-from manyarms.protocol import About, ask, count_late, delegates, reset, tell
+from manyarms.protocol import About, ask, count_late, reset, tell, uses
 
 __all__ = ["UCBAIR"]
 
 _NEVER = 1 << 60
 
 
-@delegates(arms=(tell, count_late))
+@uses(arms=(tell, count_late))
 class UcbAirState(NamedTuple):
     """The arms opened so far, and when the next one is opened."""
 
@@ -84,17 +84,17 @@ class UCBAIR(ManyArmedUCBV):
     """
 
     name: ClassVar[str] = "ucb-air"
+    anytime: ClassVar[bool] = True
     about: ClassVar[About] = About(
         needs="shape b of the means",
-        knowledge="m",
         guarantee="√T or T^(b/(b+1)), up to logarithms",
         nanoseconds=110,
         scaling="log of arms opened, in practice",
         good_at="infinitely many arms of known shape, no horizon",
         source="Wang, Audibert & Munos 2008",
+        knowledge="m",
         rewards="[0, 1]",
     )
-    anytime: ClassVar[bool] = True
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> UcbAirState:
         # K arms are opened only if K - 1 < pulls^exponent

@@ -9,12 +9,13 @@ from typing import Annotated, ClassVar, NamedTuple
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Ints, Memory
 from manyarms.policies.parts.ucb_v import UcbV, largest_index, next_time, open_arm, ucb_v
-from manyarms.protocol import About, Flag, Policy, ask, count_late, delegates, number, reset, tell
+from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
+from manyarms.protocol.parameters import Flag, number
 
 __all__ = ["UCBF", "ManyArmedUCBV"]
 
 
-@delegates(arms=(tell, count_late))
+@uses(arms=(tell, count_late))
 class UcbFState(NamedTuple):
     """The K arms, and the tournament between their indices."""
 
@@ -102,12 +103,12 @@ class UCBF(ManyArmedUCBV):
     name: ClassVar[str] = "ucb-f"
     about: ClassVar[About] = About(
         needs="horizon, shape b of the means",
-        knowledge="m",
         guarantee="√T or T^(b/(b+1)), up to logarithms",
         nanoseconds=160,
         scaling="log of arms opened, in practice",
         good_at="infinitely many arms of known shape",
         source="Wang, Audibert & Munos 2008",
+        knowledge="m",
         rewards="[0, 1]",
     )
 

@@ -55,6 +55,7 @@ class Uniform(Policy):
     """
 
     name: ClassVar[str] = "uniform"
+    anytime: ClassVar[bool] = True
     about: ClassVar[About] = About(
         needs="nothing",
         guarantee="none: regret grows with T",
@@ -62,7 +63,6 @@ class Uniform(Policy):
         scaling="constant",
         good_at="the upper end of every table",
     )
-    anytime: ClassVar[bool] = True
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> UniformState:
         return UniformState(n_arms, stream(memory))

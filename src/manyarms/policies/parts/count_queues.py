@@ -13,9 +13,9 @@ numbered from 1.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from manyarms.core.jit import kernel, rare
+from manyarms.core.jit import generic, kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, priority, restart, stream
 from manyarms.core.sampler import Sampler, sampler
@@ -23,8 +23,8 @@ from manyarms.policies.parts.pairing import Node, beats, join, leave
 from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
 from manyarms.protocol import count_late, reset, tell
 
-__all__ = ["Queues", "ahead", "due", "fresh_left", "head", "largest_index"]
-__all__ += ["more", "next_pull", "open_fresh", "queues", "unobserved"]
+__all__ = ["Queues", "ahead", "ask_largest", "due", "fresh_left", "head", "level", "more"]
+__all__ += ["next_pull", "open_fresh", "queues", "unobserved"]
 
 
 class Queue(Record):
@@ -94,6 +94,20 @@ def next_pull(arms: Queues) -> int:
     """Count the pull that is asked for, and return its number, from 1 on."""
     arms.clock[0].pulls += 1
     return arms.clock[0].pulls
+
+
+@generic
+def level(state: Any, t: int) -> float:  # type: ignore[empty-body]
+    """Return what stands over N under the root of the index, at pull number t."""
+
+
+def ask_largest(state: Any) -> tuple[int, int]:
+    """Choose the largest index, arms never pulled first: a body of `ask` for a state with arms."""
+    t = next_pull(state.arms)
+    slot = due(state.arms)
+    if slot == 0:
+        slot = largest_index(state.arms, level(state, t))
+    return slot, state.arms.node[slot].arm
 
 
 @kernel

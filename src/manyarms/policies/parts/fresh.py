@@ -16,13 +16,13 @@ from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.core.tournament import leader
 from manyarms.policies.parts.randomness import FRESH, TIES
 from manyarms.policies.parts.slots import Slots, close_slot, open_slot, refresh, set_scale, unopened
-from manyarms.protocol import arrive, ask, count_late, delegates, retire, tell
+from manyarms.protocol import arrive, ask, count_late, retire, tell, uses
 
 __all__ = ["FreshArms", "choose", "draw_arm", "drawable", "fresh_arms", "hold"]
 __all__ += ["is_retired", "present", "put_back", "replace_arm", "reset_arms", "resize", "strike"]
 
 
-@delegates(slots=(tell, count_late))
+@uses(slots=(tell, count_late))
 class FreshArms(NamedTuple):
     """Slots of arms that were drawn, and the sampler that draws the next one."""
 

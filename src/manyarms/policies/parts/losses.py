@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Record, Records
-from manyarms.protocol import number
+from manyarms.protocol.parameters import number
 
 __all__ = ["Factor", "Losses", "Shape", "confidence_factor", "forget", "suffer"]
 

@@ -9,7 +9,8 @@ from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError
 from manyarms.policies.parts.fresh import FreshArms, fresh_arms
 from manyarms.policies.parts.slots import slots
-from manyarms.protocol import Flag, Number, Policy, Positive, number
+from manyarms.protocol import Policy
+from manyarms.protocol.parameters import Flag, Number, Positive, number
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["IndexPolicy", "KLIndexPolicy", "MixturePolicy", "RankingPolicy", "ToldBestMean"]

@@ -16,7 +16,8 @@ from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, sampler
 from manyarms.policies.parts.randomness import ROUNDING, draw_fresh, is_success, reset_order
-from manyarms.protocol import ask, reset, whole
+from manyarms.protocol import ask, reset
+from manyarms.protocol.parameters import whole
 
 __all__ = ["Length", "OneByOne", "count", "in_play", "leave", "one_by_one"]
 
