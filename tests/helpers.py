@@ -6,48 +6,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
 
-import manyarms as ma
 from manyarms.live.handle import Live
+from tests.policies.battery import ALL_POLICIES, EVERY_POLICY, label
+
+__all__ = ["ALL_POLICIES", "EVERY_POLICY", "Reward", "label", "play_live", "run_python"]
 
 Reward = Callable[[int, int], float]  # (arm, how often it was pulled before) -> reward
-
-ALL_POLICIES: list[ma.Policy] = [
-    ma.MOSS(),
-    ma.MOSSOracle(alpha=0.3),
-    ma.MOSSOracle(m=1),
-    ma.MOSSOracle(size=11),
-    ma.Quantile(),
-    ma.MOSSPlusPlus(beta=0.5),
-    ma.MOSSPlusPlus(beta=1.0),
-    ma.EmpMOSSPlusPlus(beta=0.5),
-    ma.EmpMOSSPlusPlus(beta=0.75, rank="pulled"),
-    ma.Parallel(best_mean=0.9),
-    ma.Parallel(best_mean=0.9, subset_factor=1),
-    ma.Doubling(ma.MOSSPlusPlus(beta=0.5)),
-    ma.Doubling(ma.Parallel(best_mean=0.9)),
-    ma.HybridMOSSPlusPlus(beta=0.5),
-    ma.Patience(best_mean=0.9),
-]
-
-_TOLD: dict[str, dict[str, Any]] = {  # what these cannot do without
-    "best": {"arm": 0},
-    "moss-oracle": {"m": 1},
-    "parallel": {"best_mean": 0.9},
-    "anytime-parallel": {"best_mean": 0.9},
-    "patience": {"best_mean": 0.9},
-    "qrm1": {"rho": 0.1},
-    "satisficing-ts": {"target": 0.8},
-    "ss-greedy-oracle": {"m": 1},
-}
-EVERY_POLICY: list[ma.Policy] = [
-    ma.policy(name, **_TOLD.get(name, {})) for name in ma.policy_names()
-]
-
-
-def label(policy: ma.Policy) -> str:
-    return policy.label
 
 
 def play_live(live: Live, pulls: int, reward: Reward) -> list[int]:

@@ -14,7 +14,7 @@ from manyarms.experiments import leaderboard_players
 from manyarms.experiments.leaderboard import contest_matches, leaderboard
 from manyarms.experiments.leaderboard_players import FEWEST, SECONDS, Match, match
 from manyarms.instances import stand_in_652
-from manyarms.policies.catalogue import catalogue
+from manyarms.protocol import described
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 SUITE = {m.name: m for m in leaderboard(most_runs=100)}
@@ -51,7 +51,7 @@ def test_everybody_plays_who_applies_and_nobody_else() -> None:
         for name in ("Fig. 2(a), alpha 0.4", "Gaussian, alpha 0.4", "Beta(1, 1) means")
     )
     registered = set(ma.policy_names())
-    for name, entry in catalogue().items():
+    for name, entry in described().items():
         plays = name in registered and entry.knowledge != "arm"
         assert (name in perfect) == plays
         assert (name in coins) == (plays and not entry.perfect_best)
@@ -90,7 +90,7 @@ def test_slow_policies_play_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = ma.instances.planted(n=10, m=1)
     for player in match("p", "f", instance, 50_000, most_runs=1000).players:
         name = player.label.partition("(")[0]
-        seconds = player.runs * 50_000 * catalogue()[name].nanoseconds / 1e9
+        seconds = player.runs * 50_000 * described()[name].nanoseconds / 1e9
         assert player.runs == FEWEST or seconds <= SECONDS
     monkeypatch.setattr(leaderboard_players, "SECONDS", 1e-9)
     assert {p.runs for p in match("p", "f", instance, 9, most_runs=100).players} == {FEWEST}
@@ -107,7 +107,7 @@ def test_the_numbers_of_the_last_run_are_of_this_suite() -> None:
     lines = (DOCS / "leaderboard.csv").read_text(encoding="utf-8").splitlines()
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
     assert {row["problem"] for row in rows} >= set(SUITE)
-    known = {name: entry.knowledge for name, entry in catalogue().items()}
+    known = {name: entry.knowledge for name, entry in described().items()}
     for row in rows:
         assert row["knowledge"] == known[row["policy"].partition("(")[0]]
     page = (DOCS / "leaderboard.md").read_text(encoding="utf-8")

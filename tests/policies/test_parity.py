@@ -55,7 +55,7 @@ def test_live_picks_the_arms_of_the_simulator(policy: ma.Policy, world: str, see
 def test_compiled_code_picks_the_arms_of_the_same_loop_in_cpython() -> None:
     code = (
         "import json\n"
-        "from tests.test_parity import *\n"
+        "from tests.policies.test_parity import *\n"
         "arms = {f'{p.label}/{w}': simulated_arms(p, i, 1)\n"
         "        for p in ALL_POLICIES for w, i in INSTANCES.items()}\n"
         "import sys; assert 'numba' not in sys.modules\n"
