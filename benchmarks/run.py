@@ -31,8 +31,8 @@ import numpy as np
 import manyarms as ma
 from manyarms.core.jit import compiled
 from manyarms.core.rng import draw, unit
-from manyarms.live import replay
 from manyarms.lab import experiment_from, run, run_in_memory
+from manyarms.live import replay
 from manyarms.studies import find
 
 HERE = Path(__file__).parent

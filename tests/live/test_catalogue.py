@@ -25,6 +25,10 @@ MORE_POLICIES = [
     ma.Doubling(ma.MOSSOracle(alpha=0.3)),
     ma.Doubling(ma.EmpMOSSPlusPlus(rank="pulled")),
     ma.EmpMOSSPlusPlus(count_late=True),
+    ma.HybridMOSSPlusPlus(beta=0.75, index="kl", count_late=True),
+    ma.Patience(best_mean=1.0, bound="kl"),
+    ma.Doubling(ma.HybridMOSSPlusPlus()),
+    ma.Doubling(ma.Patience(best_mean=0.9)),
 ]
 
 
@@ -64,7 +68,7 @@ def _check(live: ma.Live, alive: set[int]) -> None:
         else:
             assert run.members >= max(1, len(in_the_set))
         for k in in_the_set:
-            if slots.slot[k].pulls > 0 and not slots.count_late:
+            if slots.slot[k].pulls > 0 and not slots.late_counts:
                 assert slots.rank.seat[k].high == ordered(moss_index(slots, k, 0)) >> 2
 
 

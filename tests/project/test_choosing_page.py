@@ -1,4 +1,4 @@
-"""`manyarms policies`, and the page "Choosing a policy": both say what the catalogue says."""
+"""`manyarms policies`, and the page "Choosing a policy": both say what each policy's file says."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import pytest
 import manyarms as ma
 from manyarms.cli.listing import BEGIN, END, policies_as_markdown, with_table
 from manyarms.cli.main import main
-from manyarms.policies.catalogue import catalogue
-from manyarms.protocol import registry
+from manyarms.protocol import described, registry
 
 PAGE = Path(__file__).parents[2] / "docs" / "choosing.md"
 MAKE = "Run `python -m manyarms.cli.listing docs/choosing.md`."
@@ -26,7 +25,7 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_every_policy_is_in_the_table() -> None:
     table = policies_as_markdown()
-    for name in catalogue():
+    for name in described():
         assert f"| `{name}` |" in table
 
 
@@ -53,7 +52,7 @@ def test_the_list_fits_into_100_columns(capsys: pytest.CaptureFixture[str]) -> N
     printed = capsys.readouterr().out
     assert max(len(line) for line in printed.splitlines()) <= 100
     listed = set(ma.policy_names())
-    for name in catalogue():
+    for name in described():
         assert (f"\n {name} " in printed) == (name in listed)
 
 

@@ -18,7 +18,7 @@ import manyarms as ma
 from manyarms.errors import ParameterError
 from manyarms.instances import contests as contest_files
 from manyarms.lab import Cell, Experiment, Player, Result, cell
-from manyarms.policies.catalogue import catalogue
+from manyarms.protocol import described
 from tests.studies.made import made_result
 
 pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
@@ -79,7 +79,7 @@ def test_everybody_plays_who_applies_and_nobody_else() -> None:
         for name in ("Fig. 2(a), alpha 0.4", "Gaussian, alpha 0.4", "Beta(1, 1) means")
     )
     registered = set(ma.policy_names())
-    for name, entry in catalogue().items():
+    for name, entry in described().items():
         plays = name in registered and entry.knowledge != "arm"
         assert (name in perfect) == plays
         assert (name in coins) == (plays and not entry.perfect_best)
@@ -123,7 +123,7 @@ def test_those_who_know_the_shape_are_told_it(name: str, b: float, weight: float
 def test_slow_policies_play_less_often() -> None:
     few = ma.instances.planted(n=10, m=1)
     for player in entered(SuiteProblem("f", "p", few), 1000).players:
-        seconds = 50_000 * catalogue()[player.policy.name].nanoseconds / 1e9
+        seconds = 50_000 * described()[player.policy.name].nanoseconds / 1e9
         assert player.replications == FEWEST or player.replications * seconds <= SECONDS
     long = entered(SuiteProblem("f", "p", few, 10**10), 100)
     assert {player.replications for player in long.players} == {FEWEST}

@@ -89,7 +89,7 @@ def replay_compiled(live: Live, events: Events) -> bool:
     index = np.searchsorted(numbers, events.number)
     flight = cast("NDArray[Any]", ARRAYS.records(len(numbers), InFlight))
     for k, pull in enumerate(live._flight.values()):
-        flight[k] = (pull.slot, pull.arm, pull.era, pull.late)
+        flight[k] = (pull.slot, pull.arm, pull.generation, pull.late)
     last = len(old) - 1 if live._pulls - 1 in live._flight else -1
     try:
         with compiling(live.policy.label):
@@ -153,4 +153,4 @@ def _rebuild_flight(
     flight.clear()
     for number, row in zip(numbers.tolist(), pulls.tolist(), strict=True):
         pull = flight[number]
-        pull.slot, pull.arm, pull.era, pull.late = row
+        pull.slot, pull.arm, pull.generation, pull.late = row

@@ -170,7 +170,7 @@ def _read_tally(columns: Columns) -> dict[int, Tally]:
     return {arm: Tally(*numbers) for arm, *numbers in zip(arms, *seen, strict=True)}
 
 
-_IN_FLIGHT = ("slot", "arm", "era", "late")
+_IN_FLIGHT = {"slot": "slot", "arm": "arm", "generation": "era", "late": "late"}  # field: column
 
 
 def _dump_flight(flight: dict[int, InFlight]) -> Columns:
@@ -178,14 +178,14 @@ def _dump_flight(flight: dict[int, InFlight]) -> Columns:
     columns = {f: np.array([getattr(p, f) for p in pulls], np.int64) for f in _IN_FLIGHT}
     return {
         "flight number": np.array(list(flight), np.int64),
-        **{f"flight {field}": column for field, column in columns.items()},
+        **{f"flight {_IN_FLIGHT[field]}": column for field, column in columns.items()},
     }
 
 
 def _read_flight(flight: dict[int, InFlight], columns: Columns) -> None:
     pulls = [flight[number] for number in _taken(columns, "flight number")]  # made by looking
-    for field in _IN_FLIGHT:
-        for pull, number in zip(pulls, _taken(columns, f"flight {field}"), strict=True):
+    for field, name in _IN_FLIGHT.items():
+        for pull, number in zip(pulls, _taken(columns, f"flight {name}"), strict=True):
             setattr(pull, field, number)
 
 

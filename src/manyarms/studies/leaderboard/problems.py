@@ -1,8 +1,8 @@
 """The leaderboard's suite: problems near to the paper's and far from them, and who plays.
 
-A policy joins by being registered and in the catalogue. It is told what the catalogue says it
-knows, and left out where it does not apply: rewards it is not made for, or a best mean below 1
-where it takes 1 for granted.
+A policy joins by being registered with an `about`. It is told what that says it knows, and left
+out where it does not apply: rewards it is not made for, or a best mean below 1 where it takes 1
+for granted.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from manyarms import instances
 from manyarms.instances import BetaMeans, Instance, UniformMeans, captions, planted
 from manyarms.lab.experiment import Cell, Experiment, Player, cell
-from manyarms.policies.catalogue import Entry, catalogue
-from manyarms.protocol import policy, policy_names
+from manyarms.protocol import About, described, policy
 
 __all__ = ["CONTESTS", "SuiteProblem", "experiments"]
 
@@ -72,35 +71,36 @@ def entered(problem: SuiteProblem, replications: int) -> Cell:
     """Let everybody play on a problem who applies, the slow less often."""
     players = [
         Player(
-            policy(entry.name, **parameters, **_told(entry.name, problem)),
+            policy(name, **parameters, **_told(name, problem)),
             label,
-            min(replications, _affordable(entry, problem.horizon)),
-            {"knowledge": entry.knowledge, "perfect_best": int(entry.perfect_best)},
+            min(replications, _affordable(about, problem.horizon)),
+            {"knowledge": about.knowledge, "perfect_best": int(about.perfect_best)},
         )
-        for label, entry, parameters in _entrants()
-        if _applies(entry, problem.instance)
+        for label, name, about, parameters in _entrants()
+        if _applies(about, problem.instance)
     ]
-    about = {"problem": problem.name, "family": problem.family}
-    return cell(players, problem.instance, horizon=problem.horizon, checkpoints=1, parameters=about)
+    where = {"problem": problem.name, "family": problem.family}
+    return cell(players, problem.instance, horizon=problem.horizon, checkpoints=1, parameters=where)
 
 
-def _entrants() -> Iterator[tuple[str, Entry, dict[str, Any]]]:
-    names = set(policy_names())
-    for name, entry in catalogue().items():
-        if name in names and entry.knowledge != "arm":  # knowing the answer is no contest
-            yield name, entry, {}
+def _entrants() -> Iterator[tuple[str, str, About, dict[str, Any]]]:
+    """Yield everybody's label, name, facts and parameters."""
+    said = described()
+    for name, about in said.items():
+        if about.knowledge != "arm":  # knowing the answer is no contest
+            yield name, name, about, {}
     for label, (name, parameters) in _VARIANTS.items():
-        yield label, replace(catalogue()[name], rewards="[0, 1]"), parameters
+        yield label, name, replace(said[name], rewards="[0, 1]"), parameters
 
 
-def _applies(entry: Entry, instance: Instance) -> bool:
-    if entry.rewards != "any" and not instance.rewards.bounded:
+def _applies(about: About, instance: Instance) -> bool:
+    if about.rewards != "any" and not instance.rewards.bounded:
         return False
-    return not entry.perfect_best or instance.best_mean == 1.0
+    return not about.perfect_best or instance.best_mean == 1.0
 
 
-def _affordable(entry: Entry, horizon: int) -> int:
-    return max(FEWEST, int(SECONDS * 1e9 / (max(1, entry.nanoseconds) * horizon)))
+def _affordable(about: About, horizon: int) -> int:
+    return max(FEWEST, int(SECONDS * 1e9 / (max(1, about.nanoseconds) * horizon)))
 
 
 def _told(name: str, problem: SuiteProblem) -> dict[str, Any]:

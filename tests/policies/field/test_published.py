@@ -21,9 +21,7 @@ import pytest
 from numpy.typing import NDArray
 
 import manyarms as ma
-from manyarms.policies.field.greedy import Greedy
-from manyarms.policies.field.ss_greedy_oracle import SSGreedyOracle
-from manyarms.policies.field.sub_sampled import SubSampled
+from manyarms.policies.field import Greedy, SSGreedyOracle, SubSampled
 
 ARMS, HORIZON, ALPHA = 2000, 5000, 0.4
 FALSE_ALARM = 1e-3

@@ -1,24 +1,26 @@
-"""The parameters that all policies with a MOSS index share, and those with its KL form."""
+"""Parameters that several policies share, and what follows from them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, TypeVar
 
-from manyarms.core.checks import check_number
 from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError
 from manyarms.policies.parts.fresh import FreshArms, fresh_arms
 from manyarms.policies.parts.slots import slots
-from manyarms.protocol.policy import Policy
-from manyarms.theory.schedules import iteration_pulls, iterations
+from manyarms.protocol import Policy
+from manyarms.protocol.parameters import Flag, Number, Positive, number
+from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
-__all__ = ["IndexPolicy", "KLIndexPolicy", "MixturePolicy"]
+__all__ = ["IndexPolicy", "KLIndexPolicy", "MixturePolicy", "RankingPolicy", "ToldBestMean"]
+
+B = TypeVar("B", bound="ToldBestMean")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankingPolicy(Policy):
-    """A policy whose arms are ranked by an index; subclasses say by which."""
+    """A policy whose arms are ranked by an index: the mean, unless a subclass says more."""
 
     @property
     def spread(self) -> float:
@@ -41,13 +43,7 @@ class RankingPolicy(Policy):
         return False
 
     def _arms(
-        self,
-        memory: Memory,
-        n_arms: int,
-        *,
-        arms: int,
-        draws: int | None = None,
-        runs: int = 1,
+        self, memory: Memory, n_arms: int, *, arms: int, draws: int | None = None, runs: int = 1
     ) -> FreshArms:
         """Make slots for `arms` members in all, in so many MOSS runs."""
         table = slots(
@@ -57,33 +53,20 @@ class RankingPolicy(Policy):
             mixture_spread=self.mixture_spread,
             kl=self.kl,
             switch=self.switch,
-            count_late=getattr(self, "count_late", False),
+            late_counts=getattr(self, "count_late", False),
             runs=runs,
         )
         draws = arms if draws is None else draws
         return fresh_arms(memory, n_arms, draws=draws, shuffles=runs, slots=table)
 
 
-def check_count_late(count_late: object) -> None:
-    """Raise unless it is a bool."""
-    if not isinstance(count_late, bool):
-        raise ParameterError(f"`count_late` must be True or False, got {count_late!r}.")
-
-
 @dataclass(frozen=True, kw_only=True)
 class IndexPolicy(RankingPolicy):
     """A policy that ranks by the MOSS index."""
 
-    sigma: float = 0.5
-    exploration: float = 1.0
-    count_late: bool = False
-
-    def __post_init__(self) -> None:
-        self._store(
-            sigma=check_number("sigma", self.sigma, above=0.0, at_most=1e100),
-            exploration=check_number("exploration", self.exploration, above=0.0, at_most=1e100),
-        )
-        check_count_late(self.count_late)
+    sigma: Positive = 0.5
+    exploration: Positive = 1.0
+    count_late: Flag = False
 
     @property
     def spread(self) -> float:
@@ -95,14 +78,8 @@ class IndexPolicy(RankingPolicy):
 class KLIndexPolicy(RankingPolicy):
     """A policy that ranks by the KL index, for rewards in [0, 1]: it has no sigma."""
 
-    exploration: float = 1.0
-    count_late: bool = False
-
-    def __post_init__(self) -> None:
-        self._store(
-            exploration=check_number("exploration", self.exploration, above=0.0, at_most=1e100)
-        )
-        check_count_late(self.count_late)
+    exploration: Positive = 1.0
+    count_late: Flag = False
 
     @property
     def kl(self) -> float:
@@ -113,15 +90,8 @@ class KLIndexPolicy(RankingPolicy):
 class MixturePolicy(IndexPolicy):
     """A policy with mixture-arms, and the beta of Algorithm 1."""
 
-    beta: float = 0.5
-    mixture_sigma: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._store(beta=check_number("beta", self.beta, at_least=0.5, at_most=1.0))
-        if self.mixture_sigma is not None:
-            sigma = check_number("mixture_sigma", self.mixture_sigma, above=0.0, at_most=1e100)
-            self._store(mixture_sigma=sigma)
+    beta: Annotated[float, number(at_least=0.5, at_most=1.0)] = 0.5
+    mixture_sigma: Positive | None = None
 
     @property
     def mixture_spread(self) -> float:
@@ -135,3 +105,28 @@ class MixturePolicy(IndexPolicy):
             last += 1
             pulls += iteration_pulls(p, last, clock.horizon)
         return f"iteration {clock.iteration} of {last}"
+
+    def _sets(self, n_arms: int, pulls: int) -> list[int]:
+        """Return how many real arms are drawn in each iteration that there can be."""
+        p = iterations(pulls, self.beta)
+        return [iteration_arms(p, i, n_arms) for i in range(1, max(p, 1) + 1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToldBestMean(Policy):
+    """A policy that must know the best mean; a simulation tells it that of the instance."""
+
+    best_mean: Number | None = None
+
+    def with_best_mean(self: B, best_mean: float) -> B:
+        return replace(self, best_mean=best_mean) if self.best_mean is None else self
+
+    def _best_mean(self) -> float:
+        """Return the best mean, or raise."""
+        if self.best_mean is None:
+            kind = type(self).__name__
+            raise ParameterError(
+                f"`best_mean` must be given to {kind}, got None. Pass the best mean, or an "
+                f"estimate rounded down: {kind}(best_mean=0.9)."
+            )
+        return self.best_mean

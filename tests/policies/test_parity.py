@@ -11,7 +11,7 @@ import manyarms as ma
 from manyarms.core.memory import SPARSE
 from manyarms.core.rng import draw
 from manyarms.instances import BetaMeans, BetaRewards, Gaussian, Instance, planted, reservoir
-from manyarms.instances._tape import record_of, next_reward, rewind, tape
+from manyarms.instances._tape import next_reward, record_of, rewind, tape
 from manyarms.protocol.keys import run_key
 from tests.helpers import ALL_POLICIES, label, run_python
 
@@ -55,7 +55,7 @@ def test_live_picks_the_arms_of_the_simulator(policy: ma.Policy, world: str, see
 def test_compiled_code_picks_the_arms_of_the_same_loop_in_cpython() -> None:
     code = (
         "import json\n"
-        "from tests.test_parity import *\n"
+        "from tests.policies.test_parity import *\n"
         "arms = {f'{p.label}/{w}': simulated_arms(p, i, 1)\n"
         "        for p in ALL_POLICIES for w, i in INSTANCES.items()}\n"
         "import sys; assert 'numba' not in sys.modules\n"

@@ -1,4 +1,4 @@
-"""The table against a dict."""
+"""The map against a dict."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manyarms.core.hash_map import clear_table, find, insert, table
+from manyarms.core.hash_map import clear_map, find, hash_map, insert
 from manyarms.core.memory import SPARSE
 
 
@@ -14,7 +14,7 @@ from manyarms.core.memory import SPARSE
 @given(st.lists(st.integers(0, 19), max_size=40))
 def test_it_remembers_what_a_dict_would(names: int, keys: list[int]) -> None:
     scale = names // 20  # multiples of a large number: collisions in the hashed form
-    ours = table(SPARSE, names=names, entries=20)
+    ours = hash_map(SPARSE, names=names, entries=20)
     for _ in range(2):
         theirs: dict[int, int] = {}
         for value, key in enumerate(keys):
@@ -27,5 +27,5 @@ def test_it_remembers_what_a_dict_would(names: int, keys: list[int]) -> None:
             else:
                 assert ours.cells[at + 1] == theirs[name]
         assert ours.filled[0] == len(theirs)
-        clear_table(ours)
+        clear_map(ours)
         assert all(ours.cells[find(ours, key * scale)] == 0 for key in keys)

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 
-from tests.reference.moss import Game, Index, Moss, Player, Shuffle, power
+from tests.reference.moss import Game, Player, Shuffle, power
 from tests.reference.words import FRESH, SUBSET, draw, stream
-
-GREEDY = Moss(Index(exploration=0.0))  # the mean alone
 
 
 def rounded_up(number: Decimal) -> int:
     return int(number.to_integral_value(ROUND_CEILING))
+
+
+def fixed(size: int) -> Callable[[int], int]:
+    """Return T -> size."""
+    return lambda _: size
 
 
 def by_exponent(exponent: str) -> Callable[[int], int]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import count
 
 from tests.reference.moss import PAPER, Game, Index, Shuffle, Slot, learn
-from tests.reference.quantile import set_size
+from tests.reference.quantile import rounds_game, set_size
 from tests.reference.words import FRESH, ORDER, TIES, below, stream
 
 
@@ -22,33 +22,13 @@ def qrm1_size(rho: Fraction, round_number: int, n: int) -> int:
 
 @dataclass(frozen=True)
 class Qrm1:
-    """Rounds of 2^l pulls on a growing set; statistics are kept."""
-
     rho: Fraction
     index: Index = PAPER
 
     def play(self, n: int, horizon: int | None, key: int) -> Game:
-        shuffle = Shuffle(n, stream(key, FRESH))
-        ties = stream(key, TIES)
-        slots: list[Slot] = []
-        made = 0
-        for round_number in count(1):
-            size = qrm1_size(self.rho, round_number, n)
-            total = 2 ** (round_number + 1) - 2
-            if horizon is not None:
-                total = min(total, horizon)
-            for slot in slots:
-                slot.word = ties.next()
-            for _ in range(2**round_number):
-                if made == horizon:
-                    return
-                if len(slots) < size:
-                    slot = Slot(shuffle.next())
-                    slots.append(slot)
-                else:
-                    slot = self.index.best(slots, total, size)
-                learn(slot, (yield slot.arm), ties)
-                made += 1
+        return rounds_game(
+            self.index, n, horizon, key, lambda number: qrm1_size(self.rho, number, n)
+        )
 
 
 @dataclass(frozen=True)

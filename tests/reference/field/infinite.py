@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tests.reference.field_dropping import factor_for, loss_bound
+from tests.reference.field.dropping import factor_for, loss_bound
 from tests.reference.moss import Game, Shuffle
 from tests.reference.words import FRESH, TIES, SplitMix64, below, stream, unit, upper
 

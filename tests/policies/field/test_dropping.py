@@ -1,50 +1,16 @@
-"""Rules that drop arms, and Uniform, Best and Greedy, against slow references and exact numbers."""
+"""Rules that drop arms, and Uniform and Greedy, against exact numbers and late rewards."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 import manyarms as ma
-from manyarms.errors import ParameterError
 from manyarms.instances import BetaMeans, Instance, reservoir
-from manyarms.policies.field.best import Best
-from manyarms.policies.field.cbt import CBT
-from manyarms.policies.field.greedy import Greedy
-from manyarms.policies.field.k_failure import KFailure
-from manyarms.policies.field.m_run import MRun, NonRecallingMRun
-from manyarms.policies.field.two_target import TwoTarget
-from manyarms.policies.field.uniform import Uniform
-from tests.field.oracle import check_all
-from tests.reference import field_dropping as reference
-from tests.reference.moss import Player
-
-PAIRS: dict[str, tuple[ma.Policy, Player]] = {
-    "1-failure": (KFailure(), reference.KFailure(1)),
-    "3-failure": (KFailure(k=3), reference.KFailure(3)),
-    "m-run": (MRun(), reference.MRun()),
-    "4-run": (MRun(m=4), reference.MRun(4)),
-    "non-recalling": (NonRecallingMRun(), reference.NonRecallingMRun()),
-    "non-recalling-3": (NonRecallingMRun(m=3), reference.NonRecallingMRun(3)),
-    "two-target": (TwoTarget(), reference.TwoTarget()),
-    "two-target-1": (TwoTarget(m=1), reference.TwoTarget(m=1)),
-    "two-target-2": (TwoTarget(m=2, b=2.0, weight=0.5), reference.TwoTarget(2, 2, "1/2")),
-    "cbt": (CBT(), reference.Cbt()),
-    "cbt-2": (CBT(b=2.0, weight=0.5, factor=1.5), reference.Cbt(2.0, 0.5, factor=1.5)),
-    "cbt-0.4": (CBT(target=0.4), reference.Cbt(target=0.4)),
-    "uniform": (Uniform(), reference.Uniform()),
-    "best": (Best(arm=0), reference.Best(0)),
-    "greedy": (Greedy(), reference.Greedy()),
-}
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_same_arms_as_the_reference(name: str) -> None:
-    check_all(*PAIRS[name])
+from manyarms.policies.field import Greedy, KFailure, MRun, NonRecallingMRun, TwoTarget, Uniform
 
 
 @pytest.mark.parametrize("horizon", [53, 54, 55, 127, 128, 129, 2 * 10**9, 2 * 4096**3])
@@ -154,28 +120,6 @@ def test_greedy_opens_all_arms_before_the_rewards_come() -> None:
     for pull in [*pulls[:7], *pulls[8:], *again]:
         live.tell(pull, 0.0)
     assert live.ask().arm == pulls[7].arm
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: KFailure(k=0), "`k` must be an integer >= 1"),
-        (lambda: MRun(m=0), "`m` must be an integer >= 1"),
-        (lambda: TwoTarget(m=0), "`m` must be an integer >= 1"),
-        (lambda: TwoTarget(b=0.0), "`b` must be a number > 0"),
-        (lambda: TwoTarget(weight=-1.0), "`weight` must be a number > 0"),
-        (lambda: CBT(b=-1.0), "`b` must be a number > 0"),
-        (lambda: CBT(weight=0.0), "`weight` must be a number > 0"),
-        (lambda: CBT(target=0.0), "`target` must be a number > 0"),
-        (lambda: CBT(factor=0.5), "`factor` must be a number >= 1"),
-        (lambda: Best(arm=-1), "`arm` must be an integer >= 0"),
-        (lambda: Best(arm=10).live(n_arms=10), "`arm` must be an integer >= 0 and <= 9, got 10."),
-    ],
-)
-def test_bad_parameters(make: Callable[[], object], message: str) -> None:
-    with pytest.raises(ParameterError) as raised:
-        make()
-    assert message in str(raised.value)
 
 
 def test_stages() -> None:

@@ -1,4 +1,4 @@
-"""The two policies of our own: what was proved, what was measured, and arms that come and go.
+"""The two policies of our own: what was proved, and what was measured.
 
 Bounds are on expectations. So the upper end of Student's interval for a mean is compared with its
 bound, at a one-sided level of 1e-6 divided by the number of comparisons: a pass shows the
@@ -15,7 +15,6 @@ are needed: the probability of a false alarm is about 1e-3 for the closest of th
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
@@ -26,10 +25,9 @@ from numpy.typing import NDArray
 
 import manyarms as ma
 from manyarms.core.statistics import student_quantile
-from manyarms.lab.workbench import Block, Workbench
-from manyarms.live.handle import Live
 from manyarms.theory import patience_bound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
+from tests.helpers import Stepper
 
 FALSE_ALARM = 1e-6
 RUNS = 12
@@ -76,12 +74,7 @@ def learning_errors(n: int, m: int, horizon: int, beta: float, seed: int) -> Ite
     instance = ma.instances.planted(n=n, m=m, best=0.9, others=OTHERS)
     means = np.array([instance.mean(arm) for arm in range(n)])
     p = iterations(horizon, beta)
-    policy, times = ma.HybridMOSSPlusPlus(beta=beta), np.array([horizon])
-    bench = Workbench(
-        policy, instance, times=times, first=0, replications=RUNS, seed=seed, record_arms=False
-    )
-    bench.compile()
-    workspace = bench._idle[0]
+    game = Stepper(ma.HybridMOSSPlusPlus(beta=beta), instance, horizon=horizon, seed=seed)
     lengths = [iteration_pulls(p, i, horizon) for i in range(1, p + 1)]
     whole = [i for i in range(1, p + 1) if sum(lengths[:i]) <= horizon]
     shares = np.zeros((len(whole), RUNS))
@@ -91,8 +84,8 @@ def learning_errors(n: int, m: int, horizon: int, beta: float, seed: int) -> Ite
         mixtures: list[float] = []
         for i in whole:
             pulls = lengths[i - 1]
-            bench._call(workspace, Block(run, run + 1), start, start + pulls)
-            slots = workspace.state.arms.slots
+            regret = game.play(run, start, start + pulls)
+            slots = game.state.arms.slots
             table = slots.slot[: slots.run["opened"][0]]
             size, real = int(slots.run["members"][0]), iteration_arms(p, i, n)
             assert len(table) == size  # every member was pulled
@@ -100,7 +93,7 @@ def learning_errors(n: int, m: int, horizon: int, beta: float, seed: int) -> Ite
             assert table["asked"].sum() == pulls
             arms, mixed = np.maximum(table["member"], 0), np.maximum(-table["member"], 1) - 1
             values = np.where(table["member"] >= 0, means[arms], np.array([*mixtures, 0.0])[mixed])
-            lost_now = float(bench.regret[run, -1]) - lost
+            lost_now = regret - lost
             error = lost_now - pulls * (instance.best_mean - values.max())
             shares[i - 1, run] = error / math.sqrt(size * pulls)
             bites[i - 1, run] = 20.5 * math.sqrt(size * pulls) < 0.8 * pulls
@@ -155,59 +148,6 @@ def test_a_best_arm_is_hardly_ever_discarded() -> None:
     left = (result.arms[0] != result.arms[0][:, :1]).any(axis=1).sum()
     # 1e-6: more than 40 + 4.8 sqrt(40) of 4000 runs would contradict 1/T
     assert left <= 40 + 4.8 * math.sqrt(40)
-
-
-def play_on(live: Live, seed: int, pulls: int, late: int) -> Iterator[int]:
-    """Ask for pulls with up to `late` rewards outstanding, told in random order."""
-    chance = random.Random(seed)
-    for _ in range(pulls):
-        yield live.ask().arm
-        while len(live.pending) > late:
-            pull = chance.choice(live.pending)
-            live.tell(pull, float(chance.random() < (0.9 if pull.arm % 7 == 0 else 0.3)))
-
-
-OURS = [
-    ma.HybridMOSSPlusPlus(),
-    ma.HybridMOSSPlusPlus(beta=0.75, index="kl", count_late=True),
-    ma.Patience(best_mean=0.9),
-    ma.Patience(best_mean=1.0, bound="kl"),
-    ma.Doubling(ma.HybridMOSSPlusPlus()),
-    ma.Doubling(ma.Patience(best_mean=0.9)),
-]
-
-
-@pytest.mark.parametrize("late", [0, 1, 9, 60])
-@pytest.mark.parametrize("policy", OURS, ids=lambda policy: policy.label)
-def test_retired_arms_are_never_asked_for(policy: ma.Policy, late: int) -> None:
-    for n in (2, 5, 40):
-        live = policy.live(n_arms=n, horizon=600, seed=late)
-        chance = random.Random(n)
-        there, gone, met = set(range(n)), set[int](), set[int]()
-        for step, arm in enumerate(play_on(live, n, 600, late)):
-            assert arm in there, (n, step)
-            met.add(arm)
-            if step % 9 == 4 and len(there) > 1:
-                # the arm in play is the one whose leaving hurts most
-                leaving = arm if chance.random() < 0.5 else chance.choice(sorted(there))
-                live.retire(leaving)
-                there.remove(leaving)
-                gone.add(leaving)
-            if step % 23 == 5:
-                there |= set(live.add_arms(chance.randrange(1, 4)))
-        assert gone <= set(range(live._arms.count))
-        assert max(met) >= n  # some that came later were met
-
-
-@pytest.mark.parametrize("policy", OURS, ids=lambda policy: policy.label)
-def test_all_but_one_arm_retired(policy: ma.Policy) -> None:
-    live = policy.live(n_arms=30, horizon=400, seed=3)
-    for step, arm in enumerate(play_on(live, 3, 400, 3)):
-        if step == 200:
-            for other in range(30):
-                if other != 11:
-                    live.retire(other)
-        assert step <= 200 or arm == 11
 
 
 def test_hybrid_goes_on_with_arms_that_did_well() -> None:
