@@ -18,11 +18,11 @@ from manyarms.errors import ContestFileError, ContestNotFoundError
 from manyarms.instances import Contest, from_means, local_contests, read_contest
 from manyarms.lab.experiment import Cell, Experiment, cell
 from manyarms.lab.results import Result
-from manyarms.policies import MOSS, EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus, Parallel, Quantile
 from manyarms.report._matplotlib import Axes, Figure, MultipleLocator, look, settle
 from manyarms.report.markdown import Table
 from manyarms.report.saving import save_figure
 from manyarms.report.style import NOTE_SIZE, policy_styles, policy_title
+from manyarms.studies.paper import six_policies
 from manyarms.studies.study import Report, Results, Study, write_json, write_text
 
 __all__ = ["CONTESTS", "ContestStanding", "contest_cell", "contest_ranks", "contest_standings"]
@@ -97,9 +97,8 @@ def contest_cell(contest: Contest, threshold: float | str, replications: int) ->
     label = f"captions({name}, n={means.size}, m={(means == 1.0).sum()})"
     instance = from_means(means, label=label)
     alpha = instance.problem(HORIZON).alpha
-    simple = [MOSS(), MOSSOracle(alpha=alpha), Quantile(), Parallel()]
     return cell(
-        [*simple, MOSSPlusPlus(beta=BETA), EmpMOSSPlusPlus(beta=BETA)],
+        six_policies(alpha),
         instance,
         horizon=HORIZON,
         replications=replications,
