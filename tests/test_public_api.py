@@ -70,7 +70,7 @@ def test_every_file_with_kernels_is_part_of_the_caches_key() -> None:
 def test_files_stay_small() -> None:
     for path in SOURCE.rglob("*.py"):
         lines = len(path.read_text().splitlines())
-        assert lines <= 260, f"{path.name} has {lines} lines"
+        assert lines <= 400, f"{path.name} has {lines} lines"
 
 
 def test_errors_are_caught_by_their_root_and_by_the_builtin() -> None:

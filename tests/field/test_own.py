@@ -195,7 +195,7 @@ def test_retired_arms_are_never_asked_for(policy: ma.Policy, late: int) -> None:
                 gone.add(leaving)
             if step % 23 == 5:
                 there |= set(live.add_arms(chance.randrange(1, 4)))
-        assert gone <= set(range(live._arms.count))
+        assert gone <= set(range(live._game.arms.count))
         assert max(met) >= n  # some that came later were met
 
 
@@ -233,4 +233,4 @@ def test_a_late_reward_of_a_discarded_arm_is_dropped() -> None:
     assert after.arm != pulls[0].arm
     for pull in pulls[20:]:
         live.tell(pull, 1.0)
-    assert live._state.current[0].pulls == 0
+    assert live._game.state.current[0].pulls == 0

@@ -59,4 +59,5 @@ def test_parameters() -> None:
     for _ in range(3):
         live.tell(live.ask(), 1.0)
         restarted.tell(restarted.ask(), 1.0)
-    assert live.policy.stage(live._state) == restarted.policy.stage(restarted._state) == "round 2"
+    for handle in (live, restarted):
+        assert handle.policy.stage(handle._game.state) == "round 2"
