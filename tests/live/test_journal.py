@@ -56,7 +56,7 @@ def test_a_file_cut_off_at_any_record_or_byte_is_played_so_far(tmp_path: Path) -
             elif pull.id % 40 == 3:
                 live.abandon(pull)
     whole = path.read_bytes()
-    saved, events, end, _ = read_file(whole, "it")
+    (saved, events), end, _ = read_file(whole, "it")
     assert end == len(whole)
     first = end - RECORD_BYTES * len(events.kind)
     control = restored(saved, None, "it")

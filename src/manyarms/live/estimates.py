@@ -13,13 +13,13 @@ from manyarms.live.game import Game
 __all__ = [
     "ArmEstimate",
     "Progress",
-    "best_arms",
     "count",
-    "estimate",
+    "of_arm",
     "plain",
-    "progress_of",
+    "progress",
     "rounded",
     "summary",
+    "top",
 ]
 
 
@@ -131,7 +131,7 @@ class Progress:
         return math.nan if self.horizon is None else 100 * self.pulls / self.horizon
 
 
-def estimate(game: Game, number: int) -> ArmEstimate:
+def of_arm(game: Game, number: int) -> ArmEstimate:
     """Return what is known of an arm that was pulled."""
     tally = game.tally[number]
     low, high = game.reward_range or (-math.inf, math.inf)
@@ -149,7 +149,7 @@ def estimate(game: Game, number: int) -> ArmEstimate:
     )
 
 
-def best_arms(game: Game, k: int) -> list[ArmEstimate]:
+def top(game: Game, k: int) -> list[ArmEstimate]:
     """Return the `k` arms of the largest lower limits, best first."""
     counts = {tally.told for tally in game.tally.values() if tally.told > 0}
     half_width = {told: _half_width(game, told) for told in counts}  # many arms share a count
@@ -160,7 +160,7 @@ def best_arms(game: Game, k: int) -> list[ArmEstimate]:
     ]
     # a stable order: ties fall to the arm met first, and arms are met in random order
     best = heapq.nlargest(k, known, key=lambda arm: arm[0])
-    return [estimate(game, number) for _, number in best]
+    return [of_arm(game, number) for _, number in best]
 
 
 def _half_width(game: Game, told: int) -> float:
@@ -171,7 +171,7 @@ def _half_width(game: Game, told: int) -> float:
     return uniform_half_width(told, (high - low) / 2)  # Hoeffding's lemma
 
 
-def progress_of(game: Game) -> Progress:
+def progress(game: Game) -> Progress:
     """Return how far a game is."""
     pending, abandoned = len(game.flight), len(game.abandoned)
     told = game.pulls - pending - abandoned
@@ -192,7 +192,7 @@ def progress_of(game: Game) -> Progress:
 
 def summary(game: Game) -> str:
     """Return a game in words: its policy, how far it is, the best arms."""
-    lines, best = [game.policy.label, str(progress_of(game))], best_arms(game, 5)
+    lines, best = [game.policy.label, str(progress(game))], top(game, 5)
     if best:
         lines.append("best arms so far:")
     for arm in best:

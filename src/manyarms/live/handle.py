@@ -8,21 +8,14 @@ import weakref
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from manyarms.core.checks import check_int
 from manyarms.core.files import replace_file
 from manyarms.errors import MissingExtraError, TurnError
+from manyarms.live import estimates
 from manyarms.live.arms import arms_of
-from manyarms.live.estimates import (
-    ArmEstimate,
-    Progress,
-    best_arms,
-    estimate,
-    progress_of,
-    summary,
-)
+from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Game, Pull, check_reward
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.recorder import Recorder
@@ -265,7 +258,7 @@ class Live:
         """
         k = check_int("k", k, at_least=1)
         with self._lock, self._recorder.looking() as game:
-            best = best_arms(game, k)
+            best = estimates.top(game, k)
         if not best:
             raise TurnError(
                 "Cannot recommend an arm: of the arms there are, no reward was told yet."
@@ -275,12 +268,12 @@ class Live:
     def arms(self) -> list[ArmEstimate]:
         """Return what is known of every arm that was pulled, in the order of their first pulls."""
         with self._lock, self._recorder.looking() as game:
-            return [estimate(game, number) for number in game.tally]
+            return [estimates.of_arm(game, number) for number in game.tally]
 
     def progress(self) -> Progress:
         """Return how far the game is."""
         with self._lock, self._recorder.looking() as game:
-            return progress_of(game)
+            return estimates.progress(game)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return what is known of every arm that was pulled as a pandas table."""
@@ -304,13 +297,13 @@ class Live:
 
     def __str__(self) -> str:
         with self._lock, self._recorder.looking() as game:
-            return summary(game)
+            return estimates.summary(game)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
         with self._lock, self._recorder.looking() as game:
-            best = best_arms(game, MOST_ARMS_SHOWN)
-            return handle_html(game.policy.label, progress_of(game), best, game.reward_range)
+            best = estimates.top(game, MOST_ARMS_SHOWN)
+            return handle_html(game.policy.label, estimates.progress(game), best, game.reward_range)
 
     # What outlives the process
 
@@ -384,12 +377,7 @@ class Live:
     def __enter__(self: L) -> L:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

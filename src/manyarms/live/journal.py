@@ -25,10 +25,9 @@ import weakref
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int, check_number
 from manyarms.core.files import (
@@ -44,15 +43,7 @@ from manyarms.errors import ParameterError, SavedFileError, StoreError
 from manyarms.live.saving import JOURNAL_MAGIC, MAGIC
 from manyarms.live.store import ABANDONED, ASKED, TOLD, Event, Events, History
 
-__all__ = [
-    "RECORD_BYTES",
-    "Contents",
-    "Journal",
-    "begin_file",
-    "first_check",
-    "read_file",
-    "record",
-]
+__all__ = ["RECORD_BYTES", "Journal", "begin_file", "first_check", "read_file", "record"]
 
 RECORD_BYTES = 24
 _VERSION = 1
@@ -63,7 +54,7 @@ _REST = {ASKED: _WITH_ARM, TOLD: struct.Struct("<B3xqd"), ABANDONED: _WITH_ARM}
 _ROW = np.dtype(
     [("check", "<u4"), ("kind", "u1"), ("zeros", "u1", 3), ("number", "<i8"), ("rest", "<i8")]
 )
-_APPEND = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_APPEND = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0)
 _GLANCE = 0.1  # seconds, at most, between looks whether the file is still there: a look takes 3 us
 
 _logger = logging.getLogger(__name__)
@@ -162,10 +153,10 @@ class Journal:
             return None
         with open(self._file, "rb", closefd=False) as file:
             data = file.read()
-        snapshot, events, end, check = read_file(data, str(self))
-        self._go_on(end, len(events.kind), check)
+        history, end, check = read_file(data, str(self))
+        self._go_on(end, len(history.events.kind), check)
         self._torn = end < len(data)
-        return History(snapshot, events)
+        return history
 
     def _go_on(self, end: int, records: int, check: int) -> None:
         self._end, self._records, self._check = end, records, check
@@ -218,8 +209,9 @@ class Journal:
         """Make the file durable and let go of it."""
         if self._process != os.getpid():
             return  # never opened, or a fork's: it must not touch what is its parent's
-        if self._timer is not None:
-            self._timer.cancel()
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
         try:
             if self._file >= 0 and not self.failure:
                 self._check_place()
@@ -271,11 +263,12 @@ class Journal:
         if self._timer is None:
             timer = threading.Timer(self._pause or 0, _sync_later, [weakref.ref(self)])
             timer.daemon = True
-            try:
-                timer.start()
-            except RuntimeError:  # too many threads, or the interpreter is shutting down
-                return False
-            self._timer = timer
+            with self._guard:  # it may ring before it is noted
+                try:
+                    timer.start()
+                except RuntimeError:  # too many threads, or the interpreter is shutting down
+                    return False
+                self._timer = timer
         return True
 
     def _sync(self) -> None:
@@ -309,15 +302,6 @@ def _check_sync(sync: Any) -> float | None:
     return check_number("sync", sync, above=0.0) / 1000
 
 
-class Contents(NamedTuple):
-    """What a journal's file holds."""
-
-    snapshot: bytes
-    events: Events
-    end: int  # of the sound part of the file
-    check: int  # to be continued
-
-
 def record(kind: int, pull: int, rest: float, check: int) -> tuple[bytes, int]:
     """Return a record, and the check that the next one continues."""
     body = _REST[kind].pack(kind, pull, rest)
@@ -336,8 +320,8 @@ def first_check(saved: bytes) -> int:
     return zlib.crc32(saved[:64])
 
 
-def read_file(data: bytes, what: str) -> Contents:
-    """Take a journal's file apart; raise if it is damaged."""
+def read_file(data: bytes, what: str) -> tuple[History, int, int]:
+    """Return what a file holds, the end of its sound part, and the check to be continued."""
     saved = _read_header(data, what)
     begin = _HEADER.size + len(saved)
     rows = np.frombuffer(data, _ROW, (len(data) - begin) // RECORD_BYTES, begin)
@@ -357,7 +341,9 @@ def read_file(data: bytes, what: str) -> Contents:
             f"{what} is damaged at byte {end}: event {sound} is wrong, and others follow. Use a "
             f"copy; or, to go on with the {sound} events before, cut a copy off at that byte."
         )
-    return Contents(saved, _events(rows[:sound], what), end, check)
+    rows = rows[:sound]
+    kind, pull, rest = (rows[name].astype(np.int64) for name in ("kind", "number", "rest"))
+    return History(saved, Events(kind, pull, rest, rest.view(np.float64))), end, check
 
 
 def _read_header(data: bytes, what: str) -> bytes:
@@ -380,11 +366,3 @@ def _read_header(data: bytes, what: str) -> bytes:
             f"{what} is damaged: its header is wrong or it is cut off. Use a copy."
         )
     return saved
-
-
-def _events(rows: NDArray[Any], what: str) -> Events:
-    kind = rows["kind"].astype(np.int64)
-    if not np.isin(kind, (ASKED, TOLD, ABANDONED)).all():
-        raise SavedFileError(f"{what} holds events of an unknown kind.")
-    rest = rows["rest"].astype(np.int64)
-    return Events(kind, rows["number"].astype(np.int64), rest, rest.view(np.float64))

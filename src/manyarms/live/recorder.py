@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from types import TracebackType
 from typing import NoReturn
 
 from manyarms.errors import ManyarmsError, StoreError, TurnError
@@ -52,12 +51,7 @@ class Recorder:
         self.doing = _LOOKING
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if (kind is None and not self._process) or self.doing is _LOOKING:
             self.doing = None
         elif kind is not None:

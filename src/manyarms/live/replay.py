@@ -56,16 +56,20 @@ def _check(game: Game, events: Events, what: str) -> None:
         and bool(((arm >= 0) & (arm < there))[named].all())
         and bool((arm[came] > 0).all())
         and len(events.names) in (0, int(arm[came].sum()))
-        and len(np.unique(gone)) == len(gone)
+        and _distinct(gone)
         and not game.retired.intersection(gone.tolist())
         and bool((there - len(game.retired) - np.cumsum(went) > 0).all())
-        and len(np.unique(ends)) == len(ends)
+        and _distinct(ends)
         and bool((ends < born).all())
         and earlier <= game.flight.keys()
         and bool(np.isfinite(events.reward[told]).all())
     )
     if not sound:
         raise SavedFileError(f"{what} contradicts itself: its events cannot follow each other.")
+
+
+def _distinct(numbers: NDArray[Any]) -> bool:
+    return bool((np.diff(np.sort(numbers)) > 0).all())  # np.unique takes ten times as long
 
 
 def replay_by_hand(game: Game, events: Events, what: str) -> None:

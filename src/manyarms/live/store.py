@@ -98,6 +98,28 @@ class Store(Protocol):
     failure
         Why nothing can be kept any more, if that came to light between calls (a sync that
         failed, another process that took over); empty while all is well.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> from manyarms.live import Events, History
+    >>> class Shelf:
+    ...     failure = ""
+    ...     snapshot, events = b"", []
+    ...     def load(self):
+    ...         return History(self.snapshot, Events.of(self.events)) if self.snapshot else None
+    ...     def append(self, events, snapshot):
+    ...         self.events += events
+    ...     def save(self, snapshot):
+    ...         self.snapshot, self.events = snapshot, []
+    ...     def close(self):
+    ...         pass
+    >>> shelf = Shelf()
+    >>> with ma.recorded(shelf, ma.MOSS().live(n_arms=9, horizon=99)) as live:
+    ...     pull = live.ask()
+    >>> with ma.recorded(shelf) as live:
+    ...     live.pending == [pull]
+    True
     """
 
     failure: str
