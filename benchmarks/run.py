@@ -359,10 +359,10 @@ def _reopening(policy: ma.Policy, path: Path, pulls: int = 500_000) -> None:
 
     def opened(long: int) -> float:
         begun = time.process_time()
-        history = journal.load()
-        assert history is not None
+        held = journal.load()
+        assert held is not None
         with gc_paused():
-            replay(restored(history.snapshot, None, "it"), history.events, "it", long=long)
+            replay(restored(held.snapshot, None, "it"), held.events, "it", long=long)
         journal.close()
         return time.process_time() - begun
 

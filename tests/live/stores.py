@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import manyarms as ma
-from manyarms.live.store import Event, Events, History, Store
+from manyarms.live.store import Contents, Event, Events, Store
 
 __all__ = ["MAKERS", "Memory", "Watched"]
 
@@ -21,7 +21,7 @@ class Memory:
     def __str__(self) -> str:
         return "the shelf"
 
-    def load(self) -> History | None:
+    def load(self) -> Contents | None:
         if self._shelf.get("owner") is not None:
             raise ma.StoreError("the shelf is open already.")
         self._shelf["owner"] = self
@@ -30,7 +30,7 @@ class Memory:
             return None
         assert isinstance(snapshot, bytes)
         assert isinstance(events, list)
-        return History(snapshot, Events.of(events))
+        return Contents(snapshot, Events.of(events))
 
     def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:
         if self._shelf["owner"] is not self:
@@ -59,7 +59,7 @@ class Watched:
     def __str__(self) -> str:
         return str(self.store)
 
-    def load(self) -> History | None:
+    def load(self) -> Contents | None:
         return self.store.load()
 
     def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:

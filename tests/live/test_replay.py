@@ -9,7 +9,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.live import replay
-from manyarms.live.game import Game
+from manyarms.live.game import LiveGame
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD, Event, Events
 from tests.live.games import in_turn, new
@@ -69,7 +69,7 @@ def test_long_histories_are_played_by_compiled_code(monkeypatch: pytest.MonkeyPa
     assert snapshot(played) == live.to_bytes()
 
 
-def _begun() -> Game:
+def _begun() -> LiveGame:
     game = new()._game
     game.ask()
     return game

@@ -5,13 +5,13 @@ from manyarms.live.game import Pull
 from manyarms.live.handle import Live
 from manyarms.live.journal import Journal
 from manyarms.live.opening import recorded
-from manyarms.live.store import Event, Events, History, Store
+from manyarms.live.store import Contents, Event, Events, Store
 
 __all__ = [
     "ArmEstimate",
+    "Contents",
     "Event",
     "Events",
-    "History",
     "Journal",
     "Live",
     "Progress",

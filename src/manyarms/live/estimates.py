@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from manyarms.core.statistics import uniform_half_width
-from manyarms.live.game import Game
+from manyarms.live.game import LiveGame
 
 __all__ = [
     "ArmEstimate",
@@ -131,7 +131,7 @@ class Progress:
         return math.nan if self.horizon is None else 100 * self.pulls / self.horizon
 
 
-def of_arm(game: Game, number: int) -> ArmEstimate:
+def of_arm(game: LiveGame, number: int) -> ArmEstimate:
     """Return what is known of an arm that was pulled."""
     tally = game.tally[number]
     low, high = game.reward_range or (-math.inf, math.inf)
@@ -149,7 +149,7 @@ def of_arm(game: Game, number: int) -> ArmEstimate:
     )
 
 
-def top(game: Game, k: int) -> list[ArmEstimate]:
+def top(game: LiveGame, k: int) -> list[ArmEstimate]:
     """Return the `k` arms of the largest lower limits, best first."""
     counts = {tally.told for tally in game.tally.values() if tally.told > 0}
     half_width = {told: _half_width(game, told) for told in counts}  # many arms share a count
@@ -163,7 +163,7 @@ def top(game: Game, k: int) -> list[ArmEstimate]:
     return [of_arm(game, number) for _, number in best]
 
 
-def _half_width(game: Game, told: int) -> float:
+def _half_width(game: LiveGame, told: int) -> float:
     if game.reward_range is None:
         policy = getattr(game.policy, "policy", game.policy)  # Doubling has none of its own
         return uniform_half_width(told, getattr(policy, "sigma", 0.5))
@@ -171,7 +171,7 @@ def _half_width(game: Game, told: int) -> float:
     return uniform_half_width(told, (high - low) / 2)  # Hoeffding's lemma
 
 
-def progress(game: Game) -> Progress:
+def progress(game: LiveGame) -> Progress:
     """Return how far a game is."""
     pending, abandoned = len(game.flight), len(game.abandoned)
     told = game.pulls - pending - abandoned
@@ -190,7 +190,7 @@ def progress(game: Game) -> Progress:
     )
 
 
-def summary(game: Game) -> str:
+def summary(game: LiveGame) -> str:
     """Return a game in words: its policy, how far it is, the best arms."""
     lines, best = [game.policy.label, str(progress(game))], top(game, 5)
     if best:

@@ -19,7 +19,7 @@ from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
 from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
 
-__all__ = ["ROOM", "Game", "Pull", "Tally", "check_reward"]
+__all__ = ["ROOM", "ArmTally", "LiveGame", "Pull", "check_reward"]
 
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 ROOM = 1 << 40  # for the pulls of a game without a horizon
@@ -40,7 +40,7 @@ class Pull(NamedTuple):
     id: int
 
 
-class Tally:
+class ArmTally:
     """What was seen of one arm: the pulls asked for, the rewards told, their sum."""
 
     __slots__ = ("asked", "told", "total")
@@ -51,7 +51,7 @@ class Tally:
         self.total = total
 
 
-class Game:
+class LiveGame:
     """All that a handle knows. `log` gathers events where somebody wants to have them."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Game:
         self.arms = arms
         self.first_arms = arms.count
         self.retired: set[int] = set()
-        self.tally: dict[int, Tally] = {}  # by arm, in order of the first pull
+        self.tally: dict[int, ArmTally] = {}  # by arm, in order of the first pull
         self.pulls = 0
         self.flight: Any = ENDLESS.records(ROOM, InFlight)  # a dict, by the number of the pull
         self.abandoned: set[int] = set()
@@ -87,7 +87,7 @@ class Game:
         try:
             self.tally[arm].asked += 1
         except KeyError:
-            self.tally[arm] = Tally(asked=1)
+            self.tally[arm] = ArmTally(asked=1)
         if self.log is not None:
             self.log.append(_new(Event, (ASKED, number, arm, 0.0, ())))
         return _new(Pull, (self.arms.name(arm), number))

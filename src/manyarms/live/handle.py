@@ -16,9 +16,9 @@ from manyarms.errors import MissingExtraError, TurnError
 from manyarms.live import estimates
 from manyarms.live.arms import arms_of
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import Game, Pull, check_reward
+from manyarms.live.game import LiveGame, Pull, check_reward
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
-from manyarms.live.recorder import Recorder
+from manyarms.live.recorder import EventRecorder
 from manyarms.live.saving import gc_paused, restored, snapshot
 from manyarms.protocol.policy import Policy, arrive, retire
 
@@ -79,13 +79,13 @@ class Live:
         seed: int = 0,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
     ) -> None:
-        self._hold(Game(policy, arms_of(n_arms, arms), horizon, seed, reward_range))
+        self._hold(LiveGame(policy, arms_of(n_arms, arms), horizon, seed, reward_range))
 
-    def _hold(self, game: Game) -> None:
+    def _hold(self, game: LiveGame) -> None:
         self.policy, self.horizon = game.policy, game.horizon
         self.seed, self.reward_range = game.seed, game.reward_range
         self._game = game
-        self._recorder = Recorder(game)
+        self._recorder = EventRecorder(game)
         self._lock = threading.RLock()
         _handles.add(self)
 
@@ -356,7 +356,7 @@ class Live:
         return cls._of(restored(data, policy, "This"))
 
     @classmethod
-    def _of(cls: type[L], game: Game) -> L:
+    def _of(cls: type[L], game: LiveGame) -> L:
         live = cls.__new__(cls)
         live._hold(game)
         return live

@@ -41,7 +41,7 @@ from manyarms.core.files import (
 )
 from manyarms.errors import ParameterError, SavedFileError, StoreError
 from manyarms.live.saving import JOURNAL_MAGIC, MAGIC
-from manyarms.live.store import ABANDONED, ASKED, TOLD, Event, Events, History
+from manyarms.live.store import ABANDONED, ASKED, TOLD, Contents, Event, Events
 
 __all__ = ["RECORD_BYTES", "Journal", "begin_file", "first_check", "read_file", "record"]
 
@@ -119,7 +119,7 @@ class Journal:
     def __str__(self) -> str:
         return str(self.path)
 
-    def load(self) -> History | None:
+    def load(self) -> Contents | None:
         """Lock the file and return what it holds; None if it is not there."""
         self._lock = self._locked()
         self._process, self.failure = os.getpid(), ""
@@ -142,7 +142,7 @@ class Journal:
                 f"that process do the asking."
             ) from error
 
-    def _load(self) -> History | None:
+    def _load(self) -> Contents | None:
         token = "[0-9a-f]" * 8
         for ending in (PART, ".tmp"):  # what a compaction that did not end has left, now and once
             for left in self.path.parent.glob(f"{glob.escape(self.path.name)}.{token}{ending}"):
@@ -153,10 +153,10 @@ class Journal:
             return None
         with open(self._file, "rb", closefd=False) as file:
             data = file.read()
-        history, end, check = read_file(data, str(self))
-        self._go_on(end, len(history.events.kind), check)
+        held, end, check = read_file(data, str(self))
+        self._go_on(end, len(held.events.kind), check)
         self._torn = end < len(data)
-        return history
+        return held
 
     def _go_on(self, end: int, records: int, check: int) -> None:
         self._end, self._records, self._check = end, records, check
@@ -320,7 +320,7 @@ def first_check(saved: bytes) -> int:
     return zlib.crc32(saved[:64])
 
 
-def read_file(data: bytes, what: str) -> tuple[History, int, int]:
+def read_file(data: bytes, what: str) -> tuple[Contents, int, int]:
     """Return what a file holds, the end of its sound part, and the check to be continued."""
     saved = _read_header(data, what)
     begin = _HEADER.size + len(saved)
@@ -343,7 +343,7 @@ def read_file(data: bytes, what: str) -> tuple[History, int, int]:
         )
     rows = rows[:sound]
     kind, pull, rest = (rows[name].astype(np.int64) for name in ("kind", "number", "rest"))
-    return History(saved, Events(kind, pull, rest, rest.view(np.float64))), end, check
+    return Contents(saved, Events(kind, pull, rest, rest.view(np.float64))), end, check
 
 
 def _read_header(data: bytes, what: str) -> bytes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from manyarms.errors import ParameterError, StoreError
-from manyarms.live.game import Game
+from manyarms.live.game import LiveGame
 from manyarms.live.handle import Live
 from manyarms.live.journal import Journal
 from manyarms.live.replay import replay
 from manyarms.live.saving import describe, first_arms, gc_paused, restored
-from manyarms.live.store import History, Store
+from manyarms.live.store import Contents, Store
 
 __all__ = ["recorded"]
 
@@ -62,9 +62,9 @@ def recorded(store: str | os.PathLike[str] | Store, live: Live | None = None) ->
     if live is not None and live._game.log is not None:
         raise ParameterError("`live` must be a handle without a store, got one that has one.")
     with gc_paused():
-        history = keeper.load()
+        held = keeper.load()
         try:
-            return _begun(keeper, live) if history is None else _gone_on(keeper, live, history)
+            return _begun(keeper, live) if held is None else _gone_on(keeper, live, held)
         except BaseException:
             keeper.close()
             raise
@@ -92,9 +92,9 @@ def _begun(store: Store, live: Live | None) -> Live:
     return live
 
 
-def _gone_on(store: Store, live: Live | None, history: History) -> Live:
-    game = restored(history.snapshot, None if live is None else live.policy, str(store))
-    replay(game, history.events, str(store))
+def _gone_on(store: Store, live: Live | None, held: Contents) -> Live:
+    game = restored(held.snapshot, None if live is None else live.policy, str(store))
+    replay(game, held.events, str(store))
     if live is None:
         live = Live._of(game)
     else:
@@ -105,7 +105,7 @@ def _gone_on(store: Store, live: Live | None, history: History) -> Live:
     return live
 
 
-def _refuse_another_game(store: Store, game: Game, recorded: Game) -> None:
+def _refuse_another_game(store: Store, game: LiveGame, recorded: LiveGame) -> None:
     ours, theirs = describe(game), describe(recorded)
     begun = first_arms(theirs["arms"], recorded.first_arms)
     what = ""

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from manyarms.errors import ManyarmsError, StoreError, TurnError
-from manyarms.live.game import Game
+from manyarms.live.game import LiveGame
 from manyarms.live.saving import snapshot
 from manyarms.live.store import Store
 
-__all__ = ["Recorder"]
+__all__ = ["EventRecorder"]
 
 # what a handle is `doing`, beside None and the names of calls that change something
 _LOOKING = "a call"  # nothing has changed yet
@@ -22,7 +22,7 @@ _STOPPED = "stop"
 _left_behind: list[Store] = []  # by forks: never closed or collected, they are the parent's
 
 
-class Recorder:
+class EventRecorder:
     """Entered with every call that may change the game, while the handle is locked.
 
     The call first checks what it was given, and may raise: nothing has changed. Then it sets
@@ -33,19 +33,19 @@ class Recorder:
 
     __slots__ = ("_process", "_refusal", "doing", "game", "store")
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: LiveGame) -> None:
         self.game = game
         self.store: Store | None = None
         self.doing: str | None = None
         self._refusal = ""  # why nothing goes on, once that is so
         self._process = 0  # that opened the store, if there ever was one
 
-    def begin(self, game: Game, store: Store) -> None:
+    def begin(self, game: LiveGame, store: Store) -> None:
         """Record this game from now on."""
         game.log = []
         self.game, self.store, self._process = game, store, os.getpid()
 
-    def __enter__(self) -> Recorder:
+    def __enter__(self) -> EventRecorder:
         if self.doing is not None or (self.store is not None and self.store.failure):
             self._refuse()
         self.doing = _LOOKING
@@ -61,7 +61,7 @@ class Recorder:
             self._append(self.game)
             self.doing = None if self.store is not None else _CLOSED
 
-    def _append(self, game: Game) -> None:
+    def _append(self, game: LiveGame) -> None:
         events, game.log = game.log or [], []
         if self.store is None:  # closed by a signal handler, or left to the parent by a fork
             self._stop(self._refusal)
@@ -76,7 +76,7 @@ class Recorder:
             self._raise(error)
 
     @contextlib.contextmanager
-    def looking(self) -> Iterator[Game]:
+    def looking(self) -> Iterator[LiveGame]:
         """Let nothing change while somebody looks. A handle that was closed may be looked at."""
         before = self.doing
         if before not in (None, _CLOSED) or (self.store is not None and self.store.failure):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from manyarms.core.jit import compiled, compiling, jit_enabled
 from manyarms.core.memory import ARRAYS
 from manyarms.errors import CompilationError, SavedFileError
-from manyarms.live.game import Game, Tally
+from manyarms.live.game import ArmTally, LiveGame
 from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD, Events
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.state_dump import classes_in, constants, dump_state, restore_state
@@ -26,7 +26,7 @@ ROOM = 10_000_000  # pulls that arrays are made for; beyond, they would outgrow 
 _FIELDS = tuple(InFlight.__annotations__)
 
 
-def replay(game: Game, events: Events, what: str, *, long: int = LONG) -> None:
+def replay(game: LiveGame, events: Events, what: str, *, long: int = LONG) -> None:
     """Let all events happen again to the game that was saved before them.
 
     `what` names their store in errors; so many events are `long` enough to be compiled for.
@@ -36,7 +36,7 @@ def replay(game: Game, events: Events, what: str, *, long: int = LONG) -> None:
         replay_by_hand(game, events, what)
 
 
-def _check(game: Game, events: Events, what: str) -> None:
+def _check(game: LiveGame, events: Events, what: str) -> None:
     """Raise unless the events make sense: compiled code would not notice."""
     kind, arm = events.kind, events.arm
     if not np.isin(kind, (ASKED, TOLD, ABANDONED, ARRIVED, RETIRED)).all():
@@ -72,7 +72,7 @@ def _distinct(numbers: NDArray[Any]) -> bool:
     return bool((np.diff(np.sort(numbers)) > 0).all())  # np.unique takes ten times as long
 
 
-def replay_by_hand(game: Game, events: Events, what: str) -> None:
+def replay_by_hand(game: LiveGame, events: Events, what: str) -> None:
     """Let CPython do it all again."""
     names = iter(events.names)
     rows = zip(*(column.tolist() for column in events[:4]), strict=True)
@@ -96,7 +96,7 @@ def replay_by_hand(game: Game, events: Events, what: str) -> None:
             game.retire(arm)
 
 
-def replay_compiled(game: Game, events: Events, *, most: int = ROOM) -> bool:
+def replay_compiled(game: LiveGame, events: Events, *, most: int = ROOM) -> bool:
     """Do the same by compiled code; return False, and change nothing, where that cannot be."""
     asked = events.kind == ASKED
     room = game.horizon or game.pulls + int(asked.sum())
@@ -152,11 +152,11 @@ def _play_again(
     return -1
 
 
-def _rebuild_tally(tally: dict[int, Tally], events: Events, arms: NDArray[Any]) -> None:
+def _rebuild_tally(tally: dict[int, ArmTally], events: Events, arms: NDArray[Any]) -> None:
     """Count what was asked for and told; `arms` are those of the events."""
     met, first, which = np.unique(arms, return_index=True, return_inverse=True)
     for arm in met[np.argsort(first)].tolist():  # arms are listed in the order they were met in
-        tally.setdefault(arm, Tally())
+        tally.setdefault(arm, ArmTally())
     seen = [tally[arm] for arm in met.tolist()]
     asked = np.bincount(which[events.kind == ASKED], minlength=len(met))
     told = events.kind == TOLD

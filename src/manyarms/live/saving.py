@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from manyarms.errors import ManyarmsError, ParameterError, SavedFileError
 from manyarms.live.arms import ArmNames, ArmNumbers, Arms
-from manyarms.live.game import Game, Tally
+from manyarms.live.game import ArmTally, LiveGame
 from manyarms.protocol.in_flight import InFlight
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import name_of
@@ -62,7 +62,7 @@ _TYPES = {"i": "<i8", "u": "<u8", "f": "<f8"}
 _IN_FLIGHT = dict(zip(("slot", "arm", "era", "late"), InFlight.__annotations__, strict=True))
 
 
-def snapshot(game: Game) -> bytes:
+def snapshot(game: LiveGame) -> bytes:
     """Return all that a game knows. Equal games give equal bytes."""
     columns = {
         "retired": np.array(sorted(game.retired), np.int64),
@@ -75,13 +75,13 @@ def snapshot(game: Game) -> bytes:
     return pack(about, {name: c for name, c in columns.items() if len(c) > 0})
 
 
-def restored(data: bytes, policy: Policy | None, what: str) -> Game:
+def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
     """Return the game of a snapshot; `what` names the file in errors."""
     about, columns = unpack(data, what)
     try:
         policy = _policy_from(about["policy"], policy, what)
         first = ArmNumbers(about["first_arms"])
-        game = Game(policy, first, about["horizon"], about["seed"], about["reward_range"])
+        game = LiveGame(policy, first, about["horizon"], about["seed"], about["reward_range"])
         game.arms = _read_arms(about["arms"])
         game.pulls = about["pulls"]
         game.retired = set(_taken(columns, "retired"))
@@ -111,7 +111,7 @@ def gc_paused() -> Iterator[None]:
             gc.enable()
 
 
-def describe(game: Game) -> dict[str, Any]:
+def describe(game: LiveGame) -> dict[str, Any]:
     """Return what was decided when the game began, and the arms there are."""
     return {
         "policy": _describe_policy(game.policy),
@@ -191,7 +191,7 @@ def first_arms(described: dict[str, Any], count: int) -> dict[str, Any]:
     return {"names": described["names"][:count]} if "names" in described else {"count": count}
 
 
-def _dump_tally(tally: dict[int, Tally]) -> Columns:
+def _dump_tally(tally: dict[int, ArmTally]) -> Columns:
     seen = tally.values()
     return {
         "tally arm": np.array(list(tally), np.int64),
@@ -201,9 +201,9 @@ def _dump_tally(tally: dict[int, Tally]) -> Columns:
     }
 
 
-def _read_tally(columns: Columns) -> dict[int, Tally]:
+def _read_tally(columns: Columns) -> dict[int, ArmTally]:
     arms, *seen = (_taken(columns, f"tally {name}") for name in ("arm", "asked", "told", "total"))
-    return {arm: Tally(*numbers) for arm, *numbers in zip(arms, *seen, strict=True)}
+    return {arm: ArmTally(*numbers) for arm, *numbers in zip(arms, *seen, strict=True)}
 
 
 def _dump_flight(flight: dict[int, Any]) -> Columns:

@@ -18,9 +18,9 @@ __all__ = [
     "ASKED",
     "RETIRED",
     "TOLD",
+    "Contents",
     "Event",
     "Events",
-    "History",
     "Store",
 ]
 
@@ -78,7 +78,7 @@ class Events(NamedTuple):
         )
 
 
-class History(NamedTuple):
+class Contents(NamedTuple):
     """What a store holds: a snapshot of the whole game, and the events after it."""
 
     snapshot: bytes
@@ -102,12 +102,12 @@ class Store(Protocol):
     Examples
     --------
     >>> import manyarms as ma
-    >>> from manyarms.live import Events, History
+    >>> from manyarms.live import Events, Contents
     >>> class Shelf:
     ...     failure = ""
     ...     snapshot, events = b"", []
     ...     def load(self):
-    ...         return History(self.snapshot, Events.of(self.events)) if self.snapshot else None
+    ...         return Contents(self.snapshot, Events.of(self.events)) if self.snapshot else None
     ...     def append(self, events, snapshot):
     ...         self.events += events
     ...     def save(self, snapshot):
@@ -124,7 +124,7 @@ class Store(Protocol):
 
     failure: str
 
-    def load(self) -> History | None:
+    def load(self) -> Contents | None:
         """Make the store this process's own, and return what it holds; None if that is nothing.
 
         Raises if another process has it; then, and whenever it raises, nothing is held on to.
