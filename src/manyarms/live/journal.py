@@ -40,7 +40,7 @@ from manyarms.core.files import (
     write_file,
 )
 from manyarms.errors import ParameterError, SavedFileError, StoreError
-from manyarms.live.saving import JOURNAL_MAGIC, MAGIC
+from manyarms.live.saving import JOURNAL_MAGIC, MAGIC, check_version
 from manyarms.live.store import ABANDONED, ASKED, TOLD, Contents, Event, Events
 
 __all__ = ["RECORD_BYTES", "Journal", "begin_file", "first_check", "read_file", "record"]
@@ -355,11 +355,7 @@ def _read_header(data: bytes, what: str) -> bytes:
     if len(data) < _HEADER.size:
         raise SavedFileError(f"{what} is cut off after {len(data)} bytes. Use a copy.")
     _, version, check, length = _HEADER.unpack_from(data)
-    if version != _VERSION:
-        raise SavedFileError(
-            f"{what} has format {version}, and this manyarms reads format {_VERSION}. Install a "
-            f"newer manyarms, unless the file is damaged."
-        )
+    check_version(version, _VERSION, what)
     saved = data[_HEADER.size : _HEADER.size + length]
     if zlib.crc32(struct.pack("<Q", length)) != check or len(saved) < length:
         raise SavedFileError(

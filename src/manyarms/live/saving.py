@@ -40,6 +40,7 @@ __all__ = [
     "JOURNAL_MAGIC",
     "MAGIC",
     "VERSION",
+    "check_version",
     "describe",
     "first_arms",
     "gc_paused",
@@ -250,11 +251,7 @@ def unpack(data: bytes, what: str) -> tuple[dict[str, Any], Columns]:
     if len(data) < _HEADER.size:
         raise SavedFileError(f"{what} is cut off after {len(data)} bytes. Use a copy of it.")
     _, version, checksum, whole = _HEADER.unpack_from(data)
-    if version != VERSION:
-        raise SavedFileError(
-            f"{what} has format {version}, and this manyarms reads format {VERSION}. Install a "
-            f"newer manyarms, unless the file is damaged."
-        )
+    check_version(version, VERSION, what)
     if _checksum(data[_CHECKED:]) != checksum:
         raise SavedFileError(
             f"{what} is damaged: its checksum is wrong. It was cut off or changed; use a copy."
@@ -263,6 +260,15 @@ def unpack(data: bytes, what: str) -> tuple[dict[str, Any], Columns]:
         return _read_body(zlib.decompressobj().decompress(data[_HEADER.size :], whole))
     except (*MALFORMED_ERRORS, struct.error, zlib.error) as error:
         raise SavedFileError(f"{what} was not written by manyarms: {error}.") from error
+
+
+def check_version(found: int, known: int, what: str) -> None:
+    """Raise if a file has another format than this code."""
+    if found != known:
+        raise SavedFileError(
+            f"{what} has format {found}, and this manyarms reads format {known}. Install a newer "
+            f"manyarms, unless the file is damaged."
+        )
 
 
 def _read_body(body: bytes) -> tuple[dict[str, Any], Columns]:
