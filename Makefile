@@ -30,7 +30,7 @@ imports: $(STAMP)
 	$(BIN)/lint-imports
 
 # Live handles never compile, so their longest tests run below only.
-INTERPRETED := tests/live/test_catalogue.py tests/live/test_saving.py tests/live/test_handle.py
+INTERPRETED := tests/live/test_arms.py tests/live/test_saving.py tests/live/test_handle.py
 
 unit: $(STAMP)
 	$(BIN)/python -m pytest $(addprefix --ignore ,$(INTERPRETED))

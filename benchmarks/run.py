@@ -32,7 +32,8 @@ import manyarms as ma
 from manyarms.core.jit import compiled
 from manyarms.core.rng import draw, unit
 from manyarms.lab import experiment_from, run, run_in_memory
-from manyarms.live import replay
+from manyarms.live.replay import replay
+from manyarms.live.saving import gc_paused, restored
 from manyarms.studies import find
 
 HERE = Path(__file__).parent
@@ -295,14 +296,15 @@ def _live(
     clock: Callable[[], float] = time.process_time,
 ) -> float:
     rewards = np.random.default_rng(1).integers(0, 2, horizon).astype(float).tolist()
-    handle = policy.live(n_arms=n, horizon=horizon, seed=7)
-    game = handle if path is None else ma.Journal(path, handle, sync=sync)
+    game = policy.live(n_arms=n, horizon=horizon, seed=7)
+    if path is not None:
+        ma.recorded(ma.Journal(path, sync=sync), game)
     begun = clock()
     for reward in rewards:
         game.tell(game.ask(), reward)
     seconds = clock() - begun
-    if path is not None and isinstance(game, ma.Journal):
-        game.close()
+    game.close()
+    if path is not None:
         path.unlink()
     return seconds / horizon
 
@@ -341,15 +343,18 @@ def journal() -> None:
 def _reopening(policy: ma.Policy, path: Path, pulls: int = 500_000) -> None:
     rewards = np.random.default_rng(1).integers(0, 2, pulls).astype(float).tolist()
     handle = policy.live(n_arms=10**6, horizon=pulls, seed=7)
-    with ma.Journal(path, handle, sync="never", compact_every=10**9) as game:
+    journal = ma.Journal(path, sync="never", compact_every=10**9)
+    with ma.recorded(journal, handle):
         for reward in rewards:
-            game.tell(game.ask(), reward)
+            handle.tell(handle.ask(), reward)
 
     def opened(long: int) -> float:
-        before, replay.LONG = replay.LONG, long
         begun = time.process_time()
-        ma.Journal(path, sync="never").close()
-        replay.LONG = before
+        held = journal.load()
+        assert held is not None
+        with gc_paused():
+            replay(restored(held.snapshot, None, "it"), held.events, "it", long=long)
+        journal.close()
         return time.process_time() - begun
 
     (fast,) = best_of(3, partial(opened, 1))

@@ -28,7 +28,6 @@ from manyarms.studies.study import Report, Results, Study, write_json, write_tex
 __all__ = ["CONTESTS", "ContestStanding", "contest_cell", "contest_ranks", "contest_standings"]
 
 HORIZON = 100_000
-BETA = 0.5
 PLAIN = "none"  # the threshold that leaves means as they are
 THRESHOLDS: tuple[float | str, ...] = (0.8, PLAIN)  # the paper's first
 

@@ -112,7 +112,7 @@ def test_progress_adds_up(policy: ma.Policy) -> None:
     assert progress.n_arms == 30
     assert sum(arm.pulls for arm in live.arms()) == 120
     assert sum(arm.told for arm in live.arms()) == 80
-    assert progress.stage == policy.stage(live._state)
+    assert progress.stage == policy.stage(live._game.state)
 
 
 def test_words() -> None:
