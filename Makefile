@@ -37,7 +37,7 @@ unit: $(STAMP)
 
 # CPython runs the same kernels here, so that coverage sees them and a wrong index raises.
 unit-no-jit: $(STAMP)
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not compiled" tests src --ignore tests/test_oracle.py --ignore tests/test_late_oracle.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not compiled" tests src --ignore tests/policies/test_oracle.py --ignore tests/policies/test_late_oracle.py
 	$(BIN)/coverage report --fail-under=95
 
 # The site, into site/; a warning is an error. (The variable silences a notice of the theme's makers.)

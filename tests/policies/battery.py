@@ -14,6 +14,7 @@ from functools import partial
 import manyarms as ma
 from manyarms.policies import field
 from manyarms.policies.field import SubSampled
+from manyarms.protocol import described
 from tests.reference.doubling import Doubling
 from tests.reference.emp_moss_plus_plus import EmpMossPlusPlus
 from tests.reference.field import dropping, infinite, qrm, thompson, ucb
@@ -220,4 +221,5 @@ PAIRS: list[Pair] = [
 ]
 
 ALL_POLICIES = [pair.policy for pair in EVERYWHERE]
-EVERY_POLICY = list({pair.policy.name: pair.policy for pair in reversed(PAIRS)}.values())
+_by_name = {pair.policy.name: pair.policy for pair in reversed(PAIRS)}  # the first of each name
+EVERY_POLICY = [_by_name[name] for name in described()]

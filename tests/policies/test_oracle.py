@@ -26,8 +26,12 @@ SIMULATED = [pair for pair in PAIRS if pair.simulated]
 
 
 def sized(pairs: list[Pair]) -> list[object]:
-    """Return a case for each pair and number of arms."""
-    return [pytest.param(p, n, id=f"{n} arms-{p.label}") for p in pairs for n in p.arms]
+    """Return a case for each pair and number of arms; those of many arms are slow."""
+    return [
+        pytest.param(p, n, id=f"{n} arms-{p.label}", marks=[pytest.mark.slow] if n > 20 else [])
+        for p in pairs
+        for n in p.arms
+    ]
 
 
 def test_words_are_the_published_ones() -> None:
@@ -66,6 +70,7 @@ def test_games_without_a_horizon(pair: Pair) -> None:
         check_live(pair, n, None, world, pulls=100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pair", "n"), sized(SIMULATED))
 def test_simulations(pair: Pair, n: int) -> None:
     for horizon in pair.horizons:
@@ -73,12 +78,14 @@ def test_simulations(pair: Pair, n: int) -> None:
             check_simulated(pair, MEANS[world](n), horizon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", SIMULATED, ids=label)
 def test_many_arms(pair: Pair) -> None:
     check_live(pair, 20_000, 150, "spread")
     check_simulated(pair, MEANS["spread"](20_000), 150, replications=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", SIMULATED, ids=label)
 def test_gaussian_rewards(pair: Pair) -> None:
     # the reference's rewards may differ in the last bits: too little to turn a choice

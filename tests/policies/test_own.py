@@ -53,6 +53,7 @@ def regrets(alpha: float) -> dict[str, NDArray[np.float64]]:
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
 @pytest.mark.parametrize(
     ("ours", "theirs"), [("hybrid-moss++", "moss++"), ("patience", "parallel")]
@@ -104,6 +105,7 @@ def learning_errors(n: int, m: int, horizon: int, beta: float, seed: int) -> Ite
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_no_iteration_of_hybrid_exceeds_its_learning_error() -> None:
     # the default index: 39 sigma sqrt(K H) and the sum of gaps, at most 20.5 sqrt(K H)
     found: list[Errors] = []
@@ -117,6 +119,7 @@ def test_no_iteration_of_hybrid_exceeds_its_learning_error() -> None:
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_patience_stays_within_its_bound() -> None:
     problems = [
         (n, max(1, round(n / ratio)), horizon, gap)
@@ -138,6 +141,7 @@ def test_patience_stays_within_its_bound() -> None:
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_a_best_arm_is_hardly_ever_discarded() -> None:
     # one arm, a best one: a second visit begins with probability 1/T at most, by the proof
     instance = ma.instances.from_means([0.5] * 2)

@@ -52,6 +52,7 @@ def test_live_picks_the_arms_of_the_simulator(policy: ma.Policy, world: str, see
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_compiled_code_picks_the_arms_of_the_same_loop_in_cpython() -> None:
     code = (
         "import json\n"
@@ -69,6 +70,7 @@ def test_compiled_code_picks_the_arms_of_the_same_loop_in_cpython() -> None:
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_compiled_code_never_leaves_its_memory() -> None:
     """With bounds checked by Numba, on problems whose tables are as small as they come."""
     code = (

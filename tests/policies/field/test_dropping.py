@@ -40,6 +40,7 @@ def failures(horizon: int, m: int) -> float:
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "m"), [(KFailure(), 400), (NonRecallingMRun(), 20), (NonRecallingMRun(m=5), 5)]
 )
@@ -51,6 +52,7 @@ def test_the_expected_regret_for_uniform_means(policy: ma.Policy, m: int) -> Non
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_two_targets_are_better_than_one_run() -> None:
     """For uniform means the sources have sqrt(2T) and 2 sqrt(T), as T grows.
 

@@ -27,7 +27,7 @@ ARMS, HORIZON, ALPHA = 2000, 5000, 0.4
 FALSE_ALARM = 1e-3
 RUNS, THEIR_RUNS, MEANS = 1000, 10, 40_000
 
-pytestmark = pytest.mark.compiled
+pytestmark = [pytest.mark.compiled, pytest.mark.slow]
 
 SUBSET = math.ceil(HORIZON**ALPHA * math.log(math.sqrt(HORIZON)))
 PUBLISHED: dict[ma.Policy, float] = {

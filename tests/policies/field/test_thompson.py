@@ -27,6 +27,7 @@ def plain_satisficing(counts: list[list[int]], choice: random.Random) -> int:
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "plain"),
     [(Thompson(), plain_thompson), (SatisficingTS(target=0.6), plain_satisficing)],
