@@ -51,6 +51,7 @@ def _broken(file: int) -> None:
 # Torn writes
 
 
+@pytest.mark.slow
 def test_a_file_cut_off_at_any_record_or_byte_is_played_so_far(tmp_path: Path) -> None:
     path = tmp_path / "game"
     with ma.recorded(path, new()) as live:
@@ -110,6 +111,7 @@ while live.pulls < 8000:
 """
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments(tmp_path: Path) -> None:
     path = tmp_path / "game"
     control = ma.EmpMOSSPlusPlus().live(n_arms=30, horizon=9000, seed=8)
