@@ -13,7 +13,7 @@ from manyarms.core.checks import check_int
 from manyarms.core.files import replace_file
 from manyarms.errors import ResultsError
 from manyarms.lab.experiment import Experiment
-from manyarms.lab.progress import Progress
+from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.run import run
 from manyarms.lab.tables import ResultsFolder
 from manyarms.report.html_report import REPORT, write_report, write_study
@@ -82,7 +82,7 @@ class Study:
 class Watch(Protocol):
     """Shows how far several experiments are."""
 
-    def begin(self, label: str) -> Progress:
+    def begin(self, label: str) -> ProgressCallback:
         """Name the experiment that follows, and return who hears of its progress."""
 
 
