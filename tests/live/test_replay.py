@@ -100,6 +100,13 @@ def test_events_that_cannot_follow_each_other_are_refused(events: list[Event]) -
         replay.replay(_begun(), Events.of(events), "it")
 
 
+@pytest.mark.parametrize("names", [("a",), ("c", "c"), ("c",), (), ("c", None)])
+def test_arms_that_cannot_come_are_refused(names: Any) -> None:
+    game = ma.MOSS().live(arms=["a", "b"], horizon=9)._game
+    with pytest.raises(ma.SavedFileError, match="it contradicts itself"):
+        replay.replay(game, Events.of([Event(ARRIVED, -1, 2, names=names)]), "it")
+
+
 def test_no_events() -> None:
     game = _begun()
     known = snapshot(game)

@@ -22,6 +22,7 @@ from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
 __all__ = ["ROOM", "ArmTally", "LiveGame", "Pull", "check_reward"]
 
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
+_ANY = object()  # the arm of a pull of which only the id is given
 ROOM = 1 << 40  # for the pulls of a game without a horizon
 
 
@@ -75,12 +76,12 @@ class LiveGame:
 
     def ask(self) -> Pull:
         """Choose the next arm."""
-        number, flight = self.pulls, self.flight
+        number, flight, arms = self.pulls, self.flight, self.arms
         before = number - 1 if number - 1 in flight else -1
         arm = launch(self.state, flight, number, before)
-        if not 0 <= arm < self.arms.count:
+        if not 0 <= arm < arms.count:
             raise ParameterError(
-                f"{self.policy.label} chose arm {arm!r}, and there are {self.arms.count}, "
+                f"{self.policy.label} chose arm {arm!r}, and there are {arms.count}, "
                 f"numbered from 0. Its `ask` must return (slot, arm), in this order."
             )
         self.pulls = number + 1
@@ -90,7 +91,7 @@ class LiveGame:
             self.tally[arm] = ArmTally(asked=1)
         if self.log is not None:
             self.log.append(_new(Event, (ASKED, number, arm, 0.0, ())))
-        return _new(Pull, (self.arms.name(arm), number))
+        return _new(Pull, (arms.name(arm), number))
 
     def tell(self, number: int, reward: float) -> None:
         """Let the reward of a pull in flight come."""
@@ -151,20 +152,19 @@ class LiveGame:
         """Return the number of a pull in flight; None if it is done with and may be ignored."""
         if again != "refuse":
             check_choice("again", again, ("refuse", "ignore"))
-        number: Any = pull.id if isinstance(pull, Pull) else pull
+        arm, number = pull if isinstance(pull, Pull) else (_ANY, pull)
         if type(number) is not int:
             number = check_int("pull", number, fix="Pass what ask() returned, or its id.")
         if number not in self.flight:
             self._check_done(number, again, verb)
             return None
-        if isinstance(pull, Pull):
-            arm = self.arms.name(self.flight[number].arm)
-            if pull.arm != arm:
-                raise TurnError(
-                    f"Cannot {verb} pull {number} of arm {pull.arm!r}: this handle's pull {number} "
-                    f"is of arm {arm!r}. Was it asked of another handle?"
-                )
-        return number  # type: ignore[no-any-return]
+        if arm is not _ANY and arm != self.arms.name(self.flight[number].arm):
+            ours = self.arms.name(self.flight[number].arm)
+            raise TurnError(
+                f"Cannot {verb} pull {number} of arm {arm!r}: this handle's pull {number} is of "
+                f"arm {ours!r}. Was it asked of another handle?"
+            )
+        return number
 
     def _check_done(self, number: int, again: str, verb: str) -> None:
         """Raise unless a pull that is not in flight may be ignored."""

@@ -5,6 +5,7 @@ Both ways compute every choice anew and compare it with the one that was recorde
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, cast
 
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 
 from manyarms.core.jit import compiled, compiling, jit_enabled
 from manyarms.core.memory import ARRAYS
-from manyarms.errors import CompilationError, SavedFileError
+from manyarms.errors import CompilationError, ParameterError, SavedFileError
+from manyarms.live.arms import ArmNumbers
 from manyarms.live.game import ArmTally, LiveGame
 from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD, Events
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
@@ -55,7 +57,7 @@ def _check(game: LiveGame, events: Events, what: str) -> None:
         and (game.horizon is None or game.pulls + len(numbers) <= game.horizon)
         and bool(((arm >= 0) & (arm < there))[named].all())
         and bool((arm[came] > 0).all())
-        and len(events.names) in (0, int(arm[came].sum()))
+        and _can_come(game, events.names, int(arm[came].sum()))
         and _distinct(gone)
         and not game.retired.intersection(gone.tolist())
         and bool((there - len(game.retired) - np.cumsum(went) > 0).all())
@@ -66,6 +68,15 @@ def _check(game: LiveGame, events: Events, what: str) -> None:
     )
     if not sound:
         raise SavedFileError(f"{what} contradicts itself: its events cannot follow each other.")
+
+
+def _can_come(game: LiveGame, names: Sequence[str | int], count: int) -> bool:
+    if isinstance(game.arms, ArmNumbers):
+        return not names
+    try:
+        return len(game.arms.fresh(names)) == count
+    except ParameterError:
+        return False
 
 
 def _distinct(numbers: NDArray[Any]) -> bool:
