@@ -31,11 +31,17 @@ def uniform_half_width(count: ArrayLike, sigma: float, *, error: ArrayLike = 0.0
 
 
 def uniform_limits(
-    count: ArrayLike, total: ArrayLike, *, error: ArrayLike = 0.05
+    count: ArrayLike,
+    total: ArrayLike,
+    *,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+    sigma: float = 0.5,
+    error: ArrayLike = 0.05,
 ) -> tuple[Numbers, Numbers]:
-    r"""Return limits for the mean of values in [0, 1] that hold for all counts at once.
+    r"""Return limits for a mean that hold for all counts at once.
 
-    They hold the means :math:`\mu` with
+    Values in [0, 1], and after scaling in any other bounds: the limits enclose the means
+    :math:`\mu` with
 
     .. math:: \frac{\mathrm{B}(S + 1/2,\, N - S + 1/2)}{\pi\,\mu^S (1 - \mu)^{N - S}}
         < \frac{1}{\delta}
@@ -44,11 +50,16 @@ def uniform_limits(
     It is a martingale for values 0 and 1, and a supermartingale for all others in between, because
     a likelihood ratio is convex in the value. So with probability 1 - delta no interval of the
     whole sequence is wrong, whatever the law. Near 0 and 1, where values vary less, it is narrower.
+    Values without bounds: `uniform_half_width`.
 
     Parameters
     ----------
     count, total
-        N and S, of one sequence or of many.
+        N >= 1 and S, of one sequence or of many.
+    bounds
+        What no value can be below, and above; None for values without bounds (default: 0 and 1).
+    sigma
+        Values without bounds are sigma-sub-Gaussian (default: 0.5).
     error
         delta, for each sequence (default: 0.05).
 
@@ -59,26 +70,34 @@ def uniform_limits(
     ([0.0, 0.002, 0.024], [0.975, 0.123, 0.037])
     """
     counts, totals = np.asarray(count, np.float64), np.asarray(total, np.float64)
-    totals = np.clip(totals, 0.0, counts)  # rounding may have left the range
+    if bounds is None:
+        half = uniform_half_width(counts, sigma, error=error)
+        return totals / counts - half, totals / counts + half
+    lowest, width = bounds[0], bounds[1] - bounds[0]
+    totals = np.clip((totals - lowest * counts) / width, 0.0, counts)  # clipped: rounding
     log_beta = _log_gamma(totals + 0.5) + _log_gamma(counts - totals + 0.5)
     log_beta = log_beta - _log_gamma(counts + 1.0)
     allowed = math.log(math.pi) - np.log(error) - log_beta
     rest = counts - totals
-    return _lower_root(totals, rest, allowed), 1.0 - _lower_root(rest, totals, allowed)
+    low, high = _lower_root(totals, rest, allowed), 1.0 - _lower_root(rest, totals, allowed)
+    return lowest + width * low, lowest + width * high
 
 
 def _lower_root(ones: Numbers, zeros: Numbers, allowed: Numbers) -> Numbers:
     """Return the smaller mu with -ones log(mu) - zeros log(1 - mu) = allowed; 0 for no ones.
 
     Newton's method in log(mu): the left side is convex, so that from the left it only comes nearer.
-    It halves the distance to the minimum at first, and 20 steps are enough for a billion values.
+    At first it halves the distance to the minimum; 20 steps are enough for a billion values.
     """
-    some = np.where(ones > 0.0, ones, 1.0)
+    some, zeros = np.where(ones > 0.0, ones, 1.0), np.where(ones > 0.0, zeros, 0.0)
     log_mean = -allowed / some
     for _ in range(20):
         mean = np.exp(log_mean)
         excess = -some * log_mean - zeros * np.log1p(-mean) - allowed
-        log_mean = log_mean + excess / (some - zeros * mean / (1.0 - mean))
+        step = excess / (some - zeros * mean / (1.0 - mean))
+        log_mean = log_mean + step
+        if not (step > 1e-12).any():
+            break
     return np.where(ones > 0.0, np.exp(log_mean), 0.0)
 
 

@@ -6,7 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ArmEstimate", "Progress", "count", "plain", "rounded"]
+__all__ = ["ERROR", "PROMISE", "ArmEstimate", "Progress", "count", "plain", "rounded"]
+
+ERROR = 0.05  # of all intervals together
+PROMISE = "95 % sure for all arms at all times"
 
 
 @dataclass(frozen=True)
@@ -20,8 +23,8 @@ class ArmEstimate:
     estimate
         The mean of the rewards told; NaN before the first.
     interval
-        A 95 % interval for the arm's mean, valid at all times at once, so one may look as often
-        as one likes; not corrected for choosing the best of many arms.
+        Limits for the arm's mean. With probability 95 % no interval of any arm is ever wrong: one
+        may look as often as one likes, and choose the arm that looks best.
     pulls, told
         Pulls asked for, and rewards told.
     retired
@@ -34,7 +37,7 @@ class ArmEstimate:
     >>> for pull in live.ask(100):
     ...     live.tell(pull, reward=float(pull.arm == "blue"))
     >>> print(live.recommend())
-    arm 'blue': 1, between 0.782 and 1 (50 pulls, 50 rewards told)
+    arm 'blue': 1, between 0.886 and 1 (50 pulls, 50 rewards told; 95 % sure for all arms ...)
     """
 
     arm: Any
@@ -46,12 +49,12 @@ class ArmEstimate:
 
     def __str__(self) -> str:
         retired = ", retired" if self.retired else ""
-        seen = f"({count(self.pulls, 'pull')}, {count(self.told, 'reward')} told{retired})"
+        seen = f"{count(self.pulls, 'pull')}, {count(self.told, 'reward')} told{retired}"
         if self.told == 0:
-            return f"arm {plain(repr(self.arm))}: nothing known {seen}"
+            return f"arm {plain(repr(self.arm))}: nothing known ({seen})"
         low, high = map(rounded, self.interval)
         known = f"{rounded(self.estimate)}, between {low} and {high}"
-        return f"arm {plain(repr(self.arm))}: {known} {seen}"
+        return f"arm {plain(repr(self.arm))}: {known} ({seen}; {PROMISE})"
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from manyarms.core.checks import check_int
-from manyarms.core.statistics import uniform_half_width
+from manyarms.core.sequences import spent_error, uniform_limits
 from manyarms.errors import MissingExtraError, TurnError
 from manyarms.live.arms import Arms, Tally
-from manyarms.live.estimates import ArmEstimate, Progress, plain, rounded
+from manyarms.live.estimates import ERROR, PROMISE, ArmEstimate, Progress, plain, rounded
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.pull import Pull
 from manyarms.protocol.in_flight import InFlight
@@ -80,43 +80,52 @@ class Views:
         return best
 
     def _best(self, k: int) -> list[ArmEstimate]:
-        counts = {tally.told for tally in self._tally.values() if tally.told > 0}
-        half_width = {told: self._half_width(told) for told in counts}  # many arms share a count
-        known = [
-            (tally.total / tally.told - half_width[tally.told], number)
-            for number, tally in self._tally.items()
-            if tally.told > 0 and number not in self._retired
-        ]
+        limits = self._limits()
+        known = [number for number in limits if number not in self._retired]
         # a stable order: ties fall to the arm met first, and arms are met in random order
-        best = heapq.nlargest(k, known, key=lambda arm: arm[0])
-        return [self._estimate(number, self._tally[number]) for _, number in best]
+        best = heapq.nlargest(k, known, key=lambda number: limits[number][0])
+        return [self._estimate(number, self._tally[number], limits[number]) for number in best]
 
     def arms(self) -> list[ArmEstimate]:
         """Return what is known of every arm that was pulled, in the order of their first pulls."""
         with self._lock:
-            return [self._estimate(number, tally) for number, tally in self._tally.items()]
+            limits = self._limits()
+            unknown = self.reward_range or (-math.inf, math.inf)
+            return [
+                self._estimate(number, tally, limits.get(number, unknown))
+                for number, tally in self._tally.items()
+            ]
 
-    def _estimate(self, number: int, tally: Tally) -> ArmEstimate:
-        low, high = self.reward_range or (-math.inf, math.inf)
-        mean = math.nan
-        if tally.told > 0:
-            mean, half = tally.total / tally.told, self._half_width(tally.told)
-            low, high = max(low, mean - half), min(high, mean + half)
+    def _estimate(self, number: int, tally: Tally, limits: tuple[float, float]) -> ArmEstimate:
         return ArmEstimate(
             arm=self._arms.name(number),
-            estimate=mean,
-            interval=(low, high),
+            estimate=tally.total / tally.told if tally.told > 0 else math.nan,
+            interval=limits,
             pulls=tally.asked,
             told=tally.told,
             retired=number in self._retired,
         )
 
-    def _half_width(self, told: int) -> float:
-        if self.reward_range is None:
-            policy = getattr(self.policy, "policy", self.policy)  # Doubling has none of its own
-            return uniform_half_width(told, getattr(policy, "sigma", 0.5))
-        low, high = self.reward_range
-        return uniform_half_width(told, (high - low) / 2)  # Hoeffding's lemma
+    def _limits(self) -> dict[int, tuple[float, float]]:
+        """Return the limits of every arm of which a reward was told, by number.
+
+        The error is spent over the arms in the order of their first pulls, because the arm that
+        looks best was chosen among all of them.
+        """
+        told = [(k, number) for k, number in enumerate(self._tally) if self._tally[number].told > 0]
+        tallies = [self._tally[number] for _, number in told]
+        policy = self.policy
+        while isinstance(within := getattr(policy, "policy", None), Policy):
+            policy = within  # Doubling and SubSampled have no sigma of their own
+        low, high = uniform_limits(
+            [tally.told for tally in tallies],
+            [tally.total for tally in tallies],
+            bounds=self.reward_range,
+            sigma=getattr(policy, "sigma", 0.5),
+            error=spent_error(ERROR, [k + 1 for k, _ in told]),
+        )
+        ends = zip(low.tolist(), high.tolist(), strict=True)
+        return {number: limits for (_, number), limits in zip(told, ends, strict=True)}
 
     def progress(self) -> Progress:
         """Return how far the game is."""
@@ -167,7 +176,7 @@ class Views:
         with self._lock:
             lines, best = [self.policy.label, str(self.progress())], self._best(5)
         if best:
-            lines.append("best arms so far:")
+            lines.append(f"best arms so far ({PROMISE}):")
         for arm in best:
             low, high = map(rounded, arm.interval)
             name = plain(repr(arm.arm), at_most=24)
