@@ -13,7 +13,7 @@ no more than a known bound, such as the horizon times the largest gap. So one mo
 The lower limit is its mirror image. For values at the two bounds this is Clopper and Pearson's
 interval; for values that fill their range it is a little wider than Student's. It does not ask
 which runs missed: a run that met a best arm and lost it again costs as much. Coverage is proved
-for two values, conjectured for all bounded ones, and tested here: see `benchmarks/coverage.py`.
+for two values, conjectured for all bounded ones, and tested here: see `benchmarks/interval_coverage.py`.
 On our runs it was the narrowest that covered. An interval for the rate of misses times their cost,
 plus Student's for the rest, is 1.2 to 4 times as wide, and betting (Waudby-Smith and Ramdas 2024),
 which is proved for all bounded values, 1.2 to 2 times.
