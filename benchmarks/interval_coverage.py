@@ -177,9 +177,7 @@ def main() -> None:
         found = measured(each, runs=options.runs, samples=options.samples)
         numbers = f"{found.students:>8.1%} {found.ours:>7.1%} {found.width:>8.2f}"
         print(f"{each.name:38} {each.runs:>5} {numbers}", flush=True)
-    print(
-        f"\n{ARMS} equal arms, looked at {LOOKS} times: games with a wrong interval (nominal 5 %)"
-    )
+    print(f"\n{ARMS} equal arms, looked at {LOOKS} times: games ever wrong (nominal 5 %)")
     print(f"{'mean':>6} {'recommended, as before':>24} {'recommended':>12} {'any arm':>8}")
     for mean in (0.5, 0.1, 0.03):
         alone, chosen, any_arm = ever_wrong(mean)

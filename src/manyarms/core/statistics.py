@@ -13,10 +13,11 @@ no more than a known bound, such as the horizon times the largest gap. So one mo
 The lower limit is its mirror image. For values at the two bounds this is Clopper and Pearson's
 interval; for values that fill their range it is a little wider than Student's. It does not ask
 which runs missed: a run that met a best arm and lost it again costs as much. Coverage is proved
-for two values, conjectured for all bounded ones, and tested here: see `benchmarks/interval_coverage.py`.
-On our runs it was the narrowest that covered. An interval for the rate of misses times their cost,
-plus Student's for the rest, is 1.2 to 4 times as wide, and betting (Waudby-Smith and Ramdas 2024),
-which is proved for all bounded values, 1.2 to 2 times.
+for two values, conjectured for all bounded ones, and tested here; the table is made by
+`benchmarks/interval_coverage.py`. Of what covers our runs it is the narrowest. An interval for the
+rate of misses times their cost, plus Student's for the rest, is 1.2 to 4 times as wide on most of
+them, and betting (Waudby-Smith and Ramdas 2024), which is proved for all bounded values, 1.2 to
+2.2 times.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from manyarms.core.checks import check_number
 
 __all__ = [
     "Interval",
@@ -162,7 +165,7 @@ def mean_limits(
     ([0.36, 0.9], [7.49, 15.18])
     """
     columns = np.moveaxis(np.asarray(values, np.float64), 0, -1)
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    z = _normal_quantile(confidence)
     lowest, highest = (np.asarray(bound, np.float64) for bound in bounds)
     return -_upper_limit(-columns, -lowest, z), _upper_limit(columns, highest, z)
 
@@ -259,7 +262,7 @@ def _largest_ratio(over: Numbers, under: Numbers, bound: float, confidence: floa
     """Return the largest r for which the mean of `over` - r `under` may be 0."""
     if not under.any():
         return math.inf
-    z, highest = NormalDist().inv_cdf(0.5 + confidence / 2), np.asarray(bound)
+    z, highest = _normal_quantile(confidence), np.asarray(bound)
     return _crossing(lambda r: bool(_upper_limit(over - r * under, highest, z) > 0.0))
 
 
@@ -297,6 +300,11 @@ def median_ratio_interval(
     a, b = median_interval(over, confidence=each), median_interval(under, confidence=each)
     high = a.high / b.low if b.low > 0.0 else math.inf
     return Interval(a.estimate / b.estimate, max(0.0, a.low) / b.high, high)
+
+
+def _normal_quantile(confidence: float) -> float:
+    checked = check_number("confidence", confidence, above=0.0, below=1.0)
+    return NormalDist().inv_cdf(0.5 + checked / 2)
 
 
 def _quantile(count: int, confidence: float) -> float:

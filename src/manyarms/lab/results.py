@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.checks import check_int, check_number
+from manyarms.core.checks import check_int
 from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
 from manyarms.errors import ParameterError, UnknownNameError
 from manyarms.lab.experiment import Cell
@@ -241,9 +241,7 @@ class Result:
 
         It is of the replications that both have; parameters as for `interval`.
         """
-        at = self._checkpoint(time)
-        a, b = self._paired(first, second, at)
-        most = float(self.largest_regret[at])
+        a, b, most = self._paired(first, second, time)
         return mean_interval(a - b, bounds=(-most, most), confidence=confidence)
 
     def ratio(
@@ -253,16 +251,17 @@ class Result:
 
         It is of the replications that both have; parameters as for `interval`.
         """
-        at = self._checkpoint(time)
-        a, b = self._paired(over, under, at)
-        most = float(self.largest_regret[at])
+        a, b, most = self._paired(over, under, time)
         return ratio_interval(a, b, at_most=(most, most), confidence=confidence)
 
-    def _paired(self, first: str, second: str, at: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the regrets of the replications that both have."""
+    def _paired(
+        self, first: str, second: str, time: int | None
+    ) -> tuple[NDArray[Any], NDArray[Any], float]:
+        """Return the regrets of the replications that both have, and the largest there can be."""
+        at = self._checkpoint(time)
         a, b = self.of(first)[:, at], self.of(second)[:, at]
         count = min(len(a), len(b))
-        return a[:count], b[:count]
+        return a[:count], b[:count], float(self.largest_regret[at])
 
     def _stacked(self, name: str) -> NDArray[Any]:
         if len({len(rows) for rows in self.rows}) > 1:
@@ -283,7 +282,6 @@ class Result:
             Of the intervals (default: 0.95). They allow for costly runs that were not seen; see
             `interval`.
         """
-        check_number("confidence", confidence, above=0.0, below=1.0)
         at = self._checkpoint(time)
         rows = tuple(
             summarise(
