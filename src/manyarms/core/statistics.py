@@ -1,8 +1,8 @@
 r"""Confidence intervals without SciPy.
 
 **Means of values with known bounds.** A run that misses every best arm may cost a hundred times as
-much as another, and happen once in five hundred. Student's interval, and any bootstrap, know only
-what was seen: of 100 such runs they cover the mean in one case of five. But what was not seen costs
+much as another, and happen once in four hundred. Student's interval, and any bootstrap, know only
+what was seen: of 100 such runs they cover the mean in one case of four. But what was not seen costs
 no more than a known bound, such as the horizon times the largest gap. So one more value,
 :math:`x_0`, is put at that bound :math:`b`, all values get random weights, and the upper limit
 :math:`u` of the mean is a quantile (Gaffke 2005):
