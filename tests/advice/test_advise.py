@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 import manyarms as ma
 from manyarms.advice.choice import ALIKE
-from manyarms.core.statistics import student_quantile
 
 Regrets = NDArray[np.float64]
 
@@ -142,13 +141,16 @@ def test_the_same_seed_gives_the_same_advice() -> None:
 
 
 def test_everything_becomes_json() -> None:
-    advice = small(n=300, horizon=40, replications=1)  # one run has no interval
+    advice = small(n=300, horizon=40, replications=1)  # one run says next to nothing
     whole = json.loads(json.dumps(advice.to_json(), allow_nan=False))
-    assert whole["rows"][0]["low"] is None
+    assert whole["rows"][0]["low"] < 0.1 * whole["rows"][0]["mean"]
     assert whole["recommended"] == whole["code"].split(".live")[0]
     assert len(whole["rows"]) == len(advice.rows) == len(advice.records())
     assert whole["reasons"] == list(advice.reasons)
-    assert "± ?" in str(advice)
+    # a run loses at most 0.9 - 0.1 a pull
+    shares = {f"(≤{100 * row.high / 40:.1f})" for row in advice.rows}
+    assert all(share in str(advice) for share in shares)
+    assert all(0.7 * 40 < row.high < 0.8 * 40 for row in advice.rows)
 
 
 def test_bad_numbers_of_runs() -> None:
@@ -164,8 +166,11 @@ def problem(request: pytest.FixtureRequest) -> tuple[ma.Advice, Regrets]:
         "bounded": {"n": 5000, "horizon": 1500, "m_at_least": 100},
         "best-mean": {"n": 20_000, "horizon": 1000, "best_mean": 0.5, "alpha_at_most": 0.7},
     }
-    asked = questions[request.param]
-    advice = ma.advise(**asked, replications=100)
+    advice = ma.advise(**questions[request.param], replications=100)
+    return advice, _simulated(advice, 400, seed=12345)
+
+
+def _simulated(advice: ma.Advice, replications: int, *, seed: int) -> Regrets:
     policies = list(dict.fromkeys(row.policy for row in advice.rows))
     shares = []
     for m in sorted({row.m for row in advice.rows}, reverse=True):
@@ -173,12 +178,12 @@ def problem(request: pytest.FixtureRequest) -> tuple[ma.Advice, Regrets]:
             policies,
             ma.instances.planted(n=advice.n, m=m, best=advice.best_mean, others=advice.others),
             horizon=advice.horizon,
-            replications=400,
-            seed=12345,
+            replications=replications,
+            seed=seed,
             checkpoints=1,
         )
         shares.append(result.regret[:, :, -1] / advice.horizon)
-    return advice, np.array(shares)
+    return np.array(shares)
 
 
 @pytest.mark.compiled
@@ -194,9 +199,9 @@ def test_the_numbers_agree_with_an_independent_simulation(
     """
     advice, shares = problem
     rows = np.array([row.share for row in advice.rows]).reshape(shares.shape[:2])
-    halves = np.array([row.high - row.mean for row in advice.rows]).reshape(rows.shape)
-    deviations = halves * math.sqrt(100) / student_quantile(0.975, 99) / advice.horizon
-    pooled = (99 * deviations**2 + 399 * shares.var(axis=2, ddof=1)) / 498
+    own = _simulated(advice, 100, seed=0)
+    np.testing.assert_allclose(rows, own.mean(axis=2))
+    pooled = (99 * own.var(axis=2, ddof=1) + 399 * shares.var(axis=2, ddof=1)) / 498
     error = np.sqrt(pooled * (1 / 100 + 1 / 400))
     assert (np.abs(rows - shares.mean(axis=2)) <= 6 * error).all()
 
@@ -246,14 +251,14 @@ def test_the_recommendation_holds_in_an_independent_simulation(
 
 @pytest.mark.compiled
 def test_its_intervals_hold_the_mean(problem: tuple[ma.Advice, Regrets]) -> None:
-    """95 % intervals hold the mean of 400 other runs in at least 3 of 4 cases.
+    """95 % intervals hold the mean of 400 other runs in at least 9 of 10 cases.
 
-    They would hold the true mean in 95 %; that of 400 runs adds a quarter of the variance, which
-    leaves 92 % (1.96 / sqrt(1.25) = 1.75). Cells share luck, so the count is no binomial one: a
-    bound of 3/4 is far below anything that luck gave in these fixed runs, and above what an
-    interval of half the width would reach (62 %).
+    They hold the true mean in 95 % or more; that of 400 runs adds a quarter of the variance, which
+    leaves 92 % where they are no wider than needed (1.96 / sqrt(1.25) = 1.75). Cells share luck,
+    so the count is no binomial one: a bound of 9/10 is below what luck gave in these fixed runs,
+    and far above what an interval of half the width would reach.
     """
     advice, shares = problem
     means = shares.mean(axis=2).ravel() * advice.horizon
     held = [row.low <= mean <= row.high for row, mean in zip(advice.rows, means, strict=True)]
-    assert np.mean(held) >= 0.75
+    assert np.mean(held) >= 0.9

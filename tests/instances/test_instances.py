@@ -53,6 +53,25 @@ def test_groups_and_arrays_agree() -> None:
     assert groups.n_best == array.n_best == 4
 
 
+@pytest.mark.parametrize(
+    ("instance", "gap"),
+    [
+        (planted(n=30, m=2), 0.8),
+        (planted(n=3, m=2), 0.8),  # one other arm, of mean 0.1
+        (from_means([0.25, 0.75, 0.5]), 0.5),
+        (from_means([-3.0, 1.0], rewards=Gaussian()), 4.0),
+        (from_means([0.5, 0.5]), 0.0),
+        (reservoir(BetaMeans(2, 3)), 1.0),
+        (reservoir(UniformMeans(0.25, 0.5)), 0.25),
+        (reservoir(DiscreteMeans([0.75, 0.5], [0.5, 0.5])), 0.25),
+    ],
+)
+def test_the_largest_gap_is_what_a_pull_can_cost(instance: Instance, gap: float) -> None:
+    assert instance.largest_gap == pytest.approx(gap)
+    arms = range(min(instance.n_arms, 50))
+    assert all(instance.best_mean - instance.mean(arm) <= gap + 1e-9 for arm in arms)
+
+
 def test_instances_are_compared_by_identity_and_cannot_be_changed() -> None:
     assert from_means([0.1, 0.9]) != from_means([0.5, 0.9])
     with pytest.raises(ValueError, match="read-only"):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
+from manyarms.core.statistics import mean_interval
 from manyarms.lab.results import Result
 
 INSTANCE = ma.instances.planted(n=300, m=10)
@@ -123,16 +124,26 @@ def test_summary_numbers() -> None:
     assert row.replications == 7
     pair = next(p for p in summary.pairs if (p.first, p.second) == ("moss", "empmoss++"))
     gaps = result.of("moss")[:, 49] - result.of("empmoss++")[:, 49]
-    half = 1.943180 * gaps.std(ddof=1) / math.sqrt(7)  # Student's 95 % quantile, 6 degrees
-    assert (pair.low, pair.high) == pytest.approx((gaps.mean() - half, gaps.mean() + half))
+    # means from 0.1 to 0.9: a run of 100 pulls loses 80 at most, and a difference is within 80
+    assert (row.low, row.high) == mean_interval(regret, bounds=(0.0, 80.0), confidence=0.9)[1:]
+    assert (pair.low, pair.high) == mean_interval(gaps, bounds=(-80, 80), confidence=0.9)[1:]
+    assert result.interval("moss++", time=100, confidence=0.9) == (row.mean, row.low, row.high)
+    ratio = result.ratio("moss", "empmoss++", time=100)
+    assert ratio.low < ratio.estimate == summary["moss"].mean / summary["empmoss++"].mean
+    low, high = result.limits("moss++", confidence=0.9)
+    assert (low[49], high[49]) == pytest.approx((row.low, row.high))
     assert "regret on planted(n=300, m=10) after 100 pulls, 7 replications" in str(summary)
     assert "moss++" in str(summary)
 
 
-def test_one_replication_has_no_error_bar() -> None:
+def test_the_summary_says_what_was_not_seen() -> None:
+    # one run that did not miss: the chance of a miss is below m with (1 - m) = 0.025
     text = str(_simulate(replications=1).summary())
     assert "nan" not in text
-    assert "[         -,          -]" in text
+    assert "moss, moss++, empmoss++, parallel: no miss in 1 run: at most 98 % of runs miss" in text
+    # (1 - m)^100 = 0.025; the two others missed at times, and nothing is said of them
+    text = str(_simulate(replications=100).summary())
+    assert "\nmoss, parallel: no miss in 100 runs: at most 3.6 % of runs miss\n" in text
 
 
 def test_summaries_refuse_what_they_do_not_have() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import json
 import math
 import shutil
@@ -147,6 +149,19 @@ def test_one_replication_has_no_error_bar(tmp_path: Path) -> None:
     rows = run(once, tmp_path, progress=False).summary_rows()
     assert len(rows) == 12
     assert math.isnan(rows[0]["se"])
+    assert 0.0 < rows[0]["low"] < rows[0]["mean"] < rows[0]["high"]
+
+
+def test_a_folder_without_the_largest_gap_takes_no_mean_to_be_below_0(finished: Path) -> None:
+    results = read_results(finished)
+    cell = results.cells[0]
+    assert cell.largest_regret[-1] == pytest.approx(0.8 * cell.horizon)
+    old = copy.deepcopy(results.provenance)
+    for about in old["cells"]:
+        del about["largest_gap"]
+    before = dataclasses.replace(results, provenance=old)
+    assert before.cells[0].largest_regret[-1] == 0.9 * cell.horizon
+    assert before.summary_rows()[0]["high"] > results.summary_rows()[0]["high"]
 
 
 def test_provenance(experiment: Experiment, finished: Path) -> None:

@@ -95,7 +95,13 @@ def advise(
     )
     made = choose(games, asked.horizon)
     rows = [
-        _row(problem, player, game, lowest=min(float(g.regrets.mean()) for g in line))
+        _row(
+            problem,
+            player,
+            game,
+            lowest=min(float(g.regrets.mean()) for g in line),
+            largest=asked.largest_regret,
+        )
         for problem, line in zip(problems, games, strict=True)
         for player, game in zip(players, line, strict=True)
     ]
@@ -116,9 +122,13 @@ def advise(
     )
 
 
-def _row(problem: Problem, player: Candidate, game: Game, *, lowest: float) -> AdviceRow:
-    mean = float(game.regrets.mean())
-    interval = Interval(mean, mean, mean) if game.exact else mean_interval(game.regrets)
+def _row(
+    problem: Problem, player: Candidate, game: Game, *, lowest: float, largest: float
+) -> AdviceRow:
+    interval = mean_interval(game.regrets, bounds=(0.0, largest))
+    mean = interval.estimate
+    if game.exact:
+        interval = Interval(mean, mean, mean)
     # beyond hardness 1 nothing can be promised: regret grows as the horizon does
     alpha = problem.alpha
     rate = None if player.rate is None else (player.rate(alpha) if alpha <= 1.0 else 1.0)
@@ -130,7 +140,7 @@ def _row(problem: Problem, player: Candidate, game: Game, *, lowest: float) -> A
         alpha=alpha,
         rate=rate,
         mean=mean,
-        low=max(interval.low, 0.0),  # regret is never below it; NaN stays NaN
+        low=interval.low,
         high=interval.high,
         median=game.median,
         miss_rate=game.miss_rate,

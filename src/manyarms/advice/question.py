@@ -60,6 +60,11 @@ class Question:
         """The problem with the fewest best arms."""
         return self._problem(self.fewest)
 
+    @property
+    def largest_regret(self) -> float:
+        """The most that a run can lose on the planted instances."""
+        return self.horizon * (self.best - min(self.others))
+
     def problems(self) -> list[Problem]:
         """Return problems whose hardnesses are spread evenly, the hardest last.
 

@@ -166,7 +166,7 @@ def caveats(
     if runs < _MANY and not games[0][winner].exact:
         sentences.append(
             f"More replications: a run either meets a best arm or does not, and what happens less "
-            f"than once in {runs} runs may not have been seen."
+            f"than once in {runs} runs may not have been seen; the intervals allow for it."
         )
     if made.wins[winner] < _SURE:
         others = np.where(np.arange(len(players)) == winner, -1.0, made.wins)

@@ -25,7 +25,7 @@ class AdviceRow:
     rate
         The regret grows as T^rate at most, up to logarithms; None if nothing is proven.
     mean, low, high
-        The mean regret, with a 95 % interval (Student's).
+        The mean regret, with a 95 % interval that allows for costly runs that were not seen.
     median, miss_rate
         The median regret, and the share of runs that pulled no best arm.
     share

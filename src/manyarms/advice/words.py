@@ -12,6 +12,7 @@ from manyarms.advice.table import Advice, AdviceRow
 __all__ = ["page"]
 
 _WIDTH = 98
+_PERCENT = "Regret, as % of the horizon"
 
 
 def page(advice: Advice) -> str:
@@ -30,7 +31,7 @@ def _tables(advice: Advice) -> list[str]:
     labels = list(dict.fromkeys(row.label for row in advice.rows))
     return [
         "",
-        *_curve(advice, labels, "Regret, as % of the horizon, ± half of its 95 % interval", _share),
+        *_curve(advice, labels, f"{_PERCENT} (≤ the upper end of its 95 % interval)", _share),
         "",
         *_curve(advice, labels, "Regret grows at most as T to the power of (theory)", _rate),
         "",
@@ -47,7 +48,7 @@ def _wrapped(lines: Iterable[str]) -> Iterable[str]:
 
 
 def _curve(
-    advice: Advice, labels: list[str], title: str, cell: Callable[[AdviceRow], str]
+    advice: Advice, labels: list[str], title: str, cell: Callable[[Advice, AdviceRow], str]
 ) -> list[str]:
     """One line for each policy, one column for each hardness."""
     width = max(len("best arms"), *map(len, labels))
@@ -62,7 +63,7 @@ def _curve(
         lines.append(f"  {'best arms':<{width}} {counts}{'excess':>10} {'ratio':>7}")
     for label in labels:
         rows = [row for row in advice.rows if row.label == label]
-        line = f"  {label:<{width}} " + " ".join(f"{cell(row):>12}" for row in rows)
+        line = f"  {label:<{width}} " + " ".join(f"{cell(advice, row):>12}" for row in rows)
         if cell is _share:
             line += f"{100 * max(row.excess for row in rows):>10.1f}"
             line += f" {max(row.ratio for row in rows):>7.2f}"
@@ -75,14 +76,13 @@ def _alpha(alpha: float) -> str:
     return "infinite" if alpha == math.inf else f"{alpha:.2f}"
 
 
-def _share(row: AdviceRow) -> str:
-    half = 100 * (row.high - row.mean) * row.share / row.mean if row.mean > 0 else 0.0
+def _share(advice: Advice, row: AdviceRow) -> str:
     if row.replications == 0:
         return f"{100 * row.share:.1f} exact"
-    return f"{100 * row.share:.1f}" + (" ± ?" if math.isnan(half) else f" ± {half:.1f}")
+    return f"{100 * row.share:.1f} (≤{100 * row.high / advice.horizon:.1f})"
 
 
-def _rate(row: AdviceRow) -> str:
+def _rate(advice: Advice, row: AdviceRow) -> str:
     return "unproven" if row.rate is None else f"{row.rate:.3f}"
 
 
@@ -99,7 +99,7 @@ def _details(advice: Advice) -> list[str]:
         f"{'missed':>7} {'runs':>5}",
     ]
     for row, name in zip(rows, codes, strict=True):
-        interval = f"[{row.low:,.1f}, {row.high:,.1f}]" if row.replications > 1 else "-"
+        interval = f"[{row.low:,.1f}, {row.high:,.1f}]" if row.replications > 0 else "-"
         runs = "exact" if row.replications == 0 else f"{row.replications}"
         lines.append(
             f"  {name:<{width}} {row.mean:>11,.1f} {interval:>24} {row.median:>11,.1f} "

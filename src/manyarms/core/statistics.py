@@ -1,25 +1,50 @@
-"""Confidence intervals without SciPy."""
+r"""Confidence intervals without SciPy.
+
+**Means of values with known bounds.** A run that misses every best arm may cost a hundred times as
+much as another, and happen once in four hundred. Student's interval, and any bootstrap, know only
+what was seen: of 100 such runs they cover the mean in one case of four. But what was not seen costs
+no more than a known bound, such as the horizon times the largest gap. So one more value,
+:math:`x_0`, is put at that bound :math:`b`, all values get random weights, and the upper limit
+:math:`u` of the mean is a quantile (Gaffke 2005):
+
+.. math:: \Pr\Bigl(\sum_{i=0}^n w_i x_i > u\Bigr) = \frac{\delta}{2}, \qquad
+    w \sim \text{Dirichlet}(1, \dots, 1), \qquad x_0 = b
+
+The lower limit is its mirror image. For values at the two bounds this is Clopper and Pearson's
+interval; for values that fill their range it is a little wider than Student's. It does not ask
+which runs missed: a run that met a best arm and lost it again costs as much. Coverage is proved
+for two values, conjectured for all bounded ones, and tested here; the table is made by
+`benchmarks/interval_coverage.py`. Of what covers our runs it is the narrowest. An interval for the
+rate of misses times their cost, plus Student's for the rest, is 1.2 to 4 times as wide on most of
+them, and betting (Waudby-Smith and Ramdas 2024), which is proved for all bounded values, 1.2 to
+2.2 times.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from manyarms.core.checks import check_number
 
 __all__ = [
     "Interval",
     "mean_interval",
+    "mean_limits",
+    "median_interval",
     "median_ratio_interval",
     "ratio_interval",
     "student_quantile",
-    "uniform_half_width",
 ]
 
-_NARROWEST = 12.5  # rho: relative to the best possible, the interval is narrowest at 100 samples
+Numbers = NDArray[np.float64]
+
 _ALMOST_NORMAL = 400  # from here on Fisher's expansion is exact to nine digits
 
 
@@ -41,15 +66,19 @@ def student_quantile(probability: float, degrees: int) -> float:
         first = (z**3 + z) / 4
         second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
         return z + first / degrees + second / degrees**2
+    return _crossing(lambda t: 2 * probability - 1 > _central_mass(t, degrees))
+
+
+def _crossing(below: Callable[[float], bool]) -> float:
+    """Return where a statement that holds at 0 ceases to, by bisection."""
     low, high = 0.0, 1.0
-    while 2 * probability - 1 > _central_mass(high, degrees):
+    while below(high):
         low, high = high, 2.0 * high
-    for _ in range(80):
+    for _ in range(100):
+        if high - low <= 1e-12 * high:
+            break
         middle = 0.5 * (low + high)
-        if 2 * probability - 1 > _central_mass(middle, degrees):
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if below(middle) else (low, middle)
     return high
 
 
@@ -75,47 +104,149 @@ class Interval(NamedTuple):
     high: float
 
 
-def uniform_half_width(count: int, sigma: float, *, error: float = 0.05) -> float:
-    r"""Return the half width of an interval for a mean that holds for all counts at once.
+def mean_interval(
+    values: NDArray[Any],
+    *,
+    bounds: tuple[float, float] | None = None,
+    confidence: float = 0.95,
+) -> Interval:
+    """Return the mean with an interval.
 
-    .. math:: \frac{\sigma}{N} \sqrt{(N + \rho) \log\frac{N + \rho}{\rho\,\delta^2}}
+    Parameters
+    ----------
+    values
+        The values, independent of each other.
+    bounds
+        What no value can be below, and above. With them the interval holds whatever law the values
+        have; without it is Student's, which is only right where no rare value counts for much.
+    confidence
+        How often it holds (default: 0.95).
 
-    Robbins' normal mixture for sigma-sub-Gaussian samples: with probability 1 - delta no interval
-    of the whole sequence is wrong, however often one looks and whenever one stops.
-
-    >>> [round(uniform_half_width(count, 0.5), 3) for count in (1, 100, 10_000)]
-    [4.526, 0.152, 0.018]
-    """
-    wide = count + _NARROWEST
-    return sigma / count * math.sqrt(wide * math.log(wide / (_NARROWEST * error**2)))
-
-
-def mean_interval(values: NDArray[np.float64], *, confidence: float = 0.95) -> Interval:
-    """Return the mean with Student's interval.
-
+    Examples
+    --------
     >>> mean_interval(np.array([1.0, 2.0, 3.0]))
     Interval(estimate=2.0, low=-0.484..., high=4.484...)
+
+    Of 100 runs none missed: up to 3.6 % of all runs may miss, and each may cost 1000.
+
+    >>> regret = np.tile([9.0, 11.0], 50)
+    >>> mean_interval(regret, bounds=(0.0, 1000.0))
+    Interval(estimate=10.0, low=9.5..., high=46.0...)
     """
     mean = float(values.mean())
+    if bounds is not None:
+        low, high = mean_limits(values, bounds=bounds, confidence=confidence)
+        return Interval(mean, float(low), float(high))
     if len(values) == 1:
         return Interval(mean, math.nan, math.nan)
     half = _quantile(len(values), confidence) * math.sqrt(values.var(ddof=1) / len(values))
     return Interval(mean, mean - half, mean + half)
 
 
+def mean_limits(
+    values: NDArray[Any], *, bounds: tuple[ArrayLike, ArrayLike], confidence: float = 0.95
+) -> tuple[Numbers, Numbers]:
+    """Return the limits of the means of many columns at once, such as regret by (run, time).
+
+    Parameters
+    ----------
+    values
+        By (run, ...): the means are those over runs.
+    bounds
+        What no value can be below, and above: two numbers, or one for each column.
+    confidence
+        How often an interval holds (default: 0.95).
+
+    Examples
+    --------
+    >>> regret = np.array([[1.0, 2.0], [2.0, 3.0], [1.0, 5.0]])
+    >>> low, high = mean_limits(regret, bounds=(0.0, [10.0, 20.0]))
+    >>> low.round(2).tolist(), high.round(2).tolist()
+    ([0.36, 0.9], [7.49, 15.18])
+    """
+    columns = np.moveaxis(np.asarray(values, np.float64), 0, -1)
+    z = _normal_quantile(confidence)
+    lowest, highest = (np.asarray(bound, np.float64) for bound in bounds)
+    return -_upper_limit(-columns, -lowest, z), _upper_limit(columns, highest, z)
+
+
+def _upper_limit(values: Numbers, bound: Numbers, z: float) -> Numbers:
+    r"""Return the quantile of the weighted mean that belongs to the normal quantile `z`.
+
+    A Dirichlet mean is a ratio of sums of exponential variables, so that its tail at u is that of
+    a sum of (x_i - u) E_i at 0. The saddlepoint of that sum is known for the u that is the mean of
+    the x_i with weights 1 / (a - x_i); what remains is to find a, by bisection, such that
+    Barndorff-Nielsen's :math:`r^* = r + \log(v / r) / r` is z. The tail is exact to 3 %.
+    """
+    top = np.maximum(bound[..., None], values.max(axis=-1, keepdims=True))
+    spread = top - values.min(axis=-1, keepdims=True)
+    added = np.concatenate([np.broadcast_to(top, (*values.shape[:-1], 1)), values], axis=-1)
+    below = (top - added) / np.where(spread > 0.0, spread, 1.0)  # from 0 to 1
+
+    def tilted(log_a: Numbers) -> tuple[Numbers, Numbers]:
+        a = np.exp(log_a)
+        weights = 1.0 / (a + below)
+        mean = (weights * below).sum(-1, keepdims=True) / weights.sum(-1, keepdims=True)
+        return mean, (below - mean) / (a + mean)
+
+    # at the left end all weight is on the top; at the right end weights differ by some 1 / sqrt(n)
+    low = np.full(top.shape, -60.0)
+    high = np.full(top.shape, math.log(10.0 * math.sqrt(added.shape[-1])))
+    for _ in range(36):
+        middle = 0.5 * (low + high)
+        _, tilt = tilted(middle)
+        with np.errstate(divide="ignore", invalid="ignore"):  # r is 0 where all values are equal
+            r = np.sqrt(2.0 * np.log1p(tilt).sum(-1, keepdims=True))
+            v = np.sqrt(((tilt / (1.0 + tilt)) ** 2).sum(-1, keepdims=True))
+            far = r + np.log(v / r) / r > z
+        low, high = np.where(far, middle, low), np.where(far, high, middle)
+    mean, _ = tilted(high)
+    return np.asarray((top - spread * mean)[..., 0])
+
+
 def ratio_interval(
-    over: NDArray[np.float64], under: NDArray[np.float64], *, confidence: float = 0.95
+    over: NDArray[Any],
+    under: NDArray[Any],
+    *,
+    at_most: tuple[float, float] | None = None,
+    confidence: float = 0.95,
 ) -> Interval:
-    """Return the ratio of two means of pairs, with Fieller's interval.
+    """Return the ratio of two means of pairs, with an interval.
 
-    It holds the ratios r for which the mean of `over` - r `under` does not differ from 0 by
-    Student's test. It is unbounded (infinite ends) where the mean of `under` may be 0.
+    Parameters
+    ----------
+    over, under
+        The values, pair by pair.
+    at_most
+        What no value of `over`, and none of `under`, can be above; none can be below 0. With them
+        the interval holds the ratios r for which the mean of `over` - r `under` may be 0 whatever
+        law the pairs have. Without it is Fieller's, which takes Student's word for that.
+    confidence
+        How often it holds (default: 0.95).
 
-    >>> ratio_interval(np.array([10.0, 10.3, 9.9]), np.array([5.0, 5.1, 4.9]))
+    Notes
+    -----
+    Ends are infinite where the mean of `under` may be 0.
+
+    Examples
+    --------
+    >>> over, under = np.array([10.0, 10.3, 9.9]), np.array([5.0, 5.1, 4.9])
+    >>> ratio_interval(over, under)
     Interval(estimate=2.013..., low=1.984..., high=2.042...)
+
+    So few pairs say little about pairs that were not seen; 300 say more.
+
+    >>> ratio_interval(over, under, at_most=(20.0, 10.0))
+    Interval(estimate=2.013..., low=0.341..., high=11.81...)
+    >>> ratio_interval(np.tile(over, 100), np.tile(under, 100), at_most=(20.0, 10.0))
+    Interval(estimate=2.013..., low=..., high=...)
     """
     a, b = float(over.mean()), float(under.mean())
     estimate = a / b if b != 0.0 else math.nan
+    if at_most is not None:
+        largest = _largest_ratio(over, under, at_most[0], confidence)
+        inverse = _largest_ratio(under, over, at_most[1], confidence)
+        return Interval(estimate, 1.0 / inverse, largest)
     if len(over) == 1:
         return Interval(estimate, math.nan, math.nan)
     scale = _quantile(len(over), confidence) ** 2 / len(over)
@@ -127,20 +258,53 @@ def ratio_interval(
     return Interval(estimate, (mixed - root) / square, (mixed + root) / square)
 
 
-def median_ratio_interval(
-    over: NDArray[np.float64], under: NDArray[np.float64], *, confidence: float = 0.95
-) -> Interval:
-    """Return the ratio of two medians of pairs, with a bootstrap interval (percentiles).
+def _largest_ratio(over: Numbers, under: Numbers, bound: float, confidence: float) -> float:
+    """Return the largest r for which the mean of `over` - r `under` may be 0."""
+    if not under.any():
+        return math.inf
+    z, highest = _normal_quantile(confidence), np.asarray(bound)
+    return _crossing(lambda r: bool(_upper_limit(over - r * under, highest, z) > 0.0))
 
-    Pairs are drawn anew 2000 times, always the same way.
 
-    >>> median_ratio_interval(np.arange(1.0, 100.0), np.full(99, 10.0)).estimate
-    5.0
+def median_interval(values: NDArray[Any], *, confidence: float = 0.95) -> Interval:
+    """Return the median with an interval between two of the ordered values.
+
+    It holds whatever law the values have. Its ends are infinite where there are too few of them.
+
+    >>> median_interval(np.arange(1.0, 10.0))
+    Interval(estimate=5.0, low=2.0, high=8.0)
     """
-    draws = np.random.default_rng(0).integers(0, len(over), (2000, len(over)))
-    ratios = np.median(over[draws], axis=1) / np.median(under[draws], axis=1)
-    low, high = np.quantile(ratios, [0.5 - confidence / 2, 0.5 + confidence / 2])
-    return Interval(float(np.median(over) / np.median(under)), float(low), float(high))
+    ordered, count = np.sort(values), len(values)
+    outside, rank = 0.0, 0  # how many values lie below the low end; P(fewer below the median)
+    while True:
+        choices = math.lgamma(count + 1) - math.lgamma(rank + 1) - math.lgamma(count - rank + 1)
+        outside += math.exp(choices - count * math.log(2.0))
+        if outside > (1.0 - confidence) / 2:
+            break
+        rank += 1
+    low, high = (ordered[rank - 1], ordered[-rank]) if rank > 0 else (-math.inf, math.inf)
+    return Interval(float(np.median(ordered)), float(low), float(high))
+
+
+def median_ratio_interval(
+    over: NDArray[Any], under: NDArray[Any], *, confidence: float = 0.95
+) -> Interval:
+    """Return the ratio of two medians of values above 0, with an interval.
+
+    Its ends are ratios of the ends of the medians' intervals, which share the error.
+
+    >>> median_ratio_interval(np.arange(1.0, 100.0), np.full(99, 10.0))
+    Interval(estimate=5.0, low=..., high=...)
+    """
+    each = 0.5 + confidence / 2
+    a, b = median_interval(over, confidence=each), median_interval(under, confidence=each)
+    high = a.high / b.low if b.low > 0.0 else math.inf
+    return Interval(a.estimate / b.estimate, max(0.0, a.low) / b.high, high)
+
+
+def _normal_quantile(confidence: float) -> float:
+    checked = check_number("confidence", confidence, above=0.0, below=1.0)
+    return NormalDist().inv_cdf(0.5 + checked / 2)
 
 
 def _quantile(count: int, confidence: float) -> float:

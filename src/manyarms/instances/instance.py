@@ -12,7 +12,14 @@ from manyarms.core.checks import check_int
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import MEANS
-from manyarms.instances._world import World, mean_of
+from manyarms.instances._world import (
+    BETA_MEANS,
+    DISCRETE_MEANS,
+    GROUPS,
+    TABLE,
+    World,
+    mean_of,
+)
 from manyarms.instances.rewards import RewardModel
 from manyarms.protocol.keys import tape_key
 from manyarms.theory.hardness import Problem
@@ -55,6 +62,19 @@ class Instance:
         """Return the instance as numbers; the horizon may set what counts as best."""
         slack = 1.0 / math.sqrt(horizon) if self.epsilon is None else self.epsilon
         return self._world._replace(good_mean=self.best_mean - slack)
+
+    @property
+    def largest_gap(self) -> float:
+        """The most that a pull can cost: the best mean less the lowest one, or its infimum.
+
+        >>> import manyarms as ma
+        >>> ma.instances.grouped(sizes=[1, 9], means=[0.75, 0.5]).largest_gap
+        0.25
+        """
+        world = self._world
+        if world.family in (TABLE, GROUPS, DISCRETE_MEANS):
+            return self.best_mean - float(np.min(world.values))
+        return self.best_mean - (0.0 if world.family == BETA_MEANS else world.first)
 
     def mean(self, arm: int, *, seed: int = 0, replication: int = 0) -> float:
         """Return the mean of an arm; where means are drawn, in that replication of that run.

@@ -42,6 +42,7 @@ def provenance_of(experiment: Experiment, *, started: str, sessions: int) -> dic
                 "n_arms": cell.instance.n_arms,
                 "n_best": cell.instance.n_best,
                 "best_mean": cell.instance.best_mean,
+                "largest_gap": cell.instance.largest_gap,
                 "policies": {player.label: repr(player.policy) for player in cell.players},
             }
             for cell in experiment.cells

@@ -11,12 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.checks import check_int, check_number
-from manyarms.core.statistics import mean_interval
+from manyarms.core.checks import check_int
+from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
 from manyarms.errors import ParameterError, UnknownNameError
 from manyarms.lab.experiment import Cell
 
-__all__ = ["PairedDifference", "PolicySummary", "Result", "Summary", "result_of", "summarise"]
+__all__ = [
+    "PairedDifference",
+    "PolicySummary",
+    "Result",
+    "Summary",
+    "result_of",
+    "summarise",
+    "unseen",
+]
 
 
 class PolicySummary(NamedTuple):
@@ -25,6 +33,8 @@ class PolicySummary(NamedTuple):
     policy: str
     mean: float
     se: float  # standard error of the mean
+    low: float  # of an interval for the mean, which allows for costly runs that were not seen
+    high: float
     median: float
     q05: float
     q95: float
@@ -70,22 +80,29 @@ class Summary:
 
     def __str__(self) -> str:
         width = max(len(row.policy) for row in self.policies)
-        head = f"{'policy':<{width}} {'mean':>11} {'se':>9} {'median':>11} {'5%':>11} {'95%':>11}"
+        sure = f"{100 * self.confidence:g} % confidence interval"
+        head = f"{'policy':<{width}} {'mean':>11}  {sure:<22} {'median':>11} {'5%':>11} {'95%':>11}"
         lines = [self.title, f"{head} {'missed':>7}"]
         for row in self.policies:
-            numbers = f"{row.mean:>11.1f} {_or_dash(row.se, 9)} {row.median:>11.1f}"
+            numbers = f"{row.mean:>11.1f}  {_bracket(row.low, row.high)} {row.median:>11.1f}"
             tails = f"{row.q05:>11.1f} {row.q95:>11.1f} {row.miss_rate:>7.1%}"
             lines.append(f"{row.policy:<{width}} {numbers} {tails}")
+        lines += self._notes()
         if self.pairs:
-            lines += [
-                "",
-                f"paired differences, with {100 * self.confidence:g} % confidence intervals",
-            ]
+            lines += ["", f"paired differences, with {sure}s"]
         for pair in self.pairs:
             names = f"{pair.first:<{width}} - {pair.second:<{width}}"
-            interval = f"[{_or_dash(pair.low, 10)}, {_or_dash(pair.high, 10)}]"
-            lines.append(f"{names} {pair.difference:>11.1f}  {interval}")
+            lines.append(f"{names} {pair.difference:>11.1f}  {_bracket(pair.low, pair.high)}")
         return "\n".join(lines)
+
+    def _notes(self) -> list[str]:
+        """Say of whom no miss was seen, or nothing else, and what the runs still allow."""
+        alike: dict[str, list[str]] = {}
+        for row in self.policies:
+            missed = round(row.miss_rate * row.replications)
+            if note := unseen(missed, row.replications, confidence=self.confidence):
+                alike.setdefault(note, []).append(row.policy)
+        return [f"{', '.join(policies)}: {note}" for note, policies in alike.items()]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,6 +131,8 @@ class Result:
     n_best, is_stand_in
         The number of best arms, or None where means are drawn; whether the instance stands in for
         data that are not there.
+    largest_gap
+        The most that a pull can cost: the best mean less the lowest one.
     """
 
     policies: tuple[str, ...]
@@ -132,6 +151,7 @@ class Result:
     policy_parameters: tuple[Mapping[str, Any], ...] = ()
     n_best: int | None = None
     is_stand_in: bool = False
+    largest_gap: float | None = None  # of a folder that does not say: then no mean is below 0
 
     def __repr__(self) -> str:
         return (
@@ -183,6 +203,66 @@ class Result:
             arms=None if self.arms is None else self.arms[:, wanted],
         )
 
+    @property
+    def largest_regret(self) -> NDArray[np.float64]:
+        """By checkpoint, the most that a run can have lost."""
+        gap = self.best_mean if self.largest_gap is None else self.largest_gap
+        return np.asarray(self.times * gap)
+
+    def interval(
+        self, policy: str, *, time: int | None = None, confidence: float = 0.95
+    ) -> Interval:
+        """Return the mean regret of a policy with an interval that allows for costly runs unseen.
+
+        Parameters
+        ----------
+        policy
+            The policy's label.
+        time
+            One of `times` (default: the last).
+        confidence
+            How often the interval holds (default: 0.95).
+        """
+        at = self._checkpoint(time)
+        bounds = (0.0, float(self.largest_regret[at]))
+        return mean_interval(self.of(policy)[:, at], bounds=bounds, confidence=confidence)
+
+    def limits(
+        self, policy: str, *, confidence: float = 0.95
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends of the intervals of the mean regret, by checkpoint."""
+        bounds = (0.0, self.largest_regret)
+        return mean_limits(self.of(policy), bounds=bounds, confidence=confidence)
+
+    def difference(
+        self, first: str, second: str, *, time: int | None = None, confidence: float = 0.95
+    ) -> Interval:
+        """Return the mean of what `first` loses beyond `second`, replication by replication.
+
+        It is of the replications that both have; parameters as for `interval`.
+        """
+        a, b, most = self._paired(first, second, time)
+        return mean_interval(a - b, bounds=(-most, most), confidence=confidence)
+
+    def ratio(
+        self, over: str, under: str, *, time: int | None = None, confidence: float = 0.95
+    ) -> Interval:
+        """Return the mean regret of `over` divided by that of `under`.
+
+        It is of the replications that both have; parameters as for `interval`.
+        """
+        a, b, most = self._paired(over, under, time)
+        return ratio_interval(a, b, at_most=(most, most), confidence=confidence)
+
+    def _paired(
+        self, first: str, second: str, time: int | None
+    ) -> tuple[NDArray[Any], NDArray[Any], float]:
+        """Return the regrets of the replications that both have, and the largest there can be."""
+        at = self._checkpoint(time)
+        a, b = self.of(first)[:, at], self.of(second)[:, at]
+        count = min(len(a), len(b))
+        return a[:count], b[:count], float(self.largest_regret[at])
+
     def _stacked(self, name: str) -> NDArray[Any]:
         if len({len(rows) for rows in self.rows}) > 1:
             raise ParameterError(
@@ -192,23 +272,29 @@ class Result:
         return np.stack([rows[name] for rows in self.rows])
 
     def summary(self, *, time: int | None = None, confidence: float = 0.95) -> Summary:
-        """Summarise the regrets at one checkpoint, the last unless given.
+        """Summarise the regrets at one checkpoint.
 
         Parameters
         ----------
         time
-            One of `times`.
+            One of `times` (default: the last).
         confidence
-            Of the intervals for paired differences (Student's t).
+            Of the intervals (default: 0.95). They allow for costly runs that were not seen; see
+            `interval`.
         """
-        check_number("confidence", confidence, above=0.0, below=1.0)
         at = self._checkpoint(time)
         rows = tuple(
-            summarise(name, own["regret"][:, at], own["best_pulls"] == 0)
+            summarise(
+                name,
+                own["regret"][:, at],
+                own["best_pulls"] == 0,
+                largest=float(self.largest_regret[at]),
+                confidence=confidence,
+            )
             for name, own in zip(self.policies, self.rows, strict=True)
         )
         pairs = tuple(
-            _paired(a, b, _differences(self.of(a)[:, at], self.of(b)[:, at]), confidence)
+            PairedDifference(a, b, *self.difference(a, b, time=time, confidence=confidence))
             for a, b in combinations(self.policies, 2)
         )
         title = (
@@ -231,20 +317,47 @@ class Result:
         return int(places[0])
 
 
-def summarise(name: str, regret: NDArray[Any], missed: NDArray[Any]) -> PolicySummary:
-    """Summarise the regrets of one policy: the one place where means and quantiles are taken."""
+def summarise(
+    name: str,
+    regret: NDArray[Any],
+    missed: NDArray[Any],
+    *,
+    largest: float,
+    confidence: float = 0.95,
+) -> PolicySummary:
+    """Summarise the regrets of one policy, none above `largest`: the one place for it."""
     count = len(regret)
+    mean, low, high = mean_interval(regret, bounds=(0.0, largest), confidence=confidence)
     q05, median, q95 = np.quantile(regret, [0.05, 0.5, 0.95])
     return PolicySummary(
         policy=name,
-        mean=float(regret.mean()),
+        mean=mean,
         se=float(regret.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan,
+        low=low,
+        high=high,
         median=float(median),
         q05=float(q05),
         q95=float(q95),
         miss_rate=float(missed.mean()),
         replications=count,
     )
+
+
+def unseen(missed: int, runs: int, *, confidence: float = 0.95) -> str:
+    """Say what runs still allow that all went the same way; nothing of others.
+
+    >>> unseen(0, 100)
+    'no miss in 100 runs: at most 3.6 % of runs miss'
+    >>> unseen(5, 5), unseen(3, 100)
+    ('5 misses in 5 runs: at least 48 % of runs miss', '')
+    """
+    if 0 < missed < runs:
+        return ""
+    flags = np.arange(runs) < missed
+    _, low, high = mean_interval(flags, bounds=(0.0, 1.0), confidence=confidence)
+    seen = f"{missed or 'no'} miss{'es' if missed > 1 else ''} in {runs} run{'s' * (runs > 1)}"
+    allowed = f"at most {100 * high:.2g}" if missed == 0 else f"at least {100 * low:.2g}"
+    return f"{seen}: {allowed} % of runs miss"
 
 
 def result_of(
@@ -274,18 +387,9 @@ def result_of(
         policy_parameters=tuple(player.parameters for player in game.players),
         n_best=game.instance.n_best,
         is_stand_in=game.instance.is_stand_in,
+        largest_gap=game.instance.largest_gap,
     )
 
 
-def _differences(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """Return differences, replication by replication, of those that both have."""
-    count = min(len(a), len(b))
-    return np.asarray(a[:count] - b[:count])
-
-
-def _paired(first: str, second: str, differences: Any, confidence: float) -> PairedDifference:
-    return PairedDifference(first, second, *mean_interval(differences, confidence=confidence))
-
-
-def _or_dash(value: float, width: int) -> str:
-    return f"{'-':>{width}}" if math.isnan(value) else f"{value:>{width}.1f}"
+def _bracket(low: float, high: float) -> str:
+    return f"[{low:>10.1f}, {high:>10.1f}]"

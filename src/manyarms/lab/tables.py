@@ -21,10 +21,10 @@ import importlib
 import itertools
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,8 @@ SPEC, PROVENANCE = "spec.toml", "provenance.json"
 _HASH = "manyarms_spec_hash"
 _COUNTS = ("best_pulls", "distinct_arms", "recommended")
 _GROUP = 1 << 18  # rows written, and read, as one
+
+_T = TypeVar("_T")
 
 
 def need_pyarrow() -> Any:
@@ -196,16 +198,21 @@ class ResultsFolder:
         -------
         list of dict
             In the order of the tables: the parameters, policy, mean, se (of the mean, NaN for one
-            replication), median, q05, q95, miss_rate (the share of replications that never
-            pulled a best arm) and replications.
+            replication), low and high (of a 95 % interval for the mean, which allows for costly
+            runs that were not seen), median, q05, q95, miss_rate (the share of replications that
+            never pulled a best arm) and replications.
         """
         regret = self.runs.column("regret").to_numpy()
         missed = self.runs.column("best_pulls").to_numpy() == 0
         rows = []
-        for group in self._groups(self.runs):
-            about = {key: self.runs.column(key)[group.start].as_py() for key in self.parameters}
-            name = self.runs.column("policy")[group.start].as_py()
-            rows.append(about | summarise(name, regret[group], missed[group])._asdict())
+        for about, own in self._by_cell(self._groups(self.runs)):
+            gap = about.get("largest_gap", about["best_mean"])
+            for group in own:
+                keys = {key: self.runs.column(key)[group.start].as_py() for key in self.parameters}
+                name = self.runs.column("policy")[group.start].as_py()
+                most = about["horizon"] * gap
+                found = summarise(name, regret[group], missed[group], largest=most)
+                rows.append(keys | found._asdict())
         return rows
 
     @functools.cached_property
@@ -213,12 +220,9 @@ class ResultsFolder:
         """What was measured in each cell, in the order of the experiment."""
         regret, time = (self.regret.column(name).to_numpy() for name in ("regret", "time"))
         runs = [self.runs.column(name).to_numpy() for name in _COUNTS]
-        described = iter(self.provenance["cells"])
         groups = zip(self._groups(self.regret), self._groups(self.runs), strict=True)
-        cells, waiting = [], list(groups)
-        while waiting:
-            about = next(described)
-            own, waiting = waiting[: len(about["policies"])], waiting[len(about["policies"]) :]
+        cells = []
+        for about, own in self._by_cell(groups):
             rows = []
             for over_time, final in own:
                 count = final.stop - final.start
@@ -257,7 +261,14 @@ class ResultsFolder:
             ),
             n_best=about["n_best"],
             is_stand_in=about.get("is_stand_in", False),
+            largest_gap=about.get("largest_gap"),
         )
+
+    def _by_cell(self, players: Iterable[_T]) -> Iterator[tuple[dict[str, Any], list[_T]]]:
+        """Yield what is known of each cell, with what belongs to its players."""
+        left = iter(players)
+        for about in self.provenance["cells"]:
+            yield about, list(itertools.islice(left, len(about["policies"])))
 
     def _groups(self, table: Any) -> list[slice]:
         """Return the rows of each player in each cell."""

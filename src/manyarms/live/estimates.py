@@ -7,20 +7,24 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from manyarms.core.statistics import uniform_half_width
+from manyarms.core.sequences import spent_error, uniform_limits
 from manyarms.live.game import LiveGame
+from manyarms.protocol.policy import Policy
 
 __all__ = [
     "ArmEstimate",
     "Progress",
     "count",
-    "of_arm",
+    "known_arms",
     "plain",
     "progress",
     "rounded",
     "summary",
     "top",
 ]
+
+ERROR = 0.05  # of all intervals together
+PROMISE = "95 % sure for all arms at all times"
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,8 @@ class ArmEstimate:
     estimate
         The mean of the rewards told; NaN before the first.
     interval
-        A 95 % interval for the arm's mean, valid at all times at once, so one may look as often
-        as one likes; not corrected for choosing the best of many arms.
+        Limits for the arm's mean. With probability 95 % no interval of any arm is ever wrong: one
+        may look as often as one likes, and choose the arm that looks best.
     pulls, told
         Pulls asked for, and rewards told.
     retired
@@ -48,7 +52,7 @@ class ArmEstimate:
     >>> for pull in live.ask(100):
     ...     live.tell(pull, reward=float(pull.arm == "blue"))
     >>> print(live.recommend())
-    arm 'blue': 1, between 0.782 and 1 (50 pulls, 50 rewards told)
+    arm 'blue': 1, between 0.886 and 1 (50 pulls, 50 rewards told; 95 % sure for all arms ...)
     """
 
     arm: Any
@@ -60,12 +64,12 @@ class ArmEstimate:
 
     def __str__(self) -> str:
         retired = ", retired" if self.retired else ""
-        seen = f"({count(self.pulls, 'pull')}, {count(self.told, 'reward')} told{retired})"
+        seen = f"{count(self.pulls, 'pull')}, {count(self.told, 'reward')} told{retired}"
         if self.told == 0:
-            return f"arm {plain(repr(self.arm))}: nothing known {seen}"
+            return f"arm {plain(repr(self.arm))}: nothing known ({seen})"
         low, high = map(rounded, self.interval)
         known = f"{rounded(self.estimate)}, between {low} and {high}"
-        return f"arm {plain(repr(self.arm))}: {known} {seen}"
+        return f"arm {plain(repr(self.arm))}: {known} ({seen}; {PROMISE})"
 
 
 @dataclass(frozen=True)
@@ -131,44 +135,53 @@ class Progress:
         return math.nan if self.horizon is None else 100 * self.pulls / self.horizon
 
 
-def of_arm(game: LiveGame, number: int) -> ArmEstimate:
-    """Return what is known of an arm that was pulled."""
+def known_arms(game: LiveGame) -> list[ArmEstimate]:
+    """Return what is known of every arm that was pulled, in the order of their first pulls."""
+    limits, unknown = _limits(game), game.reward_range or (-math.inf, math.inf)
+    return [_of_arm(game, number, limits.get(number, unknown)) for number in game.tally]
+
+
+def top(game: LiveGame, k: int) -> list[ArmEstimate]:
+    """Return the `k` arms of the largest lower limits, best first."""
+    limits = _limits(game)
+    known = [number for number in limits if number not in game.retired]
+    # a stable order: ties fall to the arm met first, and arms are met in random order
+    best = heapq.nlargest(k, known, key=lambda number: limits[number][0])
+    return [_of_arm(game, number, limits[number]) for number in best]
+
+
+def _of_arm(game: LiveGame, number: int, limits: tuple[float, float]) -> ArmEstimate:
     tally = game.tally[number]
-    low, high = game.reward_range or (-math.inf, math.inf)
-    mean = math.nan
-    if tally.told > 0:
-        mean, half = tally.total / tally.told, _half_width(game, tally.told)
-        low, high = max(low, mean - half), min(high, mean + half)
     return ArmEstimate(
         arm=game.arms.name(number),
-        estimate=mean,
-        interval=(low, high),
+        estimate=tally.total / tally.told if tally.told > 0 else math.nan,
+        interval=limits,
         pulls=tally.asked,
         told=tally.told,
         retired=number in game.retired,
     )
 
 
-def top(game: LiveGame, k: int) -> list[ArmEstimate]:
-    """Return the `k` arms of the largest lower limits, best first."""
-    counts = {tally.told for tally in game.tally.values() if tally.told > 0}
-    half_width = {told: _half_width(game, told) for told in counts}  # many arms share a count
-    known = [
-        (tally.total / tally.told - half_width[tally.told], number)
-        for number, tally in game.tally.items()
-        if tally.told > 0 and number not in game.retired
-    ]
-    # a stable order: ties fall to the arm met first, and arms are met in random order
-    best = heapq.nlargest(k, known, key=lambda arm: arm[0])
-    return [of_arm(game, number) for _, number in best]
+def _limits(game: LiveGame) -> dict[int, tuple[float, float]]:
+    """Return the limits of every arm of which a reward was told, by number.
 
-
-def _half_width(game: LiveGame, told: int) -> float:
-    if game.reward_range is None:
-        policy = getattr(game.policy, "policy", game.policy)  # Doubling has none of its own
-        return uniform_half_width(told, getattr(policy, "sigma", 0.5))
-    low, high = game.reward_range
-    return uniform_half_width(told, (high - low) / 2)  # Hoeffding's lemma
+    The error is spent over the arms in the order of their first pulls, because the arm that looks
+    best was chosen among all of them.
+    """
+    told = [(k, number) for k, number in enumerate(game.tally, 1) if game.tally[number].told > 0]
+    tallies = [game.tally[number] for _, number in told]
+    policy = game.policy
+    while isinstance(within := getattr(policy, "policy", None), Policy):
+        policy = within  # Doubling and SubSampled have no sigma of their own
+    low, high = uniform_limits(
+        [tally.told for tally in tallies],
+        [tally.total for tally in tallies],
+        bounds=game.reward_range,
+        sigma=getattr(policy, "sigma", 0.5),
+        error=spent_error(ERROR, [k for k, _ in told]),
+    )
+    ends = zip(low.tolist(), high.tolist(), strict=True)
+    return {number: limits for (_, number), limits in zip(told, ends, strict=True)}
 
 
 def progress(game: LiveGame) -> Progress:
@@ -194,7 +207,7 @@ def summary(game: LiveGame) -> str:
     """Return a game in words: its policy, how far it is, the best arms."""
     lines, best = [game.policy.label, str(progress(game))], top(game, 5)
     if best:
-        lines.append("best arms so far:")
+        lines.append(f"best arms so far ({PROMISE}):")
     for arm in best:
         low, high = map(rounded, arm.interval)
         name = plain(repr(arm.arm), at_most=24)

@@ -268,7 +268,7 @@ class Live:
     def arms(self) -> list[ArmEstimate]:
         """Return what is known of every arm that was pulled, in the order of their first pulls."""
         with self._lock, self._recorder.looking() as game:
-            return [estimates.of_arm(game, number) for number in game.tally]
+            return estimates.known_arms(game)
 
     def progress(self) -> Progress:
         """Return how far the game is."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from manyarms.live.estimates import ArmEstimate, Progress, count, plain, rounded
+from manyarms.live.estimates import PROMISE, ArmEstimate, Progress, count, plain, rounded
 
 __all__ = ["MOST_ARMS_SHOWN", "handle_html"]
 
@@ -100,6 +100,5 @@ def _axis(top: float, low: float, high: float) -> str:
         f'<text x="{_LEFT}" y="{y}">{rounded(low)}</text>'
         f'<text x="{_RIGHT}" y="{y}" text-anchor="end">{rounded(high)}</text>'
         f'<text x="{(_LEFT + _RIGHT) / 2}" y="{y}" text-anchor="middle">mean reward</text>'
-        f'<text x="{_LEFT}" y="{y + 18}">best arms by lower limit; 95 % intervals, valid at '
-        "all times</text></g>"
+        f'<text x="{_LEFT}" y="{y + 18}">best arms by lower limit; {PROMISE}</text></g>'
     )

@@ -94,7 +94,10 @@ def placings(result: Result) -> list[Placing]:
                 **about | {"policy": result.policies[k]},
                 regret=regrets[k],
                 summary=summarise(
-                    result.policies[k], regrets[k], result.rows[k]["best_pulls"] == 0
+                    result.policies[k],
+                    regrets[k],
+                    result.rows[k]["best_pulls"] == 0,
+                    largest=float(result.largest_regret[-1]),
                 ),
                 relative=_ratio(means[k], means.min()),
                 relative_equal=_ratio(means[k], means[equals].min()),

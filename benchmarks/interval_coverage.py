@@ -1,0 +1,188 @@
+"""How often intervals hold what they promise: those of mean regret, and those of live arms.
+
+    python benchmarks/interval_coverage.py                  2000 runs of each policy: two minutes
+    python benchmarks/interval_coverage.py --runs 20000     closer to the laws of rare misses
+
+A situation is a law of regret and a number of runs. Its law is that of many runs that were really
+played, so that its mean is known: samples are drawn from them, each with an interval of 95 %, and
+counted is how many intervals hold that mean. Beside stands Student's interval (Fieller's of a
+ratio). The last column is the mean width of ours, in widths of Student's: where rare misses count,
+Student's is narrow because it is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import manyarms as ma
+from manyarms.core.sequences import spent_error, uniform_half_width, uniform_limits
+from manyarms.core.statistics import mean_limits, ratio_interval, student_quantile
+from manyarms.instances import Gaussian, Instance, planted
+
+Numbers = NDArray[np.float64]
+
+RUNS, SAMPLES = 2000, 2000
+RATIOS = 25  # samples of which the width of a ratio's interval is computed
+N_ARMS, HORIZON = 20_000, 50_000  # of Figure 2(a)
+ARMS, LOOKS, GAMES = 200, 100, 200  # of the live game
+
+
+class Situation(NamedTuple):
+    """Who plays what, and how many runs there are.
+
+    One policy: the interval is that of its mean regret. Two: of the mean difference, or of the
+    ratio of the means.
+    """
+
+    name: str
+    runs: int
+    instance: Instance
+    horizon: int
+    policies: tuple[ma.Policy, ...]
+    ratio: bool = False
+
+
+class Covered(NamedTuple):
+    """Shares of intervals that hold the truth, and how wide ours are in widths of Student's."""
+
+    students: float
+    ours: float
+    width: float
+
+
+def situations() -> Iterator[Situation]:
+    """Yield the situations: rare misses first, then ordinary ones, then pairs."""
+
+    def figure(
+        name: str, alpha: float, runs: int, *policies: ma.Policy, ratio: bool = False
+    ) -> Situation:
+        instance = planted(n=N_ARMS, alpha=alpha, horizon=HORIZON)
+        return Situation(f"{name}, hardness {alpha}", runs, instance, HORIZON, policies, ratio)
+
+    oracle = {alpha: ma.MOSSOracle(alpha=alpha) for alpha in (0.1, 0.25, 0.4)}
+    greedy, emp, moss_pp = ma.policy("ss-greedy"), ma.EmpMOSSPlusPlus(), ma.MOSSPlusPlus()
+    small = planted(n=500, m=10)
+    noisy = planted(n=2000, m=50, rewards=Gaussian(0.5))
+    hopeless = planted(n=10**6, m=1)
+    yield figure("MOSS Oracle", 0.1, 100, oracle[0.1])
+    yield figure("MOSS Oracle", 0.1, 1000, oracle[0.1])
+    yield figure("SS-Greedy", 0.25, 25, greedy)
+    yield figure("SS-Greedy", 0.25, 5, greedy)
+    yield figure("MOSS Oracle", 0.25, 100, oracle[0.25])
+    yield figure("empMOSS++", 0.4, 100, emp)
+    yield figure("empMOSS++", 0.4, 25, emp)
+    yield figure("SS-Greedy", 0.4, 5, greedy)
+    yield figure("SS-Greedy", 0.4, 100, greedy)
+    yield figure("Quantile", 0.25, 25, ma.Quantile())
+    yield figure("Quantile", 0.25, 100, ma.Quantile())
+    yield figure("MOSS++", 0.4, 25, moss_pp)
+    yield figure("MOSS++", 0.4, 100, moss_pp)
+    yield Situation("MOSS++, Gaussian rewards", 100, noisy, 5000, (moss_pp,))
+    yield Situation("MOSS on 500 arms, no miss", 100, small, 5000, (ma.MOSS(),))
+    yield Situation("MOSS, 1 best arm of 10^6", 100, hopeless, 1000, (ma.MOSS(),))
+    yield figure("MOSS Oracle - SS-Greedy", 0.25, 25, oracle[0.25], greedy)
+    yield figure("empMOSS++ - MOSS Oracle", 0.4, 100, emp, oracle[0.4])
+    yield figure("MOSS++ - empMOSS++", 0.4, 25, moss_pp, emp)
+    yield figure("MOSS Oracle / SS-Greedy", 0.25, 100, oracle[0.25], greedy, ratio=True)
+    yield figure("MOSS++ / empMOSS++", 0.4, 100, moss_pp, emp, ratio=True)
+
+
+def measured(situation: Situation, *, runs: int = RUNS, samples: int = SAMPLES) -> Covered:
+    """Return how often intervals of samples hold what is true of all runs."""
+    regrets = [_played(situation, policy, runs) for policy in situation.policies]
+    picked = np.random.default_rng(1).integers(0, runs, (situation.runs, samples))
+    largest = situation.horizon * situation.instance.largest_gap
+    if not situation.ratio:
+        values = regrets[0] if len(regrets) == 1 else regrets[0] - regrets[1]
+        lowest = 0.0 if len(regrets) == 1 else -largest
+        return _of_means(values, picked, (lowest, largest))
+    # an interval holds the true ratio r if that of the mean of over - r under holds 0
+    over, under = regrets
+    truth = float(over.mean() / under.mean())
+    found = _of_means(over - truth * under, picked, (-truth * largest, largest))
+    widths = []
+    for rows in picked.T[:RATIOS]:
+        old = ratio_interval(over[rows], under[rows])
+        new = ratio_interval(over[rows], under[rows], at_most=(largest, largest))
+        widths.append((new.high - new.low) / (old.high - old.low))
+    return found._replace(width=float(np.mean(widths)))
+
+
+def _of_means(values: Numbers, picked: NDArray[Any], bounds: tuple[float, float]) -> Covered:
+    truth, count = values.mean(), len(picked)
+    drawn = values[picked]
+    low, high = mean_limits(drawn, bounds=bounds)
+    deviation = drawn.std(axis=0, ddof=1) / math.sqrt(count)
+    half = student_quantile(0.975, count - 1) * deviation
+    slack = 1e-9 * max(map(abs, bounds))  # where nothing varies, rounding decides
+    return Covered(
+        students=float((np.abs(drawn.mean(axis=0) - truth) <= half + slack).mean()),
+        ours=float(((low <= truth + slack) & (truth - slack <= high)).mean()),
+        width=float((high - low).mean() / (2.0 * half).mean()),
+    )
+
+
+def _played(situation: Situation, policy: ma.Policy, runs: int) -> Numbers:
+    return _regret(policy, situation.instance.label, situation.horizon, runs)
+
+
+@functools.cache
+def _regret(policy: ma.Policy, label: str, horizon: int, runs: int) -> Numbers:
+    instance = next(s.instance for s in situations() if s.instance.label == label)
+    result = ma.simulate(
+        policy, instance, horizon=horizon, replications=runs, seed=77, checkpoints=1
+    )
+    return np.asarray(result.regret[0, :, 0])
+
+
+def ever_wrong(mean: float, *, games: int = GAMES) -> tuple[float, float, float]:
+    """Return shares of live games whose intervals are wrong at some time; all arms are equal.
+
+    First that of the recommended arm by the mixture for any variance, arm by arm. Then that of the
+    recommended arm with the error spent over all arms, and last that of any arm.
+    """
+    rng = np.random.default_rng(2)
+    counts = np.arange(1, LOOKS + 1)
+    half = uniform_half_width(counts, 0.5)
+    errors = spent_error(0.05, np.arange(1, ARMS + 1))[:, None]
+    wrong = np.zeros(3)
+    for _ in range(games):
+        totals = np.cumsum(rng.random((ARMS, LOOKS)) < mean, axis=1)
+        means = totals / counts
+        low, high = uniform_limits(counts, totals, error=errors)
+        old, new = (np.abs(means - mean) > half), (mean < low) | (high < mean)
+        wrong += (
+            old[(means - half).argmax(axis=0), counts - 1].any(),
+            new[low.argmax(axis=0), counts - 1].any(),
+            new.any(),
+        )
+    alone, chosen, any_arm = wrong / games
+    return float(alone), float(chosen), float(any_arm)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--runs", type=int, default=RUNS, help="played of each policy")
+    parser.add_argument("--samples", type=int, default=SAMPLES, help="drawn from them")
+    options = parser.parse_args()
+    print(f"{'situation (nominal 95 %)':38} {'runs':>5} {'Student':>8} {'ours':>7} {'width':>8}")
+    for each in situations():
+        found = measured(each, runs=options.runs, samples=options.samples)
+        numbers = f"{found.students:>8.1%} {found.ours:>7.1%} {found.width:>8.2f}"
+        print(f"{each.name:38} {each.runs:>5} {numbers}", flush=True)
+    print(f"\n{ARMS} equal arms, looked at {LOOKS} times: games ever wrong (nominal 5 %)")
+    print(f"{'mean':>6} {'recommended, as before':>24} {'recommended':>12} {'any arm':>8}")
+    for mean in (0.5, 0.1, 0.03):
+        alone, chosen, any_arm = ever_wrong(mean)
+        print(f"{mean:>6} {alone:>24.1%} {chosen:>12.1%} {any_arm:>8.1%}")
+
+
+if __name__ == "__main__":
+    main()
