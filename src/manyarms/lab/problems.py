@@ -17,10 +17,9 @@ class Problems:
 
     >>> import manyarms as ma
     >>> problems = Problems()
-    >>> problems.made("policy[1]", ma.MOSSPlusPlus, {"beta": 2, "sigma": 0})
+    >>> problems.made("policy[1]", ma.MOSSPlusPlus, {"beta": 2, "sigma": 0.5})
     >>> problems.lines
-    ['policy[1].beta: must be a number >= 0.5 and <= 1, got 2.',
-     'policy[1].sigma: must be a number > 0, got 0.']
+    ['policy[1].beta: must be a number >= 0.5 and <= 1, got 2.']
     """
 
     def __init__(self) -> None:
