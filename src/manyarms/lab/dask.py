@@ -16,7 +16,7 @@ import time
 from concurrent.futures import CancelledError, Future
 from typing import Any
 
-from manyarms.core.compile_cache import digest
+from manyarms.core.code_digest import digest
 from manyarms.errors import ClusterError, ManyarmsError, MissingExtraError
 from manyarms.lab.chunks import Chunk
 from manyarms.lab.executors import Meter, play_chunk
@@ -44,9 +44,10 @@ def need_dask() -> Any:
 
 
 def software() -> str:
-    """Return the version of manyarms and a digest of its kernels: other code, other bits."""
+    """Return the version of manyarms and a digest of what plays: other code, other bits."""
     version = sys.modules["manyarms"].__version__  # an import would go up
-    return f"{version} ({digest((), ())})"
+    policies = importlib.import_module("manyarms.policies")
+    return f"{version} ({digest((), [policies, Workbench])})"
 
 
 def play_on_worker(chunk: Chunk, seed: int, wanted: str) -> Played:
