@@ -15,7 +15,7 @@ import sys
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import BinaryIO, ClassVar
 
 __all__ = [
     "PART",
@@ -23,6 +23,7 @@ __all__ = [
     "LockedError",
     "UnsafeError",
     "cache_root",
+    "open_part",
     "private_folder",
     "read_private",
     "replace_file",
@@ -97,12 +98,13 @@ def _pass_on_rights(file: int, path: Path) -> None:
 
 def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Put `data` where `path` says: all of it or, if anything fails, nothing."""
-    with replacing(path, mode=mode) as part:
-        file = os.open(part, os.O_WRONLY | _BINARY | _NO_LINK)
-        try:
-            write_all(file, data)
-        finally:
-            os.close(file)
+    with replacing(path, mode=mode) as part, open_part(part) as file:
+        write_all(file.fileno(), data)
+
+
+def open_part(part: Path) -> BinaryIO:
+    """Open what `replacing` yields, and no file that somebody else links to under its name."""
+    return os.fdopen(os.open(part, os.O_WRONLY | _BINARY | _NO_LINK), "wb")
 
 
 def write_all(file: int, data: bytes) -> None:
