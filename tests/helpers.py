@@ -64,3 +64,29 @@ def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str
     )
     assert done.returncode == 0, done.stderr
     return done
+
+
+# a policy of a user's: always one arm
+OWN_POLICY = """
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+import manyarms as ma
+from manyarms.kit import ask, reset, tell
+
+class FixedState(NamedTuple):
+    n_arms: int
+
+@reset.register(FixedState)
+def fixed_reset(state, key, horizon): pass
+
+@ask.register(FixedState)
+def fixed_ask(state): return 0, {arm}
+
+@tell.register(FixedState)
+def fixed_tell(state, slot, reward): pass
+
+@dataclass(frozen=True, kw_only=True)
+class Fixed(ma.Policy):
+    name: ClassVar[str] = "fixed"
+    def new_state(self, memory, *, n_arms, pulls): return FixedState(n_arms)
+"""

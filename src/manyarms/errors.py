@@ -1,4 +1,4 @@
-"""Every error that manyarms raises on purpose.
+"""Every error that manyarms raises on purpose, and the one warning.
 
     ManyarmsError
     ├── ParameterError (ValueError)      a parameter breaks its rule
@@ -18,6 +18,8 @@
     ├── ContestFileError (ValueError)    a file that is no contest, or a damaged one
     └── DownloadError (OSError)          a contest file could not be downloaded
 
+    CacheWarning (UserWarning)           compiled code cannot be kept
+
 Messages name the parameter, the rule and the value, then the way out.
 """
 
@@ -27,6 +29,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "CacheWarning",
     "ClusterError",
     "CompilationError",
     "ContestFileError",
@@ -179,3 +182,7 @@ class ContestFileError(ManyarmsError, ValueError):
 
 class DownloadError(ManyarmsError, OSError):
     """A contest file could not be downloaded; nothing was stored."""
+
+
+class CacheWarning(UserWarning):
+    """Compiled code cannot be kept; the message says why, and what to do. Shown once a process."""

@@ -39,7 +39,7 @@ def test_choices_are_listed() -> None:
 
 def test_unknown_names_suggest_the_nearest() -> None:
     error = UnknownNameError("policy", "mosss", ["moss", "quantile"])
-    assert str(error) == "Unknown policy 'mosss'. Did you mean 'moss'? Known: moss, quantile."
+    assert str(error) == "Unknown policy 'mosss'. Did you mean 'moss'?"
     assert isinstance(error, KeyError)
     assert isinstance(error, ManyarmsError)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)

@@ -1,75 +1,16 @@
-"""One source, two machines: registration, dispatch, and the compile cache."""
+"""One source, two machines: registration and dispatch."""
 
 from __future__ import annotations
 
-import os
-import stat
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from manyarms.core import compile_cache, jit
-from manyarms.core.rng import draw
+from manyarms.core import jit
 from manyarms.errors import DuplicateNameError, ParameterError
 from manyarms.protocol.policy import ask
-from tests.helpers import run_python
-
-PLAY = (
-    "import sys; sys.path.insert(0, {folder!r})\n"
-    "import manyarms as ma, own\n"
-    "from manyarms.core.jit import compiled\n"
-    "from manyarms.lab.play import play\n"
-    "instance = ma.instances.from_means([0.0] * 9 + [1.0])\n"
-    "result = ma.simulate(own.Fixed(), instance, horizon=10, replications=1, workers=1)\n"
-    "print(result.regret[0, 0, -1], sum(compiled(play, own.FixedState).stats.cache_hits.values()))"
-)
-OWN_POLICY = """
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
-import manyarms as ma
-from manyarms.kit import ask, reset, tell
-
-class FixedState(NamedTuple):
-    n_arms: int
-
-@reset.register(FixedState)
-def fixed_reset(state, key, horizon): pass
-
-@ask.register(FixedState)
-def fixed_ask(state): return 0, {arm}
-
-@tell.register(FixedState)
-def fixed_tell(state, slot, reward): pass
-
-@dataclass(frozen=True, kw_only=True)
-class Fixed(ma.Policy):
-    name: ClassVar[str] = "fixed"
-    def new_state(self, memory, *, n_arms, pulls): return FixedState(n_arms)
-"""
-
-
-@pytest.mark.compiled
-def test_the_cache_serves_the_next_process_and_notices_edits(tmp_path: Path) -> None:
-    source = tmp_path / "own.py"
-    environment = {"MANYARMS_CACHE": str(tmp_path / "cache")}
-    code = PLAY.format(folder=str(tmp_path))
-    source.write_text(OWN_POLICY.format(arm=0))
-    assert run_python(code, **environment).stdout.split() == ["10.0", "0"]
-    assert run_python(code, **environment).stdout.split() == ["10.0", "1"]
-    source.write_text(OWN_POLICY.format(arm=9))  # same length, another arm
-    assert run_python(code, **environment).stdout.split() == ["0.0", "0"]
-
-
-@pytest.mark.compiled
-def test_the_cache_notices_changed_constants(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(
-        "from numbers_of_mine import ARM\n" + OWN_POLICY.format(arm="ARM")
-    )
-    for arm, regret in ((0, "10.0"), (9, "0.0")):
-        (tmp_path / "numbers_of_mine.py").write_text(f"ARM = {arm}\n")
-        code = "import sys; sys.dont_write_bytecode = True\n" + PLAY.format(folder=str(tmp_path))
-        assert run_python(code, MANYARMS_CACHE=str(tmp_path / "cache")).stdout.split()[0] == regret
+from tests.helpers import OWN_POLICY, run_python
 
 
 @pytest.mark.parametrize("arm", [-1, 10, 10**9])
@@ -89,29 +30,6 @@ def test_an_arm_that_does_not_exist_is_reported(arm: int, tmp_path: Path) -> Non
     assert all(line.startswith(f"fixed chose arm {arm}, and there are 10") for line in lines)
 
 
-def test_a_cache_of_somebody_else_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path))
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
-    assert compile_cache.cache_directory("d") is not None
-    monkeypatch.setattr("os.getuid", lambda: 54321)
-    assert compile_cache.cache_directory("d") is None
-
-
-def test_without_a_home_the_cache_is_temporary(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def homeless() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("MANYARMS_CACHE")
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(Path, "home", homeless)
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
-    assert (compile_cache.cache_directory("d") or "").startswith(str(tmp_path))
-
-
 @pytest.mark.compiled
 def test_kernels_cannot_allocate() -> None:
     import numpy as np
@@ -121,57 +39,6 @@ def test_kernels_cannot_allocate() -> None:
 
     with pytest.raises(Exception, match="NRT|Only accept"):
         jit.compiled(loop)(3)
-
-
-@pytest.mark.compiled
-@pytest.mark.skipif(os.name != "posix", reason="takes write permission away")
-def test_without_a_writable_cache_everything_still_works(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(OWN_POLICY.format(arm=9))
-    blocked = tmp_path / "blocked"
-    blocked.write_text("a file where a directory should be")
-    environment = {"MANYARMS_CACHE": str(blocked), "TMPDIR": str(blocked)}
-    code = f"import tempfile; tempfile.tempdir = {str(blocked)!r}\n"
-    done = run_python(code + PLAY.format(folder=str(tmp_path)), **environment)
-    assert done.stdout.split() == ["0.0", "0"]
-
-
-def test_cache_directories_fall_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path / "a"))
-    first = compile_cache.cache_directory("d")
-    assert first is not None
-    assert first.startswith(str(tmp_path / "a"))
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path / "file"))
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "b"))
-    second = compile_cache.cache_directory("d")
-    assert second is not None
-    assert second.startswith(str(tmp_path / "b"))
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "file"))
-    assert compile_cache.cache_directory("d") is None
-
-
-def test_the_cache_is_the_users_unless_told(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.delenv("MANYARMS_CACHE")
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    directory = Path(compile_cache.cache_directory("d") or "")
-    assert directory == tmp_path / ".cache" / "manyarms" / "compiled" / "d"
-    assert stat.S_ISDIR(directory.stat().st_mode)
-
-
-@pytest.mark.compiled
-def test_numbas_own_cache_setting_is_left_alone() -> None:
-    import numba
-
-    def loop(number: int) -> int:
-        return number + 1
-
-    config = numba.config
-    before = config.CACHE_DIR  # type: ignore[attr-defined]
-    assert jit.compiled(loop)(1) == 2
-    assert before == config.CACHE_DIR  # type: ignore[attr-defined]
 
 
 def test_two_states_of_one_name_are_refused() -> None:
@@ -215,29 +82,6 @@ def test_without_the_jit_a_loop_is_itself(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     assert jit.compiled(loop) is loop
-
-
-def test_code_typed_into_a_console_has_a_digest() -> None:
-    namespace: dict[str, Any] = {"__name__": "console"}
-    exec("def body(): return 1\ndef other(): return 2", namespace)
-    body, other = namespace["body"], namespace["other"]
-    assert compile_cache.digest((), [body]) != compile_cache.digest((), [other])
-    assert compile_cache.digest((), [body]) == compile_cache.digest((), [body])
-
-
-def test_the_digest_follows_calls_into_other_files() -> None:
-    namespace: dict[str, Any] = {"__name__": "caller"}
-    exec("def helper(): return 1\ndef body(): return helper() + draw(1, 2)", namespace)
-    namespace["draw"] = draw
-    users = compile_cache.users_functions([namespace["body"]])
-    assert {function.__name__ for function in users} == {"body", "helper"}  # `draw` is ours
-
-
-def test_functions_of_a_script_are_not_cached() -> None:
-    namespace: dict[str, Any] = {"__name__": "__main__"}
-    exec("def body(): return 1", namespace)
-    assert not compile_cache.can_be_cached([namespace["body"]])
-    assert compile_cache.can_be_cached([test_functions_of_a_script_are_not_cached])
 
 
 @pytest.mark.compiled

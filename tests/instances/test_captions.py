@@ -7,6 +7,7 @@ import csv
 import dataclasses
 import io
 import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -236,6 +237,35 @@ def test_a_file_cut_anywhere_is_read_or_refused_and_nothing_else(
     write(path, table(rows, rank=True).encode()[:cut] + noise)
     with contextlib.suppress(ContestFileError):
         assert len(read_contest(path).captions) <= len(rows)
+
+
+@pytest.mark.parametrize("wrong", [0, 255, 256, 1000, 1999])
+def test_errors_in_large_files_name_the_line(tmp_path: Path, wrong: int) -> None:
+    rows: list[Row] = [(f"several\nlines, {k}", 9, 3, 4, 2) for k in range(2000)]
+    lines = table(rows).splitlines()
+    lines[2 + 2 * wrong] = lines[2 + 2 * wrong].replace(",9,", ",x,")
+    path = write(tmp_path / "a.csv", "\n".join(lines))
+    with pytest.raises(ContestFileError, match=f"`votes` on line {2 + 2 * wrong} of .*got 'x'"):
+        read_contest(path)
+
+
+@pytest.mark.parametrize("text", ["9", "9.0", " 9. "])
+def test_blocks_of_rows_are_read_as_rows_are(tmp_path: Path, text: str) -> None:
+    rows: list[Row] = [(f" {k} ", 9, 3, 4, 2) for k in range(1000)]
+    plain = read_contest(write(tmp_path / "a.csv", table(rows)))
+    odd = read_contest(write(tmp_path / "b.csv", table(rows).replace(",9,", f",{text},", 1)))
+    assert plain.captions == odd.captions == tuple(str(k) for k in range(1000))
+    assert (plain.votes == odd.votes).all()
+    assert (plain.funny == 2).all()
+    assert (odd.not_funny == 3).all()
+
+
+def test_a_large_file_is_read_in_seconds(tmp_path: Path) -> None:
+    rows: list[Row] = [(f"caption {k}", 9, 3, 4, 2) for k in range(200_000)]
+    path = write(tmp_path / "a.csv", table(rows))
+    begun = time.process_time()
+    assert len(read_contest(path).captions) == 200_000
+    assert time.process_time() - begun < 1.2  # of ten million rows: a minute at most
 
 
 def test_contest_652_is_the_papers() -> None:

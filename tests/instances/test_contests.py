@@ -26,6 +26,7 @@ from manyarms.errors import (
     ParameterError,
 )
 from manyarms.instances import contests
+from manyarms.instances.contest_list import published_contests
 from manyarms.instances.contests import cache_folder, find_contest, local_contests
 
 TEXT = b"caption,mean,precision,votes,not_funny,somewhat_funny,funny\nA,1.5,0.1,10,5,3,2\n"
@@ -129,6 +130,25 @@ def test_the_users_folder_goes_before_the_cache(tmp_path: Path) -> None:
     assert find_contest(700) == path
     assert list(local_contests()) == ["90_a", "700", "800_b", "mine"]
     assert local_contests()["700"] == path
+
+
+NO_NAMES = ["9" * 250, "9" * 4000, "9" * 5000, 10**9, 10**5000, -1, "a\0b", "x/" * 3000]
+
+
+@pytest.mark.parametrize("contest", NO_NAMES, ids=range(len(NO_NAMES)))
+def test_what_no_contest_can_be_called_is_refused(contest: Any) -> None:
+    with pytest.raises(ManyarmsError, match="`contest` must be "):
+        find_contest(contest)
+
+
+@pytest.mark.parametrize("path", ["~nobody-of-this-name/7.csv", "y/" * 1900 + "7.csv"])
+def test_paths_that_cannot_be_are_not_found(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ContestNotFoundError, match="`contest` must be a file that exists, got "):
+        find_contest(path)
+    monkeypatch.setenv("MANYARMS_DATA", path)
+    assert local_contests() == {}
+    with pytest.raises(ContestNotFoundError, match=r"\(no such folder\)"):
+        find_contest(7)
 
 
 def test_the_cache_is_below_home_where_nothing_else_is_said(
@@ -395,3 +415,29 @@ def test_pooch_without_a_server_is_one_sentence(
         with pytest.raises(DownloadError, match="the connection failed. Try again online"):
             find_contest(652, download=True)
     assert in_cache() == []
+
+
+# The list of all contests
+
+LISTING = b'[{"name": "20.csv", "type": "file", "sha": "ab"}]'
+
+
+def test_a_damaged_list_is_asked_for_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    pooch = install(monkeypatch, FakePooch(LISTING))
+    assert published_contests() == published_contests() == {"20": "ab"}
+    assert len(pooch.calls) == 1
+    (stored,) = cache_folder().glob("published-*.json")
+    for damage in ("", "{", "[1]", "3"):
+        stored.write_text(damage)
+        assert published_contests() == {"20": "ab"}
+    assert len(pooch.calls) == 5
+
+
+def test_a_list_that_cannot_be_kept_is_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, FakePooch(LISTING))
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path / "file"))
+    with pytest.raises(DownloadError, match="Set MANYARMS_CACHE to another folder"):
+        published_contests()

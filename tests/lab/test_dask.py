@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -225,12 +228,66 @@ def test_a_scheduler_that_does_not_answer(
     monkeypatch.setattr(dask_engine, "_PATIENCE", 0.2)
     (tmp_path / "spec.toml").write_text(SMALL)
     words = ["run", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "out")]
-    for address in ("tcp://127.0.0.1:1", "nonsense://x", "127.0.0.1:port"):
-        assert main([*words, "--engine", "dask", "--scheduler", address]) == 1
-        error = capsys.readouterr().err
-        assert "`scheduler` must be the address of a Dask scheduler that answers, such " in error
-        assert f"got {address!r}" in error
-        assert "Traceback" not in error
+    assert main([*words, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"]) == 1
+    error = capsys.readouterr().err
+    assert "`scheduler` must be the address of a Dask scheduler that answers, such " in error
+    assert "got 'tcp://127.0.0.1:1'" in error
+    assert "Traceback" not in error
+
+
+WRONG = ["nonsense://x", "127.0.0.1:port", "", " ", "tcp://", "tcp://[::", "inproc://h/1/1"]
+WRONG += ["http://127.0.0.1:1", "\0", "x" * 10000, "tcp://127.0.0.1:1\n", "tls://127.0.0.1:1"]
+
+
+@pytest.mark.parametrize("address", [*WRONG, 5, b"tcp://10.0.0.5:8786", True, ["tcp://h:1"], {}])
+def test_what_is_no_address_is_refused_at_once(address: Any, tmp_path: Path) -> None:
+    with pytest.raises(ma.ParameterError, match=r"`scheduler` must be an address .*, got .*\.$"):
+        run(parse_spec(SMALL), tmp_path / "out", engine="dask", scheduler=address)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("address", ["h:1", "tcp://h:8786", "tcp://[::1]:8786", "ws://h.org:80/"])
+def test_what_is_an_address_is_not(address: str) -> None:
+    dask_engine.check_scheduler(address)
+
+
+async def _answers(address: str, security: Any) -> bool:
+    """Whether one may speak with who listens there."""
+    try:
+        arguments = security.get_connection_args("client")
+        comm = await distributed.comm.connect(address, timeout=5, **arguments)
+    except OSError:
+        return False
+    await comm.close()
+    return True
+
+
+def test_a_cluster_of_our_own_listens_to_us_alone() -> None:
+    ours, theirs = distributed.Security.temporary(), distributed.Security.temporary()
+    with dask_engine._local(1, ours) as address, dask_engine._connected(address, ours) as client:
+        (worker,) = client.scheduler_info()["workers"].values()
+        for listens in (address, worker["nanny"], *client.scheduler_info()["workers"]):
+            assert listens.startswith("tls://127.0.0.1:")
+            plain = listens.replace("tls:", "tcp:")
+            assert asyncio.run(_answers(listens, ours))
+            assert not asyncio.run(_answers(listens, theirs))
+            assert not asyncio.run(_answers(plain, distributed.Security()))
+        for port in (
+            client.scheduler_info()["services"]["dashboard"],
+            *worker["services"].values(),
+        ):
+            for page in ("health", "info/main/workers.html", "json/counts.json", "metrics"):
+                with pytest.raises(urllib.error.HTTPError, match="404"):
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=5)
+
+
+def test_without_cryptography_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(ma.MissingExtraError, match=r"cryptography must be .*manyarms\[dask\]"):
+        run(parse_spec(SMALL), tmp_path, engine="dask")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_options_that_do_not_go_together(tmp_path: Path) -> None:

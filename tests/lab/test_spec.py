@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from manyarms.errors import SpecError
 from manyarms.lab import Experiment, experiment_from, load_spec, parse_spec
 from manyarms.lab.chunks import plan
 from manyarms.lab.spec import as_toml
+from manyarms.lab.spec_tables import Sweep, Table
+from manyarms.lab.sweep import _entries
 from tests.helpers import run_python
 from tests.lab.bad_specs import BAD, GOOD, changed, with_instance, with_policies
 
@@ -109,10 +112,67 @@ def test_unreadable_files(tmp_path: Path) -> None:
     for path, reason in (
         (tmp_path / "missing.toml", "No such file or directory"),
         (tmp_path, "Is a directory"),
-        (tmp_path / "a\0b", "embedded null byte"),
     ):
         with pytest.raises(SpecError, match=f"file: cannot be read: {reason}"):
             load_spec(path)
+
+
+@pytest.mark.parametrize("path", [5, None, b"spec.toml", "a\0b", ["spec.toml"]])
+def test_what_is_no_path_is_refused(path: Any) -> None:
+    with pytest.raises(ma.ParameterError, match="`path` must be a path, got "):
+        load_spec(path)
+
+
+NESTED = {
+    "arrays": lambda n: changed(("n = 2000", f"n = {'[' * n}1{']' * n}")),
+    "tables": lambda n: changed(("n = 2000", f"n = {'{a=' * n}1{'}' * n}")),
+    "dotted keys": lambda n: changed(("n = 2000", f"{'.'.join('a' * n)} = 1")),
+    "quoted keys": lambda n: changed(
+        ("n = 2000", " . ".join(["'a b'", '"c"'] * (n // 2)) + " = 1")
+    ),
+    "heads": lambda n: f"{GOOD}\n[[{'.'.join('a' * n)}]]\n",
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.parametrize("depth", [100, 300, 400, 600, 100_000])
+def test_deep_nesting_is_refused_whatever_is_nested(kind: str, depth: int) -> None:
+    # tomllib alone would take 40 GB for a key of 100,000 parts
+    for problem in _problems(NESTED[kind](depth)):
+        assert problem.startswith(("instance.n: must be a number", "file: is nested too deeply"))
+
+
+def test_data_that_holds_itself_is_refused() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(SpecError, match="nested too deeply"):
+        experiment_from({"experiment": {"name": endless}, "instance": {}, "policy": [endless]})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("horizon = 500", "horizon = 0x" + "f" * 6000),
+        ("beta = [0.5, 0.7]", "beta = [0.5, 0b1" + "0" * 20000 + "]"),
+        ('rewards = "bernoulli"', "rewards = 0o7" + "0" * 9000),
+    ],
+)
+def test_integers_that_python_does_not_write_are_refused(change: tuple[str, str]) -> None:
+    (problem,) = _problems(changed(change))
+    assert re.fullmatch("file: must hold integers of at most 64 bits, got an .* bits.", problem)
+
+
+def test_large_sweeps_are_read_in_linear_time() -> None:
+    values = ", ".join(f"0.{k}" for k in range(500_000, 530_000))
+    begun = time.process_time()
+    text = changed(("alpha = [0.1, 0.2]", "alpha = 0.1"), ("[0.5, 0.7]", f"[{values}, 0.50]"))
+    assert _problems(text) == ("policy[1].beta: must contain different values, got 0.5 twice.",)
+    assert len(_entries([_many(100_000)])) == 100_000
+    assert time.process_time() - begun < 30  # it was minutes
+
+
+def _many(count: int) -> Table:
+    return SpecTable("policy[1]", {"name": "moss"}, ma.MOSS, {"sigma": Sweep(tuple(range(count)))})
 
 
 def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import numbers
+import os
+from pathlib import Path
 from typing import Any
 
 from manyarms.errors import ParameterError
@@ -15,9 +17,13 @@ __all__ = [
     "check_int",
     "check_number",
     "check_one",
+    "check_path",
     "check_probability",
     "refusal",
+    "shown",
 ]
+
+_LONGEST = 200  # characters of a value that an error shows
 
 
 def check_int(
@@ -100,11 +106,38 @@ def check_one(fix: str, **values: Any) -> None:
         )
 
 
+def check_path(name: str, value: Any) -> Path:
+    """Return `value` as a path, or raise if it can be none; whether it exists is another matter.
+
+    >>> check_path("out", 5)
+    Traceback (most recent call last):
+    manyarms.errors.ParameterError: `out` must be a path, got 5.
+    """
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str) or "\0" in text:
+        raise refusal(name, "a path", value)
+    return Path(text)
+
+
 def refusal(name: str, rule: str, value: Any, fix: str = "") -> ParameterError:
     """Return the error for a value that breaks its parameter's rule, to be raised.
 
     >>> print(refusal("beta", "at most 1", 2, "Choose 1."))
     `beta` must be at most 1, got 2. Choose 1.
     """
-    text = f"`{name}` must be {rule}, got {value!r}." + (f" {fix}" if fix else "")
+    text = f"`{name}` must be {rule}, got {shown(value)}." + (f" {fix}" if fix else "")
     return ParameterError(text, parameter=name)
+
+
+def shown(value: Any, longest: int = _LONGEST) -> str:
+    """Return a value for an error, cut where it is long.
+
+    >>> shown([1, 2]), shown("x" * 100, 10), shown(1 << 50000)
+    ('[1, 2]', "'xxxxxx...", 'an integer of 50001 bits')
+    """
+    try:
+        words = repr(value)
+    except ValueError:  # Python writes no integers of more than 4300 digits
+        bits = getattr(value, "bit_length", lambda: "many")()
+        return f"an integer of {bits} bits"
+    return words if len(words) <= longest else words[: longest - 3] + "..."

@@ -1,118 +1,124 @@
-"""Where compiled code is kept, and under which name.
+"""Where compiled code is kept, and when it is trusted.
 
-Numba's cache sees neither a changed callee in another file nor its own options. So every loop is
-cached in a directory named by a digest of our sources, of the user's functions that the loop
-calls, and of the compiler's options.
+Numba's own cache runs whatever it reads: the code of whoever can write to it, and code that a
+disk has damaged. So ours lies in folders that only we can write to, in files with checksums.
 """
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import hashlib
-import marshal
-import os
-import tempfile
-from collections.abc import Iterable
+import pickle
+import sys
+import warnings
+from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType, ModuleType
 from typing import Any
 
-from manyarms.core.files import cache_root
-
-__all__ = ["cache_directory", "can_be_cached", "digest", "users_functions"]
-
-_PACKAGE = Path(__file__).resolve().parent.parent
-_KERNELS = (  # the files whose functions are compiled
-    "core/*.py",
-    "theory/schedules.py",
-    "protocol/in_flight.py",
-    "protocol/policy.py",
-    "policies/*.py",
-    "policies/parts/*.py",
-    "policies/field/*.py",
-    "instances/_*.py",
-    "lab/play.py",
+from manyarms.core.files import (
+    UnsafeError,
+    cache_root,
+    private_folder,
+    read_private,
+    replace_file,
 )
+from manyarms.errors import CacheWarning
+
+__all__ = ["CodeCache", "cache_directory"]
+
+_MAGIC = b"manyarms code 1\n"
+_OWN = "Set MANYARMS_CACHE to a folder of your own."
+_warned: list[bool] = []  # not empty once the user knows
 
 
-def users_functions(functions: Iterable[Any]) -> list[Any]:
-    """Return the functions that are not ours, with those they call."""
-    found: dict[int, Any] = {}
-    waiting = list(functions)
-    while waiting:
-        function = waiting.pop()
-        if id(function) in found or _PACKAGE in _file_of(function).parents:
-            continue
-        found[id(function)] = function
-        waiting += [value for value in _globals_of(function) if isinstance(value, FunctionType)]
-    return list(found.values())
+def cache_directory(name: str) -> Path | None:
+    """Return a folder for this digest that only we can write to, or None: no caching then.
 
-
-def _globals_of(function: Any) -> list[Any]:
-    """Return the global values that a function names, in its own module and in others."""
-    names = function.__code__.co_names
-    values = [function.__globals__[name] for name in names if name in function.__globals__]
-    modules = [value for value in values if isinstance(value, ModuleType)]
-    return values + [getattr(module, name, None) for module in modules for name in names]
-
-
-def _file_of(function: Any) -> Path:
-    return Path(function.__code__.co_filename).resolve()
-
-
-def can_be_cached(users: Iterable[Any]) -> bool:
-    """Whether a later process will find the code again.
-
-    Numba stores the classes of a script or notebook by value, and takes them for others later.
+    What is kept there are pickles: whoever can write to them can run code as us.
     """
-    return all(function.__module__ != "__main__" for function in users)
-
-
-def digest(options: object, users: Iterable[Any]) -> str:
-    """Hash what Numba's own key ignores: options, and the sources of everything called."""
-    parts = set()
-    for function in users:
-        path = Path(function.__code__.co_filename)
-        # what was typed into a console has no file
-        source = path.read_bytes() if path.is_file() else marshal.dumps(function.__code__)
-        parts.add(function.__module__ + hashlib.sha256(source).hexdigest())
-        for value in _globals_of(function):  # compiled code keeps the values it was made with
-            if isinstance(value, int | float | str | tuple):
-                parts.add(f"{function.__qualname__}: {value!r}")
-    text = repr((options, _package_digest(), sorted(parts)))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-@functools.cache
-def _package_digest() -> str:
-    text = hashlib.sha256()
-    for pattern in _KERNELS:
-        for path in sorted(_PACKAGE.glob(pattern)):
-            text.update(path.read_bytes())
-    return text.hexdigest()
-
-
-def cache_directory(name: str) -> str | None:
-    """Return a directory for this digest that only we can write to, or None: no caching then.
-
-    Numba's files are pickles: whoever can write to them can run code as us.
-    """
-    for root in _roots():
-        directory = root / "compiled" / name
-        try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            owner = directory.stat().st_uid
-            if hasattr(os, "getuid") and owner != os.getuid():
-                continue
-            with tempfile.TemporaryFile(dir=directory):
-                return str(directory)
-        except OSError:
-            continue
+    root = cache_root()
+    if root is None:
+        _warn(f"there is no home folder. {_OWN}")
+        return None
+    try:
+        return private_folder(root, "compiled", name)
+    except UnsafeError as error:
+        _warn(f"{error} Or set MANYARMS_CACHE to a folder of your own.")
+    except OSError as error:
+        _warn(f"{error}. {_OWN}")
     return None
 
 
-def _roots() -> list[Path]:
-    """Return where to look for room: MANYARMS_CACHE, the user's cache, a temporary folder."""
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    roots = [root] if (root := cache_root()) else []
-    return [*roots, Path(tempfile.gettempdir()) / f"manyarms-{user}"]
+def _warn(reason: str) -> None:
+    if not _warned:
+        _warned.append(True)
+        text = f"Compiled code is not kept, so every process waits for the compiler: {reason}"
+        warnings.warn(text, CacheWarning, stacklevel=2)
+
+
+class CodeCache:
+    """The machine code of one loop on disk; it takes the place of Numba's own cache.
+
+    A file is a line, a checksum, and what Numba pickled. Whatever is wrong with a file, the loop
+    is compiled as if it were not there, and the file replaced.
+
+    Parameters
+    ----------
+    folder, loop
+        From `cache_directory`; the function that is compiled.
+    dumps, rebuild
+        Numba's: they turn the parts of a result into bytes, and parts into a result.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        loop: Any,
+        dumps: Callable[[Any], bytes],
+        rebuild: Callable[..., Any],
+    ) -> None:
+        self.cache_path = str(folder)
+        self._folder, self._loop, self._dumps, self._rebuild = folder, loop, dumps, rebuild
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """Return what was compiled for a signature; None if it is not there, or not as it was."""
+        target.refresh()
+        path = self._path(signature, target.codegen())
+        try:
+            found, parts = pickle.loads(_opened(read_private(path)))
+            if found == signature:
+                return self._rebuild(target, *parts)
+        except FileNotFoundError:
+            return None
+        except Exception:  # of any kind: what is wrong here must not end the process
+            with contextlib.suppress(OSError):
+                path.unlink()
+        return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep what was compiled, unless it holds addresses of this process."""
+        if result.lifted or result.library.has_dynamic_globals:
+            return
+        body = self._dumps((signature, result._reduce()))
+        try:
+            replace_file(self._path(signature, result.codegen), _sealed(body), mode=0o600)
+        except OSError as error:
+            _warn(f"{error}. {_OWN}")
+
+    def _path(self, signature: Any, codegen: Any) -> Path:
+        code = self._loop.__code__
+        place = (self._loop.__module__, self._loop.__qualname__, code.co_firstlineno)
+        what = (place, sys.implementation.cache_tag, codegen.magic_tuple(), signature)
+        name = hashlib.sha256(repr(what).encode()).hexdigest()[:32]
+        return self._folder / f"{self._loop.__name__}-{name}.code"
+
+
+def _sealed(body: bytes) -> bytes:
+    return _MAGIC + hashlib.sha256(body).digest() + body
+
+
+def _opened(data: bytes) -> bytes:
+    body = data[len(_MAGIC) + hashlib.sha256().digest_size :]
+    if data != _sealed(body):
+        raise ValueError("damaged")
+    return body

@@ -1,4 +1,4 @@
-"""The one door to the disk: files that are never half written, locks, the user's cache.
+"""The one door to the disk: files that are never half written, locks, folders of our own.
 
 By hand because the libraries of this kind replace text files without syncing the folder, or lock
 without saying who holds the lock.
@@ -15,14 +15,18 @@ import sys
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import BinaryIO, ClassVar
 
 __all__ = [
     "PART",
     "FileLock",
     "LockedError",
+    "UnsafeError",
     "cache_root",
     "is_file",
+    "open_part",
+    "private_folder",
+    "read_private",
     "replace_file",
     "replacing",
     "write_all",
@@ -30,7 +34,10 @@ __all__ = [
 ]
 
 PART = ".manyarms-part"  # ends the names of files that are being written
-_BINARY = getattr(os, "O_BINARY", 0)
+_BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_POSIX = os.name == "posix"  # elsewhere folders have neither owners nor modes of this kind
 _TAKEN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)  # other errors: no locks
 
 
@@ -43,24 +50,35 @@ class LockedError(Exception):
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
     """Write a file as a whole or not at all, whenever the machine stops.
+
+    Parameters
+    ----------
+    path
+        The file. A link stays a link, unless it is another user's: that one is replaced.
+    mode
+        The permissions of a file that is new, less the umask (default: 0o666). One that is
+        replaced passes on its own, and its owner where we may give files away.
 
     Yields
     ------
     Path
-        A new, empty file in the same folder, which takes the place of `path` in the end. Its
-        permissions are those of the file it replaces.
+        A new, empty file in the same folder, which takes the place of `path` in the end.
     """
-    path = Path(os.path.realpath(path))  # a link stays a link
+    if not (path.is_symlink() and _is_anothers(path.lstat())):
+        path = Path(os.path.realpath(path))
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}{PART}")
     try:
-        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666))
-        with contextlib.suppress(OSError):
-            part.chmod(stat.S_IMODE(path.stat().st_mode))
-        yield part
-        with part.open("rb+") as file:
-            os.fsync(file.fileno())
+        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
+        try:
+            _pass_on_rights(file, path)
+            yield part
+            if not os.path.samestat(os.fstat(file), part.lstat()):
+                raise OSError(errno.ESTALE, "Somebody else replaced the file", str(part))
+            os.fsync(file)
+        finally:
+            os.close(file)
         part.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -69,19 +87,33 @@ def replacing(path: Path) -> Iterator[Path]:
     _sync_folder(path.parent)
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def _pass_on_rights(file: int, path: Path) -> None:
+    """Give an open file the permissions and the owner of the one that it will replace."""
+    with contextlib.suppress(OSError):
+        old, new = path.lstat(), os.fstat(file)
+        if _POSIX and stat.S_ISREG(old.st_mode):
+            if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+                with contextlib.suppress(OSError):  # all may choose among their groups
+                    os.fchown(file, -1, old.st_gid)
+                    os.fchown(file, old.st_uid, -1)  # root alone may do so
+            os.fchmod(file, old.st_mode & 0o777)
+
+
+def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Put `data` where `path` says: all of it or, if anything fails, nothing."""
-    with replacing(path) as part:
+    with replacing(path, mode=mode) as part:
         write_file(part, data)
 
 
-def write_file(path: Path, data: bytes) -> None:
-    """Write `data` to a file that is there."""
-    file = os.open(path, os.O_WRONLY | _BINARY)
-    try:
-        write_all(file, data)
-    finally:
-        os.close(file)
+def write_file(part: Path, data: bytes) -> None:
+    """Write `data` to what `replacing` yields."""
+    with open_part(part) as file:
+        write_all(file.fileno(), data)
+
+
+def open_part(part: Path) -> BinaryIO:
+    """Open what `replacing` yields, and no file that somebody else links to under its name."""
+    return os.fdopen(os.open(part, os.O_WRONLY | _BINARY | _NO_LINK), "wb")
 
 
 def write_all(file: int, data: bytes) -> None:
@@ -103,6 +135,63 @@ def cache_root() -> Path | None:
     with contextlib.suppress(RuntimeError):  # a container without a home
         return Path.home() / ".cache" / "manyarms"
     return None
+
+
+class UnsafeError(PermissionError):
+    """Others can write to a folder or a file that must be ours alone; the text says what to do."""
+
+
+def private_folder(root: Path, *names: str) -> Path:
+    """Make a folder below `root` that nobody else can write to, nor put another in its place.
+
+    From `root` on, every folder must be ours, and no link. The folders above may be root's, links
+    of ours or root's, or, as /tmp, such that everybody keeps what is theirs.
+
+    Returns
+    -------
+    Path
+        The folder, without links: what was checked is what is used.
+    """
+    root = root.absolute()
+    for place in root.parents:
+        if place.is_symlink() and _is_anothers(place.lstat(), or_roots=True):
+            raise UnsafeError(f"'{place}' is a link of another user. Remove it.")
+    parent = Path(os.path.realpath(root.parent))
+    path = parent.joinpath(root.name, *names)
+    for place in (*reversed(path.parents), path):
+        if not place.exists():
+            with contextlib.suppress(FileExistsError):  # another process was faster
+                place.mkdir(0o700)
+        _check_private(place, above=place == parent or place in parent.parents)
+    return path
+
+
+def _check_private(place: Path, *, above: bool) -> None:
+    """Raise unless a folder is safe; those above the root of private folders may be root's."""
+    found = place.lstat()
+    if not stat.S_ISDIR(found.st_mode) or getattr(found, "st_reparse_tag", 0) != 0:
+        raise UnsafeError(f"'{place}' must be a folder, and no link. Remove it.")
+    if _is_anothers(found, or_roots=above):
+        raise UnsafeError(f"'{place}' belongs to another user (number {found.st_uid}). Remove it.")
+    sticky = above and found.st_mode & stat.S_ISVTX  # nobody can replace what is ours in it
+    if _POSIX and found.st_mode & _OTHERS_WRITE and not sticky:
+        fix = f"Run `chmod go-w '{place}'`." if above else "Remove it, with all that is in it."
+        mode = stat.S_IMODE(found.st_mode)
+        raise UnsafeError(f"'{place}' can be written to by other users (mode {mode:o}). {fix}")
+
+
+def read_private(path: Path) -> bytes:
+    """Read a file that nobody else can have written."""
+    with os.fdopen(os.open(path, os.O_RDONLY | _BINARY | _NO_LINK), "rb") as file:
+        found = os.fstat(file.fileno())
+        if _is_anothers(found) or (_POSIX and found.st_mode & _OTHERS_WRITE):
+            raise UnsafeError(f"'{path}' can be written to by other users. Remove it.")
+        return file.read()
+
+
+def _is_anothers(found: os.stat_result, *, or_roots: bool = False) -> bool:
+    """Whether a file belongs to somebody else; `or_roots` forgives root."""
+    return _POSIX and found.st_uid != os.geteuid() and not (or_roots and found.st_uid == 0)
 
 
 class FileLock:
@@ -130,7 +219,7 @@ class FileLock:
         self._path, self._remove = path, remove
         self._file = -1
         while self._file < 0:
-            file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+            file = _open_lock(path)
             try:
                 self._take(file)
             finally:
@@ -176,6 +265,23 @@ def is_file(file: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(file), path.stat())
     except OSError:
         return False
+
+
+def _open_lock(path: Path) -> int:
+    """Open a lock's file, or make it; never another file that somebody put in its place."""
+    if not _NO_LINK and path.is_symlink():
+        raise OSError(errno.ELOOP, "The lock must be no link. Remove it", str(path))
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | _BINARY | _NO_LINK, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            error.strerror = "The lock must be no link. Remove it"
+        raise
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        os.close(file)
+        raise OSError(errno.EINVAL, "The lock must be a file of its own. Remove it", str(path))
+    return file
 
 
 def _holder(file: int) -> int | None:

@@ -18,11 +18,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
-from manyarms.core.compile_cache import cache_directory, can_be_cached, digest, users_functions
+from manyarms.core.code_digest import can_be_cached, digest, reached
+from manyarms.core.compile_cache import CodeCache, cache_directory
 from manyarms.errors import CompilationError, DuplicateNameError, ParameterError
 
 __all__ = [
     "Dispatched",
+    "bodies_of",
     "check_bodies",
     "compiled",
     "compiling",
@@ -151,10 +153,14 @@ def compiled(loop: F, *state_classes: type) -> F:
     if not jit_enabled():
         return loop
     _register_pending()
-    bodies = [g.bodies[c] for g in _generics for c in state_classes if c in g.bodies]
-    users = users_functions([loop, *bodies])
+    functions = reached([loop, *bodies_of(*state_classes)])
     options = (LOOP_OPTIONS, INLINE, os.environ.get("NUMBA_BOUNDSCHECK"))
-    return cast(F, _compiled(loop, digest(options, users), can_be_cached(users)))
+    return cast(F, _compiled(loop, digest(options, functions), can_be_cached(functions)))
+
+
+def bodies_of(*state_classes: type) -> list[Callable[..., Any]]:
+    """Return all bodies that are registered for the classes."""
+    return [g.bodies[c] for g in _generics for c in state_classes if c in g.bodies]
 
 
 @contextlib.contextmanager
@@ -221,13 +227,11 @@ def _register_pending() -> None:
 @functools.cache
 def _compiled(loop: F, name: str, cached: bool) -> F:
     import numba
+    from numba.core.compiler import CompileResult
+    from numba.core.serialize import dumps
 
+    made: Any = numba.njit(**LOOP_OPTIONS)(loop)
     directory = cache_directory(name) if cached else None
-    config: Any = numba.config
-    # Numba reads CACHE_DIR while it decorates; other libraries must not see ours.
-    before = config.CACHE_DIR
-    config.CACHE_DIR = directory or before
-    try:
-        return cast(F, numba.njit(cache=directory is not None, **LOOP_OPTIONS)(loop))
-    finally:
-        config.CACHE_DIR = before
+    if directory is not None:
+        made._cache = CodeCache(directory, loop, dumps, CompileResult._rebuild)
+    return cast(F, made)

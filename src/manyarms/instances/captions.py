@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,9 +26,11 @@ __all__ = ["Contest", "captions", "contest_652", "read_contest", "stand_in_652"]
 
 Counts: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
+_Block: TypeAlias = list[tuple[int, list[str]]]
 
 _COUNTS = ("votes", "not_funny", "somewhat_funny", "funny")
 _WHOLE_NUMBER = re.compile(r"\s*([0-9]{1,15})(?:\.0*)?\s*")
+_BLOCK = 1 << 8  # rows that are checked as a whole: a file may have millions
 _CUT = "The file may be cut short: get it again."
 
 # The 9971 lesser means of contest 652, roughly: their quantiles at these levels, in thousandths.
@@ -205,39 +208,75 @@ def read_contest(contest: ContestName) -> Contest:
         text = "\0"
     if "\0" in text or not text.strip():
         raise _wrong(path, "CSV text in UTF-8", "binary data" if text.strip() else "an empty file")
-    records = list(_records(path, text))
-    rated = [(caption, counts) for caption, counts in records if counts[0] > 0]
-    if not rated:
-        raise _wrong(path, "a file of captions with votes", f"{len(records)} captions, no votes")
-    columns = np.array([counts for _, counts in rated], dtype=np.int64).T.copy()
-    columns.flags.writeable = False
-    unrated, checksum = len(records) - len(rated), hashlib.sha256(raw).hexdigest()
-    return Contest(path, checksum, unrated, tuple(caption for caption, _ in rated), *columns)
+    del text  # it may be large, and the bytes are all that is needed
+    texts, counts = _read_table(path, raw)
+    rated = counts[0] > 0
+    if not rated.any():
+        raise _wrong(path, "a file of captions with votes", f"{len(texts)} captions, no votes")
+    counts = counts[:, rated]
+    counts.flags.writeable = False
+    unrated, checksum = int((~rated).sum()), hashlib.sha256(raw).hexdigest()
+    return Contest(path, checksum, unrated, tuple(itertools.compress(texts, rated)), *counts)
 
 
-def _records(path: Path, text: str) -> Iterator[tuple[str, list[int]]]:
-    """Yield each caption with its counts, in the order of `_COUNTS`."""
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+def _read_table(path: Path, raw: bytes) -> tuple[list[str], Counts]:
+    """Return the captions, and their counts, in the order of `_COUNTS`."""
+    lines = io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline="")
+    rows = _rows(path, csv.reader(lines, strict=True))
+    _, header = next(rows, (1, []))
+    missing = [name for name in ("caption", *_COUNTS) if name not in header]
+    if missing:
+        rule = f"a contest file with the columns caption, {', '.join(_COUNTS)}"
+        found = f"its columns are {', '.join(header)[:150]}"
+        raise _wrong(path, rule, f"one without {', '.join(missing)}: {found}")
+    captions: list[str] = []
+    blocks = [np.empty((len(_COUNTS), 0), np.int64)]
+    while block := list(itertools.islice(rows, _BLOCK)):
+        texts, counts = _plain(header, block) or _read_block(path, header, block)
+        captions += map(str.strip, texts)
+        blocks.append(counts)
+    return captions, np.concatenate(blocks, axis=1)
+
+
+def _rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row with the line it begins on: captions may have many lines."""
     line = 1
     try:
-        header = list(reader.fieldnames or ())
-        missing = [name for name in ("caption", *_COUNTS) if name not in header]
-        if missing:
-            rule = f"a contest file with the columns caption, {', '.join(_COUNTS)}"
-            found = f"its columns are {', '.join(header)[:150]}"
-            raise _wrong(path, rule, f"one without {', '.join(missing)}: {found}")
-        line = reader.line_num + 1
-        for cells in reader:
-            yield _record(f"line {line} of {path}", len(header), cells)
-            line = reader.line_num + 1  # where the next one begins: captions may have many lines
+        for row in reader:
+            if row:  # a blank line is none
+                yield line, row
+            line = reader.line_num + 1
     except csv.Error as error:
         raise _wrong(f"What begins on line {line} of {path}", "whole", error, _CUT) from error
 
 
-def _record(where: str, width: int, cells: dict[Any, Any]) -> tuple[str, list[int]]:
-    if None in cells or None in cells.values():  # csv's sign of more fields than columns, or fewer
-        got, fix = ("more", "Commas need quotes.") if None in cells else ("fewer", _CUT)
-        raise _wrong(where, f"a caption with {width} fields", got, fix)
+def _plain(header: list[str], block: _Block) -> tuple[Sequence[str], Counts] | None:
+    """Read a block of rows that is plainly right, as a whole; None if it is to be looked at."""
+    if {len(row) for _, row in block} != {len(header)}:
+        return None
+    columns = dict(zip(header, zip(*(row for _, row in block), strict=True), strict=True))
+    counts = np.empty((len(_COUNTS), len(block)), np.int64)
+    for k, name in enumerate(_COUNTS):
+        digits = "".join(columns[name])
+        lengths = {*map(len, columns[name])}
+        if not (digits.isascii() and digits.isdecimal() and lengths <= {*range(1, 16)}):
+            return None
+        counts[k] = np.fromiter(map(int, columns[name]), np.int64, len(block))
+    return None if (counts[2] + counts[3] > counts[0]).any() else (columns["caption"], counts)
+
+
+def _read_block(path: Path, header: list[str], block: _Block) -> tuple[Sequence[str], Counts]:
+    """Read a block of rows one by one, and say what is wrong where."""
+    records = [_record(f"line {line} of {path}", header, row) for line, row in block]
+    return [text for text, _ in records], np.array([counts for _, counts in records], np.int64).T
+
+
+def _record(where: str, header: list[str], row: list[str]) -> tuple[str, list[int]]:
+    if len(row) != len(header):
+        more = len(row) > len(header)
+        got, fix = ("more", "Commas need quotes.") if more else ("fewer", _CUT)
+        raise _wrong(where, f"a caption with {len(header)} fields", got, fix)
+    cells = dict(zip(header, row, strict=True))
     counts = []
     for name in _COUNTS:
         number = _WHOLE_NUMBER.fullmatch(cells[name])
@@ -247,7 +286,7 @@ def _record(where: str, width: int, cells: dict[Any, Any]) -> tuple[str, list[in
     if counts[2] + counts[3] > counts[0]:
         rule = f"at least the {counts[2] + counts[3]} of somewhat_funny and funny"
         raise _wrong(f"`votes` on {where}", rule, counts[0])
-    return cells["caption"].strip(), counts
+    return cells["caption"], counts
 
 
 def _wrong(what: object, rule: str, got: object, fix: str = "") -> ContestFileError:

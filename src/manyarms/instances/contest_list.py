@@ -6,6 +6,7 @@ answer names each file with the checksum that Git gave it, and stays in the user
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import json
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from manyarms.core.files import replace_file
 from manyarms.errors import DownloadError, ManyarmsError, MissingExtraError
 from manyarms.instances import contests
 from manyarms.instances.contests import cache_folder, find_contest, local_contests
@@ -41,15 +43,20 @@ def published_contests() -> dict[str, str]:
     Asked for once, then read from the cache.
     """
     stored = cache_folder() / f"published-{contests._COMMIT[:12]}.json"
-    if not stored.is_file():
+    with contextlib.suppress(OSError, ValueError, TypeError):  # not there, or damaged: ask anew
+        return dict(json.loads(stored.read_text(encoding="utf-8")))
+    try:
         stored.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=stored.parent) as room:
-            answer = _ask(Path(room))
-            found = _names(answer)
-            new = Path(room) / "names.json"
-            new.write_text(json.dumps(found, indent=0), encoding="utf-8")
-            new.replace(stored)
-    return dict(json.loads(stored.read_text(encoding="utf-8")))
+            found = _names(_ask(Path(room)))
+        replace_file(stored, json.dumps(found, indent=0).encode())
+    except DownloadError:
+        raise
+    except OSError as error:
+        raise DownloadError(
+            f"The list of contests could not be kept: {contests._reason(error)}"
+        ) from error
+    return found
 
 
 def get_every_contest(published: Mapping[str, str]) -> Iterator[Got]:

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from manyarms.core.checks import refusal
+from manyarms.core.checks import refusal, shown
 from manyarms.core.files import cache_root
 from manyarms.errors import (
     ContestFileError,
@@ -40,7 +40,8 @@ ContestName: TypeAlias = str | int | os.PathLike[str]
 _COMMIT = "a7b79649e86308ef02f0af7e5d70039e31932d21"  # pinned: the same bytes for everyone
 _SOURCE = f"https://raw.githubusercontent.com/nextml/caption-contest-data/{_COMMIT}/summaries"
 _KNOWN = {"652_lil-KLUCB": "c76e4e251fbb8e9fc0b5f384bdfcaa9b8db9bff584458df023c45e1e56c4f7bd"}
-_PUBLISHED = re.compile(r"[0-9]+(_[A-Za-z0-9_-]+)?")  # also keeps URLs and paths harmless
+_MOST_CONTESTS = 10**9
+_PUBLISHED = re.compile(r"[0-9]{1,9}(_[A-Za-z0-9_-]+)?")  # also keeps URLs and paths harmless
 
 
 def find_contest(contest: ContestName, *, download: bool = False) -> Path:
@@ -105,31 +106,40 @@ def cache_folder() -> Path:
 
 def _data_folder() -> Path | None:
     folder = os.environ.get("MANYARMS_DATA")
-    return Path(folder).expanduser() if folder else None
+    return _at_home(folder) if folder else None
+
+
+def _at_home(text: str) -> Path:
+    """Return a path, with "~" for the user's home, where there is one."""
+    with contextlib.suppress(RuntimeError):
+        return Path(text).expanduser()
+    return Path(text)
 
 
 def _explicit_path(contest: Any) -> Path | None:
     """Return the path if `contest` is one, None if it is a name; raise if it is neither."""
     whole = isinstance(contest, numbers.Integral) and not isinstance(contest, bool)
-    if whole and int(contest) >= 0:
+    if whole and 0 <= int(contest) < _MOST_CONTESTS:
         return None
     text = os.fspath(contest) if isinstance(contest, str | os.PathLike) else None
     if not isinstance(text, str) or not text.strip():
         raise refusal("contest", "a path, or a contest's number or name such as 652", contest)
-    path = Path(text).expanduser()
+    path = _at_home(text)
     with contextlib.suppress(OSError):  # a name too long for a file is none
         if path.is_file():
             return path
     if isinstance(contest, str) and path.name == text:
         return None
-    near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.csv")])
+    near = difflib.get_close_matches(path.name, [p.name for p in _files(path.parent).values()])
     hint = f" Nearest in that folder: {', '.join(near)}." if near else ""
-    raise ContestNotFoundError(f"`contest` must be a file that exists, got {text!r}.{hint}")
+    raise ContestNotFoundError(f"`contest` must be a file that exists, got {shown(text)}.{hint}")
 
 
 def _files(folder: Path | None) -> dict[str, Path]:
-    paths = sorted(folder.glob("*.csv")) if folder is not None else []
-    return {path.stem: path for path in paths if path.is_file() and path.name[0] != "."}
+    with contextlib.suppress(OSError):  # no folder, or one that cannot be read, holds none
+        paths = sorted(folder.glob("*.csv")) if folder is not None else []
+        return {path.stem: path for path in paths if path.is_file() and path.name[0] != "."}
+    return {}
 
 
 def _match(folder: Path | None, name: str) -> Path | None:
@@ -150,26 +160,36 @@ def _not_found(contest: ContestName) -> str:
     name = str(contest).removesuffix(".csv")
     data, known = _data_folder(), list(local_contests())
     place = f"MANYARMS_DATA ({data or 'not set'})"
-    place += " (no such folder)" if data and not data.is_dir() else ""
+    place += " (no such folder)" if data and not _is_folder(data) else ""
     if name.isdecimal():
-        near = sorted(known, key=lambda stem: abs(_number(stem) - int(name)))[:3]
+        near = sorted(known, key=lambda stem: abs(_number(stem) - _number(name)))[:3]
     else:
         near = difflib.get_close_matches(name, known, cutoff=0.3)
     wanted = name if _PUBLISHED.fullmatch(name) else 652
     return (
         f"`contest` must be a file, or a contest in {place} or in the cache ({cache_folder()}), "
-        f"got {contest!r}. Nearest there: {', '.join(near) or 'none'}. Download with "
+        f"got {shown(contest)}. Nearest there: {', '.join(near) or 'none'}. Download with "
         f"`manyarms data get {wanted}` or find_contest({wanted!r}, download=True)."
     )
 
 
+def _is_folder(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return path.is_dir()
+    return False
+
+
 def _number(name: str) -> float:
-    digits = re.match("[0-9]+", name)
+    """Return the number that a name begins with, for comparing; infinity where there is none."""
+    digits = re.match("[0-9]{1,9}(?![0-9])", name)
     return int(digits[0]) if digits else float("inf")
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise ContestFileError(f"{path} must be readable, got {error.strerror}.") from error
 
 
 def _record_of(path: Path) -> Path:
@@ -187,8 +207,8 @@ def _checksum(path: Path) -> str | None:
 def _download(name: str) -> Path:
     """Download a published contest into the cache: the whole file, checked, or nothing."""
     if not _PUBLISHED.fullmatch(name):
-        raise ParameterError(f"`contest` must be a published one such as 652, got {name!r}.")
-    if name.isdecimal() and 560 <= int(name) < 660:  # these are published as 652_lil-KLUCB is
+        raise ParameterError(f"`contest` must be a published one such as 652, got {shown(name)}.")
+    if name.isdecimal() and 560 <= _number(name) < 660:  # these are published as 652_lil-KLUCB is
         name += "_lil-KLUCB"
     try:
         pooch = importlib.import_module("pooch")

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import struct
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from manyarms.core.compile_cache import digest, users_functions
+from manyarms.core.code_digest import digest, reached
 from manyarms.core.files import replace_file
+from manyarms.core.jit import bodies_of
 from manyarms.core.memory import SPARSE
 from manyarms.lab.experiment import Cell, Experiment, Player
-from manyarms.lab.workbench import Played, row_type
-from manyarms.protocol.policy import ask, reset, tell
+from manyarms.lab.workbench import Played, Workbench, row_type
+from manyarms.protocol.policy import Policy
+from manyarms.protocol.state_dump import classes_in
 
 __all__ = ["Chunk", "ChunkStore", "plan"]
 
@@ -116,13 +119,16 @@ class ChunkStore:
 
 
 def _digest_of_code(chunk: Chunk) -> str:
-    """Digest our sources, and the user's if the policy is one: other code, other bits."""
+    """Digest all that plays a chunk, ours and the user's: other code, other bits."""
     arms, pulls = chunk.cell.instance.n_arms, chunk.cell.horizon
     informed = chunk.player.policy.with_best_mean(chunk.cell.instance.best_mean)
-    waiting = [informed.new_state(SPARSE, n_arms=arms, pulls=pulls)]
-    bodies = []
-    while waiting:
-        state = waiting.pop()
-        bodies += [f.bodies[type(state)] for f in (reset, ask, tell) if type(state) in f.bodies]
-        waiting += [part for part in state if hasattr(part, "_fields")]
-    return digest((), users_functions(bodies))
+    state = informed.new_state(SPARSE, n_arms=arms, pulls=pulls)
+    return digest((), reached([Workbench, *_makers(informed), *bodies_of(*classes_in(state))]))
+
+
+def _makers(policy: Policy) -> Iterator[Any]:
+    """Yield the functions that make the states of a policy, and of the policies within."""
+    yield inspect.unwrap(type(policy).new_state)
+    for one in fields(policy):
+        if isinstance(inner := getattr(policy, one.name), Policy):
+            yield from _makers(inner)

@@ -11,18 +11,27 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
+import re
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
 from typing import Any
 
-from manyarms.core.compile_cache import digest
-from manyarms.errors import ClusterError, ManyarmsError, MissingExtraError
+from manyarms.core.code_digest import digest
+from manyarms.errors import ClusterError, ManyarmsError, MissingExtraError, ParameterError
 from manyarms.lab.chunks import Chunk
 from manyarms.lab.executors import Meter, play_chunk
 from manyarms.lab.workbench import Played, Workbench
 
-__all__ = ["Cluster", "ClusterError", "need_dask", "play_on_worker", "software"]
+__all__ = [
+    "Cluster",
+    "ClusterError",
+    "check_scheduler",
+    "need_dask",
+    "play_on_worker",
+    "software",
+]
 
 _PATIENCE = 10  # seconds for the scheduler to answer
 _ATTEMPTS = 3  # to start a client on a busy machine
@@ -32,21 +41,48 @@ _REFRESH = 2.0  # seconds between two looks at how many threads there are
 # Ctrl-C reaches every process of a terminal: ours ends the others, without their cries
 _DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 _LOST = "What is finished is kept: run the same again."
+_ADDRESS = re.compile(r"((tcp|tls|wss?|ucxx?)://)?(\[[0-9a-fA-F:.%]+\]|[^\s/:\[\]]+):[0-9]{1,5}/?")
+_PAGES = ("distributed.scheduler.http.routes", "distributed.worker.http.routes")
 
 
 def need_dask() -> Any:
     """Return the package `distributed`, or say how to get it."""
+    return _need("distributed", "to play on a cluster")
+
+
+def _need(package: str, purpose: str) -> Any:
     try:
-        return importlib.import_module("distributed")
+        return importlib.import_module(package)
     except ImportError as error:
-        purpose = "to play on a cluster"
-        raise MissingExtraError("distributed", purpose, '"manyarms[dask]"') from error
+        raise MissingExtraError(package, purpose, '"manyarms[dask]"') from error
+
+
+def check_scheduler(address: Any) -> None:
+    """Refuse what cannot be a scheduler, before Dask waits for it; None stands for one of ours."""
+    need_dask()
+    if address is None:
+        _need("cryptography", "to start a cluster that is safe from other users")
+    elif not isinstance(address, str) or not _ADDRESS.fullmatch(address):
+        raise ParameterError(
+            f"`scheduler` must be an address such as tcp://10.0.0.5:8786, got {address!r:.80}. "
+            f"`dask scheduler` prints its own."
+        )
+    elif address.startswith(("tls:", "wss:")) and not _has_credentials():
+        raise ParameterError(
+            f"`scheduler` must be an address that Dask has credentials for, got {address!r:.80}, "
+            f"and none. Set `distributed.comm.tls` in Dask's configuration."
+        )
+
+
+def _has_credentials() -> bool:
+    return need_dask().Security().get_connection_args("client").get("ssl_context") is not None
 
 
 def software() -> str:
-    """Return the version of manyarms and a digest of its kernels: other code, other bits."""
+    """Return the version of manyarms and a digest of what plays: other code, other bits."""
     version = sys.modules["manyarms"].__version__  # an import would go up
-    return f"{version} ({digest((), ())})"
+    policies = importlib.import_module("manyarms.policies")
+    return f"{version} ({digest((), [policies, Workbench])})"
 
 
 def play_on_worker(chunk: Chunk, seed: int, wanted: str) -> Played:
@@ -84,8 +120,11 @@ class Cluster:
         self._threads, self._looked = 0, -_REFRESH
         self.compiles_here = scheduler is None  # processes here find it in the common cache
         with contextlib.ExitStack() as stack:
-            address = stack.enter_context(_local(workers)) if scheduler is None else scheduler
-            self._client = stack.enter_context(_connected(address))
+            address, security = scheduler, None
+            if scheduler is None:
+                security = need_dask().Security.temporary()
+                address = stack.enter_context(_local(workers, security))
+            self._client = stack.enter_context(_connected(address, security))
             self._check_software()
             self._pool = self._client.get_executor(pure=False, retries=_RETRIES)
             self._stack = stack.pop_all()
@@ -133,29 +172,40 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def _local(workers: int) -> Any:
-    """Start a cluster of processes on this machine, that only this machine can reach."""
-    with need_dask().LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address=None,
-        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # its HTTP server: any free port
-        memory_limit=0,  # as for threads: the system's own
-        preload=[_DEAF],
-        silence_logs=logging.CRITICAL,  # workers that end and come again are no one's concern
-    ) as cluster:
+def _local(workers: int, security: Any) -> Iterator[str]:
+    """Start a cluster of processes on this machine; yield its address.
+
+    Others on this machine can reach it, and whoever a scheduler listens to can run code as us. So
+    it listens only to who has the credentials, which exist in the memory of our processes alone;
+    and it has no pages to look at, which know none.
+    """
+    config = importlib.import_module("dask.config")
+    with (
+        config.set({key: [] for key in _PAGES}),
+        need_dask().LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            protocol="tls://",
+            security=security,
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # its HTTP server: any free port
+            memory_limit=0,  # as for threads: the system's own
+            preload=[_DEAF],
+            silence_logs=logging.CRITICAL,  # workers that end and come again are no one's concern
+        ) as cluster,
+    ):
         yield cluster.scheduler_address
 
 
 @contextlib.contextmanager
-def _connected(address: str) -> Any:
+def _connected(address: str | None, security: Any = None) -> Iterator[Any]:
     log = logging.getLogger("distributed.client")
     level = log.level
     log.setLevel(logging.CRITICAL)  # we say ourselves, in one sentence, when the scheduler is gone
     try:
-        client = _client(address)
+        client = _client(address, security)
     except (OSError, ValueError, TypeError) as error:
         raise ClusterError(
             f"`scheduler` must be the address of a Dask scheduler that answers, such as "
@@ -169,11 +219,13 @@ def _connected(address: str) -> Any:
         log.setLevel(level)
 
 
-def _client(address: str) -> Any:
+def _client(address: str | None, security: Any = None) -> Any:
     """Connect; where its own thread gets no turn for ten seconds, Dask fails an assertion."""
     for _ in range(_ATTEMPTS):
         with contextlib.suppress(AssertionError):
-            return need_dask().Client(address, timeout=_PATIENCE, set_as_default=False)
+            return need_dask().Client(
+                address, timeout=_PATIENCE, set_as_default=False, security=security
+            )
     raise ClusterError("Dask's client did not start in time: this machine is too busy. Try again.")
 
 

@@ -125,11 +125,7 @@ def check_engine(engine: str, scheduler: str | None, workers: int | None) -> Non
     """Refuse engines that are not there, and options that do not go together."""
     if engine not in ENGINES:
         raise ParameterError(f'`engine` must be "threads" or "dask", got {engine!r}.')
-    if engine == "dask":
-        from manyarms.lab.dask import need_dask
-
-        need_dask()  # rather now than when the folder is made
-    elif scheduler is not None:
+    if engine != "dask" and scheduler is not None:
         raise ParameterError(
             f'`scheduler` must be left out with the engine "threads", got {scheduler!r}. Did you '
             f'mean the engine "dask"?'
@@ -139,6 +135,10 @@ def check_engine(engine: str, scheduler: str | None, workers: int | None) -> Non
             f"`workers` must be left out with `scheduler`, got {workers!r}: that cluster has its "
             f"own."
         )
+    if engine == "dask":
+        from manyarms.lab.dask import check_scheduler
+
+        check_scheduler(scheduler)  # rather now than when the folder is made
     processors(workers)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
@@ -340,22 +341,21 @@ def _players(policies: Any, replications: int) -> tuple[Player, ...]:
             raise ParameterError(
                 f"`policies` must hold policies such as MOSSPlusPlus(), got {policy!r}. {fix}"
             )
-    names = [policy.name for policy in chosen if isinstance(policy, Policy)]
+    names = Counter(policy.name for policy in chosen if isinstance(policy, Policy))
     players = tuple(
         policy
         if isinstance(policy, Player)
         # called by name, and by its parameters where the name is not enough
         else Player(
             policy,
-            policy.name if names.count(policy.name) == 1 else policy.label,
+            policy.name if names[policy.name] == 1 else policy.label,
             replications,
             _changed(policy),
         )
         for policy in chosen
     )
-    labels = [player.label for player in players]
-    for label in labels:
-        if labels.count(label) > 1:
+    for label, count in Counter(player.label for player in players).items():
+        if count > 1:
             raise ParameterError(f"`policies` must differ, got {label} twice. Leave one out.")
     return players
 

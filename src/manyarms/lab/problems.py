@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from manyarms.core import checks
 from manyarms.errors import ManyarmsError, nearest
 
 __all__ = ["Problems", "shown"]
@@ -23,15 +24,18 @@ class Problems:
     """
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        self._lines: dict[str, None] = {}  # a set in order
         self.count = 0  # with those that were noted before
 
     def add(self, place: str, text: str) -> None:
         """Note a problem; the cells of a sweep often share one."""
         self.count += 1
-        line = f"{place}: {text}"
-        if line not in self.lines:
-            self.lines.append(line)
+        self._lines[f"{place}: {text}"] = None
+
+    @property
+    def lines(self) -> list[str]:
+        """The problems, each one once."""
+        return list(self._lines)
 
     def made(
         self,
@@ -92,6 +96,5 @@ class Problems:
 
 
 def shown(value: Any) -> str:
-    """Return a value for an error, cut where it is long."""
-    words = repr(value)
-    return words if len(words) <= _LONGEST else words[: _LONGEST - 3] + "..."
+    """Return a value for one line of a list of problems."""
+    return checks.shown(value, _LONGEST)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import importlib.metadata
 import os
 import platform
 import sys
 from typing import Any
 
+from manyarms.core.code_digest import version_of
 from manyarms.lab.experiment import Experiment
 
 __all__ = ["now", "provenance_of", "software_and_machine"]
@@ -56,7 +56,7 @@ def software_and_machine() -> dict[str, Any]:
         "versions": {
             "python": platform.python_version(),
             "manyarms": sys.modules["manyarms"].__version__,  # an import would go up
-            **{name: _version(name) for name in ("numpy", "numba", "pyarrow")},
+            **{name: version_of(name) for name in ("numpy", "numba", "pyarrow")},
         },
         "machine": {
             "system": platform.platform(),
@@ -64,10 +64,3 @@ def software_and_machine() -> dict[str, Any]:
             "processors": os.cpu_count(),
         },
     }
-
-
-def _version(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None

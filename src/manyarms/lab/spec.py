@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-from manyarms.core.checks import check_int
+from manyarms.core.checks import check_int, check_path
 from manyarms.errors import ParameterError, SpecError
 from manyarms.lab.experiment import MOST_PULLS, Cell, Experiment, check_late
 from manyarms.lab.problems import Problems, shown
@@ -32,6 +32,11 @@ __all__ = ["as_toml", "experiment_from", "load_spec", "parse_spec"]
 
 _MOST_TIMES = 10**6
 _LARGEST_FILE = 10_000_000
+_MOST_BITS = 1000  # of an integer: Python writes no larger ones into errors
+_TOO_DEEP = "file: is nested too deeply. Is it a spec?"
+_DEEP = re.compile(  # a key of many parts
+    r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){16}"""
+)
 _EXPERIMENT = ("name", "horizon", "replications", "seed", "checkpoints", "delay", "batch")
 _SWEPT = ("horizon", "delay", "batch")
 
@@ -51,13 +56,13 @@ def load_spec(path: str | os.PathLike[str]) -> Experiment:
     manyarms...SpecError: 'no such file.toml' has 1 problem:
       file: cannot be read: No such file or directory.
     """
-    source = repr(os.fspath(path))
+    path = check_path("path", path)
+    source = repr(str(path))
     try:
-        with Path(path).open("rb") as file:
+        with path.open("rb") as file:
             data = file.read(_LARGEST_FILE + 1)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        reason = getattr(error, "strerror", None) or error
-        raise SpecError(source, [f"file: cannot be read: {reason}."]) from error
+    except OSError as error:
+        raise SpecError(source, [f"file: cannot be read: {error.strerror}."]) from error
     if len(data) > _LARGEST_FILE:
         raise SpecError(source, [f"file: must be at most {_LARGEST_FILE} bytes. Is it a spec?"])
     if b"\0" in data:
@@ -88,10 +93,12 @@ def parse_spec(content: str, *, source: str = "The spec") -> Experiment:
     manyarms...SpecError: The spec has 1 problem:
       file: is not valid TOML: Invalid value (at end of document).
     """
+    if _DEEP.search(content):  # tomllib's memory grows with the square of a key's length
+        raise SpecError(source, [_TOO_DEEP])
     try:
         plain = tomllib.loads(content)
     except RecursionError as error:
-        raise SpecError(source, ["file: is not valid TOML: nested too deeply."]) from error
+        raise SpecError(source, [_TOO_DEEP]) from error
     except ValueError as error:
         raise SpecError(source, [f"file: is not valid TOML: {error}."]) from error
     return experiment_from(plain, source=source)
@@ -118,8 +125,14 @@ def experiment_from(content: Mapping[str, Any], *, source: str = "The spec") -> 
     >>> [player.label for player in experiment.cells[0].players]
     ['moss(sigma=0.25)', 'moss(sigma=0.5)']
     """
+    try:
+        return _experiment_from(_lists(content, source), source)
+    except RecursionError as error:
+        raise SpecError(source, [_TOO_DEEP]) from error
+
+
+def _experiment_from(content: Mapping[str, Any], source: str) -> Experiment:
     problems = Problems()
-    content = _lists(content)
     problems.check_keys("", content, known=["experiment", "instance", "policy"])
     settings = _read_settings(problems, _table(problems, content, "experiment"))
     instance = read_instance(problems, _table(problems, content, "instance"))
@@ -143,11 +156,16 @@ def _table(problems: Problems, content: Mapping[str, Any], key: str) -> Mapping[
     return table if isinstance(table, Mapping) else None
 
 
-def _lists(content: Any) -> Any:
+def _lists(content: Any, source: str) -> Any:
     """Return plain data with lists for tuples, which TOML does not have but Python code may."""
     if isinstance(content, Mapping):
-        return {key: _lists(value) for key, value in content.items()}
-    return [_lists(one) for one in content] if isinstance(content, list | tuple) else content
+        return {key: _lists(value, source) for key, value in content.items()}
+    if isinstance(content, int) and content.bit_length() > _MOST_BITS:
+        problem = f"file: must hold integers of at most 64 bits, got {shown(content)}."
+        raise SpecError(source, [problem])
+    return (
+        [_lists(one, source) for one in content] if isinstance(content, list | tuple) else content
+    )
 
 
 def _read_settings(problems: Problems, table: Mapping[str, Any] | None) -> dict[str, Any] | None:

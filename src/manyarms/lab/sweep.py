@@ -6,6 +6,7 @@ import inspect
 import itertools
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -169,12 +170,12 @@ def _entries(policies: list[SpecTable]) -> list[_Entry]:
         for table in policies
         for chosen in itertools.product(*(values_of(value) for value in table.values.values()))
     ]
-    names = [table.fixed["name"] for table, _ in found]
+    names = Counter(table.fixed["name"] for table, _ in found)
     entries = []
     for table, parameters in found:
         name = table.fixed["name"]
         inner = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
-        label = name if names.count(name) == 1 or not inner else f"{name}({inner})"
+        label = name if names[name] == 1 or not inner else f"{name}({inner})"
         entries.append(_Entry(table.place, name, label, parameters))
     return entries
 

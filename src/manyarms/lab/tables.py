@@ -24,12 +24,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.files import replacing
+from manyarms.core.files import open_part, replacing
 from manyarms.errors import MissingExtraError, ResultsError
 from manyarms.lab.chunks import Chunk, ChunkStore, plan
 from manyarms.lab.experiment import Experiment
@@ -63,18 +63,20 @@ class TidyWriter:
 
     Parameters
     ----------
-    path, columns, spec_hash
+    file, columns, spec_hash
         Where to write; name to "int64", "double" or "string"; whose table it is.
     """
 
-    def __init__(self, path: Path, columns: Mapping[str, str], *, spec_hash: str) -> None:
+    def __init__(
+        self, file: Path | BinaryIO, columns: Mapping[str, str], *, spec_hash: str
+    ) -> None:
         arrow = self._arrow = need_pyarrow()
         kinds = {"int64": arrow.int64(), "double": arrow.float64(), "string": arrow.string()}
         self._schema = arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
         self._waiting: list[Any] = []
         self._rows = 0  # that wait
         self._writer = arrow.parquet.ParquetWriter(
-            path,
+            file,
             self._schema,
             version="2.6",  # all is said, so that a later version's defaults change nothing
             data_page_version="1.0",
@@ -126,7 +128,8 @@ def assemble(experiment: Experiment, folder: Path, store: ChunkStore) -> float:
         writers = []
         for name, columns in own.items():
             part = stack.enter_context(replacing(folder / name))
-            writer = TidyWriter(part, keys | columns, spec_hash=experiment.hash)
+            file = stack.enter_context(open_part(part))
+            writer = TidyWriter(file, keys | columns, spec_hash=experiment.hash)
             writers.append(stack.enter_context(contextlib.closing(writer)))
         for chunk in plan(experiment):
             stored = store.load(chunk)
