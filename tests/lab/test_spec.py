@@ -19,7 +19,7 @@ from manyarms.errors import SpecError
 from manyarms.lab import Experiment, experiment_from, load_spec, parse_spec
 from manyarms.lab.chunks import plan
 from manyarms.lab.spec import as_toml
-from manyarms.lab.spec_tables import Sweep, Table
+from manyarms.lab.spec_tables import SpecTable, Sweep
 from manyarms.lab.sweep import _entries
 from tests.helpers import run_python
 from tests.lab.bad_specs import BAD, GOOD, changed, with_instance, with_policies
