@@ -69,16 +69,20 @@ def write_json(content: Any, path: str) -> None:
 
 def summary_table(results: ResultsFolder) -> Table:
     """Return the final regret of each policy in each cell, as text."""
-    rows = results.summary_rows()
-    return Table(list(rows[0]), [[_text(*item) for item in row.items()] for row in rows])
-
-
-def _text(name: str, value: Any) -> str:
-    if value is None:
-        return ""
-    if name == "miss_rate":
-        return f"{value:.1%}"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    head = [*results.parameters, "policy", "mean", "95 % interval", "median", "missed", "runs"]
+    rows = [
+        [
+            *("" if row[name] is None else f"{row[name]}" for name in results.parameters),
+            row["policy"],
+            f"{row['mean']:.1f}",
+            f"[{row['low']:.1f}, {row['high']:.1f}]",
+            f"{row['median']:.1f}",
+            f"{row['miss_rate']:.1%}",
+            f"{row['replications']}",
+        ]
+        for row in results.summary_rows()
+    ]
+    return Table(head, rows)
 
 
 def duration(seconds: float) -> str:
