@@ -23,7 +23,6 @@ from manyarms.policies.parts.iterations import (
     WaitingClock,
     arrive_later,
     ask_member,
-    begin_iteration,
     end_iteration,
     is_gone,
     iteration_of,
@@ -35,7 +34,7 @@ from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.policies.parts.slots import begin, open_slot
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
 from manyarms.protocol.parameters import choice
-from manyarms.theory.schedules import iteration_arms
+from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["HybridMOSSPlusPlus"]
 
@@ -82,12 +81,15 @@ def await_member(state: HybridMossPlusPlusState, member: int) -> None:
 @rare
 def next_hybrid_iteration(state: HybridMossPlusPlusState) -> None:
     """Start MOSS on the best arms so far, arms drawn afresh, and the mixture-arms."""
-    p, clock = begin_iteration(state.clock, state.beta), state.clock[0]
+    clock = state.clock[0]
+    clock.iteration += 1
     i = clock.iteration
     if i > 1:
-        end_iteration(state)
+        end_iteration(state.mixtures, state.arms.slots)
         remember_arms(state)
+    p = iterations(clock.horizon, state.beta)
     real = iteration_arms(p, i, present(state.arms))
+    clock.left = iteration_pulls(p, i, clock.horizon)
     clock.waiting = 0
     for k in range(rank_best(state.history, real, i)):
         await_member(state, state.history.pulled[state.history.best[k]].arm)
@@ -115,7 +117,7 @@ def hybrid_ask(state: HybridMossPlusPlusState) -> tuple[int, int]:
         state.waiting[at] = state.waiting[clock.waiting]
     else:
         number = leader(state.arms.slots.rank)
-    return ask_member(state, number)
+    return ask_member(state.mixtures, state.arms.slots, number)
 
 
 @retire.register(HybridMossPlusPlusState)

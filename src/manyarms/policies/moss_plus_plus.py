@@ -13,7 +13,6 @@ from manyarms.policies.parts.iterations import (
     WaitingClock,
     arrive_later,
     ask_member,
-    begin_iteration,
     end_iteration,
     iteration_of,
     lose_arm,
@@ -23,7 +22,7 @@ from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
 from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.policies.parts.slots import begin, open_slot, unopened
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
-from manyarms.theory.schedules import iteration_arms
+from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["MOSSPlusPlus"]
 
@@ -49,10 +48,12 @@ arrive.register(MossPlusPlusState)(arrive_later)
 def next_iteration(state: MossPlusPlusState) -> None:
     """Turn the iteration that ended into a mixture-arm, and start MOSS on a new set."""
     slots, clock = state.arms.slots, state.clock[0]
-    p = begin_iteration(state.clock, state.beta)
+    clock.iteration += 1
     i = clock.iteration
     if i > 1:
-        end_iteration(state)
+        end_iteration(state.mixtures, slots)
+    p = iterations(clock.horizon, state.beta)
+    clock.left = iteration_pulls(p, i, clock.horizon)
     clock.waiting = 0
     for j in range(1, i):
         if mixture_pulls(state.mixtures, j) > 0:  # else all its arms are retired
@@ -82,7 +83,7 @@ def moss_plus_plus_ask(state: MossPlusPlusState) -> tuple[int, int]:
     if state.clock[0].left == 0:
         next_iteration(state)
     state.clock[0].left -= 1
-    return ask_member(state, choose_member(state))
+    return ask_member(state.mixtures, state.arms.slots, choose_member(state))
 
 
 @retire.register(MossPlusPlusState)

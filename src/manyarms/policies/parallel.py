@@ -22,7 +22,7 @@ from manyarms.policies.parts.fresh import (
 )
 from manyarms.policies.parts.parameters import IndexPolicy, ToldBestMean
 from manyarms.policies.parts.randomness import EPOCHS
-from manyarms.policies.parts.slots import Slots, begin
+from manyarms.policies.parts.slots import Slots, begin, credit
 from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell
 from manyarms.theory.schedules import epoch_length, subroutines, subset_size
 
@@ -139,7 +139,7 @@ def parallel_tell(state: ParallelState, slot: int, reward: float) -> None:
     own = state.subroutine[i]
     own.pulls += 1
     own.rewards += reward
-    tell(slots_of(state, i), slot // MOST_SUBROUTINES, reward)
+    credit(slots_of(state, i), slot // MOST_SUBROUTINES, reward)
 
 
 @count_late.register(ParallelState)

@@ -8,13 +8,14 @@ A part that several states share has bodies of its own, and `uses` lets it answe
 
 from __future__ import annotations
 
+import functools
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
-from manyarms.core.jit import Dispatched, generic, optional
+from manyarms.core.jit import Dispatched, generic, kernel, optional
 from manyarms.core.memory import Memory
 from manyarms.protocol.about import About
 from manyarms.protocol.parameters import checks_of
@@ -82,20 +83,26 @@ def uses(**parts: Iterable[Dispatched[..., Any]]) -> Callable[[S], S]:
     """
 
     def register(state_class: S) -> S:
+        classes = get_type_hints(state_class)
         for part, functions in parts.items():
             place = cast(Any, state_class)._fields.index(part)
             for function in functions:
-                function.register(state_class)(_delegate(function, place))
+                body = function.bodies.get(classes[part])  # known now: no look-up in each call
+                callee = function if body is None else _kernel(body)
+                function.register(state_class)(_delegate(callee, place))
         return state_class
 
     return register
 
 
-def _delegate(function: Dispatched[..., Any], place: int) -> Callable[..., Any]:
-    def body(state: Any, *arguments: Any) -> Any:
-        return function(state[place], *arguments)
+_kernel = functools.cache(kernel)
 
-    return body
+
+def _delegate(callee: Callable[..., Any], place: int) -> Callable[..., Any]:
+    def delegate(state: Any, *arguments: Any) -> Any:
+        return callee(state[place], *arguments)
+
+    return delegate
 
 
 @dataclass(frozen=True, kw_only=True)
