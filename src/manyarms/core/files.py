@@ -23,6 +23,7 @@ __all__ = [
     "LockedError",
     "UnsafeError",
     "cache_root",
+    "fix_for",
     "open_part",
     "private_folder",
     "read_private",
@@ -34,6 +35,7 @@ __all__ = [
 PART = ".manyarms-part"  # ends the names of files that are being written
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _POSIX = os.name == "posix"  # elsewhere folders have neither owners nor modes of this kind
 
@@ -112,6 +114,19 @@ def write_all(file: int, data: bytes) -> None:
     view = memoryview(data)
     while len(view) > 0:
         view = view[os.write(file, view) :]
+
+
+def fix_for(error: OSError) -> str:
+    """Return what a user can do about a file that cannot be written.
+
+    >>> fix_for(OSError(errno.ENOSPC, "No space left on device"))
+    'Make room'
+    """
+    if error.errno in _NO_ROOM:
+        return "Make room"
+    if isinstance(error, PermissionError) or error.errno == errno.EROFS:
+        return "Allow this user to write there"
+    return "See to it"
 
 
 def cache_root() -> Path | None:
