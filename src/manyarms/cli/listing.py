@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from manyarms.cli.printable import printable
 from manyarms.cli.screen import out
 from manyarms.errors import ParameterError
 from manyarms.policies.catalogue import Entry, catalogue
@@ -54,11 +55,10 @@ def list_policies(*, as_json: bool = False) -> None:
         cost = (f"{entry.nanoseconds}", entry.scaling)
         table.add_row(name, entry.needs, entry.guarantee, *cost, entry.good_at)
     for name in others:
-        table.add_row(name, "", "", "", "", (inspect.getdoc(maker(name)) or "").split("\n")[0])
+        about = (inspect.getdoc(maker(name)) or "").split("\n")[0]
+        table.add_row(printable(name), "", "", "", "", printable(about))
     out.print(table)
-    out.print(
-        "ns: of a pull at n = 20000, T = 50000, hardness 0.4. More with --json.", markup=False
-    )
+    out.print("ns: of a pull at n = 20000, T = 50000, hardness 0.4. More with --json.")
 
 
 def policies_as_markdown() -> str:
