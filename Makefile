@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test reproduce bench attack check lint types imports unit unit-no-jit docs build format clean
+.PHONY: test quick reproduce bench attack check lint types imports unit unit-no-jit docs build format clean
 
 test: check
 
@@ -14,6 +14,10 @@ reproduce: $(STAMP)
 # The two runs of the tests share nothing but the processor: side by side they take half the time.
 check: lint types imports
 	$(MAKE) -j2 unit unit-no-jit docs
+
+# A developer's minute: everything but the docs site, the slow tests and the run without the JIT.
+quick: lint types imports
+	$(BIN)/python -m pytest -q -m "not slow" tests src
 
 lint: $(STAMP)
 	$(BIN)/ruff check
@@ -26,14 +30,14 @@ imports: $(STAMP)
 	$(BIN)/lint-imports
 
 # Live handles never compile, so their longest tests run below only.
-INTERPRETED := tests/live/test_catalogue.py tests/live/test_saving.py tests/live/test_handle.py
+INTERPRETED := tests/live/test_arms.py tests/live/test_saving.py tests/live/test_handle.py
 
 unit: $(STAMP)
 	$(BIN)/python -m pytest $(addprefix --ignore ,$(INTERPRETED))
 
 # CPython runs the same kernels here, so that coverage sees them and a wrong index raises.
 unit-no-jit: $(STAMP)
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not compiled" tests src --ignore tests/test_oracle.py --ignore tests/test_late_oracle.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not compiled" tests src --ignore tests/policies/test_oracle.py --ignore tests/policies/test_late_oracle.py
 	$(BIN)/coverage report --fail-under=95
 
 # The site, into site/; a warning is an error. (The variable silences a notice of the theme's makers.)

@@ -31,10 +31,10 @@ import numpy as np
 import manyarms as ma
 from manyarms.core.jit import compiled
 from manyarms.core.rng import draw, unit
-from manyarms.engine.runner import run_experiment
-from manyarms.experiments import fig2a
-from manyarms.live import replay
-from manyarms.specs import experiment_from
+from manyarms.lab import experiment_from, run, run_in_memory
+from manyarms.live.replay import replay
+from manyarms.live.saving import gc_paused, restored
+from manyarms.studies import find
 
 HERE = Path(__file__).parent
 HORIZON, N_ARMS, ALPHA = 50_000, 20_000, 0.4
@@ -147,16 +147,8 @@ def figure() -> None:
         seconds_per_pull(policy, n=100, horizon=10, replications=1)
     workers = len(os.sched_getaffinity(0))
     begun = time.perf_counter()
-    for setting in fig2a():
-        ma.simulate(
-            setting.policies,
-            setting.instance,
-            horizon=setting.horizon,
-            replications=100,
-            workers=workers,
-            checkpoints=1,
-            progress=False,
-        )
+    for experiment in find("fig2a").experiments(100, 0):
+        run_in_memory(experiment, workers=workers, progress=False)
     seconds = time.perf_counter() - begun
     print(f"{seconds:.1f} s on {workers} processors, {270 / seconds:.0f} million pulls per second")
     print("(its authors' code: 12 hours on 40 cores)")
@@ -233,7 +225,7 @@ def dask() -> None:
         parts = {"experiment": settings, "instance": problems, "policy": policies}
         with tempfile.TemporaryDirectory() as folder:
             begun = time.perf_counter()
-            run_experiment(experiment_from(parts), folder, engine=engine, workers=2, progress=False)
+            run(experiment_from(parts), folder, engine=engine, workers=2, progress=False)
             return time.perf_counter() - begun
 
     play("threads", 1)  # compiles
@@ -304,14 +296,15 @@ def _live(
     clock: Callable[[], float] = time.process_time,
 ) -> float:
     rewards = np.random.default_rng(1).integers(0, 2, horizon).astype(float).tolist()
-    handle = policy.live(n_arms=n, horizon=horizon, seed=7)
-    game = handle if path is None else ma.Journal(path, handle, sync=sync)
+    game = policy.live(n_arms=n, horizon=horizon, seed=7)
+    if path is not None:
+        ma.recorded(ma.Journal(path, sync=sync), game)
     begun = clock()
     for reward in rewards:
         game.tell(game.ask(), reward)
     seconds = clock() - begun
-    if path is not None and isinstance(game, ma.Journal):
-        game.close()
+    game.close()
+    if path is not None:
         path.unlink()
     return seconds / horizon
 
@@ -350,15 +343,18 @@ def journal() -> None:
 def _reopening(policy: ma.Policy, path: Path, pulls: int = 500_000) -> None:
     rewards = np.random.default_rng(1).integers(0, 2, pulls).astype(float).tolist()
     handle = policy.live(n_arms=10**6, horizon=pulls, seed=7)
-    with ma.Journal(path, handle, sync="never", compact_every=10**9) as game:
+    journal = ma.Journal(path, sync="never", compact_every=10**9)
+    with ma.recorded(journal, handle):
         for reward in rewards:
-            game.tell(game.ask(), reward)
+            handle.tell(handle.ask(), reward)
 
     def opened(long: int) -> float:
-        before, replay.LONG = replay.LONG, long
         begun = time.process_time()
-        ma.Journal(path, sync="never").close()
-        replay.LONG = before
+        held = journal.load()
+        assert held is not None
+        with gc_paused():
+            replay(restored(held.snapshot, None, "it"), held.events, "it", long=long)
+        journal.close()
         return time.process_time() - begun
 
     (fast,) = best_of(3, partial(opened, 1))

@@ -21,15 +21,15 @@ CLICKS = {"plain": 0.30, "bold": 0.35, "question": 0.25} | dict.fromkeys(LATER, 
 CLICKS |= {"idea 3": 0.60, "idea 8": 0.55}  # the truth, which nobody knows
 
 
-def one_day(journal: ma.Journal, day: int) -> None:
+def one_day(live: ma.Live, day: int) -> None:
     """Serve a day's visitors. Most clicks come while others are served, the last ones next day."""
     dice = random.Random(day)
-    waiting = journal.pending  # since yesterday
+    waiting = live.pending  # since yesterday
     for _ in range(VISITORS):
-        waiting.append(journal.ask())
+        waiting.append(live.ask())
         if len(waiting) > 20:
             pull = waiting.pop(dice.randrange(len(waiting)))
-            journal.tell(pull, float(dice.random() < CLICKS[pull.arm]))
+            live.tell(pull, float(dice.random() < CLICKS[pull.arm]))
 
 
 def main() -> None:
@@ -39,20 +39,20 @@ def main() -> None:
             # the same line creates the journal on the first day and goes on with it ever after
             policy = ma.MOSS(count_late=True)  # some twenty clicks are always on their way
             fresh = policy.live(arms=FIRST, horizon=DAYS * VISITORS, seed=7)
-            with ma.Journal(path, fresh, sync=100) as journal:
+            with ma.recorded(path, fresh) as live:
                 if day == 2:
-                    journal.add_arms(LATER)
+                    live.add_arms(LATER)
                 if day == 3:
-                    journal.retire("idea 3")
-                before = journal.progress().reward
-                one_day(journal, day)
-                clicks = journal.progress().reward - before
-                print(f"day {day}: {journal.n_arms} headlines, {clicks:.0f} clicks")
-        with ma.Journal(path) as journal:
-            print(f"\n{journal.progress()}\n")
-            for arm in journal.top(3):
+                    live.retire("idea 3")
+                before = live.progress().reward
+                one_day(live, day)
+                clicks = live.progress().reward - before
+                print(f"day {day}: {live.n_arms} headlines, {clicks:.0f} clicks")
+        with ma.recorded(path) as live:
+            print(f"\n{live.progress()}\n")
+            for arm in live.top(3):
                 print(f"{arm} (truly {CLICKS[arm.arm]:.2f})")
-            gone = next(arm for arm in journal.arms() if arm.retired)
+            gone = next(arm for arm in live.arms() if arm.retired)
             print(f"withdrawn: {gone}")
     print(
         "\nThe intervals hold at all times, so one may look every day. What is not covered by"

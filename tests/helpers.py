@@ -8,46 +8,16 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import manyarms as ma
+from manyarms.instances import Instance
+from manyarms.lab.experiment import cell
+from manyarms.lab.workbench import Workbench
 from manyarms.live.handle import Live
+from manyarms.protocol import Policy
+from tests.policies.battery import ALL_POLICIES, EVERY_POLICY, label
+
+__all__ = ["ALL_POLICIES", "EVERY_POLICY", "Reward", "label", "play_live", "run_python"]
 
 Reward = Callable[[int, int], float]  # (arm, how often it was pulled before) -> reward
-
-ALL_POLICIES: list[ma.Policy] = [
-    ma.MOSS(),
-    ma.MOSSOracle(alpha=0.3),
-    ma.MOSSOracle(m=1),
-    ma.MOSSOracle(size=11),
-    ma.Quantile(),
-    ma.MOSSPlusPlus(beta=0.5),
-    ma.MOSSPlusPlus(beta=1.0),
-    ma.EmpMOSSPlusPlus(beta=0.5),
-    ma.EmpMOSSPlusPlus(beta=0.75, rank="pulled"),
-    ma.Parallel(best_mean=0.9),
-    ma.Parallel(best_mean=0.9, subset_factor=1),
-    ma.Doubling(ma.MOSSPlusPlus(beta=0.5)),
-    ma.Doubling(ma.Parallel(best_mean=0.9)),
-    ma.HybridMOSSPlusPlus(beta=0.5),
-    ma.Patience(best_mean=0.9),
-]
-
-_TOLD: dict[str, dict[str, Any]] = {  # what these cannot do without
-    "best": {"arm": 0},
-    "moss-oracle": {"m": 1},
-    "parallel": {"best_mean": 0.9},
-    "anytime-parallel": {"best_mean": 0.9},
-    "patience": {"best_mean": 0.9},
-    "qrm1": {"rho": 0.1},
-    "satisficing-ts": {"target": 0.8},
-    "ss-greedy-oracle": {"m": 1},
-}
-EVERY_POLICY: list[ma.Policy] = [
-    ma.policy(name, **_TOLD.get(name, {})) for name in ma.policy_names()
-]
-
-
-def label(policy: ma.Policy) -> str:
-    return policy.label
 
 
 def play_live(live: Live, pulls: int, reward: Reward) -> list[int]:
@@ -61,6 +31,25 @@ def play_live(live: Live, pulls: int, reward: Reward) -> list[int]:
         arms.append(pull.arm)
         live.tell(pull, reward(pull.arm, count))
     return arms
+
+
+class Stepper:
+    """Plays a policy piece by piece, so that a test may look into its state in between."""
+
+    def __init__(self, policy: Policy, instance: Instance, *, horizon: int, seed: int) -> None:
+        game = cell(policy, instance, horizon=horizon, replications=1, checkpoints=1)
+        self._bench = Workbench(game, game.players[0], seed=seed)
+        self._space = self._bench._idle[0]
+        self._recorder = self._bench._new_recorder(1)
+
+    @property
+    def state(self) -> Any:
+        return self._space.state
+
+    def play(self, run: int, start: int, stop: int) -> float:
+        """Play pulls of a replication, which goes on from the last call; return its regret."""
+        self._bench._call(self._space, self._recorder, run, start, stop)
+        return float(self._recorder.regret[0, -1])
 
 
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:

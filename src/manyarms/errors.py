@@ -7,7 +7,7 @@
     ├── UnknownArmError (KeyError)       an arm that a live handle does not have
     ├── TurnError (RuntimeError)         an ask or a tell that is not due now
     ├── SavedFileError (ValueError)      no saved handle or journal, or a damaged or newer one
-    ├── JournalError (RuntimeError)      a journal that is in use, closed, or cannot be written
+    ├── StoreError (RuntimeError)        a store that is in use, closed, or cannot be written
     ├── SpecError (ValueError)           an experiment's file has problems, all of them listed
     ├── FolderError (OSError)            a folder cannot take the results
     ├── ResultsError (ValueError)        a folder holds no results, or damaged ones
@@ -37,13 +37,13 @@ __all__ = [
     "DownloadError",
     "DuplicateNameError",
     "FolderError",
-    "JournalError",
     "ManyarmsError",
     "MissingExtraError",
     "ParameterError",
     "ResultsError",
     "SavedFileError",
     "SpecError",
+    "StoreError",
     "TurnError",
     "UnknownArmError",
     "UnknownNameError",
@@ -121,8 +121,8 @@ class SavedFileError(ManyarmsError, ValueError):
     """No saved handle or journal, or a damaged or newer one; the file is left as it is."""
 
 
-class JournalError(ManyarmsError, RuntimeError):
-    """A journal that is in use elsewhere, closed, or cannot be written."""
+class StoreError(ManyarmsError, RuntimeError):
+    """A store that is in use elsewhere, closed, or cannot be written."""
 
 
 class SpecError(ManyarmsError, ValueError):

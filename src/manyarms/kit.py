@@ -17,11 +17,23 @@ from manyarms.core.memory import ARRAYS, SPARSE, Floats, Ints, Memory, Record, R
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream, unit
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
-from manyarms.protocol.policy import Policy, ask, reset, tell
+from manyarms.protocol import (
+    About,
+    Policy,
+    arrive,
+    ask,
+    count_late,
+    generation,
+    reset,
+    retire,
+    tell,
+)
+from manyarms.protocol.parameters import choice, number, whole
 
 __all__ = [
     "ARRAYS",
     "SPARSE",
+    "About",
     "Floats",
     "Ints",
     "Memory",
@@ -32,26 +44,33 @@ __all__ = [
     "Stream",
     "Tournament",
     "Word",
+    "arrive",
     "ask",
     "below",
     "check_choice",
     "check_int",
     "check_number",
+    "choice",
     "clear",
     "clear_sampler",
+    "count_late",
     "draw",
     "enter",
+    "generation",
     "kernel",
     "leader",
     "next_word",
+    "number",
     "pick",
     "rare",
     "rekey",
     "reset",
     "restart",
+    "retire",
     "sampler",
     "stream",
     "tell",
     "tournament",
     "unit",
+    "whole",
 ]

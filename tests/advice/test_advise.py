@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from manyarms.advice.choice import ALIKE
 from numpy.typing import NDArray
 
 import manyarms as ma
+from manyarms.advice.choice import ALIKE
 from manyarms.core.statistics import student_quantile
 
 Regrets = NDArray[np.float64]

@@ -23,7 +23,7 @@ from manyarms.instances import (
     planted,
     reservoir,
 )
-from manyarms.instances._tape import record_of, most_pulled, next_reward, rewind, tape
+from manyarms.instances._tape import most_pulled, next_reward, record_of, rewind, tape
 
 
 def test_planted_means_are_the_papers() -> None:
@@ -190,8 +190,8 @@ def test_instances_travel_between_processes() -> None:
         (lambda: from_means([0.5, 1.01]), r"`means` must be a number >= 0 and <= 1, got 1.01"),
         (lambda: from_means([-0.1]), r"got -0.1"),
         (lambda: from_means([]), "one row of numbers"),
-        (lambda: from_means([[0.1], [0.2]]), r"got shape \(2, 1\)"),
-        (lambda: from_means(["a"]), "`means` must be numbers"),
+        (lambda: from_means(np.array([[0.1], [0.2]])), r"got shape \(2, 1\)"),
+        (lambda: from_means(np.array(["a"])), "`means` must be numbers"),
         (lambda: grouped(sizes=[1], means=[0.1, 0.2]), "same length, got 1 and 2"),
         (lambda: grouped(sizes=[0], means=[0.1]), "`sizes` must be an integer >= 1"),
         (lambda: grouped(sizes=[-1, 3], means=[0.1, 0.2]), "`sizes` must be .* got -1"),

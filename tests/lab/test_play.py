@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 import pytest
-from manyarms.lab import workbench
 
 import manyarms as ma
 from manyarms.core.memory import SPARSE
 from manyarms.core.rng import draw
 from manyarms.instances import Gaussian, Instance, from_means, planted
 from manyarms.instances._tape import next_reward, record_of, rewind, tape
-from manyarms.lab.workbench import Late, Workbench
+from manyarms.lab import play, workbench
+from manyarms.lab.experiment import cell
+from manyarms.lab.workbench import Played, Workbench
 from manyarms.protocol.keys import run_key
 from tests.helpers import ALL_POLICIES, label
 
@@ -76,29 +76,20 @@ def test_live_picks_the_arms_of_the_simulator(policy: ma.Policy, late: str) -> N
         assert live_arms(policy, instance, LATENESS[late]) == simulated, world
 
 
-def played(policy: ma.Policy, late: Late | None) -> Workbench:
-    times = np.array([1, 40, HORIZON])
-    bench = Workbench(
-        policy,
-        INSTANCES["gaussian"],
-        times=times,
-        first=2,
-        replications=3,
-        seed=9,
-        record_arms=True,
-        late=late,
-    )
-    bench.compile()
-    for block in bench.blocks(2):
-        bench.play(block, threading.Event(), lambda pulls: None)
-    return bench
-
-
 @pytest.mark.parametrize("policy", ALL_POLICIES + COUNTING, ids=label)
-def test_rewards_in_turn_are_the_ordinary_loop(policy: ma.Policy) -> None:
-    ordinary, late = played(policy, None), played(policy, Late(delay=0, batch=1))
-    for name in ("regret", "best_pulls", "distinct_arms", "recommended", "arms"):
-        np.testing.assert_array_equal(getattr(late, name), getattr(ordinary, name), err_msg=name)
+def test_rewards_in_turn_are_those_that_come_no_pull_late(policy: ma.Policy) -> None:
+    game = cell(policy, INSTANCES["gaussian"], horizon=HORIZON, replications=3, checkpoints=[1, 40])
+
+    def played(rewards: str) -> Played:
+        bench = Workbench(game, game.players[0], seed=9, record_arms=True)
+        if rewards == "late":
+            no_pull = play.late(bench._memory, delay=0, batch=1, pulls=HORIZON)
+            bench._idle = [bench._idle[0]._replace(rewards=no_pull)]
+        return bench.play(0, 3, lambda: False, lambda pulls: None)
+
+    in_turn, waiting = played("in turn"), played("late")
+    np.testing.assert_array_equal(waiting.rows, in_turn.rows)
+    np.testing.assert_array_equal(waiting.arms, in_turn.arms)
 
 
 @pytest.mark.parametrize("late", LATENESS)

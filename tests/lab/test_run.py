@@ -23,7 +23,7 @@ from manyarms.core.jit import jit_enabled
 from manyarms.errors import FolderError
 from manyarms.lab import Experiment, parse_spec, read_results, run
 from manyarms.lab.chunks import plan
-from manyarms.lab.progress import Progress
+from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.run import _claimed, _Run
 from manyarms.lab.workbench import Workbench
 
@@ -97,7 +97,7 @@ class Killed(BaseException):
     """Stands for whatever ends a process."""
 
 
-def _stop_after(chunks: int) -> Progress:
+def _stop_after(chunks: int) -> ProgressCallback:
     """Return a progress that ends the run when so many chunks are surely played."""
 
     def progress(done: int, total: int, note: str) -> None:
@@ -187,7 +187,7 @@ def test_stopped_at_any_file(
 
 CHILD = """
 import sys
-from manyarms.lab.progress import Progress
+from manyarms.lab.progress import ProgressCallback
 from manyarms.lab import chunks, parse_spec, run
 spec, out, chunk, workers = sys.argv[1:]
 chunks.CHUNK_PULLS = int(chunk)
@@ -373,7 +373,7 @@ def test_a_folder_of_another_spec_is_refused(experiment: Experiment, tmp_path: P
     other = parse_spec(SPEC.replace("seed = 5", "seed = 6"))
     for stopped in (True, False):
         with contextlib.suppress(Killed):
-            progress: Progress | bool = _stop_after(10) if stopped else False
+            progress: ProgressCallback | bool = _stop_after(10) if stopped else False
             run(experiment, tmp_path, workers=1, progress=progress)
         before = _tree(tmp_path)
         with pytest.raises(FolderError) as caught:

@@ -19,7 +19,7 @@ from manyarms.errors import SpecError
 from manyarms.lab import Experiment, experiment_from, load_spec, parse_spec
 from manyarms.lab.chunks import plan
 from manyarms.lab.spec import as_toml
-from manyarms.lab.spec_tables import Sweep, Table
+from manyarms.lab.spec_tables import SpecTable, Sweep
 from manyarms.lab.sweep import _entries
 from tests.helpers import run_python
 from tests.lab.bad_specs import BAD, GOOD, changed, with_instance, with_policies
@@ -171,8 +171,8 @@ def test_large_sweeps_are_read_in_linear_time() -> None:
     assert time.process_time() - begun < 30  # it was minutes
 
 
-def _many(count: int) -> Table:
-    return Table("policy[1]", {"name": "moss"}, ma.MOSS, {"sigma": Sweep(tuple(range(count)))})
+def _many(count: int) -> SpecTable:
+    return SpecTable("policy[1]", {"name": "moss"}, ma.MOSS, {"sigma": Sweep(tuple(range(count)))})
 
 
 def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:

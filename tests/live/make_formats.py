@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import manyarms as ma
-from manyarms.live.container import VERSION
+from manyarms.live.saving import VERSION
 from tests.live.games import counts, play
 
 FORMATS = Path(__file__).parent / "formats"
@@ -52,9 +52,8 @@ def main() -> None:
     path = FORMATS / f"v{VERSION}_moss++.journal"
     if not path.exists():
         live = ma.MOSSPlusPlus().live(n_arms=30, horizon=900, seed=8)
-        with ma.Journal(path, live, compact_every=150) as journal:
-            play(journal, 330)
-        path.with_name(path.name + ".lock").unlink()
+        with ma.recorded(ma.Journal(path, compact_every=150), live):
+            play(live, 330)
         table[path.name] = expected(ma.Live.from_bytes(live.to_bytes()))
     listed.write_text(json.dumps(table) + "\n")
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.live.container import VERSION, pack, unpack
+from manyarms.live.saving import VERSION, pack, unpack
 from tests.helpers import ALL_POLICIES, label, run_python
 from tests.live.games import counts, play, step
 from tests.live.make_formats import FORMATS, GAMES, expected
@@ -40,6 +40,7 @@ def _interrupted(live: ma.Live, control: ma.Live, events: int) -> None:
     assert live.progress() == control.progress() or live.progress().told == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy", [ma.MOSS(), ma.EmpMOSSPlusPlus(beta=0.5, count_late=True)], ids=label
 )
@@ -74,7 +75,7 @@ def test_what_was_decided_at_the_beginning_is_kept(tmp_path: Path) -> None:
     loaded = ma.Live.load(str(tmp_path / "game"))
     assert (loaded.policy, loaded.seed, loaded.horizon) == (policy, 2**64 - 1, None)
     assert loaded.reward_range == (-1.0, 3.0)
-    assert loaded._arms.names == names  # type: ignore[union-attr]
+    assert loaded._game.arms.names == names  # type: ignore[union-attr]
     assert loaded.recommend() == live.recommend()
     assert ma.MOSS().live(n_arms=3, horizon=np.int64(5), seed=np.int32(4)).to_bytes()  # type: ignore[arg-type]
 
@@ -285,8 +286,8 @@ def test_files_of_every_format_still_load_and_go_on(path: Path) -> None:
 def test_journals_of_every_format_still_open_and_go_on(path: Path, tmp_path: Path) -> None:
     known = json.loads((FORMATS / "expected.json").read_text())[path.name]
     copy = Path(shutil.copy(path, tmp_path))
-    with ma.Journal(copy) as journal:
-        assert expected(journal.live) == known
+    with ma.recorded(copy) as live:
+        assert expected(live) == known
 
 
 def test_there_are_files_of_the_present_format() -> None:

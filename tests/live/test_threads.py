@@ -44,6 +44,7 @@ def _together(count: int, work: Callable[[int], None]) -> None:
         raise errors[0]
 
 
+@pytest.mark.slow
 def test_eight_threads_and_200000_pulls() -> None:
     pulls, workers = 200_000, 8
     live = ma.Quantile().live(n_arms=10**6, horizon=pulls, seed=1)

@@ -11,6 +11,28 @@ import numpy as np
 import pytest
 
 import manyarms as ma
+from manyarms.policies.field import (
+    CBT,
+    IMOSS,
+    KLMOSS,
+    KLUCB,
+    QRM1,
+    UCB,
+    UCB1,
+    UCBAIR,
+    UCBF,
+    Best,
+    CorralIGW,
+    EmpiricalCBT,
+    KFailure,
+    KLUCBSwitch,
+    MRun,
+    QRM2Restarted,
+    SatisficingTS,
+    SSGreedyOracle,
+    SubSampled,
+    TwoTarget,
+)
 from tests.helpers import ALL_POLICIES, label
 
 
@@ -39,6 +61,56 @@ from tests.helpers import ALL_POLICIES, label
         (lambda: ma.Doubling("moss"), "`policy` must be a policy such as"),  # type: ignore[arg-type]
         (lambda: ma.Doubling(ma.Quantile()), "quantile, which is anytime already"),
         (lambda: ma.Doubling(ma.Doubling(ma.MOSS())), "anytime already"),
+        (lambda: ma.Doubling(SubSampled(ma.MOSS(), exponent=0.5)), "one horizon. Give it `size`"),
+        (
+            lambda: ma.HybridMOSSPlusPlus(index="KL"),
+            "`index` must be one of 'moss', 'kl', got 'KL'",
+        ),
+        (lambda: ma.Patience(bound="x"), "`bound` must be one of 'mean', 'kl', got 'x'"),
+        (lambda: ma.Patience().live(n_arms=3, horizon=9), "`best_mean` must be given to Patience"),
+        (lambda: ma.Parallel().live(n_arms=3, horizon=9), "`best_mean` must be given to Parallel"),
+        (lambda: KLMOSS(exploration=0.0), "`exploration` must be a number > 0"),
+        (lambda: KLUCBSwitch(exploration=0.0), "`exploration` must be a number > 0"),
+        (lambda: KLMOSS(count_late=1), "`count_late` must be True or False, got 1"),  # type: ignore[arg-type]
+        (lambda: UCB1(exploration=0.0), "`exploration` must be a number > 0"),
+        (lambda: UCB(sigma=-1.0), "`sigma` must be a number > 0"),
+        (lambda: UCB(sigma=None), "`sigma` must be a number > 0 .* got None"),  # type: ignore[arg-type]
+        (lambda: KLUCB(c=-0.1), "`c` must be a number >= 0"),
+        (lambda: IMOSS(a=-1.0), "`a` must be a number > -1"),
+        (lambda: IMOSS(b=0.0), "`b` must be a number > 0 and <= 1, got 0"),
+        (lambda: IMOSS(b=1.5), "`b` must be a number > 0 and <= 1, got 1.5"),
+        (lambda: SatisficingTS(target=1.1), "`target` must be a number >= 0 and <= 1, got 1.1"),
+        (lambda: SatisficingTS(tolerance=-1), "`tolerance` must be a number >= 0 and <= 1"),
+        (lambda: SatisficingTS().live(n_arms=3), "`target` must be given to SatisficingTS"),
+        (lambda: SubSampled("x", size=3), "`policy` must be a policy such as MOSS"),  # type: ignore[arg-type]
+        (lambda: SubSampled(ma.MOSS()), "`size` or `exponent` must be given, one"),
+        (lambda: SubSampled(ma.MOSS(), size=3, exponent=0.5), "`size` or `exponent` must be given"),
+        (lambda: SubSampled(ma.MOSS(), size=0), "`size` must be an integer >= 1, got 0"),
+        (lambda: SubSampled(ma.MOSS(), exponent=1.1), "`exponent` must be a number >= 0 and <= 1"),
+        (lambda: SSGreedyOracle(), "`alpha` or `m` must be given, one of them"),
+        (lambda: SSGreedyOracle(alpha=0.5, m=3), "`alpha` or `m` must be given, one of them"),
+        (lambda: SSGreedyOracle(m=11).live(n_arms=10, horizon=5), "`m` must be .* <= 10, got 11"),
+        (lambda: QRM1(rho=0), "`rho` must be a number > 0 and <= 1, got 0"),
+        (lambda: QRM2Restarted(exponent=1.5), "`exponent` must be a number > 0 and <= 1"),
+        (lambda: UCBF(b=0.0), "`b` must be a number >= 0.01"),
+        (lambda: UCBAIR(b=200.0), "`b` must be a number >= 0.01 and <= 100, got 200.0."),
+        (lambda: UCBF(perfect_best=1), "`perfect_best` must be True"),  # type: ignore[arg-type]
+        (lambda: CorralIGW(bases=0), "`bases` must be an integer >= 1"),
+        (lambda: CorralIGW(gamma_low=0.0), "`gamma_low` must be a number > 0"),
+        (lambda: CorralIGW(gamma_high=10.0), "It must not be below `gamma_low`."),
+        (lambda: CorralIGW(eta=1.0), "`eta` must be a number > 0 and < 1, got 1.0."),
+        (lambda: KFailure(k=0), "`k` must be an integer >= 1"),
+        (lambda: MRun(m=0), "`m` must be an integer >= 1"),
+        (lambda: TwoTarget(m=0), "`m` must be an integer >= 1"),
+        (lambda: TwoTarget(b=0.0), "`b` must be a number > 0"),
+        (lambda: TwoTarget(weight=-1.0), "`weight` must be a number > 0"),
+        (lambda: CBT(b=-1.0), "`b` must be a number > 0"),
+        (lambda: CBT(weight=0.0), "`weight` must be a number > 0"),
+        (lambda: CBT(target=0.0), "`target` must be a number > 0"),
+        (lambda: CBT(factor=0.5), "`factor` must be a number >= 1"),
+        (lambda: EmpiricalCBT(factor=0.5), "`factor` must be a number >= 1"),
+        (lambda: Best(arm=-1), "`arm` must be an integer >= 0"),
+        (lambda: Best(arm=10).live(n_arms=10), "`arm` must be an integer >= 0 and <= 9, got 10."),
     ],
 )
 def test_bad_parameters(call: object, message: str) -> None:
@@ -79,6 +151,7 @@ def test_labels_name_what_is_not_default() -> None:
     assert ma.MOSSPlusPlus().label == "moss++"
     assert ma.MOSSPlusPlus(beta=0.6, sigma=1.0).label == "moss++(sigma=1.0, beta=0.6)"
     assert ma.Doubling(ma.MOSSPlusPlus(beta=0.6)).label == "anytime-moss++(beta=0.6)"
+    assert QRM1(rho=0.05).label == "qrm1(rho=0.05)"
 
 
 def test_doubling_takes_any_policy_that_wants_a_horizon() -> None:

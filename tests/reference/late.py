@@ -110,9 +110,11 @@ class LateGame:
 class LateMoss(LateGame):
     """MOSS on `size` random arms."""
 
-    def __init__(self, n: int, size: int, horizon: int, key: int, *, count_late: bool) -> None:
+    def __init__(
+        self, n: int, horizon: int, key: int, *, count_late: bool, size: int | None = None
+    ) -> None:
         super().__init__(key, count_late=count_late)
-        self.size, self.horizon = min(size, n), horizon
+        self.size, self.horizon = min(size or n, n), horizon
         self.shuffle = Shuffle(n, stream(key, FRESH))
 
     def choose(self) -> tuple[LateSlot, int]:
@@ -127,7 +129,9 @@ class LateMoss(LateGame):
 class LateMossPlusPlus(LateGame):
     """A new MOSS in each iteration; mixture-arms are made of pulls, whatever became of them."""
 
-    def __init__(self, n: int, beta: str, horizon: int, key: int, *, count_late: bool) -> None:
+    def __init__(
+        self, n: int, horizon: int, key: int, *, count_late: bool, beta: str = "0.5"
+    ) -> None:
         super().__init__(key, count_late=count_late)
         self.n, self.horizon = n, horizon
         self.p = smallest_power(horizon, beta)
@@ -196,7 +200,7 @@ class LateParallel(LateGame):
     """Subroutines are judged, as arms are, by the rewards that were told."""
 
     def __init__(
-        self, n: int, best_mean: float, horizon: int, key: int, *, count_late: bool
+        self, n: int, horizon: int, key: int, *, count_late: bool, best_mean: float
     ) -> None:
         super().__init__(key, count_late=count_late)
         self.best_mean, self.horizon = best_mean, horizon
@@ -239,7 +243,9 @@ class LateEmpMossPlusPlus(LateGame):
 
     keeps_statistics = True
 
-    def __init__(self, n: int, beta: str, horizon: int, key: int, *, count_late: bool) -> None:
+    def __init__(
+        self, n: int, horizon: int, key: int, *, count_late: bool, beta: str = "0.5"
+    ) -> None:
         super().__init__(key, count_late=count_late)
         self.n, self.horizon = n, horizon
         self.p = smallest_power(horizon, beta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tests.reference.field_kl import divergence
+from tests.reference.field.kl import divergence
 from tests.reference.moss import Game, Shuffle, Slot
 from tests.reference.words import FRESH, stream
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING
 from fractions import Fraction
@@ -17,32 +18,39 @@ def set_size(exponent: str, round_number: int, n: int) -> int:
     return min(int(wanted.to_integral_value(ROUND_CEILING)), n)
 
 
+def rounds_game(
+    index: Index, n: int, horizon: int | None, key: int, size_of: Callable[[int], int]
+) -> Game:
+    """Play rounds of 2^l pulls on a set of `size_of(l)` arms; statistics are kept."""
+    shuffle = Shuffle(n, stream(key, FRESH))
+    ties = stream(key, TIES)
+    slots: list[Slot] = []
+    made = 0
+    for round_number in count(1):
+        size = size_of(round_number)
+        total = 2 ** (round_number + 1) - 2
+        if horizon is not None:
+            total = min(total, horizon)
+        for slot in slots:
+            slot.word = ties.next()
+        for _ in range(2**round_number):
+            if made == horizon:
+                return
+            if len(slots) < size:
+                slot = Slot(shuffle.next())
+                slots.append(slot)
+            else:
+                slot = index.best(slots, total, size)
+            learn(slot, (yield slot.arm), ties)
+            made += 1
+
+
 @dataclass(frozen=True)
 class Quantile:
-    """Rounds of 2^l pulls on a growing set; statistics are kept."""
-
     index: Index = PAPER
     exponent: str = "0.347"
 
     def play(self, n: int, horizon: int | None, key: int) -> Game:
-        shuffle = Shuffle(n, stream(key, FRESH))
-        ties = stream(key, TIES)
-        slots: list[Slot] = []
-        made = 0
-        for round_number in count(1):
-            size = set_size(self.exponent, round_number, n)
-            total = 2 ** (round_number + 1) - 2
-            if horizon is not None:
-                total = min(total, horizon)
-            for slot in slots:
-                slot.word = ties.next()
-            for _ in range(2**round_number):
-                if made == horizon:
-                    return
-                if len(slots) < size:
-                    slot = Slot(shuffle.next())
-                    slots.append(slot)
-                else:
-                    slot = self.index.best(slots, total, size)
-                learn(slot, (yield slot.arm), ties)
-                made += 1
+        return rounds_game(
+            self.index, n, horizon, key, lambda number: set_size(self.exponent, number, n)
+        )

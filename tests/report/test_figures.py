@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from manyarms.errors import ManyarmsError, MissingExtraError, ParameterError
 from manyarms.lab.results import Result
+from manyarms.lab.workbench import row_type
 from manyarms.theory.rates import moss_plus_plus_rate, quantile_rate
 
 pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
@@ -32,8 +34,7 @@ NAMED = (*PAPER, "anytime-moss++", "anytime-parallel")
 
 
 def made_up(policies: tuple[str, ...], regret: Any, times: tuple[int, ...]) -> Result:
-    array = np.array(regret, dtype=float)
-    counts = np.ones(array.shape[:2], dtype=np.int64)
+    """Return regrets by (policy, replication, checkpoint) as a result."""
     return Result(
         policies=policies,
         specifications=policies,
@@ -44,11 +45,14 @@ def made_up(policies: tuple[str, ...], regret: Any, times: tuple[int, ...]) -> R
         seed=0,
         first_replication=0,
         times=np.array(times),
-        regret=array,
-        best_pulls=counts,
-        distinct_arms=counts,
-        recommended=counts,
+        rows=tuple(_rows(np.array(own, dtype=float)) for own in regret),
     )
+
+
+def _rows(regret: NDArray[np.float64]) -> NDArray[Any]:
+    rows = np.ones(len(regret), row_type(regret.shape[1]))
+    rows["regret"] = regret
+    return rows
 
 
 def tiny() -> Result:
@@ -115,7 +119,8 @@ def test_names_in_figure_1_do_not_overlap() -> None:
 
 
 def test_against_hardness() -> None:
-    easy, hard = tiny(), replace(tiny(), regret=2 * tiny().regret)
+    easy = tiny()
+    hard = made_up(easy.policies, 2 * easy.regret, (1000, 50_000))
     figure = figures.regret_against_hardness({0.5: hard, 0.1: easy}, title="a title")
     axes = figure.axes[0]
     assert axes.get_title() == "a title"
@@ -135,7 +140,7 @@ def test_against_hardness() -> None:
 
 def test_a_policy_left_out_at_some_hardness() -> None:
     result = tiny()
-    alone = replace(result, policies=("moss",), regret=result.regret[:1, :2])
+    alone = made_up(("moss",), result.regret[:1, :2], (1000, 50_000))
     figure = figures.regret_against_hardness({0.1: alone, 0.2: result})
     assert [len(np.asarray(line.get_xdata())) for line in figure.axes[0].lines] == [2, 1]
     assert words(figure)[-1].endswith("of 2 to 3 replications")
@@ -155,19 +160,19 @@ def test_over_time() -> None:
 
 
 def test_the_legend_over_time_has_the_order_of_the_lines_at_the_end() -> None:
-    result = replace(tiny(), regret=tiny().regret[::-1])
+    result = replace(tiny(), rows=tiny().rows[::-1])
     assert words(figures.regret_over_time(result))[:2] == ["MOSS++", "MOSS"]
 
 
 def test_one_replication_has_no_band() -> None:
-    result = replace(tiny(), regret=tiny().regret[:, :1])
-    figure = figures.regret_over_time(result)
+    figure = figures.regret_over_time(tiny().first(1))
     assert words(figure) == ["MOSS", "MOSS++", "1 replication"]
     assert heights(bands(figure)[0], 1000) == (8.0, 8.0)
 
 
 def test_no_regret_at_all(tmp_path: Path) -> None:
-    figure = figures.regret_over_time(replace(tiny(), regret=0 * tiny().regret))
+    result = made_up(("moss",), np.zeros((1, 3, 2)), (1000, 50_000))
+    figure = figures.regret_over_time(result)
     assert figure.axes[0].get_ylim() == (0.0, 1.0)
     figures.save_figure(figure, tmp_path / "nothing")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import re
+import shutil
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from manyarms.cli.main import main
+import manyarms as ma
+from manyarms.errors import ResultsError
+from manyarms.lab import Experiment, Player, cell, experiment_from, read_results
+from manyarms.lab import run as play
 from manyarms.report import write_report
-from manyarms.report.from_tables import cells_as_results
-from manyarms.lab.tables import ResultsError, read_results
-from tests.report.page_samples import HOSTILE, REPLICATIONS, SIX, paper_folder, run_folder
+from manyarms.studies import Report
+from tests.report.page_samples import HOSTILE, REPLICATIONS, SIX, reproduce_paper, run_folder
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +28,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return paper_folder(tmp_path_factory.mktemp("paper"))
+def paper(small_paper: tuple[Path, Report], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copy = tmp_path_factory.mktemp("paper") / "copy"
+    return Path(shutil.copytree(small_paper[0], copy))
 
 
 def data_in(page: Path) -> dict[str, Any]:
@@ -39,10 +43,10 @@ def data_in(page: Path) -> dict[str, Any]:
 
 def test_numbers_are_those_of_the_tables(run: Path) -> None:
     data = data_in(write_report(run))
-    cells = cells_as_results(read_results(run))
+    cells = read_results(run).cells
     assert len(data["settings"]) == len(cells) == 2
-    for shown, (values, result) in zip(data["settings"], cells, strict=True):
-        assert shown["name"] == f"alpha = {values['alpha']}"
+    for shown, result in zip(data["settings"], cells, strict=True):
+        assert shown["name"] == f"alpha = {result.parameters['alpha']}"
         assert shown["policies"] == list(result.policies)
         summary = result.summary()
         for k, row in enumerate(summary.policies):
@@ -64,13 +68,17 @@ def test_numbers_are_those_of_the_tables(run: Path) -> None:
 def test_a_page_is_the_same_each_time_and_knows_no_machine(run: Path, paper: Path) -> None:
     for folder in (run, paper):
         first = write_report(folder).read_bytes()
-        provenance = json.loads((folder / "provenance.json").read_text())
-        provenance["machine"] = {"system": "another"}
-        provenance["started"] = provenance["ended"] = "another day"
-        (folder / "provenance.json").write_text(json.dumps(provenance))
-        assert write_report(folder).read_bytes() == first
         assert platform.platform() not in first.decode()
         assert str(folder) not in first.decode()
+        for path in folder.rglob("provenance.json"):
+            provenance = json.loads(path.read_text())
+            provenance["machine"] = {"system": "another"}
+            provenance["started"] = provenance["finished"] = "another day"
+            for each in provenance["cells"]:  # folders of earlier versions lack these
+                for key in ("delay", "batch", "first_replication", "is_stand_in"):
+                    del each[key]
+            path.write_text(json.dumps(provenance))
+        assert write_report(folder).read_bytes() == first
 
 
 def test_a_page_names_no_address_but_svgs_own(paper: Path) -> None:
@@ -100,52 +108,90 @@ def test_the_paper_has_its_figures_differences_and_claims(paper: Path) -> None:
     betas = next(setting for setting in listed if setting["group"] == "Claim 13")
     assert {"moss++", "moss++(beta=0.6)", "empmoss++"} <= set(betas["policies"])
     quantile = next(setting for setting in listed if setting["group"] == "Claim 15")
-    assert set(quantile["policies"]) == {"quantile", "moss-oracle(size=43)"}
-    commands = " ".join(text for _, text in data["repeat"])
-    assert f"manyarms reproduce --replications {REPLICATIONS} --seed 3" in commands
+    assert set(quantile["policies"]) == {"quantile", "moss-oracle(size=6)"}
+    again, _, reading = (text for _, text in data["repeat"])
+    assert again == f"manyarms reproduce all --replications {REPLICATIONS} --seed 3 --out again"
+    (table,) = re.findall(r"again/(results/fig2a-.*/runs.parquet)", reading)
+    assert (paper / table).is_file()
+    assert table in dict(data["sums"])
 
 
-def test_verdicts_on_other_runs_are_left_out(tmp_path: Path) -> None:
-    folder = paper_folder(tmp_path)
-    provenance = json.loads((folder / "provenance.json").read_text())
-    (folder / "provenance.json").write_text(json.dumps(provenance | {"seed": 4}))
-    assert data_in(write_report(folder))["claims"] == []
+def test_sets_of_claim_14_are_drawn_against_their_size(paper: Path) -> None:
+    data = data_in(write_report(paper))
+    figure = next(one for one in data["figures"] if one["title"].startswith("Claim 14"))
+    (choice,) = figure["choices"]
+    assert figure["log"]
+    (folder,) = (paper / "results").glob("oracle_sizes-*")
+    (result,) = read_results(folder).cells
+    drawn = [data["settings"][place] for place in choice["settings"]]
+    by_size = {
+        own["size"]: result.of(label)[:, -1].mean()
+        for label, own in zip(result.policies, result.policy_parameters, strict=True)
+    }
+    assert choice["x"] == sorted(by_size)
+    for size, setting in zip(choice["x"], drawn, strict=True):
+        assert setting["hidden"]
+        assert setting["policies"] == ["moss-oracle"]
+        assert setting["series"][0]["mean"] == pytest.approx([by_size[size]], rel=1e-4)
 
 
-def test_a_page_stays_small(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_shows_what_was_reproduced_last(tmp_path: Path) -> None:
+    reproduce_paper(tmp_path, "fig2b", "claims", replications=2)
+    reproduce_paper(tmp_path, "fig2b", replications=3)
+    data = data_in(tmp_path / "report.html")
+    assert (tmp_path / "claims.json").is_file()
+    assert data["claims"] == []  # they were of other runs
+    assert [setting["group"] for setting in data["settings"]] == ["Figure 2(b)"]
+    assert "3 runs of each policy" in data["lead"]
+
+
+def test_a_page_stays_small(run: Path) -> None:
     whole = data_in(write_report(run))
     assert len(whole["settings"][0]["times"]) == 30
-    monkeypatch.setattr("manyarms.report.html_report._MOST", 9_000)
-    thinned = data_in(write_report(run))
+    thinned = data_in(write_report(run, most_bytes=9_000))
     assert len(thinned["settings"][0]["times"]) < 30
     assert thinned["settings"][0]["times"][-1] == 300
     assert thinned["settings"][0]["pairs"] == whole["settings"][0]["pairs"]
-    monkeypatch.setattr("manyarms.report.html_report._MOST", 1_000)
-    with pytest.raises(ResultsError, match="Sweep fewer values"):
-        write_report(run)
+    with pytest.raises(ResultsError, match=r"a page of 0.001 MB.* Sweep fewer values"):
+        write_report(run, most_bytes=1_000)
 
 
 def test_one_replication_has_no_interval(tmp_path: Path) -> None:
-    spec = tmp_path / "one.toml"
-    spec.write_text(
-        '[experiment]\nname = "one"\nhorizon = 50\nreplications = 1\ncheckpoints = 1\n'
-        '[instance]\nfamily = "planted"\nn = 20\nm = 2\n'
-        '[[policy]]\nname = "moss"\n[[policy]]\nname = "moss++"\n'
+    experiment = experiment_from(
+        {
+            "experiment": {"name": "one", "horizon": 50, "replications": 1, "checkpoints": 1},
+            "instance": {"family": "planted", "n": 20, "m": 2},
+            "policy": [{"name": "moss"}, {"name": "moss++"}],
+        }
     )
-    assert main(["run", str(spec), "--out", str(tmp_path / "out")]) == 0
-    data = data_in(tmp_path / "out" / "report.html")
+    play(experiment, tmp_path)
+    data = data_in(write_report(tmp_path))
     assert data["settings"][0]["series"][0]["half"] == [None]
     assert data["settings"][0]["pairs"][1] is None
     assert data["figures"] == []  # nothing over time, and nothing swept
 
 
-def test_the_command(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (run / "report.html").unlink(missing_ok=True)
-    assert main(["report", str(run)]) == 0
-    assert str(run / "report.html") in capsys.readouterr().out.replace("\n", "")
-    assert (run / "report.html").is_file()
-    assert main(["report", str(tmp_path)]) == 1
-    assert "must hold results of manyarms" in capsys.readouterr().err
-    (tmp_path / "provenance.json").write_text('{"settings": {}}')
-    assert main(["report", str(tmp_path)]) == 1
-    assert "must hold the tables of one `manyarms reproduce`" in capsys.readouterr().err
+def test_policies_that_played_differently_often_are_compared_where_both_did(tmp_path: Path) -> None:
+    players = [Player(ma.MOSS(), "often", 9), Player(ma.Quantile(), "seldom", 4)]
+    game = cell(players, ma.instances.planted(n=30, m=3), horizon=40)
+    (result,) = play(Experiment("uneven", (game,)), tmp_path).cells
+    data = data_in(write_report(tmp_path))
+    (setting,) = data["settings"]
+    assert (setting["replications"], setting["fewest"]) == (9, 4)
+    gaps = result.of("often")[:4, -1] - result.of("seldom")[:, -1]
+    assert setting["pairs"][0] == pytest.approx(gaps.mean(), rel=1e-4)
+    assert dict(data["facts"])["Runs of each policy"] == "4, 9"
+    assert [title for title, _ in data["repeat"]] == ["Look at the numbers"]  # there is no spec
+
+
+def test_folders_that_hold_no_results(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="must hold results of manyarms"):
+        write_report(tmp_path)
+    (tmp_path / "study.json").write_text('{"format": "another"}')
+    with pytest.raises(ResultsError, match=r"study.json' cannot be used .*another.* Reproduce"):
+        write_report(tmp_path)
+    reproduce_paper(tmp_path, "fig2b", replications=1)
+    (results,) = (tmp_path / "results").iterdir()
+    (results / "runs.parquet").unlink()
+    with pytest.raises(ResultsError, match=r"runs.parquet' is missing"):
+        write_report(tmp_path)

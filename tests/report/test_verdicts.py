@@ -85,10 +85,18 @@ def test_plain_data() -> None:
     }
 
 
+def test_plain_data_has_no_nan() -> None:
+    facts = _claim(exactly("x", 3, "= 3", True), more("y", Interval(2, -math.inf, math.inf)))
+    assert [part["interval"] for part in facts.as_dict()["parts"]] == [
+        [3, None, None],
+        [2, None, None],
+    ]
+
+
 def test_more_replications_may_revise_fewer() -> None:
     few, many = [_claim(YES, WHO_KNOWS)], [_claim(YES, NO, replications=2000)]
     assert revisions(few, many) == [
-        'Claim 3: 100 replications said "cannot be told", 2000 say "does not hold".'
+        'Claim 3: 100 replications said "undecided", 2000 say "does not hold".'
     ]
     assert revisions([_claim(NO, WHO_KNOWS)], [_claim(NO, NO)]) == [
         "Claim 3: the verdict stands, but 1 of its 2 parts are decided otherwise than by 100."

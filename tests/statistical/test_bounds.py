@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 import manyarms as ma
 from manyarms import theory
 from manyarms.core.statistics import student_quantile
-from manyarms.lab.workbench import Block, Workbench
 from manyarms.instances import Bernoulli, BetaRewards, Gaussian
 from manyarms.instances.instance import Instance
 from manyarms.instances.rewards import RewardModel
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations, subset_size
+from tests.helpers import Stepper
 
 FALSE_ALARM = 1e-6
 RUNS = 12
@@ -204,17 +204,7 @@ def learning_errors(setting: Setting, beta: float, seed: int) -> Iterator[Compar
     """Play MOSS++ iteration by iteration, and look into its state after each whole one."""
     n, horizon = setting.n, setting.horizon
     instance, p = setting.instance, iterations(horizon, beta)
-    bench = Workbench(
-        ma.MOSSPlusPlus(beta=beta),
-        instance,
-        times=np.array([horizon]),
-        first=0,
-        replications=RUNS,
-        seed=seed,
-        record_arms=False,
-    )
-    bench.compile()
-    workspace = bench._idle[0]
+    game = Stepper(ma.MOSSPlusPlus(beta=beta), instance, horizon=horizon, seed=seed)
     means = instance.best_mean - setting.gap_of_arm
     assert means[[0, -1]].tolist() == pytest.approx([instance.mean(0), instance.mean(n - 1)])
     lengths = [iteration_pulls(p, i, horizon) for i in range(1, p + 1)]
@@ -225,8 +215,8 @@ def learning_errors(setting: Setting, beta: float, seed: int) -> Iterator[Compar
         mixtures: list[float] = []
         for i in whole:
             pulls = lengths[i - 1]
-            bench._call(workspace, Block(run, run + 1), start, start + pulls)
-            slots = workspace.state.arms.slots
+            regret = game.play(run, start, start + pulls)
+            slots = game.state.arms.slots
             table = slots.slot[: slots.run["opened"][0]]
             assert len(table) == iteration_arms(p, i, n) + i - 1  # every member was pulled
             assert table["asked"].sum() == pulls
@@ -234,7 +224,7 @@ def learning_errors(setting: Setting, beta: float, seed: int) -> Iterator[Compar
             real = np.maximum(table["member"], 0)
             mixed = np.array([*mixtures, 0.0])[np.maximum(-table["member"], 1) - 1]
             values = np.where(table["member"] >= 0, means[real], mixed)
-            lost_now = float(bench.regret[run, -1]) - lost
+            lost_now = regret - lost
             errors[i - 1, run] = lost_now - pulls * (instance.best_mean - values.max())
             mixtures.append(float(values @ table["asked"]) / pulls)
             start, lost = start + pulls, lost + lost_now

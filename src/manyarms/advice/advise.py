@@ -12,7 +12,7 @@ from manyarms.advice.reasons import caveats, problem_in_words, reasons
 from manyarms.advice.table import Advice, AdviceRow
 from manyarms.core.checks import check_int
 from manyarms.core.statistics import Interval, mean_interval
-from manyarms.lab.progress import Progress
+from manyarms.lab.progress import ProgressCallback
 from manyarms.theory import Problem
 
 __all__ = ["BETAS", "advise"]
@@ -32,7 +32,7 @@ def advise(
     replications: int | None = None,
     seed: int = 0,
     workers: int | None = None,
-    progress: bool | Progress | None = None,
+    progress: bool | ProgressCallback | None = None,
 ) -> Advice:
     """Say how hard a problem is, what each policy would lose on it, and which one to take.
 

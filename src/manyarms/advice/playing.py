@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from manyarms.advice.candidates import Candidate
 from manyarms.advice.question import Question
 from manyarms.lab.experiment import Experiment, Player, cell
-from manyarms.lab.progress import Progress
+from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.simulate import run_in_memory
 from manyarms.theory import Problem, miss_probability
 
@@ -43,7 +43,7 @@ def play(
     replications: int | None,
     seed: int,
     workers: int | None,
-    progress: bool | Progress | None,
+    progress: bool | ProgressCallback | None,
 ) -> list[list[Game]]:
     """Return the games by problem and candidate."""
     problems = question.problems()

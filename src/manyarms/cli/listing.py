@@ -17,13 +17,12 @@ from rich.table import Table
 from manyarms.cli.printable import printable
 from manyarms.cli.screen import out
 from manyarms.errors import ParameterError
-from manyarms.policies.catalogue import Entry, catalogue
-from manyarms.protocol import policy_names
+from manyarms.protocol import About, described, policy_names
 from manyarms.protocol.registry import maker
 
 __all__ = ["list_policies", "policies_as_markdown", "with_table"]
 
-BEGIN = "<!-- made by `python -m manyarms.cli.listing docs/choosing.md` from catalogue.toml -->"
+BEGIN = "<!-- made by `python -m manyarms.cli.listing docs/choosing.md` -->"
 END = "<!-- end of what is made -->"
 
 _WIDTH = 100
@@ -36,11 +35,11 @@ _TITLES = {
 
 def list_policies(*, as_json: bool = False) -> None:
     """Print what each policy needs to know, its guarantee, its cost, and what it is good at."""
-    names = [name for name in catalogue() if name in policy_names()]
-    others = [name for name in policy_names() if name not in catalogue()]  # registered by users
+    said = described()
+    others = [name for name in policy_names() if name not in said]  # registered by users
     if as_json:
-        rows = [asdict(catalogue()[name]) | {"parameters": _parameters(name)} for name in names]
-        rows += [{"name": name, "parameters": _parameters(name)} for name in others]
+        facts = {name: asdict(about) for name, about in said.items()} | {n: {} for n in others}
+        rows = [{"name": n, **f, "parameters": _parameters(n)} for n, f in facts.items()]
         sys.stdout.write(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
         return
     table = Table(box=SIMPLE_HEAD, pad_edge=False, width=_WIDTH)
@@ -50,22 +49,21 @@ def list_policies(*, as_json: bool = False) -> None:
     table.add_column("ns", justify="right", no_wrap=True)
     table.add_column("grows with", max_width=18)
     table.add_column("good at")
-    for name in names:
-        entry = catalogue()[name]
-        cost = (f"{entry.nanoseconds}", entry.scaling)
-        table.add_row(name, entry.needs, entry.guarantee, *cost, entry.good_at)
+    for name, about in said.items():
+        cost = (f"{about.nanoseconds}", about.scaling)
+        table.add_row(name, about.needs, about.guarantee, *cost, about.good_at)
     for name in others:
-        about = (inspect.getdoc(maker(name)) or "").split("\n")[0]
-        table.add_row(printable(name), "", "", "", "", printable(about))
+        first_line = (inspect.getdoc(maker(name)) or "").split("\n")[0]
+        table.add_row(printable(name), "", "", "", "", printable(first_line))
     out.print(table)
     out.print("ns: of a pull at n = 20000, T = 50000, hardness 0.4. More with --json.")
 
 
 def policies_as_markdown() -> str:
-    """Return the catalogue as Markdown: a table for each kind of policy."""
+    """Return what is said about policies as Markdown: a table for each kind."""
     parts = []
     for kind, title in _TITLES.items():
-        members = [entry for entry in catalogue().values() if entry.kind == kind]
+        members = [item for item in described().items() if item[1].kind == kind]
         head = (
             "policy",
             "needs to know",
@@ -75,7 +73,7 @@ def policies_as_markdown() -> str:
             "grows with",
             "source",
         )
-        lines = [head, ("---",) * len(head), *(_row(entry) for entry in members)]
+        lines = [head, ("---",) * len(head), *(_row(*item) for item in members)]
         table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
         parts.append(f"### {title}\n\n{table}")
     return "\n\n".join(parts)
@@ -90,16 +88,16 @@ def with_table(page: str) -> str:
     return f"{before}{BEGIN}\n\n{policies_as_markdown()}\n\n{END}{after}"
 
 
-def _row(entry: Entry) -> tuple[str, ...]:
-    only = " (rewards in [0, 1])" if entry.rewards != "any" else ""
+def _row(name: str, about: About) -> tuple[str, ...]:
+    only = " (rewards in [0, 1])" if about.rewards != "any" else ""
     return (
-        f"`{entry.name}`",
-        entry.needs + only,
-        entry.guarantee,
-        entry.good_at,
-        f"{entry.nanoseconds}",
-        entry.scaling,
-        entry.source,
+        f"`{name}`",
+        about.needs + only,
+        about.guarantee,
+        about.good_at,
+        f"{about.nanoseconds}",
+        about.scaling,
+        about.source,
     )
 
 

@@ -13,8 +13,10 @@ from manyarms.errors import ParameterError
 
 __all__ = [
     "check_choice",
+    "check_flag",
     "check_int",
     "check_number",
+    "check_one",
     "check_path",
     "check_probability",
     "refusal",
@@ -79,6 +81,29 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise refusal(name, f"one of {', '.join(map(repr, choices))}", value)
     return str(value)
+
+
+def check_flag(name: str, value: Any, *, fix: str = "") -> bool:
+    """Return `value` if it is True or False, or raise."""
+    if not isinstance(value, bool):
+        raise refusal(name, "True or False", value, fix)
+    return value
+
+
+def check_one(fix: str, **values: Any) -> None:
+    """Raise unless one of the values is given, the others being None.
+
+    >>> check_one("Try exponent=0.5.", size=None, exponent=None)
+    Traceback (most recent call last):
+    manyarms.errors.ParameterError: `size` or `exponent` must be given, one of them, got size=None
+    and exponent=None. Try exponent=0.5.
+    """
+    if sum(value is not None for value in values.values()) != 1:
+        names, got = [f"`{name}`" for name in values], [f"{n}={v!r}" for n, v in values.items()]
+        raise ParameterError(
+            f"{', '.join(names[:-1])} or {names[-1]} must be given, one of them, "
+            f"got {', '.join(got[:-1])} and {got[-1]}. {fix}"
+        )
 
 
 def check_path(name: str, value: Any) -> Path:

@@ -24,18 +24,21 @@ __all__ = [
     "UnsafeError",
     "cache_root",
     "fix_for",
+    "is_file",
     "open_part",
     "private_folder",
     "read_private",
     "replace_file",
     "replacing",
     "write_all",
+    "write_file",
 ]
 
 PART = ".manyarms-part"  # ends the names of files that are being written
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+_TAKEN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)  # other errors: no locks
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _POSIX = os.name == "posix"  # elsewhere folders have neither owners nor modes of this kind
 
@@ -100,7 +103,13 @@ def _pass_on_rights(file: int, path: Path) -> None:
 
 def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Put `data` where `path` says: all of it or, if anything fails, nothing."""
-    with replacing(path, mode=mode) as part, open_part(part) as file:
+    with replacing(path, mode=mode) as part:
+        write_file(part, data)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write `data` to a file that is there."""
+    with open_part(path) as file:
         write_all(file.fileno(), data)
 
 
@@ -111,9 +120,9 @@ def open_part(part: Path) -> BinaryIO:
 
 def write_all(file: int, data: bytes) -> None:
     """Write all of `data`: the system may take less at a time."""
-    view = memoryview(data)
-    while len(view) > 0:
-        view = view[os.write(file, view) :]
+    written = os.write(file, data)
+    while written < len(data):
+        written += os.write(file, memoryview(data)[written:])
 
 
 def fix_for(error: OSError) -> str:
@@ -201,7 +210,7 @@ def _is_anothers(found: os.stat_result, *, or_roots: bool = False) -> bool:
 
 
 class FileLock:
-    """Holds a lock of the operating system, which ends with the process, until `release`.
+    """Holds a lock of the operating system until `release`, or until nobody has it any more.
 
     Parameters
     ----------
@@ -215,43 +224,62 @@ class FileLock:
     ------
     LockedError
         If somebody else holds it.
+    OSError
+        If there can be no lock there.
     """
 
     _held: ClassVar[weakref.WeakSet[FileLock]] = weakref.WeakSet()
 
     def __init__(self, path: Path, *, remove: bool = False) -> None:
         self._path, self._remove = path, remove
-        self._file = self._open()
+        self._file = -1
+        while self._file < 0:
+            file = _open_lock(path)
+            try:
+                self._take(file)
+            finally:
+                if self._file < 0:
+                    os.close(file)
         self._held.add(self)
 
-    def _open(self) -> int:
-        while True:
-            file = _open_lock(self._path)
-            try:
-                _lock(file)
-            except OSError as error:
-                holder = _holder(file)
-                os.close(file)
-                raise LockedError(holder) from error
-            # whoever held it before us may have removed the file that we waited for
-            with contextlib.suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(file), self._path.stat()):
-                    os.lseek(file, 0, os.SEEK_SET)
-                    os.write(file, f" {os.getpid():19}\n".encode())  # byte 0 is the locked one
-                    return file
-            os.close(file)
+    def _take(self, file: int) -> None:
+        try:
+            _lock(file)
+        except OSError as error:
+            if error.errno not in _TAKEN:
+                raise OSError(error.errno, error.strerror, str(self._path)) from error
+            raise LockedError(_holder(file)) from error
+        if is_file(file, self._path):  # whoever held it before us may have removed it
+            os.lseek(file, 0, os.SEEK_SET)
+            os.write(file, f" {os.getpid():19}\n".encode())  # byte 0 is the locked one
+            self._file = file
+
+    def stands(self) -> bool:
+        """Whether the file of that name is still the one that is locked."""
+        return self._file >= 0 and is_file(self._file, self._path)
 
     def release(self) -> None:
         """Let others have it."""
-        if self._file >= 0:
-            if self._remove:
-                with contextlib.suppress(OSError):  # Windows keeps files that are open
-                    self._path.unlink()
-            self._forget()
+        if self._remove and self.stands():
+            with contextlib.suppress(OSError):  # Windows keeps files that are open
+                self._path.unlink()
+        self._forget()
+
+    def __del__(self) -> None:
+        self.release()
 
     def _forget(self) -> None:
-        os.close(self._file)
-        self._file = -1
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+
+
+def is_file(file: int, path: Path) -> bool:
+    """Whether an open file is still the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except OSError:
+        return False
 
 
 def _open_lock(path: Path) -> int:
@@ -304,7 +332,6 @@ else:
     def _forget_in_child() -> None:
         # a forked process shares our locks, and would keep them when we end
         for lock in list(FileLock._held):
-            if lock._file >= 0:
-                lock._forget()
+            lock._forget()
 
     os.register_at_fork(after_in_child=_forget_in_child)

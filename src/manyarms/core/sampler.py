@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from manyarms.core.hash_map import Table, clear_table, find, insert, table
+from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Ints, Memory
 from manyarms.core.rng import below
@@ -20,7 +20,7 @@ __all__ = ["Sampler", "clear_sampler", "pick", "sampler"]
 class Sampler(NamedTuple):
     """Shuffles of {0, …, n-1}, each drawn from as far as `drawn` says."""
 
-    moved: Table  # place * shuffles + which -> the number that lies there instead of `place`
+    moved: HashMap  # place * shuffles + which -> the number that lies there instead of `place`
     drawn: Ints  # by shuffle
     shuffles: int
     n: Ints  # [n]
@@ -30,14 +30,14 @@ def sampler(memory: Memory, n: int, *, draws: int, shuffles: int = 1) -> Sampler
     """Make a sampler with room for `draws` draws between two clearings."""
     size = memory.ints(1)
     size[0] = n
-    moved = table(memory, names=n * shuffles, entries=draws)
+    moved = hash_map(memory, names=n * shuffles, entries=draws)
     return Sampler(moved, memory.ints(shuffles), shuffles, size)
 
 
 @kernel
 def clear_sampler(sampler: Sampler) -> None:
     """Put all numbers back."""
-    clear_table(sampler.moved)
+    clear_map(sampler.moved)
     for which in range(sampler.shuffles):
         sampler.drawn[which] = 0
 

@@ -25,9 +25,6 @@ RESERVOIRS = {"beta": BetaMeans, "discrete": DiscreteMeans, "uniform": UniformMe
 REWARDS = {"bernoulli": Bernoulli, "beta": BetaRewards, "gaussian": Gaussian}
 
 __all__ = [
-    "FAMILIES",
-    "RESERVOIRS",
-    "REWARDS",
     "Bernoulli",
     "BetaMeans",
     "BetaRewards",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from manyarms.core.hash_map import Table, clear_table, find, insert, table
+from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, Word
 from manyarms.core.rng import draw
@@ -35,7 +35,7 @@ class Tape(NamedTuple):
     """The records of the arms pulled so far, in order of their first pull."""
 
     record: Records[ArmRecord]
-    number: Table  # arm -> the number of its record
+    number: HashMap  # arm -> the number of its record
     last: Ints  # [the record asked for last]
 
 
@@ -43,14 +43,16 @@ def tape(memory: Memory, n_arms: int, pulls: int) -> Tape:
     """Make a tape with room for `pulls` pulls; call `rewind` before use."""
     arms = min(n_arms, pulls)
     return Tape(
-        memory.records(arms, ArmRecord), table(memory, names=n_arms, entries=arms), memory.ints(1)
+        memory.records(arms, ArmRecord),
+        hash_map(memory, names=n_arms, entries=arms),
+        memory.ints(1),
     )
 
 
 @kernel
 def rewind(tape: Tape) -> None:
     """Forget all pulls."""
-    clear_table(tape.number)
+    clear_map(tape.number)
     tape.last[0] = 0
     tape.record[0].arm = _NOBODY
 

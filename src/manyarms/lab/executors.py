@@ -12,7 +12,7 @@ from typing import Protocol
 from manyarms.core.checks import check_int
 from manyarms.errors import ParameterError
 from manyarms.lab.chunks import Chunk
-from manyarms.lab.progress import Progress
+from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.workbench import Played, Workbench
 
 __all__ = [
@@ -32,7 +32,7 @@ ENGINES = ("threads", "dask")
 class Meter:
     """Counts pulls, which may be reported from any thread, and shows how far a run is."""
 
-    def __init__(self, total: int, report: Progress) -> None:
+    def __init__(self, total: int, report: ProgressCallback) -> None:
         self._total, self._report = total, report
         self._done = 0
         self._played: queue.SimpleQueue[int] = queue.SimpleQueue()

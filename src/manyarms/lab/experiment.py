@@ -280,8 +280,8 @@ class Experiment:
                     [each.instance.label, each.horizon, each.times],
                     [each.delay, each.batch, each.first_replication],
                     [
-                        [player.label, repr(player.policy), player.replications]
-                        for player in each.players
+                        [p.label, repr(p.policy), p.replications, dict(p.parameters)]
+                        for p in each.players
                     ],
                 ]
                 for each in self.cells

@@ -12,10 +12,10 @@ from manyarms.instances._world import World
 from manyarms.protocol.in_flight import InFlight, land, launch
 from manyarms.protocol.policy import ask, reset, tell
 
-__all__ = ["InTurn", "Late", "Recorder", "Span", "in_turn", "late", "play"]
+__all__ = ["InTurn", "Late", "Recorder", "Stretch", "in_turn", "late", "play"]
 
 
-class Span(NamedTuple):
+class Stretch(NamedTuple):
     """Which pulls to play: those from `start` + 1 to `stop` of the replications from `first` on."""
 
     key: Ints  # [of the run]: an array, because Numba takes a plain integer for a signed one
@@ -114,19 +114,19 @@ def due(rewards: Late, time: int) -> int:
 
 
 def play(
-    state: Any, rewards: Any, world: World, tape: Tape, span: Span, recorder: Recorder
+    state: Any, rewards: Any, world: World, tape: Tape, stretch: Stretch, recorder: Recorder
 ) -> None:
-    """Play a span of pulls.
+    """Play a stretch of pulls.
 
-    A replication may be played in pieces: then it is alone in the span, and the state, the tape,
+    A replication may be played in pieces: then it is alone in the stretch, and the state, the tape,
     the pulls in flight and what the recorder counts carry on.
     """
     times, regret, best_pulls = recorder.times, recorder.regret, recorder.best_pulls
     last = len(times) - 1
     for replication in range(len(best_pulls)):
-        key = draw(span.key[0], span.first + replication)
+        key = draw(stretch.key[0], stretch.first + replication)
         tape_key = draw(key, 1)
-        if span.start == 0:
+        if stretch.start == 0:
             rewind(tape)
             reset(state, draw(key, 0), int(times[last]))
             best_pulls[replication] = 0
@@ -134,9 +134,9 @@ def play(
         total = regret[replication, last + 1]
         best = best_pulls[replication]
         checkpoint = 0
-        while times[checkpoint] <= span.start:
+        while times[checkpoint] <= stretch.start:
             checkpoint += 1
-        for time in range(span.start, span.stop):
+        for time in range(stretch.start, stretch.stop):
             place, arm = next_pull(rewards, state, time)
             number = record_of(tape, world, tape_key, arm)
             if number < 0:  # kernels do not raise: the caller does
@@ -154,6 +154,6 @@ def play(
                 checkpoint += 1
         regret[replication, last + 1] = total
         best_pulls[replication] = best
-        if span.stop == times[last]:
+        if stretch.stop == times[last]:
             recorder.distinct_arms[replication] = tape.number.filled[0]
             recorder.most_pulled[replication] = most_pulled(tape)

@@ -11,13 +11,13 @@ from typing import Protocol, TextIO
 
 from manyarms.errors import ParameterError
 
-__all__ = ["Progress", "progress_for"]
+__all__ = ["ProgressCallback", "progress_for"]
 
 _WIDTH = 24
 _PATIENCE = 1.0  # seconds before anything is shown
 
 
-class Progress(Protocol):
+class ProgressCallback(Protocol):
     """What a simulation reports to: any callable with these parameters."""
 
     def __call__(self, done: int, total: int, note: str) -> None:
@@ -56,7 +56,7 @@ class _Line:
         return f"{rate / 1e6:.1f} million pulls/s, {(total - done) / rate:.0f} s left  "
 
 
-def progress_for(progress: bool | Progress | None) -> Progress:
+def progress_for(progress: bool | ProgressCallback | None) -> ProgressCallback:
     """Turn the `progress` argument into a callable; None shows a line on a terminal only."""
     if callable(progress):
         return progress

@@ -21,7 +21,7 @@ from manyarms.lab import tables
 from manyarms.lab.chunks import ChunkStore, plan
 from manyarms.lab.executors import Meter, check_engine, executor_for, play_chunks
 from manyarms.lab.experiment import Experiment
-from manyarms.lab.progress import Progress, progress_for
+from manyarms.lab.progress import ProgressCallback, progress_for
 from manyarms.lab.provenance import now, provenance_of
 from manyarms.lab.spec import as_toml
 
@@ -37,7 +37,7 @@ def run(
     workers: int | None = None,
     engine: Literal["threads", "dask"] = "threads",
     scheduler: str | None = None,
-    progress: bool | Progress | None = None,
+    progress: bool | ProgressCallback | None = None,
 ) -> tables.ResultsFolder:
     """Play an experiment and write its tables into a folder; or go on where a run stopped.
 

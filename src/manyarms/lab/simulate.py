@@ -11,7 +11,7 @@ from manyarms.instances.instance import Instance
 from manyarms.lab.chunks import Chunk
 from manyarms.lab.executors import Meter, Threads, play_chunks, processors
 from manyarms.lab.experiment import Cell, Experiment, cell
-from manyarms.lab.progress import Progress, progress_for
+from manyarms.lab.progress import ProgressCallback, progress_for
 from manyarms.lab.results import Result, result_of
 from manyarms.lab.workbench import Played, block_size
 from manyarms.protocol.policy import Policy
@@ -34,7 +34,7 @@ def simulate(
     delay: int = 0,
     batch: int = 1,
     record_arms: bool = False,
-    progress: bool | Progress | None = None,
+    progress: bool | ProgressCallback | None = None,
 ) -> Result:
     """Play every policy on the instance, `replications` times.
 
@@ -99,7 +99,7 @@ def run_in_memory(
     *,
     workers: int | None = None,
     record_arms: bool = False,
-    progress: bool | Progress | None = None,
+    progress: bool | ProgressCallback | None = None,
 ) -> list[Result]:
     """Play an experiment and return a result for each cell, without a folder.
 

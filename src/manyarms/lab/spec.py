@@ -19,8 +19,8 @@ from manyarms.lab.experiment import MOST_PULLS, MOST_TIMES, Cell, Experiment, ch
 from manyarms.lab.problems import Problems, shown
 from manyarms.lab.spec_tables import (
     Rewards,
+    SpecTable,
     Sweep,
-    Table,
     read_instance,
     read_policies,
     read_value,
@@ -221,7 +221,9 @@ def _check_times(checkpoints: Any, shortest: int) -> int | tuple[int, ...]:
     return check_int("checkpoints", checkpoints, at_least=1, at_most=min(shortest, MOST_TIMES))
 
 
-def _content(settings: Mapping[str, Any], instance: Table, policies: list[Table]) -> dict[str, Any]:
+def _content(
+    settings: Mapping[str, Any], instance: SpecTable, policies: list[SpecTable]
+) -> dict[str, Any]:
     """Return the spec as plain data, with defaults filled in: `experiment_from` reads it."""
     optional = {"checkpoints": None, "delay": 0, "batch": 1}  # written where they are not these
     return {
@@ -242,7 +244,7 @@ def _as_data(value: Any) -> Any:
     """Return plain data: lists for sweeps and tuples, a name or a table for a reward model."""
     if isinstance(value, Sweep):
         return [_as_data(one) for one in value.values]
-    if isinstance(value, Table):
+    if isinstance(value, SpecTable):
         value = Rewards(value.fixed["model"], tuple(value.values.items()))
     if isinstance(value, Rewards):
         inner = {key: _as_data(one) for key, one in value.parameters}

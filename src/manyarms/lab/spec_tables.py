@@ -14,7 +14,15 @@ from manyarms.instances import FAMILIES, RESERVOIRS, REWARDS, Instance, reservoi
 from manyarms.lab.problems import Problems, shown
 from manyarms.protocol.registry import maker, policy_names
 
-__all__ = ["Rewards", "Sweep", "Table", "read_instance", "read_policies", "read_value", "values_of"]
+__all__ = [
+    "Rewards",
+    "SpecTable",
+    "Sweep",
+    "read_instance",
+    "read_policies",
+    "read_value",
+    "values_of",
+]
 
 _ELSEWHERE = dict.fromkeys(("horizon", "replications", "seed", "checkpoints"), "[experiment]")
 _MOST_LISTED = 10
@@ -29,7 +37,7 @@ class Sweep:
     values: tuple[Any, ...]
 
 
-class Table(NamedTuple):
+class SpecTable(NamedTuple):
     """A table that a constructor will be called with."""
 
     place: str
@@ -125,7 +133,7 @@ def _read_table(
     fixed: dict[str, str],
     given: Sequence[str] = (),
     typed: bool = True,
-) -> Table | None:
+) -> SpecTable | None:
     """Read a table for a constructor; `given` are parameters that come from elsewhere.
 
     `typed` says whether its annotations tell lists from sweeps, and floats from integers: users'
@@ -143,14 +151,14 @@ def _read_table(
         for key, hint in hints.items()
         if key in table
     }
-    read = Table(place, fixed, make, values)
+    read = SpecTable(place, fixed, make, values)
     if problems.count == before:
         return read
     _try_values(problems, read, typed)
     return None
 
 
-def _try_values(problems: Problems, table: Table, typed: bool) -> None:
+def _try_values(problems: Problems, table: SpecTable, typed: bool) -> None:
     """Find the wrong values of a table that cannot be used as it is: all is to be said at once."""
     known = {key: value for key, value in table.values.items() if value is not None}
     rest = {"horizon": 1000} if "horizon" in _hints(table.make, typed) else {}
@@ -184,7 +192,7 @@ def values_of(value: Any) -> tuple[Any, ...]:
     return value.values if isinstance(value, Sweep) else (value,)
 
 
-def read_instance(problems: Problems, table: Mapping[str, Any] | None) -> Table | None:
+def read_instance(problems: Problems, table: Mapping[str, Any] | None) -> SpecTable | None:
     """Check the table [instance], key by key; None if anything is wrong."""
     if table is None:
         return None
@@ -239,7 +247,7 @@ def _read_rewards(problems: Problems, value: Any) -> Any:
     return _sweep(problems, "instance.rewards", models)
 
 
-def _read_model(problems: Problems, value: Any) -> Table | None:
+def _read_model(problems: Problems, value: Any) -> SpecTable | None:
     table = value if isinstance(value, dict) else {"rewards": value}
     key = "model" if isinstance(value, dict) else "rewards"
     place = "instance.rewards" if isinstance(value, dict) else "instance"
@@ -251,7 +259,7 @@ def _read_model(problems: Problems, value: Any) -> Table | None:
     return _read_table(problems, "instance.rewards", {**fixed, **rest}, make, fixed=fixed)
 
 
-def read_policies(problems: Problems, content: Mapping[str, Any]) -> list[Table]:
+def read_policies(problems: Problems, content: Mapping[str, Any]) -> list[SpecTable]:
     """Check the tables [[policy]]; return those without a problem."""
     tables = content.get("policy")
     if not isinstance(tables, list) or not tables:

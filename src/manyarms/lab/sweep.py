@@ -20,7 +20,7 @@ from manyarms.lab.experiment import (
     checkpoint_times,
 )
 from manyarms.lab.problems import Problems
-from manyarms.lab.spec_tables import Rewards, Sweep, Table, values_of
+from manyarms.lab.spec_tables import Rewards, SpecTable, Sweep, values_of
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import policy
 
@@ -40,7 +40,7 @@ class _Entry(NamedTuple):
     parameters: dict[str, Scalar]
 
 
-def _axes(settings: Mapping[str, Any], instance: Table) -> dict[str, tuple[Any, ...]]:
+def _axes(settings: Mapping[str, Any], instance: SpecTable) -> dict[str, tuple[Any, ...]]:
     """Return what is swept, in the order of the tables' columns; the last one turns fastest."""
     values = {key: settings[key] for key in ("horizon", "delay", "batch")} | instance.values
     rewards = values.pop("rewards")
@@ -51,8 +51,8 @@ def _axes(settings: Mapping[str, Any], instance: Table) -> dict[str, tuple[Any, 
 def build_cells(
     problems: Problems,
     settings: Mapping[str, Any],
-    instance: Table,
-    policies: list[Table],
+    instance: SpecTable,
+    policies: list[SpecTable],
 ) -> tuple[Cell, ...]:
     """Build all cells, unless there are too many; a slip of the pen makes many."""
     axes = _axes(settings, instance)
@@ -91,7 +91,7 @@ def _fits(
     problems: Problems,
     settings: Mapping[str, Any],
     axes: Mapping[str, tuple[Any, ...]],
-    policies: list[Table],
+    policies: list[SpecTable],
 ) -> bool:
     """Note it if there is too much to play."""
     others = math.prod(len(values) for name, values in axes.items() if name != "horizon")
@@ -111,7 +111,7 @@ def _fits(
 
 
 def _instance_at(
-    problems: Problems, instance: Table, at: Mapping[str, Any], horizon: int
+    problems: Problems, instance: SpecTable, at: Mapping[str, Any], horizon: int
 ) -> Instance | None:
     values = {key: at.get(key, value) for key, value in instance.values.items()}
     model = values.pop("rewards")
@@ -137,7 +137,7 @@ def _policy_at(
     entry: _Entry,
     instance: Instance,
     alpha: float | None,
-    table: Table,
+    table: SpecTable,
     horizon: int,
 ) -> Policy | None:
     """Make the policy, told by the instance what it must know, and see that it can be played."""
@@ -163,7 +163,7 @@ def told(
     return {} if instance.n_best is None else {"m": instance.n_best}
 
 
-def _entries(policies: list[Table]) -> list[_Entry]:
+def _entries(policies: list[SpecTable]) -> list[_Entry]:
     """Multiply out the sweeps of the policies, in the order of the file."""
     found = [
         (table, dict(zip(table.values, chosen, strict=True)))

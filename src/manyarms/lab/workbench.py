@@ -14,7 +14,7 @@ from manyarms.core.memory import ARRAYS, SPARSE
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import Tape, tape
 from manyarms.lab.experiment import Cell, Player
-from manyarms.lab.play import InTurn, Late, Recorder, Span, in_turn, late, play
+from manyarms.lab.play import InTurn, Late, Recorder, Stretch, in_turn, late, play
 from manyarms.protocol.keys import run_key
 from manyarms.protocol.policy import ask, reset, tell
 from manyarms.protocol.state_dump import classes_in
@@ -127,8 +127,10 @@ class Workbench:
     def _call(
         self, workspace: _Workspace, recorder: Recorder, first: int, start: int, stop: int
     ) -> None:
-        span = Span(self._key, self._cell.first_replication + first, start, stop)
-        self._loop(workspace.state, workspace.rewards, self._world, workspace.tape, span, recorder)
+        stretch = Stretch(self._key, self._cell.first_replication + first, start, stop)
+        self._loop(
+            workspace.state, workspace.rewards, self._world, workspace.tape, stretch, recorder
+        )
         distinct: Any = recorder.distinct_arms
         for arm in np.asarray(recorder.most_pulled)[distinct < 0]:
             raise ParameterError(

@@ -1,8 +1,21 @@
-"""The handle that users hold, and its journal."""
+"""The handle that users hold, and the stores that keep it."""
 
+from manyarms.live.estimates import ArmEstimate, Progress
+from manyarms.live.game import Pull
 from manyarms.live.handle import Live
 from manyarms.live.journal import Journal
-from manyarms.live.pull import Pull
-from manyarms.live.views import ArmEstimate, Progress
+from manyarms.live.opening import recorded
+from manyarms.live.store import Contents, Event, Events, Store
 
-__all__ = ["ArmEstimate", "Journal", "Live", "Progress", "Pull"]
+__all__ = [
+    "ArmEstimate",
+    "Contents",
+    "Event",
+    "Events",
+    "Journal",
+    "Live",
+    "Progress",
+    "Pull",
+    "Store",
+    "recorded",
+]

@@ -1,4 +1,4 @@
-"""Arms by the user's names, and what was seen of each arm that was pulled."""
+"""Arms by the user's names, or by number."""
 
 from __future__ import annotations
 
@@ -14,21 +14,10 @@ from manyarms.core.checks import check_int
 from manyarms.errors import ParameterError, UnknownArmError
 from manyarms.protocol.policy import MOST_ARMS
 
-__all__ = ["ArmNames", "ArmNumbers", "Arms", "Tally", "arms_of"]
+__all__ = ["ArmNames", "ArmNumbers", "Arms", "arms_of"]
 
 _LONGEST_HINT = 100  # characters: to search for what is near a longer name would take long
 _MOST_COMPARED = 10_000  # names, for the same reason
-
-
-class Tally:
-    """What was seen of one arm: the pulls asked for, the rewards told, their sum."""
-
-    __slots__ = ("asked", "told", "total")
-
-    def __init__(self, asked: int = 0, told: int = 0, total: float = 0.0) -> None:
-        self.asked = asked
-        self.told = told
-        self.total = total
 
 
 class ArmNumbers:
@@ -50,8 +39,9 @@ class ArmNumbers:
                 f"Unknown arm {_short(arm)}. Arms are numbered from 0 to {self.count - 1}."
             ) from None
 
-    def add(self, arms: Any) -> int:
-        """Add so many arms, or those of the next numbers; return how many."""
+    def fresh(self, arms: Any) -> range:
+        """Return the numbers of so many new arms, or those given if they are the next ones."""
+        least = 1
         if isinstance(arms, Iterable) and not isinstance(arms, str | bytes):
             wanted = list(arms)
             if wanted != list(range(self.count, self.count + len(wanted))):
@@ -59,12 +49,13 @@ class ArmNumbers:
                     f"`arms` must be how many arms to add, because these are called by number, "
                     f"got {_short(wanted)}. For names of your own start with live(arms=[...])."
                 )
-            if not wanted:
-                return 0
-            arms = len(wanted)
-        added = check_int("arms", arms, at_least=1, at_most=MOST_ARMS - self.count)
-        self.count += added
-        return added
+            arms, least = len(wanted), 0
+        added = check_int("arms", arms, at_least=least, at_most=MOST_ARMS - self.count)
+        return range(self.count, self.count + added)
+
+    def add(self, numbers: range) -> None:
+        """Add what `fresh` returned."""
+        self.count = numbers.stop
 
 
 class ArmNames:
@@ -73,7 +64,8 @@ class ArmNames:
     def __init__(self, names: Iterable[Any]) -> None:
         self.names: list[str | int] = []
         self._numbers: dict[Hashable, int] = {}
-        if self.add(names) == 0:
+        self.add(self.fresh(names))
+        if not self.names:
             raise ParameterError("`arms` must hold at least one name, got none.")
 
     @property
@@ -99,8 +91,8 @@ class ArmNames:
         near = difflib.get_close_matches(name, known, n=1)
         return f" Did you mean {_short(known[near[0]])}?" if near else ""
 
-    def add(self, arms: Any) -> int:
-        """Add arms; return how many. Nothing changes if one of them is refused."""
+    def fresh(self, arms: Any) -> list[str | int]:
+        """Return the names of new arms, or raise."""
         if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
             raise ParameterError(f"`arms` must be a list of names, got {_short(arms)}.")
         if isinstance(arms, set | frozenset):
@@ -109,17 +101,20 @@ class ArmNames:
                 "none. Pass sorted(arms)."
             )
         names = [_check_name(name) for name in arms]
-        fresh: dict[Hashable, int] = {}
+        seen: set[Hashable] = set()
         for name in names:
-            if name in self._numbers or name in fresh:
+            if name in self._numbers or name in seen:
                 raise ParameterError(
                     f"`arms` must hold new names, each once, got {_short(name)} again. Arms keep "
                     f"their names when they are retired."
                 )
-            fresh[name] = len(self.names) + len(fresh)
-        self._numbers |= fresh
+            seen.add(name)
+        return names
+
+    def add(self, names: list[str | int]) -> None:
+        """Add what `fresh` returned."""
+        self._numbers.update(zip(names, range(self.count, self.count + len(names)), strict=True))
         self.names += names
-        return len(names)
 
 
 Arms = ArmNumbers | ArmNames

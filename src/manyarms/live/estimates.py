@@ -1,12 +1,26 @@
-"""What a handle says of an arm, and of the game, in numbers that also print as sentences."""
+"""What is known of a game's arms, and of the game, in numbers that also print as sentences."""
 
 from __future__ import annotations
 
+import heapq
 import math
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ArmEstimate", "Progress", "count", "plain", "rounded"]
+from manyarms.core.statistics import uniform_half_width
+from manyarms.live.game import LiveGame
+
+__all__ = [
+    "ArmEstimate",
+    "Progress",
+    "count",
+    "of_arm",
+    "plain",
+    "progress",
+    "rounded",
+    "summary",
+    "top",
+]
 
 
 @dataclass(frozen=True)
@@ -115,6 +129,78 @@ class Progress:
     def share(self) -> float:
         """The pulls made, in percent of the horizon; NaN without one."""
         return math.nan if self.horizon is None else 100 * self.pulls / self.horizon
+
+
+def of_arm(game: LiveGame, number: int) -> ArmEstimate:
+    """Return what is known of an arm that was pulled."""
+    tally = game.tally[number]
+    low, high = game.reward_range or (-math.inf, math.inf)
+    mean = math.nan
+    if tally.told > 0:
+        mean, half = tally.total / tally.told, _half_width(game, tally.told)
+        low, high = max(low, mean - half), min(high, mean + half)
+    return ArmEstimate(
+        arm=game.arms.name(number),
+        estimate=mean,
+        interval=(low, high),
+        pulls=tally.asked,
+        told=tally.told,
+        retired=number in game.retired,
+    )
+
+
+def top(game: LiveGame, k: int) -> list[ArmEstimate]:
+    """Return the `k` arms of the largest lower limits, best first."""
+    counts = {tally.told for tally in game.tally.values() if tally.told > 0}
+    half_width = {told: _half_width(game, told) for told in counts}  # many arms share a count
+    known = [
+        (tally.total / tally.told - half_width[tally.told], number)
+        for number, tally in game.tally.items()
+        if tally.told > 0 and number not in game.retired
+    ]
+    # a stable order: ties fall to the arm met first, and arms are met in random order
+    best = heapq.nlargest(k, known, key=lambda arm: arm[0])
+    return [of_arm(game, number) for _, number in best]
+
+
+def _half_width(game: LiveGame, told: int) -> float:
+    if game.reward_range is None:
+        policy = getattr(game.policy, "policy", game.policy)  # Doubling has none of its own
+        return uniform_half_width(told, getattr(policy, "sigma", 0.5))
+    low, high = game.reward_range
+    return uniform_half_width(told, (high - low) / 2)  # Hoeffding's lemma
+
+
+def progress(game: LiveGame) -> Progress:
+    """Return how far a game is."""
+    pending, abandoned = len(game.flight), len(game.abandoned)
+    told = game.pulls - pending - abandoned
+    reward = math.fsum([tally.total for tally in game.tally.values()])
+    return Progress(
+        pulls=game.pulls,
+        horizon=game.horizon,
+        told=told,
+        pending=pending,
+        abandoned=abandoned,
+        stage=game.policy.stage(game.state),
+        arms_touched=len(game.tally),
+        n_arms=game.n_arms,
+        reward=reward,
+        mean_reward=reward / told if told else math.nan,
+    )
+
+
+def summary(game: LiveGame) -> str:
+    """Return a game in words: its policy, how far it is, the best arms."""
+    lines, best = [game.policy.label, str(progress(game))], top(game, 5)
+    if best:
+        lines.append("best arms so far:")
+    for arm in best:
+        low, high = map(rounded, arm.interval)
+        name = plain(repr(arm.arm), at_most=24)
+        told = f"{arm.told} told"
+        lines.append(f"  {name:24} {rounded(arm.estimate):>6} in [{low}, {high}], {told}")
+    return "\n".join(lines)
 
 
 def count(of: int, what: str) -> str:

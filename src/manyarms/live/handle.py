@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Iterable
-from typing import Any, cast, overload
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from manyarms.core.checks import check_choice, check_int
-from manyarms.core.jit import check_bodies
-from manyarms.core.memory import ENDLESS
-from manyarms.errors import ParameterError, TurnError
-from manyarms.live.arms import Tally, arms_of
-from manyarms.live.checks import check_horizon, check_range, check_reward
-from manyarms.live.pull import Observer, Pull
-from manyarms.live.saving import Saving
-from manyarms.protocol.in_flight import InFlight, land, launch, lose
-from manyarms.protocol.keys import policy_key
-from manyarms.protocol.policy import Policy, ask, reset, tell
+from manyarms.core.checks import check_int
+from manyarms.core.files import replace_file
+from manyarms.errors import MissingExtraError, TurnError
+from manyarms.live import estimates
+from manyarms.live.arms import arms_of
+from manyarms.live.estimates import ArmEstimate, Progress
+from manyarms.live.game import LiveGame, Pull, check_reward
+from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
+from manyarms.live.recorder import EventRecorder
+from manyarms.live.saving import gc_paused, restored, snapshot
+from manyarms.protocol.policy import Policy, arrive, retire
 
-__all__ = ["ROOM", "Live"]
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped]
 
-ROOM = 1 << 40  # for the pulls of a game without a horizon
+__all__ = ["Live"]
+
+L = TypeVar("L", bound="Live")
 
 
-class Live(Saving):
+class Live:
     """A policy at work on real arms. Made by `policy.live(...)`.
 
     Parameters
@@ -47,7 +54,9 @@ class Live(Saving):
     tells. Rewards may come late, in any order, or never (`abandon`); if ten or more pulls are in
     flight at a time, give the policy `count_late=True`. It takes microseconds, needs no compiler,
     and its memory grows with the arms touched, not with `n_arms`. Handles may be shared between
-    threads: each call is atomic among them.
+    threads: each call is atomic among them. After a call that was interrupted midway, by Ctrl-C or
+    an error of the policy, the handle refuses all others. `recorded(store, live)` makes it one
+    that loses nothing.
 
     Examples
     --------
@@ -70,23 +79,17 @@ class Live(Saving):
         seed: int = 0,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
     ) -> None:
-        self.policy = policy
-        self.horizon = check_horizon(policy, horizon)
-        self.seed = check_int("seed", seed, at_most=2**64 - 1)
-        self.reward_range = check_range(reward_range)
-        self._arms = arms_of(n_arms, arms)
-        self._first_arms = self._arms.count
-        self._retired: set[int] = set()
-        self._tally: dict[int, Tally] = {}  # by arm, in order of the first pull
-        self._flight = cast("dict[int, InFlight]", ENDLESS.records(ROOM, InFlight))
-        self._pulls = 0
-        self._lost: set[int] = set()  # pulls that were abandoned
-        self._observer: Observer | None = None
+        self._hold(LiveGame(policy, arms_of(n_arms, arms), horizon, seed, reward_range))
+
+    def _hold(self, game: LiveGame) -> None:
+        self.policy, self.horizon = game.policy, game.horizon
+        self.seed, self.reward_range = game.seed, game.reward_range
+        self._game = game
+        self._recorder = EventRecorder(game)
         self._lock = threading.RLock()
-        room = self.horizon or ROOM
-        self._state = policy.new_state(ENDLESS, n_arms=self._first_arms, pulls=room)
-        check_bodies(self._state, (reset, ask, tell))
-        reset(self._state, policy_key(seed, 0), self.horizon or 0)
+        _handles.add(self)
+
+    # What changes the game
 
     @overload
     def ask(self) -> Pull: ...
@@ -99,35 +102,15 @@ class Live(Saving):
         Parameters
         ----------
         k
-            How many; one pull, not in a list, unless given.
+            How many (default: one pull, not in a list).
         """
-        with self._lock:
-            if k is not None:
-                k = check_int("k", k, at_least=1)
-            if self.horizon is not None and self._pulls + (k or 1) > self.horizon:
-                raise TurnError(self._past_the_horizon(k or 1))
-            return self._ask() if k is None else [self._ask() for _ in range(k)]
-
-    def _ask(self) -> Pull:
-        if self._observer is not None:
-            self._observer.begin()
-        number, flight = self._pulls, cast(Any, self._flight)
-        before = number - 1 if number - 1 in flight else -1
-        arm = launch(self._state, flight, number, before)
-        if not 0 <= arm < self._arms.count:
-            del flight[number]
-            raise ParameterError(
-                f"{self.policy.label} chose arm {arm!r}, and there are {self._arms.count}, "
-                f"numbered from 0. Its `ask` must return (slot, arm), in this order."
-            )
-        self._pulls = number + 1
-        try:
-            self._tally[arm].asked += 1
-        except KeyError:
-            self._tally[arm] = Tally(asked=1)
-        if self._observer is not None:
-            self._observer.asked(number, arm)
-        return Pull(self._arms.name(arm), number)
+        count = 1 if k is None else check_int("k", k, at_least=1)
+        with self._lock, self._recorder as record:
+            game = self._game
+            if game.horizon is not None and game.pulls + count > game.horizon:
+                raise game.past_the_horizon(count)
+            record.doing = "ask"
+            return game.ask() if k is None else [game.ask() for _ in range(count)]
 
     def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
         """Report the reward of a pull, now or later, in any order.
@@ -142,11 +125,12 @@ class Live(Saving):
             What to do if the pull was told or abandoned before: "refuse" raises, "ignore" does
             nothing, for callers that retry.
         """
-        value = check_reward(reward, self.reward_range)
-        with self._lock:
-            number = self._due(pull, again, "tell")
+        value = check_reward(reward, self._game.reward_range)
+        with self._lock, self._recorder as record:
+            number = self._game.due(pull, again, "tell")
             if number is not None:
-                self._tell(number, value)
+                record.doing = "tell"
+                self._game.tell(number, value)
 
     def tell_many(
         self, rewards: Iterable[tuple[Pull | int, float]], *, again: str = "refuse"
@@ -160,30 +144,20 @@ class Live(Saving):
         again
             As for `tell`.
         """
-        pairs = [(pull, check_reward(reward, self.reward_range)) for pull, reward in rewards]
-        with self._lock:
+        limits = self._game.reward_range
+        pairs = [(pull, check_reward(reward, limits)) for pull, reward in rewards]
+        with self._lock, self._recorder as record:
             due: dict[int, float] = {}
             for pull, value in pairs:
-                number = self._due(pull, again, "tell")
+                number = self._game.due(pull, again, "tell")
                 if number in due and again == "refuse":
                     raise TurnError(f"Cannot tell pull {number} twice. Nothing was told.")
                 if number is not None:
                     due.setdefault(number, value)
-            for number, value in due.items():
-                self._tell(number, value)
-
-    def _tell(self, number: int, reward: float) -> None:
-        if self._observer is not None:
-            self._observer.told(number, reward)
-        flight = cast(Any, self._flight)
-        arm = flight[number].arm
-        land(self._state, flight, number, reward)
-        del flight[number]
-        tally = self._tally[arm]
-        tally.told += 1
-        tally.total += reward
-        if self._observer is not None:
-            self._observer.done()
+            if due:
+                record.doing = "tell_many"
+                for number, value in due.items():
+                    self._game.tell(number, value)
 
     def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
         """Go on without the reward of a pull: it will never come.
@@ -198,53 +172,224 @@ class Live(Saving):
         again
             As for `tell`: its reward may come at this moment, from another thread.
         """
-        with self._lock:
-            number = self._due(pull, again, "abandon")
+        with self._lock, self._recorder as record:
+            number = self._game.due(pull, again, "abandon")
             if number is not None:
-                self._abandon(number)
+                record.doing = "abandon"
+                self._game.abandon(number)
 
-    def _abandon(self, number: int) -> None:
-        if self._observer is not None:
-            self._observer.abandoned(number)
-        lose(self._state, cast(Any, self._flight), number)
-        del self._flight[number]
-        self._lost.add(number)
-        if self._observer is not None:
-            self._observer.done()
+    def add_arms(self, arms: int | Iterable[str | int]) -> list[Any]:
+        """Add arms: they join those that fresh arms are drawn from. Return their names.
 
-    def _due(self, pull: Any, again: str, verb: str) -> int | None:
-        """Return the number of a pull in flight; None if it is done with and may be ignored."""
-        check_choice("again", again, ("refuse", "ignore"))
-        number = pull.id if isinstance(pull, Pull) else pull
-        if type(number) is not int:
-            number = check_int("pull", number, fix="Pass what ask() returned, or its id.")
-        if number not in self._flight:
-            self._refuse(number, again, verb)
-            return None
-        arm = self._arms.name(self._flight[number].arm)
-        if isinstance(pull, Pull) and pull.arm != arm:
+        MOSS++ and empMOSS++ draw from them when their next iteration begins, Quantile with its
+        next round, the others at once if their set has room. It takes time in proportion to the
+        arms touched, so add many with one call.
+
+        Parameters
+        ----------
+        arms
+            How many, where arms are called by number; their names, where they have names.
+        """
+        with self._lock, self._recorder as record:
+            self._game.check_can(arrive)
+            fresh = self._game.arms.fresh(arms)
+            if len(fresh) > 0:
+                record.doing = "add_arms"
+                self._game.arrive(fresh)
+            return list(fresh)
+
+    def retire(self, arm: str | int) -> None:
+        """Never ask for an arm again.
+
+        Rewards of its pulls in flight may still be told: they count in the tables, and teach the
+        policy nothing. It takes time in proportion to the arms touched.
+
+        Parameters
+        ----------
+        arm
+            The arm's number or name.
+        """
+        with self._lock, self._recorder as record:
+            game = self._game
+            game.check_can(retire)
+            number = game.arms.number(arm)
+            if number in game.retired:
+                raise TurnError(f"Cannot retire arm {arm!r}: it is retired already.")
+            if game.n_arms == 1:
+                raise TurnError(f"Cannot retire arm {arm!r}: it is the last one. Add others first.")
+            record.doing = "retire"
+            game.retire(number)
+
+    # What only looks
+
+    @property
+    def n_arms(self) -> int:
+        """The number of arms there are now, retired ones apart."""
+        with self._lock, self._recorder.looking() as game:
+            return game.n_arms
+
+    @property
+    def pulls(self) -> int:
+        """The number of pulls asked for."""
+        with self._lock, self._recorder.looking() as game:
+            return game.pulls
+
+    @property
+    def pending(self) -> list[Pull]:
+        """The pulls whose reward was not told yet, in the order they were asked for."""
+        with self._lock, self._recorder.looking() as game:
+            return [Pull(game.arms.name(p.arm), number) for number, p in game.flight.items()]
+
+    def recommend(self) -> ArmEstimate:
+        """Return the arm to deploy: that of the largest lower limit of its interval.
+
+        So an arm that was lucky once does not win against one that has proved itself. Rewards that
+        came too late for the policy count here. Retired arms are out.
+        """
+        return self.top(1)[0]
+
+    def top(self, k: int) -> list[ArmEstimate]:
+        """Return the `k` arms of the largest lower limits, best first; fewer if fewer are known.
+
+        Parameters
+        ----------
+        k
+            How many.
+        """
+        k = check_int("k", k, at_least=1)
+        with self._lock, self._recorder.looking() as game:
+            best = estimates.top(game, k)
+        if not best:
             raise TurnError(
-                f"Cannot {verb} pull {number} of arm {pull.arm!r}: this handle's pull {number} is "
-                f"of arm {arm!r}. Was it asked of another handle?"
+                "Cannot recommend an arm: of the arms there are, no reward was told yet."
             )
-        return number
+        return best
 
-    def _refuse(self, number: int, again: str, verb: str) -> None:
-        if not 0 <= number < self._pulls:
-            raise TurnError(
-                f"Cannot {verb} pull {number}: it was not asked for. The last one is "
-                f"{self._pulls - 1}."
-            )
-        if again == "refuse":
-            done = "it was abandoned" if number in self._lost else "its reward was told already"
-            fix = "Pass again='ignore' if you retry."
-            raise TurnError(f"Cannot {verb} pull {number}: {done}. {fix}")
+    def arms(self) -> list[ArmEstimate]:
+        """Return what is known of every arm that was pulled, in the order of their first pulls."""
+        with self._lock, self._recorder.looking() as game:
+            return [estimates.of_arm(game, number) for number in game.tally]
 
-    def _past_the_horizon(self, k: int) -> str:
-        left = cast(int, self.horizon) - self._pulls
-        if left > 0:
-            return f"Cannot ask for {k} pulls: {left} of {self.horizon} are left. Ask for {left}."
-        return (
-            f"Cannot ask: all {self.horizon} pulls of the horizon are made. Start with a longer "
-            f"horizon, or with an anytime policy such as Doubling(...)."
-        )
+    def progress(self) -> Progress:
+        """Return how far the game is."""
+        with self._lock, self._recorder.looking() as game:
+            return estimates.progress(game)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return what is known of every arm that was pulled as a pandas table."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtraError("pandas", "to make a dataframe", "pandas") from None
+        columns = ["arm", "estimate", "low", "high", "pulls", "told", "retired"]
+        rows = [
+            asdict(e) | dict(zip(("low", "high"), e.interval, strict=True)) for e in self.arms()
+        ]
+        return pandas.DataFrame(rows, columns=columns)
+
+    def __repr__(self) -> str:
+        game, store = self._game, self._recorder.store
+        of = "" if game.horizon is None else f" of {game.horizon}"
+        waiting = f", {len(game.flight)} pending" if game.flight else ""
+        kept = "" if store is None else f", recorded in {store}"
+        arms = f"{game.n_arms} arms{waiting}{kept}"
+        return f"<Live {game.policy.label}: {game.pulls}{of} pulls on {arms}>"
+
+    def __str__(self) -> str:
+        with self._lock, self._recorder.looking() as game:
+            return estimates.summary(game)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        with self._lock, self._recorder.looking() as game:
+            best = estimates.top(game, MOST_ARMS_SHOWN)
+            return handle_html(game.policy.label, estimates.progress(game), best, game.reward_range)
+
+    # What outlives the process
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything the handle knows to a file, which `Live.load` reads.
+
+        A crash at any moment leaves the old file or the new one. The file grows with the arms
+        touched and the pulls in flight (and holds the arms' names, if they have names), not with
+        `n_arms`. It carries a checksum, and reading it runs no code from it.
+
+        Parameters
+        ----------
+        path
+            Where to; what is there is replaced.
+        """
+        replace_file(Path(path), self.to_bytes())
+
+    @classmethod
+    def load(cls: type[L], path: str | os.PathLike[str], *, policy: Policy | None = None) -> L:
+        """Return the handle that was saved; it goes on as if nothing had happened.
+
+        Damaged, foreign and newer files raise `SavedFileError`.
+
+        Parameters
+        ----------
+        path
+            A file that `save` wrote.
+        policy
+            The policy it was saved with: needed only if that is your own and not registered.
+        """
+        with gc_paused():
+            return cls._of(restored(Path(path).read_bytes(), policy, str(path)))
+
+    def to_bytes(self) -> bytes:
+        """Return what `save` writes, to be kept elsewhere. Equal handles give equal bytes."""
+        with self._lock, self._recorder.looking() as game:
+            return snapshot(game)
+
+    @classmethod
+    def from_bytes(cls: type[L], data: bytes, *, policy: Policy | None = None) -> L:
+        """Return the handle that `to_bytes` was called on.
+
+        Parameters
+        ----------
+        data
+            What `to_bytes` returned.
+        policy
+            As for `load`.
+        """
+        return cls._of(restored(data, policy, "This"))
+
+    @classmethod
+    def _of(cls: type[L], game: LiveGame) -> L:
+        live = cls.__new__(cls)
+        live._hold(game)
+        return live
+
+    def compact(self) -> None:
+        """Let the store of a recorded handle keep all that is known in place of the events.
+
+        It is then small and quickly opened. If it fails, everything goes on as it was.
+        """
+        with self._lock, self._recorder as record:
+            record.compact()
+
+    def close(self) -> None:
+        """Make durable what was recorded, and let others open the store. One may still look."""
+        with self._lock:
+            self._recorder.close()
+
+    def __enter__(self: L) -> L:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+_handles: weakref.WeakSet[Live] = weakref.WeakSet()
+
+
+def _renew_in_child() -> None:
+    # of a fork: whoever held the lock has stayed with the parent, and will not give it back
+    for live in list(_handles):
+        live._lock = threading.RLock()
+        live._recorder.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_in_child)

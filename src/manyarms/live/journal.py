@@ -1,239 +1,294 @@
-"""A handle whose every event is in a file before the caller hears of it."""
+"""A store in one file, to which every event is appended.
+
+    magic     8 bytes
+    version   uint32, little-endian as all that follows
+    check     uint32, crc32 of the length
+    length    uint64, of the snapshot, which follows (see `saving`)
+    records   24 bytes each: crc32 (uint32), kind (uint8), three zeros, the number of the pull
+              (int64), and the arm (int64) or the reward (float64)
+
+A record's crc32 continues that of the record before it, so that none can be missing. The last
+write before a crash may be torn: a last record that is cut off or wrong is left out, and so are
+zeros after it. Any other wrong record is damage.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import glob
+import logging
 import os
-from collections.abc import Iterable
+import struct
+import threading
+import time
+import weakref
+import zlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any
+
+import numpy as np
 
 from manyarms.core.checks import check_int, check_number
-from manyarms.core.files import FileLock, LockedError
-from manyarms.errors import JournalError, ParameterError
-from manyarms.live.handle import Live
-from manyarms.live.pull import Pull
-from manyarms.live.reopening import reopen
-from manyarms.live.saving import collector_paused
-from manyarms.live.views import ArmEstimate, Progress
-from manyarms.live.writer import Writer
+from manyarms.core.files import (
+    PART,
+    FileLock,
+    LockedError,
+    is_file,
+    replacing,
+    write_all,
+    write_file,
+)
+from manyarms.errors import ParameterError, SavedFileError, StoreError
+from manyarms.live.saving import JOURNAL_MAGIC, MAGIC, check_version
+from manyarms.live.store import ABANDONED, ASKED, TOLD, Contents, Event, Events
 
-if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped]
+__all__ = ["RECORD_BYTES", "Journal", "begin_file", "first_check", "read_file", "record"]
 
-__all__ = ["Journal"]
+RECORD_BYTES = 24
+_VERSION = 1
+_HEADER = struct.Struct("<8sIIQ")
+_CHECK = struct.Struct("<I")
+_WITH_ARM = struct.Struct("<B3xqq")
+_REST = {ASKED: _WITH_ARM, TOLD: struct.Struct("<B3xqd"), ABANDONED: _WITH_ARM}
+_ROW = np.dtype(
+    [("check", "<u4"), ("kind", "u1"), ("zeros", "u1", 3), ("number", "<i8"), ("rest", "<i8")]
+)
+_APPEND = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0)
+_GLANCE = 0.1  # seconds, at most, between looks whether the file is still there: a look takes 3 us
+
+_logger = logging.getLogger(__name__)
 
 
 class Journal:
-    """Use a handle through a file that never loses an event.
-
-    Every ask and tell is in the file before the call returns. Opening the file again, after a
-    crash, a kill or a deploy, plays them once more and goes on as if nothing had happened.
+    """A store in one file: `recorded(Journal(path), live)`, or `recorded(path, live)` for short.
 
     Parameters
     ----------
     path
-        The file. What was recorded there is played again; where there is none it is created.
-    live
-        The handle to begin with: needed to create the file. If the file exists the handle must
-        be new and of the same game (policy, arms, horizon, seed), and takes over what is
-        recorded; so the same script serves the first start and every other.
+        The file; it is created with the first handle that is recorded in it.
     sync
-        When the disk is told to keep what was written. "always": before the call returns. A
-        number: at most so many milliseconds later. "never": when the system likes. A process
+        When the disk must have what was written. "always": before the call returns. A number: at
+        most so many milliseconds later (default: 100). "never": when the system likes. A process
         that dies loses nothing in any case; this is about computers that lose power.
     compact_every
-        After so many events the file is replaced by a new one that begins with all that is
-        known. It bounds the file's size, and the time that opening takes.
+        After so many events the file is replaced by one that begins with all that is known
+        (default: 1000000). It bounds the file's size, and the time that opening takes. If it
+        fails the game goes on, a warning is logged, and it is tried again later.
 
     Notes
     -----
-    One journal has one writer, which a lock beside the file (`path`.lock) sees to; within that
-    process any number of threads may use it. Calls on the handle itself are recorded as well.
-    If writing fails, the disk being full, the call raises `JournalError`, and so do all further
-    ones until the journal is opened again; so they do after a call that Ctrl-C or a signal ended
-    midway. A reward whose tell failed may then be told again, with `again="ignore"`. Adding and
-    retiring arms compacts the file.
+    One journal has one writer, which a lock beside the file (`path`.lock) sees to. If either is
+    moved, removed or replaced meanwhile, that is noticed within a tenth of a second, and everything
+    is refused. Adding and retiring arms compacts the file. If the computer loses power within a
+    call that wrote several events, the first of them may be there and the others not.
 
     Examples
     --------
     >>> import tempfile, pathlib
     >>> import manyarms as ma
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "shop.journal"
-    >>> with ma.Journal(path, ma.MOSSPlusPlus().live(n_arms=1000, horizon=500)) as journal:
-    ...     first, second = journal.ask(2)
-    ...     journal.tell(second, reward=1.0)
-    >>> with ma.Journal(path) as journal:  # later, in another process
-    ...     journal.tell(first, reward=0.0)
-    ...     journal.pulls
-    2
+    >>> journal = ma.Journal(path, sync="always")
+    >>> with ma.recorded(journal, ma.MOSS().live(n_arms=1000, horizon=500)) as live:
+    ...     pull = live.ask()
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str],
-        live: Live | None = None,
         *,
         sync: str | float = 100,
         compact_every: int = 1_000_000,
     ) -> None:
-        pause = _check_sync(sync)
-        most = check_int("compact_every", compact_every, at_least=1)
         self.path = Path(os.path.realpath(path))
-        if live is not None and not isinstance(live, Live):
-            raise ParameterError(f"`live` must be what policy.live(...) returns, got {live!r}.")
-        if live is not None and live._observer is not None:
-            raise ParameterError("`live` must be a handle without a journal, got one that has one.")
-        if live is None and not self.path.exists():
-            raise JournalError(
-                f"There is no journal {self.path}. To create it, pass a handle: "
-                f"Journal(path, policy.live(...))."
-            )
-        self._lock = _locked(self.path)
-        try:
-            if self.path.exists():
-                with collector_paused():
-                    self.live, self._writer = reopen(self.path, live, pause, most)
-            elif live is not None:
-                self.live = live
-                self._writer = Writer(self.path, live, pause=pause, most=most)
-                self._writer.compact()
-        except BaseException:
-            self._lock.release()
-            raise
-        self.live._observer = self._writer
-
-    @overload
-    def ask(self) -> Pull: ...
-    @overload
-    def ask(self, k: int) -> list[Pull]: ...
-
-    def ask(self, k: int | None = None) -> Pull | list[Pull]:
-        """Return the arm to pull next, or a list of the next `k`; see `Live.ask`."""
-        if k is None:
-            with self.live._lock:
-                self._writer.refuse_if_unfit()
-                return self.live.ask()
-        with self._writer.together():
-            return self.live.ask(k)
-
-    def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
-        """Report the reward of a pull, now or later, in any order; see `Live.tell`."""
-        with self.live._lock:
-            self._writer.refuse_if_unfit()
-            self.live.tell(pull, reward, again=again)
-
-    def tell_many(
-        self, rewards: Iterable[tuple[Pull | int, float]], *, again: str = "refuse"
-    ) -> None:
-        """Report several rewards; see `Live.tell_many`. A crash may leave the first of them."""
-        with self._writer.together():
-            self.live.tell_many(rewards, again=again)
-
-    def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
-        """Go on without the reward of a pull: it will never come; see `Live.abandon`."""
-        with self.live._lock:
-            self._writer.refuse_if_unfit()
-            self.live.abandon(pull, again=again)
-
-    def add_arms(self, arms: int | Iterable[str | int]) -> list[Any]:
-        """Add arms, and return their names; see `Live.add_arms`."""
-        with self.live._lock:
-            self._writer.refuse_if_unfit()
-            return self.live.add_arms(arms)
-
-    def retire(self, arm: str | int) -> None:
-        """Never ask for an arm again; see `Live.retire`."""
-        with self.live._lock:
-            self._writer.refuse_if_unfit()
-            self.live.retire(arm)
-
-    def compact(self) -> None:
-        """Replace the file by one that begins with all that is known: small, quickly opened."""
-        with self.live._lock:
-            self._writer.compact()
-
-    def close(self) -> None:
-        """Make the file durable, and let others open it. The views still work."""
-        try:
-            self._writer.close()
-        finally:
-            self._lock.release()
-
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    @property
-    def pulls(self) -> int:
-        """The number of pulls asked for."""
-        return self._seen().pulls
-
-    @property
-    def n_arms(self) -> int:
-        """The number of arms there are now, retired ones apart."""
-        return self._seen().n_arms
-
-    @property
-    def pending(self) -> list[Pull]:
-        """The pulls whose reward was not told yet, in the order they were asked for."""
-        return self._seen().pending
-
-    def recommend(self) -> ArmEstimate:
-        """Return the arm to deploy; see `Live.recommend`."""
-        return self._seen().recommend()
-
-    def top(self, k: int) -> list[ArmEstimate]:
-        """Return the `k` best arms, best first; see `Live.top`."""
-        return self._seen().top(k)
-
-    def arms(self) -> list[ArmEstimate]:
-        """Return what is known of every arm that was pulled; see `Live.arms`."""
-        return self._seen().arms()
-
-    def progress(self) -> Progress:
-        """Return how far the game is; see `Live.progress`."""
-        return self._seen().progress()
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return what is known of every arm that was pulled as a pandas table."""
-        return self._seen().to_dataframe()
-
-    def __repr__(self) -> str:
-        return f"<Journal {str(self.path)!r} of {self.live!r}>"
+        self.failure = ""
+        self._pause = _check_sync(sync)  # seconds until written records are synced; None never
+        self._most = check_int("compact_every", compact_every, at_least=1)
+        self._lock: FileLock | None = None
+        self._process = 0
+        self._file = -1
+        self._guard = threading.RLock()  # of `_file`, which the timer's thread uses, too
+        self._timer: threading.Timer | None = None
+        self._end = 0  # of what was written wholly
+        self._torn = False  # whether something else follows
+        self._check = 0
+        self._records = 0
+        self._due = self._most  # records before the file is compacted
+        self._glance = 0.0  # when to look whether the file is still there
 
     def __str__(self) -> str:
-        return str(self._seen())
+        return str(self.path)
 
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
-        return self._seen()._repr_html_()
+    def load(self) -> Contents | None:
+        """Lock the file and return what it holds; None if it is not there."""
+        self._lock = self._locked()
+        self._process, self.failure = os.getpid(), ""
+        try:
+            return self._load()
+        except BaseException:
+            self.close()
+            raise
 
-    def _seen(self) -> Live:
-        with self.live._lock:
-            self._writer.refuse_after_failure()  # else a pull could be seen that no file knows
-        return self.live
+    def _locked(self) -> FileLock:
+        # beside the file, because the file itself is replaced
+        try:
+            return FileLock(self.path.with_name(self.path.name + ".lock"), remove=True)
+        except LockedError as error:
+            where = "" if error.holder is None else f" in process {error.holder}"
+            if error.holder == os.getpid():
+                where = " in this process"
+            raise StoreError(
+                f"{self} is open already{where}: a journal has one writer. Close it there, or let "
+                f"that process do the asking."
+            ) from error
+
+    def _load(self) -> Contents | None:
+        token = "[0-9a-f]" * 8
+        for ending in (PART, ".tmp"):  # what a compaction that did not end has left, now and once
+            for left in self.path.parent.glob(f"{glob.escape(self.path.name)}.{token}{ending}"):
+                left.unlink()
+        try:
+            self._file = os.open(self.path, _APPEND)
+        except FileNotFoundError:
+            return None
+        with open(self._file, "rb", closefd=False) as file:
+            data = file.read()
+        held, end, check = read_file(data, str(self))
+        self._go_on(end, len(held.events.kind), check)
+        self._torn = end < len(data)
+        return held
+
+    def _go_on(self, end: int, records: int, check: int) -> None:
+        self._end, self._records, self._check = end, records, check
+        self._torn, self._due, self._glance = False, self._most, 0.0
+
+    def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:
+        """Append a record for each event; or begin the file anew, where arms came or went."""
+        parts, check = [], self._check
+        for kind, pull, arm, reward, _ in events:
+            if kind not in _REST:
+                self.save(snapshot())
+                return
+            data, check = record(kind, pull, reward if kind == TOLD else arm, check)
+            parts.append(data)
+        self._write(b"".join(parts))
+        self._check = check
+        self._records += len(parts)
+        if self._records >= self._due:
+            self._compact(snapshot)
+
+    def _compact(self, snapshot: Callable[[], bytes]) -> None:
+        """Begin the file anew; if that fails all goes on, because the events are written."""
+        try:
+            self.save(snapshot())
+        except Exception as error:
+            if self.failure:
+                raise
+            self._due = self._records + self._most // 10 + 1
+            _logger.warning("%s could not be compacted, and goes on as it was: %r", self, error)
+
+    def save(self, snapshot: bytes) -> None:
+        """Replace the file by one that begins with a snapshot and has no records."""
+        if self._file >= 0:
+            self._check_place()  # else we might replace somebody else's
+        data = begin_file(snapshot)
+        try:
+            with replacing(self.path) as part:
+                write_file(part, data)
+                if os.name == "nt":
+                    self._let_go()  # Windows replaces no file that is open
+            self._let_go()
+            self._file = os.open(self.path, _APPEND)
+        except BaseException as error:
+            if not is_file(self._file, self.path):  # else it is as it was
+                self.failure = repr(error)
+            raise
+        self._go_on(len(data), 0, first_check(snapshot))
+
+    def close(self) -> None:
+        """Make the file durable and let go of it."""
+        if self._process != os.getpid():
+            return  # never opened, or a fork's: it must not touch what is its parent's
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+        try:
+            if self._file >= 0 and not self.failure:
+                self._check_place()
+                if self._pause is not None:
+                    os.fsync(self._file)
+        finally:
+            self._let_go()
+            if self._lock is not None:
+                self._lock.release()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self.close()
+
+    def _write(self, data: bytes) -> None:
+        if time.monotonic() >= self._glance:
+            self._check_place()
+        try:
+            if self._torn:
+                os.ftruncate(self._file, self._end)
+                self._torn = False
+            write_all(self._file, data)
+            if self._pause == 0 or (self._pause and not self._sync_soon()):
+                os.fsync(self._file)
+        except BaseException as error:
+            self.failure = repr(error)
+            with contextlib.suppress(OSError):  # let no half of a record stay
+                os.ftruncate(self._file, self._end)
+            raise
+        self._end += len(data)
+
+    def _check_place(self) -> None:
+        """Raise unless the file and its lock are those that were opened."""
+        if self._lock is None or not (self._lock.stands() and is_file(self._file, self.path)):
+            self.failure = "it or its lock was moved, removed or replaced while it was open here"
+            if self._file < 0:
+                self.failure = "it is closed"
+            raise StoreError(f"Cannot write to {self}: {self.failure}. Open it again.")
+        self._glance = time.monotonic() + _GLANCE
+
+    def _let_go(self) -> None:
+        with self._guard:
+            file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+
+    def _sync_soon(self) -> bool:
+        """Start the clock, if it does not run; return False if there can be none."""
+        if self._timer is None:
+            timer = threading.Timer(self._pause or 0, _sync_later, [weakref.ref(self)])
+            timer.daemon = True
+            with self._guard:  # it may ring before it is noted
+                try:
+                    timer.start()
+                except RuntimeError:  # too many threads, or the interpreter is shutting down
+                    return False
+                self._timer = timer
+        return True
+
+    def _sync(self) -> None:
+        with self._guard:
+            self._timer = None
+            if self._file < 0:
+                return
+            file = os.dup(self._file)
+        try:
+            os.fsync(file)  # others may ask meanwhile
+        except OSError as error:
+            self.failure = repr(error)
+        finally:
+            os.close(file)
 
 
-def _locked(path: Path) -> FileLock:
-    # beside the file, because the file itself is replaced
-    try:
-        return FileLock(path.with_name(path.name + ".lock"))
-    except LockedError as error:
-        where = "" if error.holder is None else f" in process {error.holder}"
-        if error.holder == os.getpid():
-            where = " in this process"
-        raise JournalError(
-            f"{path} is open already{where}: a journal has one writer. Close it there, or let "
-            f"that process do the asking."
-        ) from error
+def _sync_later(journal: weakref.ref[Journal]) -> None:
+    found = journal()  # nobody else may have it any more: then it was closed
+    if found is not None:
+        found._sync()
 
 
 def _check_sync(sync: Any) -> float | None:
@@ -245,3 +300,65 @@ def _check_sync(sync: Any) -> float | None:
             )
         return 0.0 if sync == "always" else None
     return check_number("sync", sync, above=0.0) / 1000
+
+
+def record(kind: int, pull: int, rest: float, check: int) -> tuple[bytes, int]:
+    """Return a record, and the check that the next one continues."""
+    body = _REST[kind].pack(kind, pull, rest)
+    check = zlib.crc32(body, check)
+    return _CHECK.pack(check) + body, check
+
+
+def begin_file(saved: bytes) -> bytes:
+    """Return a file without records."""
+    check = zlib.crc32(struct.pack("<Q", len(saved)))
+    return _HEADER.pack(JOURNAL_MAGIC, _VERSION, check, len(saved)) + saved
+
+
+def first_check(saved: bytes) -> int:
+    """Return the check that the first record continues."""
+    return zlib.crc32(saved[:64])
+
+
+def read_file(data: bytes, what: str) -> tuple[Contents, int, int]:
+    """Return what a file holds, the end of its sound part, and the check to be continued."""
+    saved = _read_header(data, what)
+    begin = _HEADER.size + len(saved)
+    rows = np.frombuffer(data, _ROW, (len(data) - begin) // RECORD_BYTES, begin)
+    check = first_check(saved)
+    sound = len(rows)
+    view = memoryview(data)
+    for k, stored in enumerate(rows["check"].tolist()):
+        at = begin + RECORD_BYTES * k
+        if zlib.crc32(view[at + 4 : at + RECORD_BYTES], check) != stored:
+            sound = k
+            break
+        check = stored
+    end = begin + RECORD_BYTES * sound
+    after = end + RECORD_BYTES
+    if len(data) - after >= RECORD_BYTES and data.count(0, after) < len(data) - after:
+        raise SavedFileError(
+            f"{what} is damaged at byte {end}: event {sound} is wrong, and others follow. Use a "
+            f"copy; or, to go on with the {sound} events before, cut a copy off at that byte."
+        )
+    rows = rows[:sound]
+    kind, pull, rest = (rows[name].astype(np.int64) for name in ("kind", "number", "rest"))
+    return Contents(saved, Events(kind, pull, rest, rest.view(np.float64))), end, check
+
+
+def _read_header(data: bytes, what: str) -> bytes:
+    if data.startswith(MAGIC):
+        raise SavedFileError(f"{what} is a saved handle, no journal. Read it with Live.load.")
+    if not data.startswith(JOURNAL_MAGIC):
+        begins = f"begins with {data[:8]!r}" if data else "is empty"
+        raise SavedFileError(f"{what} is no journal: it {begins}. Pass one that Journal wrote.")
+    if len(data) < _HEADER.size:
+        raise SavedFileError(f"{what} is cut off after {len(data)} bytes. Use a copy.")
+    _, version, check, length = _HEADER.unpack_from(data)
+    check_version(version, _VERSION, what)
+    saved = data[_HEADER.size : _HEADER.size + length]
+    if zlib.crc32(struct.pack("<Q", length)) != check or len(saved) < length:
+        raise SavedFileError(
+            f"{what} is damaged: its header is wrong or it is cut off. Use a copy."
+        )
+    return saved

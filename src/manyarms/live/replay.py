@@ -1,111 +1,146 @@
-"""Playing the events of a journal again: by compiled code where they are many.
+"""Playing events again: by compiled code where they are many.
 
 Both ways compute every choice anew and compare it with the one that was recorded.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.jit import compiled, compiling, jit_enabled
 from manyarms.core.memory import ARRAYS
-from manyarms.errors import CompilationError, SavedFileError
-from manyarms.live.arms import Tally
-from manyarms.live.records import ABANDONED, ASKED, TOLD, Events
+from manyarms.errors import CompilationError, ParameterError, SavedFileError
+from manyarms.live.arms import ArmNumbers
+from manyarms.live.game import ArmTally, LiveGame
+from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD, Events
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.state_dump import classes_in, constants, dump_state, restore_state
-
-if TYPE_CHECKING:
-    from manyarms.live.handle import Live
 
 __all__ = ["replay"]
 
 LONG = 200_000  # events that CPython plays in a second; to compile takes several, once
-_ROOM = 10_000_000  # pulls that arrays are made for; beyond, they would outgrow what is touched
+ROOM = 10_000_000  # pulls that arrays are made for; beyond, they would outgrow what is touched
+_FIELDS = tuple(InFlight.__annotations__)
 
 
-def replay(live: Live, events: Events, what: str) -> None:
-    """Let all events happen again to the handle that was saved before them."""
-    _check(live, events, what)
-    if len(events.kind) < LONG or not replay_compiled(live, events):
-        replay_by_hand(live, events, what)
+def replay(game: LiveGame, events: Events, what: str, *, long: int = LONG) -> None:
+    """Let all events happen again to the game that was saved before them.
+
+    `what` names their store in errors; so many events are `long` enough to be compiled for.
+    """
+    _check(game, events, what)
+    if len(events.kind) < long or not replay_compiled(game, events):
+        replay_by_hand(game, events, what)
 
 
-def _check(live: Live, events: Events, what: str) -> None:
+def _check(game: LiveGame, events: Events, what: str) -> None:
     """Raise unless the events make sense: compiled code would not notice."""
-    asked, told = events.kind == ASKED, events.kind == TOLD
-    ends = events.number[~asked]
-    born = live._pulls + np.cumsum(asked)[~asked]  # pulls asked for when a pull ended
-    earlier = set(ends[ends < live._pulls].tolist())
-    numbers, arms = events.number[asked], events.arm[asked]
+    kind, arm = events.kind, events.arm
+    if not np.isin(kind, (ASKED, TOLD, ABANDONED, ARRIVED, RETIRED)).all():
+        raise SavedFileError(f"{what} holds events of an unknown kind.")
+    asked, told, came, went = (kind == k for k in (ASKED, TOLD, ARRIVED, RETIRED))
+    ended = told | (kind == ABANDONED)
+    ends = events.pull[ended]
+    born = game.pulls + np.cumsum(asked)[ended]  # pulls asked for when a pull ended
+    earlier = set(ends[ends < game.pulls].tolist())
+    numbers = events.pull[asked]
+    there = game.arms.count + np.cumsum(np.where(came, arm, 0))  # arms that ever were
+    named = asked | went
+    gone = arm[went]
     sound = (
-        bool((numbers == live._pulls + np.arange(len(numbers))).all())
-        and (live.horizon is None or live._pulls + len(numbers) <= live.horizon)
-        and bool(((arms >= 0) & (arms < live._arms.count)).all())
-        and len(np.unique(ends)) == len(ends)
+        bool((numbers == game.pulls + np.arange(len(numbers))).all())
+        and (game.horizon is None or game.pulls + len(numbers) <= game.horizon)
+        and bool(((arm >= 0) & (arm < there))[named].all())
+        and bool((arm[came] > 0).all())
+        and _can_come(game, events.names, int(arm[came].sum()))
+        and _distinct(gone)
+        and not game.retired.intersection(gone.tolist())
+        and bool((there - len(game.retired) - np.cumsum(went) > 0).all())
+        and _distinct(ends)
         and bool((ends < born).all())
-        and earlier <= live._flight.keys()
+        and earlier <= game.flight.keys()
         and bool(np.isfinite(events.reward[told]).all())
     )
     if not sound:
         raise SavedFileError(f"{what} contradicts itself: its events cannot follow each other.")
 
 
-def replay_by_hand(live: Live, events: Events, what: str) -> None:
-    """Let the handle do it all again."""
-    rows = zip(*(column.tolist() for column in events), strict=True)
+def _can_come(game: LiveGame, names: Sequence[str | int], count: int) -> bool:
+    if isinstance(game.arms, ArmNumbers):
+        return not names
+    try:
+        return len(game.arms.fresh(names)) == count
+    except ParameterError:
+        return False
+
+
+def _distinct(numbers: NDArray[Any]) -> bool:
+    return bool((np.diff(np.sort(numbers)) > 0).all())  # np.unique takes ten times as long
+
+
+def replay_by_hand(game: LiveGame, events: Events, what: str) -> None:
+    """Let CPython do it all again."""
+    names = iter(events.names)
+    rows = zip(*(column.tolist() for column in events[:4]), strict=True)
     for kind, number, arm, reward in rows:
         if kind == ASKED:
-            live._ask()
-            chosen = live._flight[number].arm
+            game.ask()
+            chosen = game.flight[number].arm
             if chosen != arm:
                 raise SavedFileError(
-                    f"{what} says that pull {number} was of arm {arm}, and {live.policy.label} "
+                    f"{what} says that pull {number} was of arm {arm}, and {game.policy.label} "
                     f"now chooses arm {chosen}. Replay it with the version that wrote it."
                 )
         elif kind == TOLD:
-            live._tell(number, reward)
+            game.tell(number, reward)
+        elif kind == ABANDONED:
+            game.abandon(number)
+        elif kind == ARRIVED:
+            new = list(islice(names, arm)) if events.names else arm
+            game.arrive(game.arms.fresh(new))
         else:
-            live._abandon(number)
+            game.retire(arm)
 
 
-def replay_compiled(live: Live, events: Events) -> bool:
+def replay_compiled(game: LiveGame, events: Events, *, most: int = ROOM) -> bool:
     """Do the same by compiled code; return False, and change nothing, where that cannot be."""
     asked = events.kind == ASKED
-    room = live.horizon or live._pulls + int(asked.sum())
-    changed = live._retired or live._arms.count != live._first_arms  # arrays do not grow
-    if changed or room > _ROOM or not jit_enabled():
+    room = game.horizon or game.pulls + int(asked.sum())
+    moved = game.retired or game.arms.count != game.first_arms or (events.kind > ABANDONED).any()
+    if moved or room > most or not jit_enabled():  # arrays do not grow
         return False
-    state = live.policy.new_state(ARRAYS, n_arms=live._first_arms, pulls=room)
-    if constants(state) != constants(live._state):
+    state = game.policy.new_state(ARRAYS, n_arms=game.first_arms, pulls=room)
+    if constants(state) != constants(game.state):
         return False
-    restore_state(state, dump_state(live._state))
+    restore_state(state, dump_state(game.state))
     # pulls in flight, old and new, are numbered from 0
-    old = np.array(list(live._flight), np.int64)
-    numbers = np.concatenate([old, events.number[asked]])
-    index = np.searchsorted(numbers, events.number)
+    old = np.array(list(game.flight), np.int64)
+    numbers = np.concatenate([old, events.pull[asked]])
+    index = np.searchsorted(numbers, events.pull)
     flight = cast("NDArray[Any]", ARRAYS.records(len(numbers), InFlight))
-    for k, pull in enumerate(live._flight.values()):
-        flight[k] = (pull.slot, pull.arm, pull.era, pull.late)
-    last = len(old) - 1 if live._pulls - 1 in live._flight else -1
+    for k, pull in enumerate(game.flight.values()):
+        flight[k] = tuple(getattr(pull, field) for field in _FIELDS)
+    last = len(old) - 1 if game.pulls - 1 in game.flight else -1
     try:
-        with compiling(live.policy.label):
+        with compiling(game.policy.label):
             loop = compiled(_play_again, *classes_in(state))
             wrong = loop(state, flight, last, events.kind, index, events.arm, events.reward)
     except CompilationError:
         return False
     if wrong >= 0:
         return False  # CPython decides
-    restore_state(live._state, dump_state(state))
-    _rebuild_tally(live._tally, events, flight["arm"][index])
+    restore_state(game.state, dump_state(state))
+    _rebuild_tally(game.tally, events, flight["arm"][index])
     ended = np.zeros(len(numbers), np.bool_)
     ended[index[~asked]] = True
-    _rebuild_flight(live._flight, numbers[~ended], flight[~ended])
-    live._pulls += int(asked.sum())
-    live._lost.update(events.number[events.kind == ABANDONED].tolist())
+    _rebuild_flight(game.flight, numbers[~ended], flight[~ended])
+    game.pulls += int(asked.sum())
+    game.abandoned.update(events.pull[events.kind == ABANDONED].tolist())
     return True
 
 
@@ -128,11 +163,11 @@ def _play_again(
     return -1
 
 
-def _rebuild_tally(tally: dict[int, Tally], events: Events, arms: NDArray[Any]) -> None:
+def _rebuild_tally(tally: dict[int, ArmTally], events: Events, arms: NDArray[Any]) -> None:
     """Count what was asked for and told; `arms` are those of the events."""
     met, first, which = np.unique(arms, return_index=True, return_inverse=True)
     for arm in met[np.argsort(first)].tolist():  # arms are listed in the order they were met in
-        tally.setdefault(arm, Tally())
+        tally.setdefault(arm, ArmTally())
     seen = [tally[arm] for arm in met.tolist()]
     asked = np.bincount(which[events.kind == ASKED], minlength=len(met))
     told = events.kind == TOLD
@@ -152,5 +187,5 @@ def _rebuild_flight(
 ) -> None:
     flight.clear()
     for number, row in zip(numbers.tolist(), pulls.tolist(), strict=True):
-        pull = flight[number]
-        pull.slot, pull.arm, pull.era, pull.late = row
+        for field, value in zip(_FIELDS, row, strict=True):
+            setattr(flight[number], field, value)

@@ -1,138 +1,107 @@
-"""The part of a handle that outlives the process: save and load."""
+"""Everything a game knows as bytes, and back: what `save` writes and a store's snapshots are.
+
+    magic     8 bytes
+    version   uint32, little-endian as all that follows
+    checksum  32 bytes, blake2b of everything after it
+    whole     uint64, the length of the body before compression
+    body      zlib: the length of the text (uint64), the text (JSON), the columns
+
+The text describes the game and lists the columns: name, type, count, and whether differences are
+stored, which is done where numbers increase. Columns are stored byte by byte: first the lowest
+bytes of all numbers. Reading runs nothing from the file.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import os
+import hashlib
+import json
+import numbers
+import struct
+import zlib
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, TypeVar, cast
+from dataclasses import fields
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from manyarms.core.files import replace_file
-from manyarms.errors import SavedFileError
-from manyarms.live.arms import Tally
-from manyarms.live.catalogue import Catalogue
-from manyarms.live.container import NONSENSE, pack, unpack
-from manyarms.live.description import (
-    describe_arms,
-    describe_policy,
-    policy_from,
-    read_arms,
-)
+from manyarms.errors import ManyarmsError, ParameterError, SavedFileError
+from manyarms.live.arms import ArmNames, ArmNumbers, Arms
+from manyarms.live.game import ArmTally, LiveGame
 from manyarms.protocol.in_flight import InFlight
 from manyarms.protocol.policy import Policy
+from manyarms.protocol.registry import name_of
+from manyarms.protocol.registry import policy as policy_named
 from manyarms.protocol.state_dump import Columns, dump_state, restore_state
 
-__all__ = ["Saving", "collector_paused", "describe"]
+__all__ = [
+    "JOURNAL_MAGIC",
+    "MAGIC",
+    "VERSION",
+    "check_version",
+    "describe",
+    "first_arms",
+    "gc_paused",
+    "pack",
+    "restored",
+    "snapshot",
+    "unpack",
+]
 
-S = TypeVar("S", bound="Saving")
+MAGIC = b"\x89arms\r\n\x1a"  # as PNG's: a transfer that changes line ends is noticed
+JOURNAL_MAGIC = b"\x89armj\r\n\x1a"
+VERSION = 1
+# what reading raises where the checksum is right, and what it covers makes no sense
+MALFORMED_ERRORS = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
+_HEADER = struct.Struct("<8sI32sQ")
+_CHECKED = 8 + 4 + 32  # where the part begins that the checksum covers
+_LENGTH = struct.Struct("<Q")
+_TYPES = {"i": "<i8", "u": "<u8", "f": "<f8"}
+# the columns of pulls in flight, as they are called in files, and the fields of a pull
+_IN_FLIGHT = dict(zip(("slot", "arm", "era", "late"), InFlight.__annotations__, strict=True))
 
 
-class Saving(Catalogue):
-    """Everything a handle knows, as bytes, and back."""
+def snapshot(game: LiveGame) -> bytes:
+    """Return all that a game knows. Equal games give equal bytes."""
+    columns = {
+        "retired": np.array(sorted(game.retired), np.int64),
+        "abandoned": np.array(sorted(game.abandoned), np.int64),
+        **_dump_tally(game.tally),
+        **_dump_flight(game.flight),
+        **dump_state(game.state),
+    }
+    about = describe(game) | {"pulls": game.pulls}
+    return pack(about, {name: c for name, c in columns.items() if len(c) > 0})
 
-    seed: int
-    _first_arms: int
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything the handle knows to a file, which `Live.load` reads.
-
-        A crash at any moment leaves the old file or the new one. The file grows with the arms
-        touched and the pulls in flight (and holds the arms' names, if they have names), not with
-        `n_arms`. It carries a checksum, and reading it runs no code from it.
-
-        Parameters
-        ----------
-        path
-            Where to; what is there is replaced.
-        """
-        replace_file(Path(path), self.to_bytes())
-
-    @classmethod
-    def load(cls: type[S], path: str | os.PathLike[str], *, policy: Policy | None = None) -> S:
-        """Return the handle that was saved; it goes on as if nothing had happened.
-
-        Damaged, foreign and newer files raise `SavedFileError`.
-
-        Parameters
-        ----------
-        path
-            A file that `save` wrote.
-        policy
-            The policy it was saved with: needed only if that is your own and not registered.
-        """
-        with collector_paused():
-            return cls._from_bytes(Path(path).read_bytes(), policy, str(path))
-
-    def to_bytes(self) -> bytes:
-        """Return what `save` writes, to be kept elsewhere. Equal handles give equal bytes."""
-        with self._lock:
-            columns = {
-                "retired": np.array(sorted(self._retired), np.int64),
-                "abandoned": np.array(sorted(self._lost), np.int64),
-                **_dump_tally(self._tally),
-                **_dump_flight(self._flight),
-                **dump_state(self._state),
-            }
-            about = describe(self) | {"pulls": self._pulls}
-            return pack(about, {name: c for name, c in columns.items() if len(c) > 0})
-
-    @classmethod
-    def from_bytes(cls: type[S], data: bytes, *, policy: Policy | None = None) -> S:
-        """Return the handle that `to_bytes` was called on.
-
-        Parameters
-        ----------
-        data
-            What `to_bytes` returned.
-        policy
-            As for `load`.
-        """
-        return cls._from_bytes(data, policy, "This")
-
-    @classmethod
-    def _from_bytes(cls: type[S], data: bytes, policy: Policy | None, what: str) -> S:
-        about, columns = unpack(data, what)
-        try:
-            policy = policy_from(about["policy"], policy, what)
-            make = cast(Any, cls)
-            live = make(
-                policy,
-                n_arms=about["first_arms"],
-                horizon=about["horizon"],
-                seed=about["seed"],
-                reward_range=about["reward_range"],
-            )
-            live._arms = read_arms(about["arms"])
-            live._pulls = about["pulls"]
-            live._retired = set(_taken(columns, "retired"))
-            live._lost = set(_taken(columns, "abandoned"))
-            live._tally = _read_tally(columns)
-            _read_flight(live._flight, columns)
-            restore_state(live._state, columns)
-        except SavedFileError:
-            raise
-        except NONSENSE as error:
-            raise SavedFileError(
-                f"{what} does not fit this manyarms and its policies: {error!r}. Read it with the "
-                f"version that wrote it."
-            ) from error
-        return cast(S, live)
-
-    def _become(self, other: Saving) -> None:
-        """Take over all that another handle of the same game knows."""
-        with self._lock:
-            self._arms, self._first_arms = other._arms, other._first_arms
-            self._retired, self._lost = other._retired, other._lost
-            self._tally, self._flight = other._tally, other._flight
-            self._pulls, self._state = other._pulls, other._state
+def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
+    """Return the game of a snapshot; `what` names the file in errors."""
+    about, columns = unpack(data, what)
+    try:
+        policy = _policy_from(about["policy"], policy, what)
+        first = ArmNumbers(about["first_arms"])
+        game = LiveGame(policy, first, about["horizon"], about["seed"], about["reward_range"])
+        game.arms = _read_arms(about["arms"])
+        game.pulls = about["pulls"]
+        game.retired = set(_taken(columns, "retired"))
+        game.abandoned = set(_taken(columns, "abandoned"))
+        game.tally = _read_tally(columns)
+        _read_flight(game.flight, columns)
+        restore_state(game.state, columns)
+    except SavedFileError:
+        raise
+    except MALFORMED_ERRORS as error:
+        raise SavedFileError(
+            f"{what} does not fit this manyarms and its policies: {error!r}. Read it with the "
+            f"version that wrote it."
+        ) from error
+    return game
 
 
 @contextlib.contextmanager
-def collector_paused() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Look for no garbage while much is made and nothing dropped: it would take half the time."""
     running = gc.isenabled()
     gc.disable()
@@ -143,19 +112,87 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def describe(live: Saving) -> dict[str, Any]:
+def describe(game: LiveGame) -> dict[str, Any]:
     """Return what was decided when the game began, and the arms there are."""
     return {
-        "policy": describe_policy(live.policy),
-        "horizon": live.horizon,
-        "seed": int(live.seed),
-        "reward_range": live.reward_range,
-        "first_arms": live._first_arms,
-        "arms": describe_arms(live._arms),
+        "policy": _describe_policy(game.policy),
+        "horizon": game.horizon,
+        "seed": game.seed,
+        "reward_range": game.reward_range,
+        "first_arms": game.first_arms,
+        "arms": _describe_arms(game.arms),
     }
 
 
-def _dump_tally(tally: dict[int, Tally]) -> Columns:
+def _describe_policy(policy: Policy) -> dict[str, Any]:
+    """Return a policy's registered name (None if it has none) and its parameters."""
+    name = name_of(type(policy))
+    parameters = {} if name is None else {f.name: _plain(policy, f.name) for f in fields(policy)}
+    return {"name": name, "label": policy.label, "parameters": parameters}
+
+
+def _plain(policy: Policy, parameter: str) -> Any:
+    value = getattr(policy, parameter)
+    if isinstance(value, Policy):
+        return _describe_policy(value)
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    raise ParameterError(
+        f"`{parameter}` of {policy.label} must be a number, a string, a policy or None to be "
+        f"saved, got {value!r}."
+    )
+
+
+def _policy_from(described: dict[str, Any], given: Policy | None, what: str) -> Policy:
+    """Return the described policy, or the given one if it is that."""
+    if given is not None:
+        ours = _describe_policy(given)
+        known = described["name"] is not None and ours["name"] is not None
+        if ours != described if known else ours["label"] != described["label"]:
+            raise SavedFileError(
+                f"{what} was saved with the policy {described['label']}, not with {given.label}. "
+                f"Pass that one."
+            )
+        return given
+    try:
+        return _made(described)
+    except ManyarmsError as error:
+        raise SavedFileError(
+            f"{what} needs the policy {described['label']}, which cannot be made here: {error} "
+            f"Import the module that registers it, or pass `policy`."
+        ) from error
+
+
+def _made(described: dict[str, Any]) -> Policy:
+    if described["name"] is None:
+        raise ParameterError("it was not registered when it was saved.")
+    parameters = {
+        name: _made(value) if isinstance(value, dict) else value
+        for name, value in described["parameters"].items()
+    }
+    return policy_named(described["name"], **parameters)
+
+
+def _describe_arms(arms: Arms) -> dict[str, Any]:
+    return {"names": arms.names} if isinstance(arms, ArmNames) else {"count": arms.count}
+
+
+def _read_arms(described: dict[str, Any]) -> Arms:
+    if "names" in described:
+        return ArmNames(described["names"])
+    return ArmNumbers(described["count"])
+
+
+def first_arms(described: dict[str, Any], count: int) -> dict[str, Any]:
+    """Return the description of the arms that a game began with."""
+    return {"names": described["names"][:count]} if "names" in described else {"count": count}
+
+
+def _dump_tally(tally: dict[int, ArmTally]) -> Columns:
     seen = tally.values()
     return {
         "tally arm": np.array(list(tally), np.int64),
@@ -165,30 +202,105 @@ def _dump_tally(tally: dict[int, Tally]) -> Columns:
     }
 
 
-def _read_tally(columns: Columns) -> dict[int, Tally]:
+def _read_tally(columns: Columns) -> dict[int, ArmTally]:
     arms, *seen = (_taken(columns, f"tally {name}") for name in ("arm", "asked", "told", "total"))
-    return {arm: Tally(*numbers) for arm, *numbers in zip(arms, *seen, strict=True)}
+    return {arm: ArmTally(*numbers) for arm, *numbers in zip(arms, *seen, strict=True)}
 
 
-_IN_FLIGHT = ("slot", "arm", "era", "late")
-
-
-def _dump_flight(flight: dict[int, InFlight]) -> Columns:
-    pulls = flight.values()
-    columns = {f: np.array([getattr(p, f) for p in pulls], np.int64) for f in _IN_FLIGHT}
+def _dump_flight(flight: dict[int, Any]) -> Columns:
     return {
         "flight number": np.array(list(flight), np.int64),
-        **{f"flight {field}": column for field, column in columns.items()},
+        **{
+            f"flight {name}": np.array([getattr(p, field) for p in flight.values()], np.int64)
+            for name, field in _IN_FLIGHT.items()
+        },
     }
 
 
-def _read_flight(flight: dict[int, InFlight], columns: Columns) -> None:
+def _read_flight(flight: dict[int, Any], columns: Columns) -> None:
     pulls = [flight[number] for number in _taken(columns, "flight number")]  # made by looking
-    for field in _IN_FLIGHT:
-        for pull, number in zip(pulls, _taken(columns, f"flight {field}"), strict=True):
+    for name, field in _IN_FLIGHT.items():
+        for pull, number in zip(pulls, _taken(columns, f"flight {name}"), strict=True):
             setattr(pull, field, number)
 
 
 def _taken(columns: Columns, name: str) -> list[Any]:
     """Take a column out; one that is missing is empty."""
     return cast("list[Any]", columns.pop(name).tolist()) if name in columns else []
+
+
+def pack(about: dict[str, Any], columns: Columns) -> bytes:
+    """Return the bytes of a file."""
+    listed, parts = [], []
+    for name, column in columns.items():
+        kind = column.dtype.kind
+        steps = kind == "i" and len(column) > 1 and bool((column[1:] > column[:-1]).all())
+        stored = np.diff(column, prepend=0) if steps else column
+        listed.append([name, kind, len(column), steps])
+        parts.append(stored.astype(_TYPES[kind]).view(np.uint8).reshape(-1, 8).T.tobytes())
+    text = json.dumps(about | {"columns": listed}, separators=(",", ":")).encode()
+    body = b"".join([_LENGTH.pack(len(text)), text, *parts])
+    rest = _LENGTH.pack(len(body)) + zlib.compress(body, 1)
+    return _HEADER.pack(MAGIC, VERSION, _checksum(rest), len(body)) + rest[_LENGTH.size :]
+
+
+def unpack(data: bytes, what: str) -> tuple[dict[str, Any], Columns]:
+    """Return what `pack` was given."""
+    if not data.startswith(MAGIC):
+        raise SavedFileError(_no_magic(data, what))
+    if len(data) < _HEADER.size:
+        raise SavedFileError(f"{what} is cut off after {len(data)} bytes. Use a copy of it.")
+    _, version, checksum, whole = _HEADER.unpack_from(data)
+    check_version(version, VERSION, what)
+    if _checksum(data[_CHECKED:]) != checksum:
+        raise SavedFileError(
+            f"{what} is damaged: its checksum is wrong. It was cut off or changed; use a copy."
+        )
+    try:
+        return _read_body(zlib.decompressobj().decompress(data[_HEADER.size :], whole))
+    except (*MALFORMED_ERRORS, struct.error, zlib.error) as error:
+        raise SavedFileError(f"{what} was not written by manyarms: {error}.") from error
+
+
+def check_version(found: int, known: int, what: str) -> None:
+    """Raise if a file has another format than this code."""
+    if found != known:
+        raise SavedFileError(
+            f"{what} has format {found}, and this manyarms reads format {known}. Install a newer "
+            f"manyarms, unless the file is damaged."
+        )
+
+
+def _read_body(body: bytes) -> tuple[dict[str, Any], Columns]:
+    (length,) = _LENGTH.unpack_from(body)
+    at = _LENGTH.size + length
+    about = json.loads(body[_LENGTH.size : at])
+    columns: Columns = {}
+    for name, kind, count, steps in about.pop("columns"):
+        column = _read_column(body[at : at + 8 * count], count, _TYPES[kind])
+        columns[name] = np.cumsum(column) if steps else column
+        at += 8 * count
+    if at != len(body):
+        raise ValueError(f"{len(body) - at} bytes are left over")
+    return about, columns
+
+
+def _read_column(stored: bytes, count: int, kind: str) -> NDArray[Any]:
+    rows = np.frombuffer(stored, np.uint8).reshape(8, count).T
+    numbers = np.ascontiguousarray(rows).view(kind).reshape(count)
+    return numbers.astype(numbers.dtype.newbyteorder("="))
+
+
+def _checksum(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=32).digest()
+
+
+def _no_magic(data: bytes, what: str) -> str:
+    if not data:
+        return f"{what} is empty. Use a copy of it."
+    if data.startswith(JOURNAL_MAGIC):
+        return f"{what} is a journal. Open it with recorded(path)."
+    return (
+        f"{what} is no handle that manyarms saved: it begins with {data[:8]!r}. Pass a file that "
+        f"save() wrote."
+    )

@@ -8,10 +8,26 @@ from typing import Any, ClassVar, NamedTuple
 from manyarms.core.memory import Memory, Record, Records, Word
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
+from manyarms.policies.moss_plus_plus import MOSSPlusPlus
+from manyarms.policies.parallel import Parallel
 from manyarms.policies.parts.randomness import PHASES
-from manyarms.protocol.policy import Policy, ask, reset, tell
+from manyarms.protocol import (
+    About,
+    Policy,
+    arrive,
+    ask,
+    count_late,
+    generation,
+    reset,
+    retire,
+    tell,
+    uses,
+)
+from manyarms.protocol.registry import Form
 
-__all__ = ["Doubling"]
+__all__ = ["ANYTIME", "Doubling"]
+
+_MOST_ITERATIONS = 64
 
 
 class DoublingClock(Record):
@@ -20,7 +36,10 @@ class DoublingClock(Record):
     left: int  # pulls left in the phase
 
 
+@uses(inner=(tell, count_late, arrive, retire))
 class DoublingState(NamedTuple):
+    """The state of the policy within, and how far its phase is."""
+
     inner: Any  # the policy's own state
     clock: Records[DoublingClock]  # [clock]
 
@@ -43,9 +62,9 @@ def doubling_ask(state: DoublingState) -> tuple[int, int]:
     return ask(state.inner)
 
 
-@tell.register(DoublingState)
-def doubling_tell(state: DoublingState, slot: int, reward: float) -> None:
-    tell(state.inner, slot, reward)
+@generation.register(DoublingState)
+def doubling_generation(state: DoublingState) -> int:
+    return state.clock[0].phase * _MOST_ITERATIONS + generation(state.inner)
 
 
 @dataclass(frozen=True)
@@ -116,3 +135,36 @@ class Doubling(Policy):
         longest = 1 << (pulls.bit_length() - 1)  # phase i begins after 2^i - 1 pulls
         inner = self.policy.new_state(memory, n_arms=n_arms, pulls=longest)
         return DoublingState(inner, memory.records(1, DoublingClock))
+
+
+ANYTIME = (
+    Form(
+        "anytime-moss++",
+        MOSSPlusPlus,
+        Doubling,
+        About(
+            needs="nothing",
+            guarantee="as MOSS++, larger constant",
+            nanoseconds=30,
+            scaling="log of arms in the set",
+            good_at="MOSS++ without a horizon",
+            source="Zhu & Nowak 2020",
+            kind="paper",
+        ),
+    ),
+    Form(
+        "anytime-parallel",
+        Parallel,
+        Doubling,
+        About(
+            needs="μ*",
+            guarantee="as Parallel, larger constant",
+            nanoseconds=55,
+            scaling="log of arms pulled",
+            good_at="Parallel without a horizon",
+            source="Zhu & Nowak 2020",
+            kind="paper",
+            knowledge="mu*",
+        ),
+    ),
+)

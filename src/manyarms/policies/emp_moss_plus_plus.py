@@ -4,39 +4,42 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
-from manyarms.core.checks import check_choice
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Memory, Record, Records
+from manyarms.core.memory import Memory, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.tournament import clear, enter, leader
 from manyarms.policies.parts.best_means import Chosen, best_means, choose_slot, chosen
-from manyarms.policies.parts.fresh import FreshArms, draw_arm, present, reset_fresh_arms, start_on
-from manyarms.policies.parts.index import MixturePolicy
+from manyarms.policies.parts.fresh import FreshArms, draw_arm, drawable, present
+from manyarms.policies.parts.iterations import (
+    IterationClock,
+    arrive_later,
+    ask_member,
+    begin_iteration,
+    lose_arm,
+    reset_iterations,
+)
 from manyarms.policies.parts.mixtures import (
     Mixtures,
     add_share,
     close_mixture,
     mixture_pulls,
     mixtures,
-    real_arm,
-    reset_mixtures,
 )
-from manyarms.policies.parts.randomness import MIXTURES, ORDER, RANKING
-from manyarms.policies.parts.slots import GONE, credit, learn, open_slot, refresh, set_scale
-from manyarms.protocol.policy import ask, reset, tell
-from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
+from manyarms.policies.parts.parameters import MixturePolicy
+from manyarms.policies.parts.randomness import RANKING
+from manyarms.policies.parts.slots import GONE, begin, learn, open_slot, refresh, set_scale
+from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell
+from manyarms.protocol.parameters import choice
+from manyarms.theory.schedules import iteration_arms
 
 __all__ = ["EmpMOSSPlusPlus"]
 
 _OUTSIDE = -1  # `asked` of a slot that is not in the set
 
 
-class EmpMossPlusPlusClock(Record):
-    horizon: int  # T
-    iteration: int  # i
-    left: int  # pulls left in the iteration
+class EmpMossPlusPlusClock(IterationClock):
     end: int  # H: the pull with which the iteration ends
     fresh: int  # arms of the set that are still to be drawn
     touched: int  # arms drawn so far
@@ -44,6 +47,8 @@ class EmpMossPlusPlusClock(Record):
 
 
 class EmpMossPlusPlusState(NamedTuple):
+    """Every arm and mixture-arm pulled so far, and which of them are in this iteration's set."""
+
     beta: float
     rank_all: bool  # rank the arms never pulled too
     clock: Records[EmpMossPlusPlusClock]  # [clock]
@@ -55,29 +60,24 @@ class EmpMossPlusPlusState(NamedTuple):
 
 @reset.register(EmpMossPlusPlusState)
 def emp_moss_plus_plus_reset(state: EmpMossPlusPlusState, key: int, horizon: int) -> None:
-    reset_fresh_arms(state.arms, key)
-    start_on(state.arms, 1, 1)  # K and H come with the first iteration
-    restart(state.order, draw(key, ORDER))
+    reset_iterations(state, key, horizon)
+    begin(state.arms.slots, 1, 1)  # K and H come with the first iteration
     restart(state.chosen.words, draw(key, RANKING))
-    reset_mixtures(state.mixtures, draw(key, MIXTURES))
     state.chosen.size[0] = 0
-    clock = state.clock[0]
-    clock.horizon = horizon
-    clock.iteration = 0
-    clock.left = 0
-    clock.end = 0
-    clock.touched = 0
-    clock.newest = 0
+    state.clock[0].end = 0
+    state.clock[0].touched = 0
+    state.clock[0].newest = 0
+
+
+arrive.register(EmpMossPlusPlusState)(arrive_later)
 
 
 @rare
 def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
     """Make a mixture-arm of the iteration that ended, choose a set, compute all its indices."""
     slots, clock = state.arms.slots, state.clock[0]
-    clock.iteration += 1
-    p = iterations(clock.horizon, state.beta)
+    p = begin_iteration(state.clock, state.beta)
     real = iteration_arms(p, clock.iteration, present(state.arms))
-    clock.left = iteration_pulls(p, clock.iteration, clock.horizon)
     clock.end = min(clock.end + clock.left, clock.horizon)
     clock.fresh = real
     if clock.iteration > 1:
@@ -133,9 +133,7 @@ def emp_moss_plus_plus_ask(state: EmpMossPlusPlusState) -> tuple[int, int]:
         number = open_member(state)
     else:
         number = leader(state.arms.slots.rank)
-    slot = state.arms.slots.slot[number]
-    slot.asked += 1
-    return number, real_arm(state.mixtures, slot.member)
+    return ask_member(state, number)
 
 
 @kernel
@@ -146,9 +144,50 @@ def in_the_set(state: EmpMossPlusPlusState, slot: int) -> bool:
 @tell.register(EmpMossPlusPlusState)
 def emp_moss_plus_plus_tell(state: EmpMossPlusPlusState, slot: int, reward: float) -> None:
     if in_the_set(state, slot):
-        credit(state.arms.slots, slot, reward)
+        tell(state.arms.slots, slot, reward)
     else:  # late: it left the set in the meantime
         learn(state.arms.slots, slot, reward)
+
+
+@count_late.register(EmpMossPlusPlusState)
+def emp_moss_plus_plus_count_late(state: EmpMossPlusPlusState, slot: int, change: int) -> None:
+    if in_the_set(state, slot):
+        count_late(state.arms.slots, slot, change)
+    else:
+        state.arms.slots.late[slot] += change
+
+
+@retire.register(EmpMossPlusPlusState)
+def emp_moss_plus_plus_retire(state: EmpMossPlusPlusState, arm: int) -> None:
+    slots, clock, chosen = state.arms.slots, state.clock[0], state.chosen
+    clock.touched -= lose_arm(state, arm)
+    if clock.iteration == 0:
+        return
+    if clock.newest == 1 and mixture_pulls(state.mixtures, clock.iteration - 1) == 0:
+        clock.newest = 0
+    clock.fresh = min(clock.fresh, drawable(state.arms) - clock.touched)
+    before, chosen.size[0] = chosen.size[0], 0
+    for k in range(before):
+        if slots.slot[chosen.slot[k]].member != GONE:
+            choose_slot(chosen, chosen.slot[k])
+    if chosen.size[0] + clock.newest + clock.fresh == 0:
+        choose_again(state)
+    set_scale(slots, chosen.size[0] + clock.newest + clock.fresh, slots.run[0].horizon)
+    for k in range(chosen.size[0]):
+        refresh(slots, chosen.slot[k])
+
+
+@rare
+def choose_again(state: EmpMossPlusPlusState) -> None:
+    """Fill a set that lost all its arms: with all that were pulled before, or a fresh one."""
+    slots, clock = state.arms.slots, state.clock[0]
+    if clock.touched == 0:
+        state.arms.sampler.n[0] = state.arms.pool[0]
+        clock.fresh = 1
+    for slot in range(slots.run[0].opened):
+        if slots.slot[slot].member >= 0:
+            choose_slot(state.chosen, slot)
+            slots.slot[slot].asked = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,17 +222,21 @@ class EmpMOSSPlusPlus(MixturePolicy):
     """
 
     name: ClassVar[str] = "empmoss++"
+    about: ClassVar[About] = About(
+        needs="horizon",
+        guarantee="none proven",
+        nanoseconds=21,
+        scaling="log of arms in the set",
+        good_at="wide gaps, rare best arms",
+        source="Zhu & Nowak 2020",
+        kind="paper",
+    )
 
-    rank: str = "all"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("rank", self.rank, ("all", "pulled"))
+    rank: Annotated[str, choice("all", "pulled")] = "all"
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> EmpMossPlusPlusState:
-        p = iterations(pulls, self.beta)
-        sets = [iteration_arms(p, i, n_arms) + i - 1 for i in range(1, p + 1)]
-        slots = max(1, min(sum(sets), n_arms + p, pulls))  # a slot is opened by a pull
+        sets = [real + i for i, real in enumerate(self._sets(n_arms, pulls))]
+        slots = min(sum(sets), n_arms + len(sets), pulls)  # a slot is opened by a pull
         return EmpMossPlusPlusState(
             beta=self.beta,
             rank_all=self.rank == "all",
@@ -201,5 +244,5 @@ class EmpMOSSPlusPlus(MixturePolicy):
             arms=self._arms(memory, n_arms, arms=slots),
             chosen=chosen(memory, slots),
             order=stream(memory),
-            mixtures=mixtures(memory, shares=sum(sets), arms=p),
+            mixtures=mixtures(memory, shares=sum(sets), arms=len(sets)),
         )

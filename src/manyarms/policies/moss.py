@@ -6,33 +6,31 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.fresh import FreshArms, choose, present, reset_fresh_arms, start_on
-from manyarms.policies.parts.index import IndexPolicy
-from manyarms.policies.parts.slots import credit
-from manyarms.protocol.policy import ask, reset, tell
+from manyarms.policies.parts.fresh import FreshArms, hold, present, reset_arms
+from manyarms.policies.parts.parameters import IndexPolicy
+from manyarms.policies.parts.slots import begin
+from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell, uses
 
 __all__ = ["MOSS"]
 
 
+@uses(arms=(ask, tell, count_late, retire))
 class MossState(NamedTuple):
+    """The arms pulled so far, ranked by their index."""
+
     arms: FreshArms
 
 
 @reset.register(MossState)
 def moss_reset(state: MossState, key: int, horizon: int) -> None:
-    reset_fresh_arms(state.arms, key)
-    start_on(state.arms, present(state.arms), horizon)
+    reset_arms(state.arms, key)
+    begin(state.arms.slots, present(state.arms), horizon)
 
 
-@ask.register(MossState)
-def moss_ask(state: MossState) -> tuple[int, int]:
-    slot = choose(state.arms)
-    return slot, state.arms.slots.slot[slot].member
-
-
-@tell.register(MossState)
-def moss_tell(state: MossState, slot: int, reward: float) -> None:
-    credit(state.arms.slots, slot, reward)
+@arrive.register(MossState)
+def moss_arrive(state: MossState, count: int) -> None:
+    arrive(state.arms, count)
+    hold(state.arms, present(state.arms))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +63,15 @@ class MOSS(IndexPolicy):
     """
 
     name: ClassVar[str] = "moss"
+    about: ClassVar[About] = About(
+        needs="horizon",
+        guarantee="minimax over n arms for T ≥ n",
+        nanoseconds=86,
+        scaling="log of arms pulled",
+        good_at="few arms, many pulls",
+        source="Audibert & Bubeck 2009",
+        kind="paper",
+    )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossState:
         return MossState(self._arms(memory, n_arms, arms=min(n_arms, pulls)))

@@ -5,20 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from manyarms.core.checks import check_int, check_probability
+from manyarms.core.checks import check_int, check_one
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory
-from manyarms.errors import ParameterError
-from manyarms.policies.parts.fresh import FreshArms, choose, present, reset_fresh_arms, start_on
-from manyarms.policies.parts.index import IndexPolicy
-from manyarms.policies.parts.slots import credit
-from manyarms.protocol.policy import ask, reset, tell
+from manyarms.policies.parts.fresh import FreshArms, hold, present, reset_arms
+from manyarms.policies.parts.parameters import IndexPolicy
+from manyarms.policies.parts.slots import begin
+from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell, uses
+from manyarms.protocol.parameters import Count, Probability
 from manyarms.theory.schedules import subset_size
 
 __all__ = ["MOSSOracle"]
 
 
+@uses(arms=(ask, tell, count_late, retire))
 class MossOracleState(NamedTuple):
+    """How large the set is to be, and its arms pulled so far, ranked by their index."""
+
     alpha: float
     factor: float  # of T^alpha log sqrt(T): 2, or n/m with alpha = 0
     size: int  # of the set, or 0: then alpha and factor decide
@@ -27,8 +30,8 @@ class MossOracleState(NamedTuple):
 
 @reset.register(MossOracleState)
 def moss_oracle_reset(state: MossOracleState, key: int, horizon: int) -> None:
-    reset_fresh_arms(state.arms, key)
-    start_on(state.arms, oracle_arms(state, horizon), horizon)
+    reset_arms(state.arms, key)
+    begin(state.arms.slots, oracle_arms(state, horizon), horizon)
 
 
 @kernel
@@ -39,15 +42,12 @@ def oracle_arms(state: MossOracleState, horizon: int) -> int:
     return subset_size(horizon, state.alpha, state.factor, present(state.arms))
 
 
-@ask.register(MossOracleState)
-def moss_oracle_ask(state: MossOracleState) -> tuple[int, int]:
-    slot = choose(state.arms)
-    return slot, state.arms.slots.slot[slot].member
-
-
-@tell.register(MossOracleState)
-def moss_oracle_tell(state: MossOracleState, slot: int, reward: float) -> None:
-    credit(state.arms.slots, slot, reward)
+@arrive.register(MossOracleState)
+def moss_oracle_arrive(state: MossOracleState, count: int) -> None:
+    arrive(state.arms, count)
+    horizon = state.arms.slots.run[0].horizon
+    if horizon > 0:  # else the game has not begun
+        hold(state.arms, oracle_arms(state, horizon))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,25 +79,25 @@ class MOSSOracle(IndexPolicy):
     """
 
     name: ClassVar[str] = "moss-oracle"
+    about: ClassVar[About] = About(
+        needs="horizon, hardness or m",
+        guarantee="minimax up to a logarithm",
+        nanoseconds=19,
+        scaling="log of arms pulled",
+        good_at="problems whose share of best arms is known",
+        source="Zhu & Nowak 2020",
+        kind="paper",
+        knowledge="m",
+    )
 
-    alpha: float | None = None
-    m: int | None = None
-    size: int | None = None
+    alpha: Probability | None = None
+    m: Count | None = None
+    size: Count | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given = [value for value in (self.alpha, self.m, self.size) if value is not None]
-        if len(given) != 1:
-            raise ParameterError(
-                f"`alpha`, `m` or `size` must be given, one of them, got alpha={self.alpha!r}, "
-                f"m={self.m!r} and size={self.size!r}. An oracle is told how hard the problem is."
-            )
-        if self.alpha is not None:
-            self._store(alpha=check_probability("alpha", self.alpha))
-        if self.m is not None:
-            self._store(m=check_int("m", self.m, at_least=1))
-        if self.size is not None:
-            self._store(size=check_int("size", self.size, at_least=1))
+        fix = "An oracle is told how hard the problem is."
+        check_one(fix, alpha=self.alpha, m=self.m, size=self.size)
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossOracleState:
         alpha, factor = (0.0 if self.alpha is None else self.alpha), 2.0

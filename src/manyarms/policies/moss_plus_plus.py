@@ -6,72 +6,53 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records
-from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
-from manyarms.policies.parts.fresh import (
-    FreshArms,
-    choose,
-    present,
-    put_back,
-    reset_fresh_arms,
-    start_on,
+from manyarms.core.memory import Ints, Memory, Records
+from manyarms.core.rng import Stream, below, next_word, stream
+from manyarms.policies.parts.fresh import FreshArms, choose, drawable, hold, present, put_back
+from manyarms.policies.parts.iterations import (
+    WaitingClock,
+    arrive_later,
+    ask_member,
+    begin_iteration,
+    end_iteration,
+    iteration_of,
+    lose_arm,
+    reset_iterations,
 )
-from manyarms.policies.parts.index import MixturePolicy
-from manyarms.policies.parts.mixtures import (
-    Mixtures,
-    add_share,
-    close_mixture,
-    mixture_pulls,
-    mixtures,
-    real_arm,
-    reset_mixtures,
-)
-from manyarms.policies.parts.randomness import MIXTURES, ORDER
-from manyarms.policies.parts.slots import credit, open_slot, unopened
-from manyarms.protocol.policy import ask, reset, tell
-from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
+from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
+from manyarms.policies.parts.parameters import MixturePolicy
+from manyarms.policies.parts.slots import begin, open_slot, unopened
+from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
+from manyarms.theory.schedules import iteration_arms
 
 __all__ = ["MOSSPlusPlus"]
 
 
-class MossPlusPlusClock(Record):
-    horizon: int  # T
-    iteration: int  # i
-    left: int  # pulls left in the iteration
-    waiting: int  # mixture-arms without a pull in this iteration
-
-
+@uses(arms=(tell, count_late))
 class MossPlusPlusState(NamedTuple):
+    """The set of this iteration, and the sets of those before as mixture-arms."""
+
     beta: float
-    clock: Records[MossPlusPlusClock]  # [clock]
+    clock: Records[WaitingClock]  # [clock]
     waiting: Ints  # the mixture-arms without a pull in this iteration
     arms: FreshArms
     order: Stream
     mixtures: Mixtures
 
 
-@reset.register(MossPlusPlusState)
-def moss_plus_plus_reset(state: MossPlusPlusState, key: int, horizon: int) -> None:
-    reset_fresh_arms(state.arms, key)
-    restart(state.order, draw(key, ORDER))
-    reset_mixtures(state.mixtures, draw(key, MIXTURES))
-    state.clock[0].horizon = horizon
-    state.clock[0].iteration = 0
-    state.clock[0].left = 0
+reset.register(MossPlusPlusState)(reset_iterations)
+generation.register(MossPlusPlusState)(iteration_of)
+arrive.register(MossPlusPlusState)(arrive_later)
 
 
 @rare
 def next_iteration(state: MossPlusPlusState) -> None:
     """Turn the iteration that ended into a mixture-arm, and start MOSS on a new set."""
     slots, clock = state.arms.slots, state.clock[0]
-    clock.iteration += 1
+    p = begin_iteration(state.clock, state.beta)
     i = clock.iteration
     if i > 1:
-        for k in range(slots.run[0].opened):
-            add_share(state.mixtures, slots.slot[k].member, slots.slot[k].asked)
-        close_mixture(state.mixtures)
-    p = iterations(clock.horizon, state.beta)
-    clock.left = iteration_pulls(p, i, clock.horizon)
+        end_iteration(state)
     clock.waiting = 0
     for j in range(1, i):
         if mixture_pulls(state.mixtures, j) > 0:  # else all its arms are retired
@@ -79,7 +60,7 @@ def next_iteration(state: MossPlusPlusState) -> None:
             clock.waiting += 1
     put_back(state.arms)
     real = iteration_arms(p, i, present(state.arms))
-    start_on(state.arms, real + clock.waiting, clock.left)
+    begin(slots, real + clock.waiting, clock.left)
 
 
 @kernel
@@ -101,15 +82,30 @@ def moss_plus_plus_ask(state: MossPlusPlusState) -> tuple[int, int]:
     if state.clock[0].left == 0:
         next_iteration(state)
     state.clock[0].left -= 1
-    number = choose_member(state)
-    slot = state.arms.slots.slot[number]
-    slot.asked += 1
-    return number, real_arm(state.mixtures, slot.member)
+    return ask_member(state, choose_member(state))
 
 
-@tell.register(MossPlusPlusState)
-def moss_plus_plus_tell(state: MossPlusPlusState, slot: int, reward: float) -> None:
-    credit(state.arms.slots, slot, reward)
+@retire.register(MossPlusPlusState)
+def moss_plus_plus_retire(state: MossPlusPlusState, arm: int) -> None:
+    arms, slots, clock = state.arms, state.arms.slots, state.clock[0]
+    fresh = unopened(slots) - clock.waiting
+    lose_arm(state, arm)
+    if clock.iteration == 0:
+        return
+    waiting, clock.waiting = clock.waiting, 0
+    for k in range(waiting):
+        if mixture_pulls(state.mixtures, state.waiting[k]) > 0:
+            state.waiting[clock.waiting] = state.waiting[k]
+            clock.waiting += 1
+    real = 0
+    for slot in range(slots.run[0].opened):
+        real += int(slots.slot[slot].member >= 0)
+    fresh = min(fresh, drawable(arms) - real)
+    members = slots.run[0].opened - slots.run[0].gone + clock.waiting + fresh
+    if members == 0:
+        arms.sampler.n[0] = arms.pool[0]
+        members = 1
+    hold(arms, members)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,16 +144,24 @@ class MOSSPlusPlus(MixturePolicy):
     """
 
     name: ClassVar[str] = "moss++"
+    about: ClassVar[About] = About(
+        needs="horizon",
+        guarantee="Pareto optimal, every beta in [1/2, 1)",
+        nanoseconds=23,
+        scaling="log of arms in the set",
+        good_at="a guarantee at every hardness",
+        source="Zhu & Nowak 2020",
+        kind="paper",
+    )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossPlusPlusState:
-        p = iterations(pulls, self.beta)
-        sets = [iteration_arms(p, i, n_arms) + i - 1 for i in range(1, p + 1)]
-        largest = min(max(sets, default=1), pulls)
+        sets = [real + i for i, real in enumerate(self._sets(n_arms, pulls))]
+        largest = min(max(sets), pulls)
         return MossPlusPlusState(
             beta=self.beta,
-            clock=memory.records(1, MossPlusPlusClock),
-            waiting=memory.ints(p),
+            clock=memory.records(1, WaitingClock),
+            waiting=memory.ints(len(sets)),
             arms=self._arms(memory, n_arms, arms=largest),
             order=stream(memory),
-            mixtures=mixtures(memory, shares=min(sum(sets), pulls), arms=p),
+            mixtures=mixtures(memory, shares=min(sum(sets), pulls), arms=len(sets)),
         )

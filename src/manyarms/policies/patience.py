@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, NamedTuple
 
-from manyarms.core.checks import check_choice, check_number
-from manyarms.core.hash_map import Table, find, table
+from manyarms.core.hash_map import HashMap, hash_map
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
-from manyarms.errors import ParameterError
+from manyarms.policies.parts.fresh import is_retired, strike
 from manyarms.policies.parts.kl import bernoulli_kl
+from manyarms.policies.parts.parameters import ToldBestMean
 from manyarms.policies.parts.randomness import FRESH
-from manyarms.protocol.policy import Policy, ask, reset, tell
+from manyarms.protocol import About, arrive, ask, reset, retire, tell
+from manyarms.protocol.parameters import Positive, choice
 
 __all__ = ["Patience"]
 
@@ -29,13 +30,15 @@ class PatienceArm(Record):
 
 
 class PatienceState(NamedTuple):
+    """The arm in play, and the order that the next ones come in."""
+
     best_mean: float
     spread: float  # (2 sigma)^2
     kl: bool
     current: Records[PatienceArm]  # [the arm in play]
     sampler: Sampler
     words: Stream
-    retired: Table  # arms that must not be pulled any more
+    retired: HashMap  # arms that must not be pulled any more
 
 
 @reset.register(PatienceState)
@@ -60,9 +63,7 @@ def next_arm(state: PatienceState) -> None:
     current = state.current[0]
     current.slot += 1
     current.arm = draw_next(state)
-    while (
-        state.retired.filled[0] > 0 and state.retired.cells[find(state.retired, current.arm)] != 0
-    ):
+    while is_retired(state.retired, current.arm):
         current.arm = draw_next(state)
     current.pulls = 0
     current.total = 0.0
@@ -98,8 +99,21 @@ def patience_tell(state: PatienceState, slot: int, reward: float) -> None:
             next_arm(state)
 
 
+@arrive.register(PatienceState)
+def patience_arrive(state: PatienceState, count: int) -> None:
+    """Let new arms join those still to come."""
+    state.sampler.n[0] += count
+
+
+@retire.register(PatienceState)
+def patience_retire(state: PatienceState, arm: int) -> None:
+    strike(state.retired, arm)
+    if state.current[0].arm == arm:
+        next_arm(state)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Patience(Policy):
+class Patience(ToldBestMean):
     r"""Pull an arm until it cannot be a best one, then discard it for good and take the next.
 
     Arms come in random order. The current one stays while
@@ -133,32 +147,27 @@ class Patience(Policy):
     """
 
     name: ClassVar[str] = "patience"
+    about: ClassVar[About] = About(
+        needs="horizon, μ*",
+        guarantee="near minimax at every hardness, √log T",
+        nanoseconds=7,
+        scaling="constant",
+        good_at="a known best mean; statistics of one arm only",
+        source="ours, docs/proofs.md",
+        kind="ours",
+        knowledge="mu*",
+    )
 
-    best_mean: float | None = None
-    sigma: float = 0.5
-    bound: str = "mean"
-
-    def __post_init__(self) -> None:
-        self._store(sigma=check_number("sigma", self.sigma, above=0.0, at_most=1e100))
-        check_choice("bound", self.bound, ("mean", "kl"))
-        if self.best_mean is not None:
-            self._store(best_mean=check_number("best_mean", self.best_mean))
-
-    def with_best_mean(self, best_mean: float) -> Patience:
-        return replace(self, best_mean=best_mean) if self.best_mean is None else self
+    sigma: Positive = 0.5
+    bound: Annotated[str, choice("mean", "kl")] = "mean"
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> PatienceState:
-        if self.best_mean is None:
-            raise ParameterError(
-                "`best_mean` must be given to Patience, got None. Pass the best mean, or an "
-                "estimate rounded down: Patience(best_mean=0.9)."
-            )
         return PatienceState(
-            best_mean=float(self.best_mean),
+            best_mean=self._best_mean(),
             spread=4.0 * self.sigma**2,
             kl=self.bound == "kl",
             current=memory.records(1, PatienceArm),
             sampler=sampler(memory, n_arms, draws=min(n_arms, pulls + 1)),
             words=stream(memory),
-            retired=table(memory, names=n_arms, entries=0),  # a simulation retires no arm
+            retired=hash_map(memory, names=n_arms, entries=0),  # a simulation retires no arm
         )

@@ -1,18 +1,32 @@
 """What a policy is: its functions, its name in the registry, its keys, its state as plain data."""
 
-from manyarms.protocol.policy import Policy, arrive, ask, defer, era, reset, retire, tell
-from manyarms.protocol.registry import policy, policy_names, register
+from manyarms.protocol.about import About
+from manyarms.protocol.policy import (
+    Policy,
+    arrive,
+    ask,
+    count_late,
+    generation,
+    reset,
+    retire,
+    tell,
+    uses,
+)
+from manyarms.protocol.registry import described, policy, policy_names, register
 
 __all__ = [
+    "About",
     "Policy",
     "arrive",
     "ask",
-    "defer",
-    "era",
+    "count_late",
+    "described",
+    "generation",
     "policy",
     "policy_names",
     "register",
     "reset",
     "retire",
     "tell",
+    "uses",
 ]

@@ -10,11 +10,11 @@ from typing import Any
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Record, Records
-from manyarms.protocol.policy import ask, defer, era, tell
+from manyarms.protocol.policy import ask, count_late, generation, tell
 
 __all__ = ["InFlight", "land", "launch", "lose"]
 
-_NEVER = -1  # the era of a pull that teaches the policy nothing
+_NEVER = -1  # the generation of a pull that teaches the policy nothing
 
 
 class InFlight(Record):
@@ -22,7 +22,7 @@ class InFlight(Record):
 
     slot: int
     arm: int
-    era: int  # that of the slot
+    generation: int  # that of the slot
     late: int  # 1 once another pull was asked for
 
 
@@ -32,14 +32,14 @@ def launch(state: Any, flight: Records[InFlight], number: int, before: int) -> i
 
     `before` is the number of the last pull if that is in flight, else -1.
     """
-    if before >= 0 and flight[before].era == era(state):
+    if before >= 0 and flight[before].generation == generation(state):
         flight[before].late = 1
-        defer(state, flight[before].slot, 1)
+        count_late(state, flight[before].slot, 1)
     slot, arm = ask(state)
     pull = flight[number]
     pull.slot = slot
     pull.arm = arm
-    pull.era = era(state)
+    pull.generation = generation(state)
     pull.late = 0
     return arm
 
@@ -48,16 +48,16 @@ def launch(state: Any, flight: Records[InFlight], number: int, before: int) -> i
 def land(state: Any, flight: Records[InFlight], number: int, reward: float) -> None:
     """Tell the reward of a pull to the policy, unless it has restarted since."""
     pull = flight[number]
-    if pull.era == era(state):
+    if pull.generation == generation(state):
         tell(state, pull.slot, reward)
         if pull.late == 1:
-            defer(state, pull.slot, -1)
+            count_late(state, pull.slot, -1)
 
 
 @kernel
 def lose(state: Any, flight: Records[InFlight], number: int) -> None:
     """Go on without the reward of a pull, even if it should still come."""
     pull = flight[number]
-    if pull.era == era(state):
-        defer(state, pull.slot, -pull.late)
-        pull.era = _NEVER
+    if pull.generation == generation(state):
+        count_late(state, pull.slot, -pull.late)
+        pull.generation = _NEVER

@@ -2,27 +2,33 @@
 
 A policy's file defines a state (a NamedTuple with a name of its own) and registers a body of
 `reset`, `ask` and `tell` for it. CPython runs these bodies live; the simulator compiles them.
+
+A part that several states share has bodies of its own, and `uses` lets it answer for them.
 """
 
 from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from manyarms.core.jit import generic, optional
+from manyarms.core.jit import Dispatched, generic, optional
 from manyarms.core.memory import Memory
+from manyarms.protocol.about import About
+from manyarms.protocol.parameters import checks_of
 
 if TYPE_CHECKING:
     from manyarms.live.handle import Live
 
-__all__ = ["MOST_ARMS", "Policy", "arrive", "ask", "defer", "era", "reset", "retire", "tell"]
+__all__ = ["MOST_ARMS", "Policy", "arrive", "ask", "count_late", "generation", "uses"]
+__all__ += ["reset", "retire", "tell"]
 
 MOST_ARMS = 1 << 50  # so that a number for (subroutine, arm) still fits into 64 bits
 
 P = TypeVar("P", bound="Policy")
+S = TypeVar("S", bound=type)
 
 
 @generic
@@ -41,7 +47,7 @@ def tell(state: Any, slot: int, reward: float) -> None:
 
 
 @optional
-def defer(state: Any, slot: int, change: int) -> None:
+def count_late(state: Any, slot: int, change: int) -> None:
     """Count `change` more late pulls of the slot.
 
     A pull is late when its reward is not told before the next pull is asked for. A change of 0
@@ -50,10 +56,10 @@ def defer(state: Any, slot: int, change: int) -> None:
 
 
 @optional
-def era(state: Any) -> int:
+def generation(state: Any) -> int:
     """Return a number that changes when slots change their meaning.
 
-    Rewards of an earlier era come too late to teach the policy anything.
+    Rewards of an earlier generation come too late to teach the policy anything.
     """
     return 0
 
@@ -68,21 +74,48 @@ def retire(state: Any, arm: int) -> None:
     """Never choose this arm again. The caller sees to it that others are left."""
 
 
+def uses(**parts: Iterable[Dispatched[..., Any]]) -> Callable[[S], S]:
+    """Let parts of a state answer for it.
+
+    `@uses(arms=(tell, count_late))` above the class of a state makes `tell(state, …)` mean
+    `tell(state.arms, …)`: the body is the one that the class of `arms` has.
+    """
+
+    def register(state_class: S) -> S:
+        for part, functions in parts.items():
+            place = cast(Any, state_class)._fields.index(part)
+            for function in functions:
+                function.register(state_class)(_delegate(function, place))
+        return state_class
+
+    return register
+
+
+def _delegate(function: Dispatched[..., Any], place: int) -> Callable[..., Any]:
+    def body(state: Any, *arguments: Any) -> Any:
+        return function(state[place], *arguments)
+
+    return body
+
+
 @dataclass(frozen=True, kw_only=True)
 class Policy(ABC):
     """A policy's parameters; a frozen dataclass. The state it makes does the work."""
 
     name: ClassVar[str]
+    about: ClassVar[About | None] = None  # for lists and the leaderboard
     anytime: ClassVar[bool] = False  # works without knowing the horizon
+
+    def __post_init__(self) -> None:
+        """Check the parameters by their types, and keep them so: no float32 reaches a kernel."""
+        for name, (check, none_too) in checks_of(type(self)).items():
+            value = getattr(self, name)
+            if value is not None or not none_too:
+                object.__setattr__(self, name, check(name, value))
 
     @abstractmethod
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> Any:
         """Make a state with room for `pulls` pulls: the horizon, or more than ever happen."""
-
-    def _store(self, **values: Any) -> None:
-        """Keep parameters as they were checked: a float32 must not reach a kernel as one."""
-        for field, value in values.items():
-            object.__setattr__(self, field, value)
 
     def with_best_mean(self: P, best_mean: float) -> P:
         """Return the policy told μ*, if it needs to know it and was not told."""

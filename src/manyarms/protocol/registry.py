@@ -8,14 +8,40 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from manyarms.errors import DuplicateNameError, ParameterError, UnknownNameError
+from manyarms.protocol.about import About
 from manyarms.protocol.policy import Policy
 
-__all__ = ["maker", "name_of", "policy", "policy_names", "register"]
+__all__ = ["Form", "described", "maker", "name_of", "policy", "policy_names", "register"]
 
-_makers: dict[str, Callable[..., Policy]] = {}
+_makers: dict[str, Callable[..., Policy]] = {}  # in the order in which lists show them
 _unlisted: set[str] = set()
 
 M = TypeVar("M", bound=Callable[..., Policy])
+
+
+class Form:
+    """A policy in a wrapper, under a name of its own: made with the parameters of both.
+
+    >>> import manyarms as ma
+    >>> about = described()["anytime-moss++"]
+    >>> Form("anytime-moss", ma.MOSS, ma.Doubling, about)(sigma=1.0).label
+    'anytime-moss(sigma=1.0)'
+    """
+
+    def __init__(
+        self, name: str, policy: type[Policy], wrap: Callable[..., Policy], about: About
+    ) -> None:
+        self.name, self.about = name, about
+        self._policy, self._wrap = policy, wrap
+        wrappers = inspect.signature(wrap).parameters.values()
+        self._own = [p for p in wrappers if p.kind is p.KEYWORD_ONLY]
+        both = [*inspect.signature(policy).parameters.values(), *self._own]
+        self.__signature__ = inspect.Signature(both)
+
+    def __call__(self, **parameters: Any) -> Policy:
+        """Make the policy, and wrap it."""
+        own = {p.name: parameters.pop(p.name) for p in self._own if p.name in parameters}
+        return self._wrap(self._policy(**parameters), **own)
 
 
 def register(name: str, make: M, *, listed: bool = True) -> M:
@@ -26,7 +52,8 @@ def register(name: str, make: M, *, listed: bool = True) -> M:
     name
         What users will call it, such as "moss++".
     make
-        The policy's class, or a function with keyword parameters that returns a policy.
+        The policy's class, or a function with keyword parameters that returns a policy. Lists
+        and the leaderboard show it with its attribute `about`, if it has one of its own.
     listed
         Whether `policy_names()` lists it; wrappers that cannot be made without another policy
         are not.
@@ -58,6 +85,18 @@ def policy_names() -> tuple[str, ...]:
     """
     _load_ours()
     return tuple(sorted(_makers.keys() - _unlisted))
+
+
+def described() -> dict[str, About]:
+    """Return what is said about the listed policies, by name, in the order they were registered.
+
+    >>> list(described())[:3]
+    ['moss', 'moss-oracle', 'quantile']
+    """
+    _load_ours()
+    # not what a class inherits: it was said of another policy
+    said = {name: getattr(make, "__dict__", {}).get("about") for name, make in _makers.items()}
+    return {name: about for name, about in said.items() if about and name not in _unlisted}
 
 
 def maker(name: str) -> Callable[..., Policy]:

@@ -1,7 +1,7 @@
 """A state as columns of numbers, whatever memory it lives in.
 
 Only what was touched and is not zero is kept, and nothing that depends on the room a memory
-makes: tables as names and values, tournaments without their tree, which is built again when a
+makes: maps as names and values, tournaments without their tree, which is built again when a
 leader is asked for. So a state may be written from dicts, read into arrays, played by compiled
 code, and go back.
 """
@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.hash_map import Table, clear_table, find, insert
+from manyarms.core.hash_map import HashMap, clear_map, find, insert
 from manyarms.core.memory import ARRAYS, SPARSE, Record
 from manyarms.core.sampler import Sampler
 from manyarms.core.tournament import Tournament, clear, tournament
@@ -27,7 +27,7 @@ Columns: TypeAlias = dict[str, NDArray[Any]]
 
 _PLACE, _VALUE = "@", "="  # of a sequence: where, and the number there; no field is called so
 _INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
-_SPECIAL = (Table, Sampler, Tournament)
+_SPECIAL = (HashMap, Sampler, Tournament)
 
 
 def dump_state(state: Any) -> Columns:
@@ -82,10 +82,10 @@ def _parts(state: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _dump(part: Any) -> Columns:
-    if isinstance(part, Table):
-        return _dump_table(part)
+    if isinstance(part, HashMap):
+        return _dump_map(part)
     if isinstance(part, Sampler):
-        moved = _dump_table(part.moved)
+        moved = _dump_map(part.moved)
         place, which = np.divmod(moved["name"], part.shuffles)
         return {
             "moved place": place,
@@ -105,12 +105,12 @@ def _dump(part: Any) -> Columns:
 
 def _restore(part: Any, columns: Columns) -> None:
     none = np.zeros(0, np.int64)
-    if isinstance(part, Table):
-        _fill_table(part, columns.get("name", none), columns.get("number", none))
+    if isinstance(part, HashMap):
+        _fill_map(part, columns.get("name", none), columns.get("number", none))
     elif isinstance(part, Sampler):
         place, which = columns.get("moved place", none), columns.get("moved which", none)
         names = place * part.shuffles + which
-        _fill_table(part.moved, names, columns.get("moved number", none))
+        _fill_map(part.moved, names, columns.get("moved number", none))
         _restore_sequence(part.drawn, _without("drawn ", columns))
         _restore_sequence(part.n, _without("n ", columns))
     elif isinstance(part, Tournament):
@@ -130,30 +130,30 @@ def _cleared_boards(columns: Columns) -> Columns:
     return columns | {f: np.full(count, getattr(board, f), np.int64) for f in rest}
 
 
-def _dump_table(table: Table) -> Columns:
-    cells: Any = table.cells
+def _dump_map(hash_map: HashMap) -> Columns:
+    cells: Any = hash_map.cells
     if isinstance(cells, np.ndarray):
-        at = np.asarray(table.used)[: table.filled[0]]
+        at = np.asarray(hash_map.used)[: hash_map.filled[0]]
         return {"name": cells[at] - 1, "number": cells[at + 1]}
-    used = [table.used[k] for k in range(table.filled[0])]
+    used = [hash_map.used[k] for k in range(hash_map.filled[0])]
     return {
         "name": np.array([cells[k] for k in used], np.int64) - 1,
         "number": np.array([cells[k + 1] for k in used], np.int64),
     }
 
 
-def _fill_table(table: Table, names: NDArray[Any], numbers: NDArray[Any]) -> None:
-    clear_table(table)
-    cells, used = cast(Any, table.cells), cast(Any, table.used)
-    if table.direct and isinstance(cells, dict):  # as `insert` would, in a third of the time
+def _fill_map(hash_map: HashMap, names: NDArray[Any], numbers: NDArray[Any]) -> None:
+    clear_map(hash_map)
+    cells, used = cast(Any, hash_map.cells), cast(Any, hash_map.used)
+    if hash_map.direct and isinstance(cells, dict):  # as `insert` would, in a third of the time
         at = (2 * names).tolist()
         cells.update(zip(at, (names + 1).tolist(), strict=True))
         cells.update(zip((2 * names + 1).tolist(), numbers.tolist(), strict=True))
         used.update(enumerate(at))
-        table.filled[0] = len(at)
+        hash_map.filled[0] = len(at)
         return
     for name, number in zip(names.tolist(), numbers.tolist(), strict=True):
-        insert(table, find(table, name), name, number)
+        insert(hash_map, find(hash_map, name), name, number)
 
 
 def _dump_sequence(sequence: Any) -> Columns:

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from manyarms.core.files import replace_file
+from manyarms.errors import ResultsError
+from manyarms.lab.tables import ResultsFolder, read_results
 from manyarms.report.page.assemble import as_json, page
-from manyarms.report.page.of_paper import paper_page
-from manyarms.report.page.of_run import run_page
-from manyarms.tables import PROVENANCE, ResultsError, read_results
+from manyarms.report.page.contents import contents, of_a_run
+from manyarms.report.page.presentation import Presentation
 
-__all__ = ["REPORT", "write_report"]
+__all__ = ["REPORT", "STUDY", "write_report", "write_study"]
 
-REPORT = "report.html"
+REPORT, STUDY = "report.html", "study.json"
 
-_MOST = 4_000_000  # bytes of data in a page, which stays below 6 MB
+_FORMAT = "manyarms study 1"
 _TIMES = (200, 100, 50, 20, 5, 1)  # checkpoints of a line, at most: as many as fit
 
 
-def write_report(folder: str | os.PathLike[str]) -> Path:
+def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000) -> Path:
     """Write `report.html` into a folder of results, and return its path.
 
     The page holds all it needs, and the same tables give the same page on every machine.
@@ -31,6 +32,8 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
     ----------
     folder
         One that `manyarms run` or `manyarms reproduce` wrote.
+    most_bytes
+        The size of the data in the page, at most (default: 4 MB); lines lose checkpoints for it.
 
     Examples
     --------
@@ -39,29 +42,64 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
     manyarms...ResultsError: `folder` must hold results of manyarms, got 'no such folder'...
     """
     where = Path(folder)
-    title, data = _fitting(_reader(where))
-    path = where / REPORT
-    replace_file(path, page(title, data).encode())
-    return path
-
-
-def _reader(folder: Path) -> Callable[[int], dict[str, Any]]:
-    """Return what makes the page's data, given how many checkpoints a line may have."""
-    try:
-        provenance = json.loads((folder / PROVENANCE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        provenance = None
-    if isinstance(provenance, dict) and "settings" in provenance:
-        return paper_page(folder, provenance)
-    return run_page(read_results(folder))  # which says what is wrong, if anything is
-
-
-def _fitting(make: Callable[[int], dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+    if (where / STUDY).is_file():
+        shown, folders = _read_study(where)
+    else:
+        results = read_results(where)
+        shown, folders = of_a_run(results), {"": results}
     for most_times in _TIMES:
-        data = make(most_times)
-        if len(as_json(data)) <= _MOST:
-            return str(data["title"]), data
-    raise ResultsError(
-        f"`folder` must hold results that fit into a page of {_MOST // 1_000_000} MB, got "
-        f"{len(data['settings'])} settings. Sweep fewer values, or draw them with `manyarms plot`."
-    )
+        data = contents(folders, shown, most_times)
+        if len(as_json(data)) <= most_bytes:
+            break
+    else:
+        raise ResultsError(
+            f"`folder` must hold results that fit into a page of {most_bytes / 1e6:g} MB, got "
+            f"{len(data['settings'])} settings. Sweep fewer values, or draw them with "
+            f"`manyarms plot`."
+        )
+    replace_file(where / REPORT, page(data).encode())
+    return where / REPORT
+
+
+def write_study(
+    folder: Path,
+    studies: Sequence[str],
+    options: Mapping[str, int | None],
+    results: Sequence[ResultsFolder],
+    shown: Presentation,
+) -> Path:
+    """Write `study.json`, which says that a folder is a study's, and what its page shows.
+
+    Parameters
+    ----------
+    folder, studies, options
+        Where it is, and what was reproduced, with which options.
+    results
+        Its results, within the folder.
+    shown
+        What the page shows beside them.
+    """
+    content = {
+        "format": _FORMAT,
+        "studies": list(studies),
+        "options": dict(options),
+        "results": [each.folder.relative_to(folder).as_posix() for each in results],
+        "page": asdict(shown),
+    }
+    text = json.dumps(content, indent=1, allow_nan=False)
+    replace_file(folder / STUDY, f"{text}\n".encode())
+    return folder / STUDY
+
+
+def _read_study(folder: Path) -> tuple[Presentation, dict[str, ResultsFolder]]:
+    try:
+        content = json.loads((folder / STUDY).read_text(encoding="utf-8"))
+        if content["format"] != _FORMAT:
+            raise ValueError(f"it is of another format: {content['format']!r}")
+        shown, places = Presentation.from_plain(content["page"]), list(content["results"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ResultsError(
+            f"'{folder / STUDY}' cannot be used ({error}). Reproduce the study into its folder "
+            f"again: what was played is not played again."
+        ) from error
+    return shown, {place: read_results(folder / place) for place in places}

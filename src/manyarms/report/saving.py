@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-import uuid
 from pathlib import Path
 from typing import Any
 
+from manyarms.core.files import replace_file
 from manyarms.report._matplotlib import Figure, look
 
 __all__ = ["save_figure"]
@@ -47,9 +47,11 @@ def save_figure(figure: Figure, stem: str | os.PathLike[str]) -> list[Path]:
     ['fig1.pdf', 'fig1.svg', 'fig1.png']
     """
     stem = Path(stem)
-    drawn = {ending: _draw(figure, ending) for ending in _METADATA}
+    drawn = {stem.with_name(f"{stem.name}.{ending}"): _draw(figure, ending) for ending in _METADATA}
     stem.parent.mkdir(parents=True, exist_ok=True)
-    return [_write(stem.with_name(f"{stem.name}.{ending}"), drawn[ending]) for ending in drawn]
+    for path, content in drawn.items():
+        replace_file(path, content)
+    return list(drawn)
 
 
 def _draw(figure: Figure, ending: str) -> bytes:
@@ -57,13 +59,3 @@ def _draw(figure: Figure, ending: str) -> bytes:
     with look():
         figure.savefig(memory, format=ending, metadata=_METADATA[ending])
     return memory.getvalue()
-
-
-def _write(path: Path, content: bytes) -> Path:
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path

@@ -1,7 +1,7 @@
 """Verdicts on claims: a claim is a list of parts, each decided by a confidence interval.
 
 A part holds if its interval lies wholly on the claimed side of a bound, fails if it lies wholly on
-the other, and cannot be told otherwise. A claim holds if all its parts do, and fails if one does.
+the other, and is undecided otherwise. A claim holds if all its parts do, and fails if one does.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Verdict(StrEnum):
 
     HOLDS = "holds"
     FAILS = "does not hold"
-    OPEN = "cannot be told"
+    OPEN = "undecided"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Claim:
         return Verdict.OPEN if Verdict.OPEN in verdicts or not verdicts else Verdict.HOLDS
 
     def counts(self) -> tuple[int, int, int]:
-        """Return how many parts hold, fail, and cannot be told."""
+        """Return how many parts hold, fail, and are undecided."""
         kinds = (Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN)
         holds, fails, still_open = (len(self.parts_that(kind)) for kind in kinds)
         return holds, fails, still_open
@@ -90,13 +90,16 @@ class Claim:
         return [part for part in self.parts if part.verdict == verdict]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON."""
+        """Return plain data for JSON, which has no infinity: an open end is None."""
         return {
             "number": self.number,
             "claim": self.text,
             "verdict": str(self.verdict),
             "replications": self.replications,
-            "parts": [asdict(part) | {"interval": list(part.interval)} for part in self.parts],
+            "parts": [
+                asdict(part) | {"interval": [_finite(end) for end in part.interval]}
+                for part in self.parts
+            ],
         }
 
 
@@ -128,6 +131,10 @@ def _decide(interval: Interval, low: float, high: float) -> Verdict:
     if low < interval.low and interval.high < high:
         return Verdict.HOLDS
     return Verdict.FAILS if interval.high < low or interval.low > high else Verdict.OPEN
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
 
 
 def _short(number: float) -> str:

@@ -7,6 +7,7 @@ with a `Study` and list it here.
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from manyarms.errors import UnknownNameError
@@ -18,7 +19,17 @@ __all__ = ["PAPER", "STUDIES", "Report", "Results", "Study", "find", "reproduce"
 
 # name -> where it is: loaded when it is asked for, because drawing takes long to import
 STUDIES = {
+    "fig1": "paper:FIG1",
+    "fig2a": "paper:FIG2A",
+    "fig2b": "paper:FIG2B",
+    "fig3": "paper:FIG3",
+    "claims": "claims:CLAIMS",
+    "rates": "rates:RATES",
+    "lower-bound": "lower_bound:LOWER_BOUND",
+    "late": "late:LATE",
     "best-mean": "best_mean:BEST_MEAN",
+    "contests": "contests:CONTESTS",
+    "leaderboard": "leaderboard.report:LEADERBOARD",
 }
 PAPER = ("fig1", "fig2a", "fig2b", "fig3", "claims")  # what `manyarms reproduce` does
 
@@ -33,7 +44,7 @@ def find(name: str) -> Study:
         raise UnknownNameError("study", name, STUDIES)
     module, _, attribute = STUDIES[name].partition(":")
     found: Study = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
-    return found
+    return replace(found, name=name)
 
 
 def __getattr__(name: str) -> Any:

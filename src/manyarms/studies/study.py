@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
 from manyarms.core.checks import check_int
 from manyarms.core.files import replace_file
+from manyarms.errors import ResultsError
 from manyarms.lab.experiment import Experiment
-from manyarms.lab.progress import Progress
+from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.run import run
 from manyarms.lab.tables import ResultsFolder
+from manyarms.report.html_report import REPORT, write_report, write_study
 from manyarms.report.markdown import Table
+from manyarms.report.page.presentation import Presentation
+from manyarms.studies import PAPER
 
 __all__ = ["Report", "Results", "Study", "reproduce", "write_text"]
 
@@ -24,15 +28,27 @@ Results = Mapping[str, ResultsFolder]  # by the experiment's name
 
 @dataclass
 class Report:
-    """What a study found: the files it wrote, and what a reader should see at once."""
+    """What a study found.
+
+    Attributes
+    ----------
+    files
+        What it wrote.
+    shown
+        What a reader should see at once.
+    page
+        What the page of all results shows beside them (default: nothing).
+    """
 
     files: list[Path] = field(default_factory=list)
     shown: list[Table | str] = field(default_factory=list)
+    page: Presentation = field(default_factory=Presentation)
 
     def add(self, other: Report) -> None:
         """Append another report."""
         self.files += other.files
         self.shown += other.shown
+        self.page = self.page.merged(other.page)
 
 
 @dataclass(frozen=True)
@@ -51,6 +67,8 @@ class Study:
         Given the results by name and a folder, draws, decides and writes.
     fewest
         The smallest number of replications that makes sense.
+    name
+        What `manyarms reproduce` calls it; `find` fills it in.
     """
 
     title: str
@@ -58,12 +76,13 @@ class Study:
     experiments: Callable[[int, int], Sequence[Experiment]]
     report: Callable[[Results, Path], Report]
     fewest: int = 1
+    name: str = ""
 
 
 class Watch(Protocol):
     """Shows how far several experiments are."""
 
-    def begin(self, label: str) -> Progress:
+    def begin(self, label: str) -> ProgressCallback:
         """Name the experiment that follows, and return who hears of its progress."""
 
 
@@ -81,7 +100,8 @@ def reproduce(
     """Play what studies need, each experiment once, and let them report.
 
     The results of an experiment lie in `out`/results, in a folder named after it and its hash. So
-    a study that was stopped goes on, and other replications or seeds do not disturb it.
+    a study that was stopped goes on, and other replications or seeds do not disturb it. In the end
+    one page, `report.html`, shows all that was played in this call.
 
     Parameters
     ----------
@@ -101,7 +121,7 @@ def reproduce(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     report = reproduce([find("best-mean")], folder, replications=2)
     ...     sorted(path.name for path in report.files)
-    ['best_mean.md', 'best_mean.pdf', 'best_mean.png', 'best_mean.svg']
+    ['best_mean.md', 'best_mean.pdf', 'best_mean.png', 'best_mean.svg', 'report.html', 'study.json']
     """
     folder = Path(out)
     planned: dict[str, Experiment] = {}
@@ -123,8 +143,43 @@ def reproduce(
     }
     report = Report()
     for one in studies:
-        report.add(one.report(results, folder))
+        found = one.report(results, folder)
+        if not found.page.title:
+            found.page = replace(found.page, title=one.title[:1].upper() + one.title[1:])
+        report.add(found)
+    if results:
+        options = {"replications": replications, "seed": seed}
+        _write_page(report, studies, results, folder, options)
     return report
+
+
+def _write_page(
+    report: Report,
+    studies: Sequence[Study],
+    results: Results,
+    folder: Path,
+    options: Mapping[str, int | None],
+) -> None:
+    """Write the one page of all that was played, and what it is made from."""
+    names = tuple(one.name for one in studies)
+    targets = ["all"] if names == PAPER else list(filter(None, names))
+    same = "".join(f" --{key} {value}" for key, value in options.items() if value is not None)
+    runs = options["replications"] or max(one.replications for one in studies)
+    repeat = [
+        (title, "\n".join(f"manyarms reproduce {target}{words}" for target in targets))
+        for title, words in (
+            ("Play everything again", f"{same} --out again"),
+            ("Four times the runs, half the doubt", f" --replications {4 * runs} --out more"),
+        )
+    ]
+    page = report.page.merged(Presentation(repeat=repeat if targets else []))
+    report.files.append(write_study(folder, names, options, list(results.values()), page))
+    try:
+        report.files.append(write_report(folder))
+        report.shown.append(f"Look at {report.files[-1]}")
+    except ResultsError as error:  # too much for one page: all else is as good as ever
+        (folder / REPORT).unlink(missing_ok=True)  # it would show something else
+        report.shown.append(f"No page was written: {error}")
 
 
 def write_text(path: Path, text: str) -> Path:

@@ -1,14 +1,6 @@
-"""Policies beside the paper's: one policy, one file, its assumptions in its docstring.
-
-`SUB_SAMPLED` are those that are known by a name of their own on a random subset of the arms:
-
->>> SUB_SAMPLED["ss-greedy"]().label, SUB_SAMPLED["ss-moss"](size=100).label
-('ss-greedy(exponent=0.5)', 'ss-moss(size=100)')
-"""
+"""Policies beside the paper's: one policy, one file, its assumptions in its docstring."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from manyarms.policies.field.best import Best
 from manyarms.policies.field.cbt import CBT
@@ -25,7 +17,7 @@ from manyarms.policies.field.qrm1 import QRM1
 from manyarms.policies.field.qrm2_restarted import QRM2Restarted
 from manyarms.policies.field.satisficing import SatisficingTS
 from manyarms.policies.field.ss_greedy_oracle import SSGreedyOracle
-from manyarms.policies.field.sub_sampled import SubSampled, sub_sampling
+from manyarms.policies.field.sub_sampled import SUB_SAMPLED, SubSampled
 from manyarms.policies.field.thompson import Thompson
 from manyarms.policies.field.two_target import TwoTarget
 from manyarms.policies.field.ucb import UCB
@@ -33,17 +25,16 @@ from manyarms.policies.field.ucb1 import UCB1
 from manyarms.policies.field.ucb_air import UCBAIR
 from manyarms.policies.field.ucb_f import UCBF
 from manyarms.policies.field.uniform import Uniform
-from manyarms.policies.moss import MOSS
-from manyarms.protocol.policy import Policy
+from manyarms.protocol import Policy
+from manyarms.protocol.registry import Form
 
 __all__ = [
-    "BASELINES",
     "CBT",
+    "FIELD",
     "IMOSS",
     "KLMOSS",
     "KLUCB",
     "QRM1",
-    "SUB_SAMPLED",
     "UCB",
     "UCB1",
     "UCBAIR",
@@ -65,35 +56,30 @@ __all__ = [
     "Uniform",
 ]
 
-BASELINES: tuple[type[Policy], ...] = (
+# Lists show them in this order.
+FIELD: tuple[type[Policy] | Form, ...] = (
     UCB1,
     UCB,
     KLUCB,
     KLMOSS,
     KLUCBSwitch,
     Thompson,
+    SatisficingTS,
     Greedy,
+    *SUB_SAMPLED,
     SSGreedyOracle,
     QRM1,
     QRM2Restarted,
+    IMOSS,
     UCBF,
     UCBAIR,
+    CorralIGW,
     KFailure,
     MRun,
     NonRecallingMRun,
     TwoTarget,
     CBT,
     EmpiricalCBT,
-    SatisficingTS,
-    IMOSS,
-    CorralIGW,
     Uniform,
     Best,
 )
-
-SUB_SAMPLED: dict[str, Callable[..., SubSampled]] = {
-    "ss-greedy": sub_sampling(Greedy),
-    "ss-moss": sub_sampling(MOSS),
-    "ss-ts": sub_sampling(Thompson),
-    "ss-ucb": sub_sampling(UCB),
-}

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from manyarms.core.checks import check_int
 from manyarms.core.memory import Memory
-from manyarms.protocol.policy import Policy, ask, reset, tell
+from manyarms.protocol import About, Policy, ask, reset, tell
+from manyarms.protocol.parameters import whole
 
 __all__ = ["Best"]
 
 
 class BestState(NamedTuple):
+    """The arm."""
+
     arm: int
 
 
@@ -56,11 +59,16 @@ class Best(Policy):
 
     name: ClassVar[str] = "best"
     anytime: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        needs="a best arm",
+        guarantee="no regret",
+        nanoseconds=5,
+        scaling="constant",
+        good_at="the lower end of every table",
+        knowledge="arm",
+    )
 
-    arm: int
-
-    def __post_init__(self) -> None:
-        self._store(arm=check_int("arm", self.arm))
+    arm: Annotated[int, whole(at_least=0)]
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> BestState:
         fix = f"There are {n_arms} arms, numbered from 0."

@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from manyarms.core.checks import check_number
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
-from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
+from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
-from manyarms.policies.parts.losses import Losses, confidence_factor, forget, suffer
-from manyarms.policies.parts.randomness import FRESH, TIES
-from manyarms.protocol.policy import Policy, ask, defer, reset, tell
+from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, forget, suffer
+from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
+from manyarms.protocol import About, Policy, ask, count_late, reset, tell
 
 __all__ = ["EmpiricalCBT"]
 
@@ -28,6 +27,8 @@ class EmpiricalCbtClock(Record):
 
 
 class EmpiricalCbtState(NamedTuple):
+    """The losses of every arm opened so far, ranked by their bounds, and of all together."""
+
     factor: float  # 0 for log log T
     clock: Records[EmpiricalCbtClock]  # [clock]
     losses: Records[Losses]  # by slot
@@ -39,9 +40,8 @@ class EmpiricalCbtState(NamedTuple):
 
 @reset.register(EmpiricalCbtState)
 def empirical_cbt_reset(state: EmpiricalCbtState, key: int, horizon: int) -> None:
-    restart(state.words, draw(key, FRESH))
+    reset_order(state.sampler, state.words, key)
     restart(state.ties, draw(key, TIES))
-    clear_sampler(state.sampler)
     clear(state.rank)
     clock = state.clock[0]
     clock.horizon = horizon
@@ -59,7 +59,7 @@ def empirical_cbt_ask(state: EmpiricalCbtState) -> tuple[int, int]:
         slot = clock.opened
         clock.opened += 1
         forget(state.losses, slot)
-        state.losses[slot].arm = pick(state.sampler, 0, next_word(state.words))
+        state.losses[slot].arm = draw_fresh(state.sampler, state.words)
         state.losses[slot].bound = math.inf
     return slot, state.losses[slot].arm
 
@@ -72,8 +72,8 @@ def empirical_cbt_tell(state: EmpiricalCbtState, slot: int, reward: float) -> No
     rekey(state.rank, slot, -bound, next_word(state.ties))
 
 
-@defer.register(EmpiricalCbtState)
-def empirical_cbt_defer(state: EmpiricalCbtState, slot: int, change: int) -> None:
+@count_late.register(EmpiricalCbtState)
+def empirical_cbt_count_late(state: EmpiricalCbtState, slot: int, change: int) -> None:
     losses = state.losses[slot]
     losses.late += change
     if losses.pulls == 0:  # last of all while its first reward is late; next if that never comes
@@ -116,12 +116,19 @@ class EmpiricalCBT(Policy):
     """
 
     name: ClassVar[str] = "empirical-cbt"
+    about: ClassVar[About] = About(
+        needs="horizon, μ* = 1",
+        guarantee="asymptotically optimal, shape unknown",
+        nanoseconds=27,
+        scaling="log of arms opened",
+        good_at="best arms that never fail, unknown shape",
+        source="Chan & Hu 2018",
+        knowledge="mu*",
+        rewards="[0, 1]",
+        perfect_best=True,
+    )
 
-    factor: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.factor is not None:
-            self._store(factor=check_number("factor", self.factor, at_least=1.0, at_most=1e6))
+    factor: Factor | None = None
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> EmpiricalCbtState:
         room = min(n_arms, pulls)

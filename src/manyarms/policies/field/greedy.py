@@ -6,48 +6,29 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.fresh import (
-    FreshArms,
-    choose,
-    fresh_arms,
-    present,
-    reset_fresh_arms,
-    start_on,
-)
-from manyarms.policies.parts.slots import count_late, credit, slots
-from manyarms.protocol.policy import Policy, ask, defer, reset, tell
+from manyarms.policies.parts.fresh import FreshArms, present, reset_arms
+from manyarms.policies.parts.parameters import RankingPolicy
+from manyarms.policies.parts.slots import begin
+from manyarms.protocol import About, ask, count_late, reset, tell, uses
 
 __all__ = ["Greedy"]
 
 
+@uses(arms=(ask, tell, count_late))
 class GreedyState(NamedTuple):
+    """The arms pulled so far, ranked by their mean."""
+
     arms: FreshArms
 
 
 @reset.register(GreedyState)
 def greedy_reset(state: GreedyState, key: int, horizon: int) -> None:
-    reset_fresh_arms(state.arms, key)
-    start_on(state.arms, present(state.arms), 1)  # with H = 1 the MOSS index is the mean
-
-
-@ask.register(GreedyState)
-def greedy_ask(state: GreedyState) -> tuple[int, int]:
-    slot = choose(state.arms)
-    return slot, state.arms.slots.slot[slot].member
-
-
-@tell.register(GreedyState)
-def greedy_tell(state: GreedyState, slot: int, reward: float) -> None:
-    credit(state.arms.slots, slot, reward)
-
-
-@defer.register(GreedyState)
-def greedy_defer(state: GreedyState, slot: int, change: int) -> None:
-    count_late(state.arms.slots, slot, change)
+    reset_arms(state.arms, key)
+    begin(state.arms.slots, present(state.arms), 1)  # with H = 1 the MOSS index is the mean
 
 
 @dataclass(frozen=True, kw_only=True)
-class Greedy(Policy):
+class Greedy(RankingPolicy):
     r"""Pull each of the n arms once, in random order, then always one of largest mean.
 
     .. math:: A_t \in \arg\max_a \bar x_a
@@ -76,8 +57,14 @@ class Greedy(Policy):
 
     name: ClassVar[str] = "greedy"
     anytime: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        needs="nothing",
+        guarantee="none",
+        nanoseconds=48,
+        scaling="log of arms pulled",
+        good_at="many good arms, wide gaps, n well below T",
+        source="Bayati et al. 2020",
+    )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> GreedyState:
-        room = min(n_arms, pulls)
-        table = slots(memory, room, spread=0.0)
-        return GreedyState(fresh_arms(memory, n_arms, draws=room, slots=table))
+        return GreedyState(self._arms(memory, n_arms, arms=min(n_arms, pulls)))

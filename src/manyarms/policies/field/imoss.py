@@ -4,39 +4,34 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
-from manyarms.core.checks import check_number
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.count_queues import (
-    ByCount,
+    Queues,
     ahead,
-    by_count,
-    count_late,
-    credit,
     fresh_left,
     head,
     more,
     next_pull,
     open_fresh,
-    reset_by_count,
+    queues,
     unobserved,
 )
-from manyarms.protocol.policy import Policy, ask, defer, reset, tell
+from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
+from manyarms.protocol.parameters import Share, number
 
 __all__ = ["IMOSS"]
 
 
+@uses(arms=(reset, tell, count_late))
 class ImossState(NamedTuple):
+    """The arms opened so far, queued by how often they were pulled."""
+
     spread: float  # (1 + a) / 2
     growth: float  # b
-    arms: ByCount
-
-
-@reset.register(ImossState)
-def imoss_reset(state: ImossState, key: int, horizon: int) -> None:
-    reset_by_count(state.arms, key)
+    arms: Queues
 
 
 @ask.register(ImossState)
@@ -73,16 +68,6 @@ def largest_imoss_index(state: ImossState, t: int, opened: int) -> int:
     return max(1, best)
 
 
-@tell.register(ImossState)
-def imoss_tell(state: ImossState, slot: int, reward: float) -> None:
-    credit(state.arms, slot, reward)
-
-
-@defer.register(ImossState)
-def imoss_defer(state: ImossState, slot: int, change: int) -> None:
-    count_late(state.arms, slot, change)
-
-
 @dataclass(frozen=True, kw_only=True)
 class IMOSS(Policy):
     r"""At pull t open a fresh arm while fewer than t^b are open, else pull one of largest index.
@@ -116,15 +101,17 @@ class IMOSS(Policy):
 
     name: ClassVar[str] = "imoss"
     anytime: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        needs="nothing",
+        guarantee="none checked",
+        nanoseconds=200,
+        scaling="distinct pull counts of open arms",
+        good_at="no horizon, best arms not rarer than 1 in √T",
+        source="Abraham et al. 2026",
+    )
 
-    a: float = 0.1
-    b: float = 0.5
-
-    def __post_init__(self) -> None:
-        self._store(
-            a=check_number("a", self.a, above=-1.0, at_most=1e100),
-            b=check_number("b", self.b, above=0.0, at_most=1.0),
-        )
+    a: Annotated[float, number(above=-1.0, at_most=1e100)] = 0.1
+    b: Share = 0.5
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ImossState:
-        return ImossState((1.0 + self.a) / 2.0, self.b, by_count(memory, n_arms, pulls))
+        return ImossState((1.0 + self.a) / 2.0, self.b, queues(memory, n_arms, pulls))

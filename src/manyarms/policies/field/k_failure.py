@@ -5,35 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from manyarms.core.checks import check_int
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.sequential import (
-    OneByOne,
-    count,
-    current,
-    in_play,
-    leave,
-    one_by_one,
-    reset_one_by_one,
-)
-from manyarms.protocol.policy import Policy, ask, reset, tell
+from manyarms.policies.parts.sequential import Length, OneByOne, count, in_play, leave, one_by_one
+from manyarms.protocol import About, Policy, ask, reset, tell, uses
 
 __all__ = ["KFailure"]
 
 
+@uses(arms=(reset, ask))
 class KFailureState(NamedTuple):
+    """The arm in play, and its successes and failures."""
+
     k: int
     arms: OneByOne
-
-
-@reset.register(KFailureState)
-def k_failure_reset(state: KFailureState, key: int, horizon: int) -> None:
-    reset_one_by_one(state.arms, key)
-
-
-@ask.register(KFailureState)
-def k_failure_ask(state: KFailureState) -> tuple[int, int]:
-    return current(state.arms)
 
 
 @tell.register(KFailureState)
@@ -79,11 +63,19 @@ class KFailure(Policy):
 
     name: ClassVar[str] = "k-failure"
     anytime: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        needs="μ* = 1",
+        guarantee="T / log T failures for k = 1, uniform means",
+        nanoseconds=31,
+        scaling="constant",
+        good_at="best arms that never fail",
+        source="Berry et al. 1997",
+        knowledge="mu*",
+        rewards="[0, 1]",
+        perfect_best=True,
+    )
 
-    k: int = 1
-
-    def __post_init__(self) -> None:
-        self._store(k=check_int("k", self.k, at_least=1, at_most=1 << 40))
+    k: Length = 1
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> KFailureState:
         return KFailureState(self.k, one_by_one(memory, n_arms, pulls=pulls))

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from manyarms.core.memory import Memory
 from manyarms.policies.moss import MossState
-from manyarms.policies.parts.index import KLIndexPolicy
+from manyarms.policies.parts.parameters import KLIndexPolicy
+from manyarms.protocol import About
 
 __all__ = ["KLMOSS"]
 
@@ -48,6 +49,15 @@ class KLMOSS(KLIndexPolicy):
     """
 
     name: ClassVar[str] = "kl-moss"
+    about: ClassVar[About] = About(
+        needs="horizon",
+        guarantee="none claimed",
+        nanoseconds=81,
+        scaling="log of arms pulled",
+        good_at="few arms, means near 0 or 1",
+        source="Garivier et al. 2022",
+        rewards="[0, 1]",
+    )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossState:
         return MossState(self._arms(memory, n_arms, arms=min(n_arms, pulls)))

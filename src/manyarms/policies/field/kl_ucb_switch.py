@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from manyarms.core.memory import Memory
-from manyarms.policies.moss import MossState
-from manyarms.policies.parts.index import KLIndexPolicy
+from manyarms.policies.field.kl_moss import KLMOSS
+from manyarms.protocol import About
 
 __all__ = ["KLUCBSwitch"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class KLUCBSwitch(KLIndexPolicy):
+class KLUCBSwitch(KLMOSS):
     r"""Over all n arms: the index of `KLMOSS` for an arm's first pulls, that of MOSS afterwards.
 
     The index is the largest q in [0, 1] with
@@ -47,6 +46,15 @@ class KLUCBSwitch(KLIndexPolicy):
     """
 
     name: ClassVar[str] = "kl-ucb-switch"
+    about: ClassVar[About] = About(
+        needs="horizon",
+        guarantee="optimal per problem and minimax over n arms",
+        nanoseconds=54,
+        scaling="log of arms pulled",
+        good_at="few arms, best of both guarantees",
+        source="Garivier et al. 2022",
+        rewards="[0, 1]",
+    )
 
     @property
     def spread(self) -> float:
@@ -55,6 +63,3 @@ class KLUCBSwitch(KLIndexPolicy):
     @property
     def switch(self) -> bool:
         return True
-
-    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossState:
-        return MossState(self._arms(memory, n_arms, arms=min(n_arms, pulls)))

@@ -5,21 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from manyarms.core.checks import check_int
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, priority, restart, stream
 from manyarms.policies.parts.randomness import TIES
-from manyarms.policies.parts.sequential import (
-    OneByOne,
-    count,
-    current,
-    in_play,
-    leave,
-    one_by_one,
-    reset_one_by_one,
-)
-from manyarms.protocol.policy import Policy, ask, reset, tell
+from manyarms.policies.parts.sequential import Length, OneByOne, count, in_play, leave, one_by_one
+from manyarms.protocol import About, Policy, ask, reset, tell
 from manyarms.theory.schedules import epoch_length
 
 __all__ = ["MRun", "NonRecallingMRun"]
@@ -35,6 +26,8 @@ class MRunChoice(Record):
 
 
 class MRunState(NamedTuple):
+    """The arm in play and its run, and the longest run so far."""
+
     m: int  # 0 for the square root of the horizon
     recall: bool
     choice: Records[MRunChoice]  # [choice]
@@ -44,7 +37,7 @@ class MRunState(NamedTuple):
 
 @reset.register(MRunState)
 def m_run_reset(state: MRunState, key: int, horizon: int) -> None:
-    reset_one_by_one(state.arms, key)
+    reset(state.arms, key, horizon)
     restart(state.ties, draw(key, TIES))
     choice = state.choice[0]
     choice.m = state.m if state.m > 0 else epoch_length(horizon)
@@ -84,7 +77,7 @@ def m_run_ask(state: MRunState) -> tuple[int, int]:
     choice = state.choice[0]
     if choice.settled == 1:
         return choice.slot, choice.arm
-    return current(state.arms)
+    return ask(state.arms)
 
 
 @tell.register(MRunState)
@@ -138,12 +131,19 @@ class NonRecallingMRun(Policy):
 
     name: ClassVar[str] = "non-recalling-m-run"
     recall: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        needs="horizon, μ* = 1",
+        guarantee="2√T failures, uniform means",
+        nanoseconds=32,
+        scaling="constant",
+        good_at="best arms that never fail",
+        source="Berry et al. 1997",
+        knowledge="mu*",
+        rewards="[0, 1]",
+        perfect_best=True,
+    )
 
-    m: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.m is not None:
-            self._store(m=check_int("m", self.m, at_least=1, at_most=1 << 40))
+    m: Length | None = None
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MRunState:
         return MRunState(
@@ -191,3 +191,14 @@ class MRun(NonRecallingMRun):
 
     name: ClassVar[str] = "m-run"
     recall: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        needs="horizon, μ* = 1",
+        guarantee="2√T failures, uniform means",
+        nanoseconds=6,
+        scaling="constant",
+        good_at="best arms that never fail",
+        source="Berry et al. 1997",
+        knowledge="mu*",
+        rewards="[0, 1]",
+        perfect_best=True,
+    )

@@ -6,19 +6,26 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from manyarms.core.checks import check_number
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Records
-from manyarms.policies.parts.fresh import FreshArms, choose, present
-from manyarms.policies.parts.index import IndexPolicy
-from manyarms.policies.parts.rounds import RoundClock, begin_round, reset_rounds
-from manyarms.policies.parts.slots import count_late, credit
-from manyarms.protocol.policy import ask, defer, reset, tell
+from manyarms.policies.parts.fresh import FreshArms, present
+from manyarms.policies.parts.rounds import (
+    RoundClock,
+    RoundPolicy,
+    ask_in_rounds,
+    reset_rounds,
+    set_size,
+)
+from manyarms.protocol import About, ask, count_late, reset, tell, uses
+from manyarms.protocol.parameters import Share
 
 __all__ = ["QRM1"]
 
 
+@uses(arms=(tell, count_late))
 class Qrm1State(NamedTuple):
+    """The round, and the arms of the growing set, ranked by their index."""
+
     rho: float
     clock: Records[RoundClock]  # [clock]
     arms: FreshArms
@@ -38,33 +45,17 @@ def qrm1_arms(round_number: int, rho: float, n_arms: int) -> int:
     return min(math.ceil(min(wanted, n_arms) * (1.0 - 1e-12)), n_arms)  # 1 / (1/49) > 49
 
 
-@reset.register(Qrm1State)
-def qrm1_reset(state: Qrm1State, key: int, horizon: int) -> None:
-    reset_rounds(state.clock, state.arms, key, horizon)
+reset.register(Qrm1State)(reset_rounds)
+ask.register(Qrm1State)(ask_in_rounds)
 
 
-@ask.register(Qrm1State)
-def qrm1_ask(state: Qrm1State) -> tuple[int, int]:
-    if state.clock[0].left == 0:
-        members = qrm1_arms(state.clock[0].round + 1, state.rho, present(state.arms))
-        begin_round(state.clock, state.arms, members)
-    state.clock[0].left -= 1
-    slot = choose(state.arms)
-    return slot, state.arms.slots.slot[slot].member
-
-
-@tell.register(Qrm1State)
-def qrm1_tell(state: Qrm1State, slot: int, reward: float) -> None:
-    credit(state.arms.slots, slot, reward)
-
-
-@defer.register(Qrm1State)
-def qrm1_defer(state: Qrm1State, slot: int, change: int) -> None:
-    count_late(state.arms.slots, slot, change)
+@set_size.register(Qrm1State)
+def qrm1_size(state: Qrm1State, round_number: int) -> int:
+    return qrm1_arms(round_number, state.rho, present(state.arms))
 
 
 @dataclass(frozen=True, kw_only=True)
-class QRM1(IndexPolicy):
+class QRM1(RoundPolicy):
     r"""MOSS on a random set that holds one of the best rho of all arms, most likely.
 
     Round l lasts 2^l pulls, on a set grown to
@@ -95,20 +86,20 @@ class QRM1(IndexPolicy):
     """
 
     name: ClassVar[str] = "qrm1"
-    anytime: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        needs="share of good arms",
+        guarantee="sublinear against the best rho of the arms",
+        nanoseconds=17,
+        scaling="log of arms pulled",
+        good_at="a known share of good arms, no horizon",
+        source="Chaudhuri & Kalyanakrishnan 2018",
+        knowledge="m",
+    )
 
-    rho: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._store(rho=check_number("rho", self.rho, above=0.0, at_most=1.0))
-
-    def stage(self, state: Qrm1State) -> str:
-        return f"round {state.clock[0].round}"
+    rho: Share
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> Qrm1State:
-        last_round = (pulls + 1).bit_length() - 1  # round l ends with pull 2^(l+1) - 2
-        size = min(qrm1_arms(last_round, self.rho, n_arms), pulls)
+        arms = min(qrm1_arms(self._last_round(pulls), self.rho, n_arms), pulls)
         return Qrm1State(
-            self.rho, memory.records(1, RoundClock), self._arms(memory, n_arms, arms=size)
+            self.rho, memory.records(1, RoundClock), self._arms(memory, n_arms, arms=arms)
         )

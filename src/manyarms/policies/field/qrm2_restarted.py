@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from manyarms.core.checks import check_number
 from manyarms.core.jit import rare
 from manyarms.core.memory import Ints, Memory, Record, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.tournament import leader
-from manyarms.policies.parts.fresh import FreshArms, draw_arm, present, reset_fresh_arms, start_on
-from manyarms.policies.parts.index import IndexPolicy
+from manyarms.policies.parts.fresh import FreshArms, draw_arm, present, reset_arms
 from manyarms.policies.parts.randomness import ORDER
-from manyarms.policies.parts.slots import count_late, credit, open_slot
-from manyarms.protocol.policy import ask, defer, era, reset, tell
+from manyarms.policies.parts.rounds import RoundPolicy
+from manyarms.policies.parts.slots import begin, open_slot
+from manyarms.protocol import About, ask, count_late, generation, reset, tell, uses
+from manyarms.protocol.parameters import Share
 from manyarms.theory.schedules import quantile_arms
 
 __all__ = ["QRM2Restarted"]
@@ -27,7 +27,10 @@ class Qrm2Clock(Record):
     waiting: int  # members without a pull in this round
 
 
+@uses(arms=(tell, count_late))
 class Qrm2RestartedState(NamedTuple):
+    """The set so far, and what this round saw of it."""
+
     exponent: float
     clock: Records[Qrm2Clock]  # [clock]
     member: Ints  # the set; those without a pull in this round first
@@ -37,7 +40,7 @@ class Qrm2RestartedState(NamedTuple):
 
 @reset.register(Qrm2RestartedState)
 def qrm2_restarted_reset(state: Qrm2RestartedState, key: int, horizon: int) -> None:
-    reset_fresh_arms(state.arms, key)
+    reset_arms(state.arms, key)
     restart(state.order, draw(key, ORDER))
     state.clock[0].round = 0
     state.clock[0].left = 0
@@ -55,7 +58,7 @@ def next_qrm2_round(state: Qrm2RestartedState) -> None:
         state.member[clock.size] = draw_arm(state.arms)
         clock.size += 1
     clock.waiting = clock.size
-    start_on(state.arms, clock.size, clock.left)
+    begin(state.arms.slots, clock.size, clock.left)
 
 
 @ask.register(Qrm2RestartedState)
@@ -75,23 +78,13 @@ def qrm2_restarted_ask(state: Qrm2RestartedState) -> tuple[int, int]:
     return open_slot(state.arms.slots, arm), arm
 
 
-@tell.register(Qrm2RestartedState)
-def qrm2_restarted_tell(state: Qrm2RestartedState, slot: int, reward: float) -> None:
-    credit(state.arms.slots, slot, reward)
-
-
-@defer.register(Qrm2RestartedState)
-def qrm2_restarted_defer(state: Qrm2RestartedState, slot: int, change: int) -> None:
-    count_late(state.arms.slots, slot, change)
-
-
-@era.register(Qrm2RestartedState)
-def qrm2_restarted_era(state: Qrm2RestartedState) -> int:
+@generation.register(Qrm2RestartedState)
+def qrm2_restarted_generation(state: Qrm2RestartedState) -> int:
     return state.clock[0].round
 
 
 @dataclass(frozen=True, kw_only=True)
-class QRM2Restarted(IndexPolicy):
+class QRM2Restarted(RoundPolicy):
     r"""`Quantile` as it is stated: every round runs a new MOSS, with H = 2^l.
 
     Round l lasts 2^l pulls, on a set grown to
@@ -121,20 +114,21 @@ class QRM2Restarted(IndexPolicy):
     """
 
     name: ClassVar[str] = "qrm2-restarted"
-    anytime: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        needs="nothing",
+        guarantee="as Quantile, whose proof is for this form",
+        nanoseconds=14,
+        scaling="log of arms in the set",
+        good_at="Quantile as it was stated",
+        source="Chaudhuri & Kalyanakrishnan 2018",
+    )
 
-    exponent: float = 0.347
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._store(exponent=check_number("exponent", self.exponent, above=0.0, at_most=1.0))
-
-    def stage(self, state: Qrm2RestartedState) -> str:
-        return f"round {state.clock[0].round}"
+    exponent: Share = 0.347
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> Qrm2RestartedState:
-        last_round = (pulls + 1).bit_length() - 1  # round l ends with pull 2^(l+1) - 2
-        size = quantile_arms(last_round, self.exponent, n_arms)  # at most 2^l: all are drawn
+        size = quantile_arms(
+            self._last_round(pulls), self.exponent, n_arms
+        )  # at most 2^l: all are drawn
         return Qrm2RestartedState(
             self.exponent,
             memory.records(1, Qrm2Clock),

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
-from manyarms.core.checks import check_number
 from manyarms.core.memory import Memory, Record, Records
-from manyarms.core.rng import Stream, draw, next_word, restart, stream, unit
-from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
+from manyarms.core.rng import Stream, draw, next_word, restart, stream
+from manyarms.core.sampler import Sampler, sampler
 from manyarms.errors import ParameterError
 from manyarms.policies.parts.beta import beta_tail
 from manyarms.policies.parts.first_success import (
@@ -20,8 +19,15 @@ from manyarms.policies.parts.first_success import (
     first_of,
     set_chance,
 )
-from manyarms.policies.parts.randomness import FRESH, ROUNDING, SAMPLES
-from manyarms.protocol.policy import Policy, ask, reset, tell
+from manyarms.policies.parts.randomness import (
+    ROUNDING,
+    SAMPLES,
+    draw_fresh,
+    is_success,
+    reset_order,
+)
+from manyarms.protocol import About, Policy, ask, reset, tell
+from manyarms.protocol.parameters import Probability
 
 __all__ = ["SatisficingTS"]
 
@@ -33,6 +39,8 @@ class SatisficingSlot(Record):
 
 
 class SatisficingState(NamedTuple):
+    """The successes and failures of every arm opened so far, and its chance to pass."""
+
     target: float
     slot: Records[SatisficingSlot]  # from 1 on, in the order the arms were opened
     chances: Chances  # by slot: that a posterior sample reaches the target
@@ -44,10 +52,9 @@ class SatisficingState(NamedTuple):
 
 @reset.register(SatisficingState)
 def satisficing_reset(state: SatisficingState, key: int, horizon: int) -> None:
-    restart(state.fresh, draw(key, FRESH))
+    reset_order(state.sampler, state.fresh, key)
     restart(state.rounding, draw(key, ROUNDING))
     restart(state.samples, draw(key, SAMPLES))
-    clear_sampler(state.sampler)
     clear_chances(state.chances)
 
 
@@ -56,7 +63,7 @@ def satisficing_ask(state: SatisficingState) -> tuple[int, int]:
     slot = first_of(state.chances, next_word(state.samples))
     if slot == 0 and state.chances.size[0] < state.sampler.n[0]:
         slot = add_chance(state.chances, 1.0 - state.target)  # of Beta(1, 1)
-        state.slot[slot].arm = pick(state.sampler, 0, next_word(state.fresh))
+        state.slot[slot].arm = draw_fresh(state.sampler, state.fresh)
         state.slot[slot].successes = 0
         state.slot[slot].failures = 0
     elif slot == 0:
@@ -67,9 +74,7 @@ def satisficing_ask(state: SatisficingState) -> tuple[int, int]:
 @tell.register(SatisficingState)
 def satisficing_tell(state: SatisficingState, slot: int, reward: float) -> None:
     own = state.slot[slot]
-    success = reward >= 1.0
-    if 0.0 < reward < 1.0:
-        success = unit(next_word(state.rounding)) < reward
+    success = is_success(reward, state.rounding)
     own.successes += int(success)
     own.failures += int(not success)
     chance = beta_tail(own.successes + 1.0, own.failures + 1.0, state.target)
@@ -116,16 +121,19 @@ class SatisficingTS(Policy):
 
     name: ClassVar[str] = "satisficing-ts"
     anytime: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        needs="a target",
+        guarantee="Bayesian, against the target",
+        nanoseconds=160,
+        scaling="log of arms opened",
+        good_at="good enough, soon",
+        source="Russo & Van Roy 2018",
+        knowledge="mu*",
+        rewards="[0, 1]",
+    )
 
-    target: float | None = None
-    tolerance: float = 0.1
-
-    def __post_init__(self) -> None:
-        if self.target is not None:
-            target = check_number("target", self.target, at_least=0.0, at_most=1.0)
-            self._store(target=target)
-        tolerance = check_number("tolerance", self.tolerance, at_least=0.0, at_most=1.0)
-        self._store(tolerance=tolerance)
+    target: Probability | None = None
+    tolerance: Probability = 0.1
 
     def with_best_mean(self, best_mean: float) -> SatisficingTS:
         if self.target is not None:

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from manyarms.core.checks import check_int, check_number
+from manyarms.core.checks import check_int, check_one
 from manyarms.core.memory import Memory
-from manyarms.errors import ParameterError
 from manyarms.policies.field.greedy import Greedy
 from manyarms.policies.field.sub_sampled import OnSubset, SubSampledState
-from manyarms.protocol.policy import Policy
+from manyarms.protocol import About, Policy
+from manyarms.protocol.parameters import Count, Probability
 
 __all__ = ["SSGreedyOracle"]
 
@@ -51,20 +51,22 @@ class SSGreedyOracle(OnSubset):
     """
 
     name: ClassVar[str] = "ss-greedy-oracle"
+    about: ClassVar[About] = About(
+        needs="horizon, m",
+        guarantee="none stated here",
+        nanoseconds=22,
+        scaling="log of arms in the subset",
+        good_at="problems whose share of best arms is known",
+        source="Jedor et al. 2021",
+        knowledge="m",
+    )
 
-    alpha: float | None = None
-    m: int | None = None
+    alpha: Probability | None = None
+    m: Count | None = None
 
     def __post_init__(self) -> None:
-        if (self.alpha is None) == (self.m is None):
-            raise ParameterError(
-                f"`alpha` or `m` must be given, one of them, got alpha={self.alpha!r} and "
-                f"m={self.m!r}. An oracle is told how rare best arms are."
-            )
-        if self.alpha is not None:
-            self._store(alpha=check_number("alpha", self.alpha, at_least=0.0, at_most=1.0))
-        if self.m is not None:
-            self._store(m=check_int("m", self.m, at_least=1))
+        super().__post_init__()
+        check_one("An oracle is told how rare best arms are.", alpha=self.alpha, m=self.m)
 
     @property
     def runs(self) -> Policy:

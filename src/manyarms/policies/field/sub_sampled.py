@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from manyarms.core.checks import check_int, check_number
-from manyarms.core.hash_map import Table, clear_table, find, insert, table
+from manyarms.core.checks import check_one
+from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.memory import Memory
-from manyarms.core.rng import Stream, draw, next_word, restart, stream
-from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
+from manyarms.core.rng import Stream, draw, stream
+from manyarms.core.sampler import Sampler, sampler
 from manyarms.errors import ParameterError
-from manyarms.policies.parts.randomness import FRESH, SUBSET
-from manyarms.protocol.policy import Policy, ask, defer, era, reset, tell
+from manyarms.policies.field.greedy import Greedy
+from manyarms.policies.field.thompson import Thompson
+from manyarms.policies.field.ucb import UCB
+from manyarms.policies.moss import MOSS
+from manyarms.policies.parts.randomness import SUBSET, draw_fresh, reset_order
+from manyarms.protocol import About, Policy, ask, count_late, generation, reset, tell, uses
+from manyarms.protocol.parameters import Count, Probability
+from manyarms.protocol.registry import Form
 
-__all__ = ["OnSubset", "SubSampled", "sub_sampling"]
+__all__ = ["SUB_SAMPLED", "OnSubset", "SubSampled"]
 
 _SHORT = {"thompson": "ts"}  # as the source abbreviates it
 
 
+@uses(inner=(tell, count_late, generation))
 class SubSampledState(NamedTuple):
+    """The state of the policy within, and which arms stand for its arms."""
+
     inner: Any  # the policy's own state
-    subset: Table  # the policy's arm -> the arm it stands for, once it was chosen
+    subset: HashMap  # the policy's arm -> the arm it stands for, once it was chosen
     sampler: Sampler
     words: Stream
 
 
 @reset.register(SubSampledState)
 def sub_sampled_reset(state: SubSampledState, key: int, horizon: int) -> None:
-    clear_table(state.subset)
-    clear_sampler(state.sampler)
-    restart(state.words, draw(key, FRESH))
+    clear_map(state.subset)
+    reset_order(state.sampler, state.words, key)
     reset(state.inner, draw(key, SUBSET), horizon)
 
 
@@ -43,23 +49,8 @@ def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
     slot, member = ask(state.inner)
     at = find(state.subset, member)
     if state.subset.cells[at] == 0:  # drawn only now: which it is made no difference before
-        insert(state.subset, at, member, pick(state.sampler, 0, next_word(state.words)))
+        insert(state.subset, at, member, draw_fresh(state.sampler, state.words))
     return slot, state.subset.cells[at + 1]
-
-
-@tell.register(SubSampledState)
-def sub_sampled_tell(state: SubSampledState, slot: int, reward: float) -> None:
-    tell(state.inner, slot, reward)
-
-
-@defer.register(SubSampledState)
-def sub_sampled_defer(state: SubSampledState, slot: int, change: int) -> None:
-    defer(state.inner, slot, change)
-
-
-@era.register(SubSampledState)
-def sub_sampled_era(state: SubSampledState) -> int:
-    return era(state.inner)
 
 
 @dataclass(frozen=True)
@@ -93,7 +84,7 @@ class OnSubset(Policy):
         draws = min(size, pulls)
         return SubSampledState(
             inner=self.runs.new_state(memory, n_arms=size, pulls=pulls),
-            subset=table(memory, names=size, entries=draws),
+            subset=hash_map(memory, names=size, entries=draws),
             sampler=sampler(memory, n_arms, draws=draws),
             words=stream(memory),
         )
@@ -133,22 +124,14 @@ class SubSampled(OnSubset):
     """
 
     policy: Policy
-    size: int | None = field(default=None, kw_only=True)
-    exponent: float | None = field(default=None, kw_only=True)
+    size: Count | None = field(default=None, kw_only=True)
+    exponent: Probability | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.policy, Policy):
             raise ParameterError(f"`policy` must be a policy such as MOSS(), got {self.policy!r}.")
-        if (self.size is None) == (self.exponent is None):
-            raise ParameterError(
-                f"`size` or `exponent` must be given, one of them, got size={self.size!r} and "
-                f"exponent={self.exponent!r}. Try exponent=0.5."
-            )
-        if self.size is not None:
-            self._store(size=check_int("size", self.size, at_least=1))
-        if self.exponent is not None:
-            exponent = check_number("exponent", self.exponent, at_least=0.0, at_most=1.0)
-            self._store(exponent=exponent)
+        check_one("Try exponent=0.5.", size=self.size, exponent=self.exponent)
 
     @property
     def name(self) -> str:  # type: ignore[override]  # it depends on the policy within
@@ -181,23 +164,67 @@ class SubSampled(OnSubset):
         return replace(self, policy=self.policy.with_best_mean(best_mean))
 
 
-def sub_sampling(policy: type[Policy]) -> Callable[..., SubSampled]:
-    """Return a function that makes a policy and sub-samples it, with the parameters of both.
+def on_subset(
+    policy: Policy, *, size: int | None = None, exponent: float | None = None
+) -> SubSampled:
+    """Return `policy` on T^(1/2) random arms, unless another size is given."""
+    if size is None and exponent is None:
+        exponent = 0.5
+    return SubSampled(policy, size=size, exponent=exponent)
 
-    >>> import manyarms as ma
-    >>> sub_sampling(ma.MOSS)(sigma=1.0, size=50).label
-    'ss-moss(sigma=1.0, size=50)'
-    """
 
-    def make(
-        *, size: int | None = None, exponent: float | None = None, **parameters: Any
-    ) -> SubSampled:
-        if size is None and exponent is None:
-            exponent = 0.5
-        return SubSampled(policy(**parameters), size=size, exponent=exponent)
-
-    own = [p for p in inspect.signature(make).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    both = [*inspect.signature(policy).parameters.values(), *own]
-    setattr(make, "__signature__", inspect.Signature(both))  # noqa: B010  it is a function's
-    make.__doc__ = f"{policy.__name__} on T^(1/2) random arms, or as many as `size` says."
-    return make
+SUB_SAMPLED = (
+    Form(
+        "ss-moss",
+        MOSS,
+        on_subset,
+        About(
+            needs="horizon",
+            guarantee="MOSS's, among √T random arms",
+            nanoseconds=15,
+            scaling="log of arms in the subset",
+            good_at="best arms not rarer than 1 in √T",
+            source="Bayati et al. 2020",
+        ),
+    ),
+    Form(
+        "ss-greedy",
+        Greedy,
+        on_subset,
+        About(
+            needs="horizon",
+            guarantee="Bayesian, for means dense near the best",
+            nanoseconds=13,
+            scaling="log of arms in the subset",
+            good_at="plenty of good arms; hard to beat there",
+            source="Bayati et al. 2020",
+        ),
+    ),
+    Form(
+        "ss-ucb",
+        UCB,
+        on_subset,
+        About(
+            needs="horizon",
+            guarantee="Bayesian, for means dense near the best",
+            nanoseconds=280,
+            scaling="distinct pull counts",
+            good_at="plenty of good arms",
+            source="Bayati et al. 2020",
+        ),
+    ),
+    Form(
+        "ss-ts",
+        Thompson,
+        on_subset,
+        About(
+            needs="horizon",
+            guarantee="none stated here",
+            nanoseconds=2400,
+            scaling="distinct (successes, failures): not sublinear",
+            good_at="plenty of good arms, rewards 0 and 1",
+            source="Bayati et al. 2020",
+            rewards="[0, 1]",
+        ),
+    ),
+)

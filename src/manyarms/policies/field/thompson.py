@@ -11,31 +11,32 @@ from manyarms.core.rng import Stream, draw, next_word, open_unit, restart, strea
 from manyarms.policies.parts.beta import beta_tail, beta_upper, beta_variate, share_of_tail
 from manyarms.policies.parts.posterior_groups import (
     FEW,
-    Alike,
-    alike,
-    choose_alike,
-    credit_alike,
+    Groups,
+    choose_from,
+    groups,
     name_of,
-    reset_alike,
     size_of,
 )
 from manyarms.policies.parts.randomness import SAMPLES
-from manyarms.protocol.policy import Policy, ask, reset, tell
+from manyarms.protocol import About, Policy, ask, reset, tell, uses
 
 __all__ = ["Thompson"]
 
 LARGE = 64  # pulls + 2 from which on an arm alone is sampled without a quantile, which takes longer
 
 
+@uses(arms=(tell,))
 class ThompsonState(NamedTuple):
-    arms: Alike
+    """The arms, grouped by their successes and failures, and which was pulled last."""
+
+    arms: Groups
     samples: Stream
     last: Ints  # [the slot pulled last, + 1; 0 for none]
 
 
 @reset.register(ThompsonState)
 def thompson_reset(state: ThompsonState, key: int, horizon: int) -> None:
-    reset_alike(state.arms, key)
+    reset(state.arms, key, horizon)
     restart(state.samples, draw(key, SAMPLES))
     state.last[0] = 0
 
@@ -55,13 +56,13 @@ def thompson_ask(state: ThompsonState) -> tuple[int, int]:
             sample = largest_sample(arms, number, key, best_sample)
             if sample > best_sample:
                 best, best_sample = number, sample
-    slot = choose_alike(arms, best)
+    slot = choose_from(arms, best)
     state.last[0] = slot + 1
     return slot, arms.slot[slot].arm
 
 
 @kernel
-def largest_sample(arms: Alike, number: int, key: int, best: float) -> float:
+def largest_sample(arms: Groups, number: int, key: int, best: float) -> float:
     """Return the largest posterior sample of a group, or -1 if it is not above `best`."""
     group = arms.group[number]
     a, b = group.successes + 1.0, group.failures + 1.0
@@ -90,11 +91,6 @@ def most_tail(ways: float, b: int, mean: float, n: float, x: float) -> float:
         ways *= 1.0 - x
     ahead = max(0.0, x - mean)
     return min(ways, 1.0 / (1.0 + 2.0 * (n + 1.0) * ahead * ahead))
-
-
-@tell.register(ThompsonState)
-def thompson_tell(state: ThompsonState, slot: int, reward: float) -> None:
-    credit_alike(state.arms, slot, reward)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +123,15 @@ class Thompson(Policy):
 
     name: ClassVar[str] = "thompson"
     anytime: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        needs="nothing",
+        guarantee="asymptotically optimal, rewards 0 and 1",
+        nanoseconds=2400,
+        scaling="distinct (successes, failures): not sublinear",
+        good_at="few arms, rewards 0 and 1",
+        source="Thompson 1933; Agrawal & Goyal 2012",
+        rewards="[0, 1]",
+    )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ThompsonState:
-        return ThompsonState(alike(memory, n_arms, pulls), stream(memory), memory.ints(1))
+        return ThompsonState(groups(memory, n_arms, pulls), stream(memory), memory.ints(1))

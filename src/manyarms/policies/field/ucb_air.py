@@ -9,24 +9,18 @@ from typing import ClassVar, NamedTuple
 from manyarms.core.jit import rare
 from manyarms.core.memory import Ints, Memory
 from manyarms.policies.field.ucb_f import ManyArmedUCBV
-from manyarms.policies.parts.ucb_v import (
-    UcbV,
-    count_late,
-    credit,
-    largest_index,
-    next_time,
-    open_arm,
-    reset_ucb_v,
-    ucb_v,
-)
-from manyarms.protocol.policy import ask, defer, reset, tell
+from manyarms.policies.parts.ucb_v import UcbV, largest_index, next_time, open_arm, ucb_v
+from manyarms.protocol import About, ask, count_late, reset, tell, uses
 
 __all__ = ["UCBAIR"]
 
 _NEVER = 1 << 60
 
 
+@uses(arms=(tell, count_late))
 class UcbAirState(NamedTuple):
+    """The arms opened so far, and when the next one is opened."""
+
     exponent: float
     next: Ints  # [the time at which the next arm is opened]
     arms: UcbV
@@ -34,7 +28,7 @@ class UcbAirState(NamedTuple):
 
 @reset.register(UcbAirState)
 def ucb_air_reset(state: UcbAirState, key: int, horizon: int) -> None:
-    reset_ucb_v(state.arms, key)
+    reset(state.arms, key, horizon)
     state.next[0] = 1
 
 
@@ -57,16 +51,6 @@ def ucb_air_ask(state: UcbAirState) -> tuple[int, int]:
     else:
         slot = largest_index(state.arms)
     return slot, state.arms.slot[slot].arm
-
-
-@tell.register(UcbAirState)
-def ucb_air_tell(state: UcbAirState, slot: int, reward: float) -> None:
-    credit(state.arms, slot, reward)
-
-
-@defer.register(UcbAirState)
-def ucb_air_defer(state: UcbAirState, slot: int, change: int) -> None:
-    count_late(state.arms, slot, change)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +85,16 @@ class UCBAIR(ManyArmedUCBV):
 
     name: ClassVar[str] = "ucb-air"
     anytime: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        needs="shape b of the means",
+        guarantee="√T or T^(b/(b+1)), up to logarithms",
+        nanoseconds=110,
+        scaling="log of arms opened, in practice",
+        good_at="infinitely many arms of known shape, no horizon",
+        source="Wang, Audibert & Munos 2008",
+        knowledge="m",
+        rewards="[0, 1]",
+    )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> UcbAirState:
         # K arms are opened only if K - 1 < pulls^exponent

@@ -13,31 +13,18 @@ numbered from 1.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from manyarms.core.jit import kernel, rare
+from manyarms.core.jit import generic, kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, priority, restart, stream
-from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
+from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.pairing import Node, beats, join, leave
-from manyarms.policies.parts.randomness import FRESH, TIES
+from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
+from manyarms.protocol import count_late, reset, tell
 
-__all__ = [
-    "ByCount",
-    "ahead",
-    "by_count",
-    "count_late",
-    "credit",
-    "due",
-    "fresh_left",
-    "head",
-    "largest_index",
-    "more",
-    "next_pull",
-    "open_fresh",
-    "reset_by_count",
-    "unobserved",
-]
+__all__ = ["Queues", "ahead", "ask_largest", "due", "fresh_left", "head", "level", "more"]
+__all__ += ["next_pull", "open_fresh", "queues", "unobserved"]
 
 
 class Queue(Record):
@@ -60,7 +47,7 @@ class CountClock(Record):
     pulls: int  # pulls asked for
 
 
-class ByCount(NamedTuple):
+class Queues(NamedTuple):
     """Slots of arms that were drawn, queued by N, and the sampler that draws the next one."""
 
     node: Records[Node]
@@ -72,10 +59,10 @@ class ByCount(NamedTuple):
     ties: Stream
 
 
-def by_count(memory: Memory, n_arms: int, pulls: int) -> ByCount:
-    """Make room for so many pulls; call `reset_by_count` before use."""
+def queues(memory: Memory, n_arms: int, pulls: int) -> Queues:
+    """Make room for so many pulls; call `reset` before use."""
     arms = min(n_arms, pulls)
-    return ByCount(
+    return Queues(
         memory.records(arms + 1, Node),  # place 0 is nobody's
         memory.records(pulls + 1, Queue),
         memory.records(arms + 1, Late),
@@ -86,12 +73,11 @@ def by_count(memory: Memory, n_arms: int, pulls: int) -> ByCount:
     )
 
 
-@kernel
-def reset_by_count(arms: ByCount, key: int) -> None:
+@reset.register(Queues)
+def reset_queues(arms: Queues, key: int, horizon: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
-    restart(arms.words, draw(key, FRESH))
+    reset_order(arms.sampler, arms.words, key)
     restart(arms.ties, draw(key, TIES))
-    clear_sampler(arms.sampler)
     number = 0
     while True:
         arms.queue[number].root = 0
@@ -104,14 +90,28 @@ def reset_by_count(arms: ByCount, key: int) -> None:
 
 
 @kernel
-def next_pull(arms: ByCount) -> int:
+def next_pull(arms: Queues) -> int:
     """Count the pull that is asked for, and return its number, from 1 on."""
     arms.clock[0].pulls += 1
     return arms.clock[0].pulls
 
 
+@generic
+def level(state: Any, t: int) -> float:  # type: ignore[empty-body]
+    """Return what stands over N under the root of the index, at pull number t."""
+
+
+def ask_largest(state: Any) -> tuple[int, int]:
+    """Choose the largest index, arms never pulled first: a body of `ask` for a state with arms."""
+    t = next_pull(state.arms)
+    slot = due(state.arms)
+    if slot == 0:
+        slot = largest_index(state.arms, level(state, t))
+    return slot, state.arms.node[slot].arm
+
+
 @kernel
-def due(arms: ByCount) -> int:
+def due(arms: Queues) -> int:
     """Return the slot of an arm whose index is infinite, a fresh one if there is; 0 if none."""
     if fresh_left(arms) > 0:
         return open_fresh(arms)
@@ -119,18 +119,18 @@ def due(arms: ByCount) -> int:
 
 
 @kernel
-def fresh_left(arms: ByCount) -> int:
+def fresh_left(arms: Queues) -> int:
     """Return how many arms have no slot yet."""
     return arms.sampler.n[0] - arms.clock[0].opened
 
 
 @kernel
-def open_fresh(arms: ByCount) -> int:
+def open_fresh(arms: Queues) -> int:
     """Draw an arm that was not drawn before and give it a slot; there must be one."""
     arms.clock[0].opened += 1
     slot = arms.clock[0].opened
     node = arms.node[slot]
-    node.arm = pick(arms.sampler, 0, next_word(arms.words))
+    node.arm = draw_fresh(arms.sampler, arms.words)
     node.pulls = 0
     node.total = 0.0
     arms.late[slot].pulls = 0
@@ -139,25 +139,25 @@ def open_fresh(arms: ByCount) -> int:
 
 
 @kernel
-def unobserved(arms: ByCount) -> int:
+def unobserved(arms: Queues) -> int:
     """Return the slot of an arm without any reward so far, fewest pulls in flight; 0 if none."""
     return arms.queue[0].root
 
 
 @kernel
-def more(arms: ByCount, number: int) -> int:
+def more(arms: Queues, number: int) -> int:
     """Return the next larger N whose queue is not empty; 0 after the last one."""
     return arms.queue[number].more
 
 
 @kernel
-def head(arms: ByCount, number: int) -> int:
+def head(arms: Queues, number: int) -> int:
     """Return the slot of largest (mean, tie) among those pulled `number` times."""
     return arms.queue[number].root
 
 
 @kernel
-def ahead(arms: ByCount, slot: int, index: float, best: int, best_index: float) -> bool:
+def ahead(arms: Queues, slot: int, index: float, best: int, best_index: float) -> bool:
     """Whether a slot comes before the best one so far: by index, then mean, then tie."""
     if index != best_index or best == 0:
         return index > best_index or best == 0
@@ -165,7 +165,7 @@ def ahead(arms: ByCount, slot: int, index: float, best: int, best_index: float) 
 
 
 @kernel
-def largest_index(arms: ByCount, level: float) -> int:
+def largest_index(arms: Queues, level: float) -> int:
     r"""Return the slot of largest :math:`\bar x + \sqrt{\text{level} / N}`."""
     best, best_index = 0, -math.inf
     number = more(arms, 0)
@@ -178,8 +178,8 @@ def largest_index(arms: ByCount, level: float) -> int:
     return max(1, best)  # no head at all: no reward was told, and none said to be late
 
 
-@kernel
-def credit(arms: ByCount, slot: int, reward: float) -> None:
+@tell.register(Queues)
+def credit(arms: Queues, slot: int, reward: float) -> None:
     """Count a pull of `slot` and its reward, and move it to the next queue."""
     node = arms.node[slot]
     number = node.pulls
@@ -196,27 +196,33 @@ def credit(arms: ByCount, slot: int, reward: float) -> None:
         _unlink(arms, number)
 
 
-@rare
-def count_late(arms: ByCount, slot: int, change: int) -> None:
+@count_late.register(Queues)
+def queues_count_late(arms: Queues, slot: int, change: int) -> None:
     """Count pulls that are late, or no longer."""
-    late = arms.late[slot]
-    late.pulls += change
+    arms.late[slot].pulls += change
     if arms.node[slot].pulls == 0:
-        if late.queued == 1:
-            arms.queue[0].root = leave(arms.node, arms.queue[0].root, slot)
-        late.queued = 1
-        arms.node[slot].mean = -float(late.pulls)
-        _queue(arms, slot, 0)
+        _await(arms, slot)
+
+
+@rare
+def _await(arms: Queues, slot: int) -> None:
+    """Queue an arm never observed: fewest pulls in flight first."""
+    late = arms.late[slot]
+    if late.queued == 1:
+        arms.queue[0].root = leave(arms.node, arms.queue[0].root, slot)
+    late.queued = 1
+    arms.node[slot].mean = -float(late.pulls)
+    _queue(arms, slot, 0)
 
 
 @kernel
-def _queue(arms: ByCount, slot: int, number: int) -> None:
+def _queue(arms: Queues, slot: int, number: int) -> None:
     arms.node[slot].tie = priority(next_word(arms.ties))
     arms.queue[number].root = join(arms.node, arms.queue[number].root, slot)
 
 
 @kernel
-def _link(arms: ByCount, number: int, new: int) -> None:
+def _link(arms: Queues, number: int, new: int) -> None:
     after = arms.queue[number].more
     arms.queue[number].more = new
     arms.queue[new].less = number
@@ -225,7 +231,7 @@ def _link(arms: ByCount, number: int, new: int) -> None:
 
 
 @kernel
-def _unlink(arms: ByCount, number: int) -> None:
+def _unlink(arms: Queues, number: int) -> None:
     less, after = arms.queue[number].less, arms.queue[number].more
     arms.queue[less].more = after
     arms.queue[after].less = less

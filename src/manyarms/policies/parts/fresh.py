@@ -1,32 +1,28 @@
-"""MOSS on a set of arms drawn at random, each drawn only when its first pull is due."""
+"""MOSS on a set of arms drawn at random, each drawn only when its first pull is due.
+
+Arms that come join those that fresh arms are drawn from. An arm that goes loses its slot, and a
+fresh one takes its place while there are any. K in the index is the size of the set at all times.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from manyarms.core.hash_map import Table, find, table
+from manyarms.core.hash_map import HashMap, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.core.tournament import leader
 from manyarms.policies.parts.randomness import FRESH, TIES
-from manyarms.policies.parts.slots import Slots, begin, open_slot, refresh, set_scale, unopened
+from manyarms.policies.parts.slots import Slots, close_slot, open_slot, refresh, set_scale, unopened
+from manyarms.protocol import arrive, ask, count_late, retire, tell, uses
 
-__all__ = [
-    "FreshArms",
-    "choose",
-    "draw_arm",
-    "drawable",
-    "fresh_arms",
-    "present",
-    "put_back",
-    "reset_fresh_arms",
-    "resize",
-    "start_on",
-]
+__all__ = ["FreshArms", "choose", "draw_arm", "drawable", "fresh_arms", "hold"]
+__all__ += ["is_retired", "present", "put_back", "replace_arm", "reset_arms", "resize", "strike"]
 
 
+@uses(slots=(tell, count_late))
 class FreshArms(NamedTuple):
     """Slots of arms that were drawn, and the sampler that draws the next one."""
 
@@ -34,7 +30,7 @@ class FreshArms(NamedTuple):
     sampler: Sampler
     words: Stream
     pool: Ints  # [the number of arms that ever were]
-    retired: Table  # arms that must not be pulled any more
+    retired: HashMap  # arms that must not be pulled any more
 
 
 def fresh_arms(
@@ -48,12 +44,12 @@ def fresh_arms(
         sampler(memory, n_arms, draws=draws, shuffles=shuffles),
         stream(memory),
         pool,
-        table(memory, names=n_arms, entries=0),  # a simulation retires no arm
+        hash_map(memory, names=n_arms, entries=0),  # a simulation retires no arm
     )
 
 
 @kernel
-def reset_fresh_arms(arms: FreshArms, key: int) -> None:
+def reset_arms(arms: FreshArms, key: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
     restart(arms.words, draw(key, FRESH))
     restart(arms.slots.ties, draw(key, TIES))
@@ -65,6 +61,36 @@ def put_back(arms: FreshArms) -> None:
     """Let all arms there are be drawn again."""
     clear_sampler(arms.sampler)
     arms.sampler.n[0] = arms.pool[0]
+
+
+@ask.register(FreshArms)
+def ask_arms(arms: FreshArms) -> tuple[int, int]:
+    """Return the slot of largest index and its arm."""
+    slot = choose(arms)
+    return slot, arms.slots.slot[slot].member
+
+
+@kernel
+def choose(arms: FreshArms) -> int:
+    """Return the slot of largest index; arms never pulled come first, in random order."""
+    if unopened(arms.slots) > 0:
+        return open_slot(arms.slots, draw_arm(arms))
+    return leader(arms.slots.rank)
+
+
+@kernel
+def draw_arm(arms: FreshArms) -> int:
+    """Draw an arm that was not drawn before, and is not retired; there must be one."""
+    which = arms.slots.rank.number
+    arm = pick(arms.sampler, which, next_word(arms.words))
+    while is_retired(arms.retired, arm):
+        arm = pick(arms.sampler, which, next_word(arms.words))
+    return arm
+
+
+@kernel
+def is_retired(retired: HashMap, arm: int) -> bool:
+    return retired.filled[0] > 0 and retired.cells[find(retired, arm)] != 0
 
 
 @kernel
@@ -94,26 +120,41 @@ def resize(arms: FreshArms, members: int, horizon: int) -> None:
         refresh(slots, slot)
 
 
-@kernel
-def draw_arm(arms: FreshArms) -> int:
-    """Draw an arm that was not drawn before, and is not retired; there must be one."""
-    which = arms.slots.rank.number
-    arm = pick(arms.sampler, which, next_word(arms.words))
-    if arms.retired.filled[0] > 0:
-        while arms.retired.cells[find(arms.retired, arm)] != 0:
-            arm = pick(arms.sampler, which, next_word(arms.words))
-    return arm
+@rare
+def hold(arms: FreshArms, members: int) -> None:
+    """Let the set of a game that has begun have `members` arms; if that changes K, resize it."""
+    run = arms.slots.run[arms.slots.rank.number]
+    if members != run.members and run.horizon > 0:
+        resize(arms, members, run.horizon)
 
 
-@kernel
-def start_on(arms: FreshArms, members: int, horizon: int) -> None:
-    """Begin MOSS on `members` arms not drawn yet, with the given H."""
-    begin(arms.slots, members, horizon)
+@arrive.register(FreshArms)
+def arrive_now(arms: FreshArms, count: int) -> None:
+    """Let new arms be drawn from now on."""
+    arms.pool[0] += count
+    arms.sampler.n[0] = arms.pool[0]
 
 
-@kernel
-def choose(arms: FreshArms) -> int:
-    """Return the slot of largest index; arms never pulled come first, in random order."""
-    if unopened(arms.slots) > 0:
-        return open_slot(arms.slots, draw_arm(arms))
-    return leader(arms.slots.rank)
+@retire.register(FreshArms)
+def retire_arm(arms: FreshArms, arm: int) -> None:
+    """Let a fresh arm take the place of this one."""
+    strike(arms.retired, arm)
+    replace_arm(arms, arm)
+
+
+@rare
+def strike(retired: HashMap, arm: int) -> None:
+    """Write the arm down as retired."""
+    insert(retired, find(retired, arm), arm, 0)
+
+
+@rare
+def replace_arm(arms: FreshArms, arm: int) -> None:
+    """Take a retired arm out of the set; a fresh one comes for it while there are any."""
+    slots = arms.slots
+    run = slots.run[slots.rank.number]
+    if run.horizon > 0:  # else the game has not begun
+        for slot in range(slots.rank.base, slots.rank.base + run.opened):
+            if slots.slot[slot].member == arm:
+                close_slot(slots, slot)
+        hold(arms, min(run.members, present(arms)))

@@ -8,14 +8,15 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from manyarms.core.hash_map import Table, clear_table, find, insert, table
+from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
 from manyarms.policies.parts.randomness import RANKING
 
-__all__ = ["History", "among_best", "history", "rank_best", "remember", "reset_history"]
+__all__ = ["History", "among_best", "forget_arm", "history", "rank_best", "remember"]
+__all__ += ["reset_history"]
 
 
 class PulledArm(Record):
@@ -31,7 +32,7 @@ class History(NamedTuple):
     """Every arm pulled before, in the order they were remembered."""
 
     pulled: Records[PulledArm]
-    number: Table  # arm -> its place in `pulled`
+    number: HashMap  # arm -> its place in `pulled`
     best: Ints  # places of those that were ranked best, best first
     rank: Tournament
     words: Stream
@@ -41,7 +42,7 @@ def history(memory: Memory, n_arms: int, *, arms: int) -> History:
     """Make room for `arms` of `n_arms` arms."""
     return History(
         memory.records(arms, PulledArm),
-        table(memory, names=n_arms, entries=arms),
+        hash_map(memory, names=n_arms, entries=arms),
         memory.ints(arms),
         tournament(memory, arms),
         stream(memory),
@@ -52,7 +53,7 @@ def history(memory: Memory, n_arms: int, *, arms: int) -> History:
 def reset_history(history: History, key: int) -> None:
     """Forget all arms."""
     restart(history.words, draw(key, RANKING))
-    clear_table(history.number)
+    clear_map(history.number)
 
 
 @kernel
@@ -76,6 +77,14 @@ def remember(history: History, arm: int, pulls: int, total: float) -> None:
         place = history.number.cells[at + 1]
     history.pulled[place].pulls += pulls
     history.pulled[place].total += total
+
+
+@rare
+def forget_arm(history: History, arm: int) -> None:
+    """Let a retired arm never be ranked again."""
+    at = find(history.number, arm)
+    if history.number.cells[at] != 0:
+        history.pulled[history.number.cells[at + 1]].pulls = 0
 
 
 @rare

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated, TypeAlias
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Record, Records
+from manyarms.protocol.parameters import number
 
-__all__ = ["Losses", "confidence_factor", "forget", "suffer"]
+__all__ = ["Factor", "Losses", "Shape", "confidence_factor", "forget", "suffer"]
+
+Shape: TypeAlias = Annotated[float, number(above=0.0, at_most=1e6)]  # of the law of the means
+Factor: TypeAlias = Annotated[float, number(at_least=1.0, at_most=1e6)]  # b = c
 
 
 class Losses(Record):

@@ -10,24 +10,15 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from manyarms.core.hash_map import Table, clear_table, find, insert, table
+from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records
-from manyarms.core.rng import Stream, below, draw, next_word, restart, stream, unit
-from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
-from manyarms.policies.parts.randomness import FRESH, ROUNDING, TIES
+from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
+from manyarms.core.sampler import Sampler, sampler
+from manyarms.policies.parts.randomness import ROUNDING, TIES, draw_fresh, is_success, reset_order
+from manyarms.protocol import reset, tell
 
-__all__ = [
-    "FEW",
-    "Alike",
-    "alike",
-    "choose_alike",
-    "credit_alike",
-    "name_of",
-    "reset_alike",
-    "size_of",
-]
-
+__all__ = ["FEW", "Groups", "choose_from", "groups", "name_of", "size_of"]
 
 FEW = 8
 
@@ -53,38 +44,38 @@ class Group(Record):
     ways: float  # C(pulls + 1, failures + 1); infinite beyond FEW failures
 
 
-class AlikeClock(Record):
+class GroupClock(Record):
     opened: int
     groups: int  # that ever had members; number 0 is that of the arms never observed
     listed: int  # groups that have members; number 0 is never listed
     places: int  # taken in the array of members
 
 
-class Alike(NamedTuple):
+class Groups(NamedTuple):
     """All groups, and the sampler that draws fresh arms."""
 
     slot: Records[Member]
     group: Records[Group]
     member: Ints  # slots
     listed: Ints  # groups
-    number: Table  # name -> group
-    clock: Records[AlikeClock]  # [clock]
+    number: HashMap  # name -> group
+    clock: Records[GroupClock]  # [clock]
     sampler: Sampler
     words: Stream
     ties: Stream
     rounding: Stream
 
 
-def alike(memory: Memory, n_arms: int, pulls: int) -> Alike:
-    """Make room for so many pulls; call `reset_alike` before use."""
+def groups(memory: Memory, n_arms: int, pulls: int) -> Groups:
+    """Make room for so many pulls; call `reset` before use."""
     arms = min(n_arms, pulls)
-    return Alike(
+    return Groups(
         memory.records(arms, Member),
         memory.records(pulls + 1, Group),
         memory.ints(8 * pulls),  # a slot joins group 0, and another group with every reward
         memory.ints(pulls + 1),
-        table(memory, names=name_of(pulls, 0) + 1, entries=pulls + 1),
-        memory.records(1, AlikeClock),
+        hash_map(memory, names=name_of(pulls, 0) + 1, entries=pulls + 1),
+        memory.records(1, GroupClock),
         sampler(memory, n_arms, draws=arms),
         stream(memory),
         stream(memory),
@@ -92,14 +83,13 @@ def alike(memory: Memory, n_arms: int, pulls: int) -> Alike:
     )
 
 
-@kernel
-def reset_alike(arms: Alike, key: int) -> None:
+@reset.register(Groups)
+def reset_groups(arms: Groups, key: int, horizon: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
-    restart(arms.words, draw(key, FRESH))
+    reset_order(arms.sampler, arms.words, key)
     restart(arms.ties, draw(key, TIES))
     restart(arms.rounding, draw(key, ROUNDING))
-    clear_sampler(arms.sampler)
-    clear_table(arms.number)
+    clear_map(arms.number)
     clock = arms.clock[0]
     clock.opened = 0
     clock.groups = 0
@@ -116,14 +106,14 @@ def name_of(successes: int, failures: int) -> int:
 
 
 @kernel
-def size_of(arms: Alike, number: int) -> int:
+def size_of(arms: Groups, number: int) -> int:
     """Return the number of members; arms without a slot belong to group 0."""
     size = arms.group[number].size
     return size if number > 0 else size + arms.sampler.n[0] - arms.clock[0].opened
 
 
 @kernel
-def choose_alike(arms: Alike, number: int) -> int:
+def choose_from(arms: Groups, number: int) -> int:
     """Return the slot of a member of the group, any with the same chance."""
     at = below(next_word(arms.ties), size_of(arms, number))
     group = arms.group[number]
@@ -131,20 +121,15 @@ def choose_alike(arms: Alike, number: int) -> int:
         return arms.member[group.start + at]
     slot = arms.clock[0].opened
     arms.clock[0].opened += 1
-    arms.slot[slot].arm = pick(arms.sampler, 0, next_word(arms.words))
+    arms.slot[slot].arm = draw_fresh(arms.sampler, arms.words)
     _join(arms, slot, 0)
     return slot
 
 
-@kernel
-def credit_alike(arms: Alike, slot: int, reward: float) -> None:
-    """Move a slot to the group with one more success, or failure.
-
-    A reward between 0 and 1 is a success with that probability.
-    """
-    success = reward >= 1.0
-    if 0.0 < reward < 1.0:
-        success = unit(next_word(arms.rounding)) < reward
+@tell.register(Groups)
+def credit(arms: Groups, slot: int, reward: float) -> None:
+    """Move a slot to the group with one more success, or failure."""
+    success = is_success(reward, arms.rounding)
     group = arms.group[arms.slot[slot].group]
     number = _group(arms, group.successes + int(success), group.failures + int(not success))
     _leave(arms, slot)
@@ -152,7 +137,7 @@ def credit_alike(arms: Alike, slot: int, reward: float) -> None:
 
 
 @kernel
-def _group(arms: Alike, successes: int, failures: int) -> int:
+def _group(arms: Groups, successes: int, failures: int) -> int:
     """Return the group's number; it is made if it never was."""
     name = name_of(successes, failures)
     at = find(arms.number, name)
@@ -174,7 +159,7 @@ def _group(arms: Alike, successes: int, failures: int) -> int:
 
 
 @kernel
-def _join(arms: Alike, slot: int, number: int) -> None:
+def _join(arms: Groups, slot: int, number: int) -> None:
     group = arms.group[number]
     if group.size == group.room:
         _move(arms, number)
@@ -189,7 +174,7 @@ def _join(arms: Alike, slot: int, number: int) -> None:
 
 
 @rare
-def _move(arms: Alike, number: int) -> None:
+def _move(arms: Groups, number: int) -> None:
     """Give a group twice the room."""
     group = arms.group[number]
     start = arms.clock[0].places
@@ -201,7 +186,7 @@ def _move(arms: Alike, number: int) -> None:
 
 
 @kernel
-def _leave(arms: Alike, slot: int) -> None:
+def _leave(arms: Groups, slot: int) -> None:
     number, place = arms.slot[slot].group, arms.slot[slot].place
     group = arms.group[number]
     group.size -= 1

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "BASES",
-    "EPOCHS",
-    "FRESH",
-    "MIXTURES",
-    "ORDER",
-    "PHASES",
-    "RANKING",
-    "ROUNDING",
-    "SAMPLES",
-    "SUBSET",
-    "TIES",
-]
+from manyarms.core.jit import kernel
+from manyarms.core.rng import Stream, draw, next_word, restart, unit
+from manyarms.core.sampler import Sampler, clear_sampler, pick
+
+__all__ = ["BASES", "EPOCHS", "FRESH", "MIXTURES", "ORDER", "PHASES", "RANKING", "ROUNDING"]
+__all__ += ["SAMPLES", "SUBSET", "TIES", "draw_fresh", "is_success", "reset_order"]
 
 FRESH = 1  # which arm is drawn next: one word for each arm
 TIES = 2  # the priority among equal indices: one word for each index computed
@@ -27,3 +20,28 @@ ROUNDING = 8  # rules for rewards 0 and 1: one word for each reward between them
 BASES = 9  # CorralIGW: three words for each pull: base rule, random arm, which of two arms
 SUBSET = 10  # SubSampled: the key of the policy within
 SAMPLES = 11  # posterior samples: one word for each pull
+
+
+@kernel
+def reset_order(sampler: Sampler, words: Stream, key: int) -> None:
+    """Begin a new random order of the arms."""
+    restart(words, draw(key, FRESH))
+    clear_sampler(sampler)
+
+
+@kernel
+def draw_fresh(sampler: Sampler, words: Stream) -> int:
+    """Return the next arm of a random order; there must be one."""
+    return pick(sampler, 0, next_word(words))
+
+
+@kernel
+def is_success(reward: float, rounding: Stream) -> bool:
+    """Round a reward for rules made for 0 and 1.
+
+    One between them is a success with the probability it says, which keeps the mean; one outside
+    counts as the nearer end.
+    """
+    if 0.0 < reward < 1.0:
+        return unit(next_word(rounding)) < reward
+    return reward >= 1.0

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Record, Records
-from manyarms.policies.parts.fresh import FreshArms, reset_fresh_arms, resize, start_on
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-__all__ = ["RoundClock", "begin_round", "reset_rounds"]
+from manyarms.core.jit import generic, rare
+from manyarms.core.memory import Record
+from manyarms.policies.parts.fresh import reset_arms, resize
+from manyarms.policies.parts.parameters import IndexPolicy
+from manyarms.policies.parts.slots import begin
+from manyarms.protocol import ask
+
+__all__ = ["RoundClock", "RoundPolicy", "ask_in_rounds", "reset_rounds", "set_size"]
 
 
 class RoundClock(Record):
@@ -17,21 +23,48 @@ class RoundClock(Record):
     left: int  # pulls left in the round
 
 
-@kernel
-def reset_rounds(clock: Records[RoundClock], arms: FreshArms, key: int, horizon: int) -> None:
-    """Begin a game; the first round begins with the first pull."""
-    reset_fresh_arms(arms, key)
-    start_on(arms, 1, 1)  # K and H come with the first round
-    clock[0].horizon = horizon
-    clock[0].round = 0
-    clock[0].left = 0
+@generic
+def set_size(state: Any, round_number: int) -> int:  # type: ignore[empty-body]
+    """Return how many arms round l is played on."""
+
+
+def reset_rounds(state: Any, key: int, horizon: int) -> None:
+    """Begin a game, a body of `reset`: the first round begins with the first pull."""
+    reset_arms(state.arms, key)
+    begin(state.arms.slots, 1, 1)  # K and H come with the first round
+    state.clock[0].horizon = horizon
+    state.clock[0].round = 0
+    state.clock[0].left = 0
+
+
+def ask_in_rounds(state: Any) -> tuple[int, int]:
+    """Choose by the index, a body of `ask`, where statistics are kept."""
+    if state.clock[0].left == 0:
+        next_round(state)
+    state.clock[0].left -= 1
+    return ask(state.arms)
 
 
 @rare
-def begin_round(clock: Records[RoundClock], arms: FreshArms, members: int) -> None:
+def next_round(state: Any) -> None:
     """Double the length, widen the set, and compute all indices with the new K and H."""
-    clock[0].round += 1
-    clock[0].left = 1 << clock[0].round
-    end = (2 << clock[0].round) - 2  # 2 + 4 + … + 2^l
-    horizon = clock[0].horizon
-    resize(arms, members, min(end, horizon) if horizon > 0 else end)
+    clock = state.clock[0]
+    clock.round += 1
+    clock.left = 1 << clock.round
+    end = (2 << clock.round) - 2  # 2 + 4 + … + 2^l
+    horizon = min(end, clock.horizon) if clock.horizon > 0 else end
+    resize(state.arms, set_size(state, clock.round), horizon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundPolicy(IndexPolicy):
+    """A policy that plays such rounds, and so needs no horizon."""
+
+    anytime: ClassVar[bool] = True
+
+    def stage(self, state: Any) -> str:
+        return f"round {state.clock[0].round}"
+
+    def _last_round(self, pulls: int) -> int:
+        """Return the round in which a game of so many pulls ends: round l ends with 2^(l+1) - 2."""
+        return (pulls + 1).bit_length() - 1

@@ -4,21 +4,24 @@ When all n arms were left a new random order begins, and nothing is remembered o
 sources have infinitely many arms and need no such rule. A visit to an arm is the slot, so that a
 reward that comes after its arm was left is known by it, and dropped.
 
-Rules that count successes are made for rewards 0 and 1. A reward between them counts as a success
-with the probability it says, which keeps the mean; one outside of [0, 1] as the nearer end.
+Rules that count successes are made for rewards 0 and 1; others are rounded at random.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Record, Records
-from manyarms.core.rng import Stream, draw, next_word, restart, stream, unit
-from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
-from manyarms.policies.parts.randomness import FRESH, ROUNDING
+from manyarms.core.rng import Stream, draw, restart, stream
+from manyarms.core.sampler import Sampler, clear_sampler, sampler
+from manyarms.policies.parts.randomness import ROUNDING, draw_fresh, is_success, reset_order
+from manyarms.protocol import ask, reset
+from manyarms.protocol.parameters import whole
 
-__all__ = ["OneByOne", "count", "current", "in_play", "leave", "one_by_one", "reset_one_by_one"]
+__all__ = ["Length", "OneByOne", "count", "in_play", "leave", "one_by_one"]
+
+Length: TypeAlias = Annotated[int, whole(at_least=1, at_most=1 << 40)]  # of a run of rewards
 
 
 class Visit(Record):
@@ -46,17 +49,16 @@ def one_by_one(memory: Memory, n_arms: int, *, pulls: int) -> OneByOne:
     return OneByOne(memory.records(1, Visit), order, stream(memory), stream(memory))
 
 
-@kernel
-def reset_one_by_one(arms: OneByOne, key: int) -> None:
+@reset.register(OneByOne)
+def reset_one_by_one(arms: OneByOne, key: int, horizon: int) -> None:
     """Begin a new order with the random words that belong to `key`."""
-    restart(arms.words, draw(key, FRESH))
+    reset_order(arms.sampler, arms.words, key)
     restart(arms.rounding, draw(key, ROUNDING))
-    clear_sampler(arms.sampler)
     arms.visit[0].number = 0
     arms.visit[0].over = 1
 
 
-@kernel
+@ask.register(OneByOne)
 def current(arms: OneByOne) -> tuple[int, int]:
     """Return the visit and the arm in play; if the last one was left, the next."""
     visit = arms.visit[0]
@@ -64,7 +66,7 @@ def current(arms: OneByOne) -> tuple[int, int]:
         if arms.sampler.drawn[0] >= arms.sampler.n[0]:
             clear_sampler(arms.sampler)
         visit.number += 1
-        visit.arm = pick(arms.sampler, 0, next_word(arms.words))
+        visit.arm = draw_fresh(arms.sampler, arms.words)
         visit.over = 0
         visit.successes = 0
         visit.failures = 0
@@ -86,10 +88,7 @@ def leave(arms: OneByOne) -> None:
 @kernel
 def count(arms: OneByOne, reward: float) -> None:
     """Count a success or a failure of the arm in play."""
-    success = reward >= 1.0
-    if 0.0 < reward < 1.0:
-        success = unit(next_word(arms.rounding)) < reward
-    if success:
+    if is_success(reward, arms.rounding):
         arms.visit[0].successes += 1
     else:
         arms.visit[0].failures += 1

@@ -14,21 +14,10 @@ from manyarms.core.memory import Floats, Ints, Memory, Record, Records
 from manyarms.core.rng import Stream, next_word, stream
 from manyarms.core.tournament import Tournament, clear, rekey, tournament
 from manyarms.policies.parts.kl import kl_upper, switch_at
+from manyarms.protocol import count_late, tell
 
-__all__ = [
-    "GONE",
-    "Slots",
-    "begin",
-    "close_slot",
-    "count_late",
-    "credit",
-    "learn",
-    "open_slot",
-    "refresh",
-    "set_scale",
-    "slots",
-    "unopened",
-]
+__all__ = ["GONE", "Slots", "begin", "close_slot", "learn", "open_slot", "refresh", "set_scale"]
+__all__ += ["slots", "unopened"]
 
 GONE = -(1 << 62)  # the member of a slot whose arm was retired
 _UNSEEN = 1e300  # above every index
@@ -68,7 +57,7 @@ class Slots(NamedTuple):
     mixture_spread: float  # the same for mixture-arms
     kl: float  # what stands before the logarithm in the KL index, or 0: no KL index
     switch: bool  # from the KL index to the other one at N = (H / K)^(1/5)
-    count_late: bool  # whether late pulls count as pulls in the bonus
+    late_counts: bool  # whether late pulls count as pulls in the bonus
     ties: Stream
     rank: Tournament
 
@@ -81,7 +70,7 @@ def slots(
     mixture_spread: float | None = None,
     kl: float = 0.0,
     switch: bool = False,
-    count_late: bool = False,
+    late_counts: bool = False,
     runs: int = 1,
 ) -> Slots:
     """Make a table of `count` slots; call `begin` before use."""
@@ -94,7 +83,7 @@ def slots(
         spread if mixture_spread is None else mixture_spread,
         kl,
         switch,
-        count_late,
+        late_counts,
         stream(memory),
         tournament(memory, count, tournaments=runs),
     )
@@ -166,11 +155,12 @@ def free_slot(slots: Slots) -> int:
     return number
 
 
-@kernel
+@tell.register(Slots)
 def credit(slots: Slots, slot: int, reward: float) -> None:
-    """Count a pull of `slot` and its reward, and rank it anew."""
+    """Count a pull of `slot` and its reward; compute its index, and its priority among equals."""
     learn(slots, slot, reward)
-    rank_anew(slots, slot)
+    late = slots.late[slot] if slots.late_counts else 0
+    rekey(slots.rank, slot, moss_index(slots, slot, late), next_word(slots.ties))
 
 
 @kernel
@@ -185,18 +175,23 @@ def refresh(slots: Slots, slot: int) -> None:
     """Rank a slot anew after K, H or the number of its late pulls changed."""
     late = slots.late[slot]
     if slots.slot[slot].pulls > 0:
-        index = moss_index(slots, slot, late if slots.count_late else 0)
+        index = moss_index(slots, slot, late if slots.late_counts else 0)
     else:  # never observed: above all others, those with fewest pulls in flight first
         index = math.inf if late == 0 else _UNSEEN / late
     if slots.slot[slot].member != GONE:
         rekey(slots.rank, slot, index, next_word(slots.ties))
 
 
-@rare
-def count_late(slots: Slots, slot: int, change: int) -> None:
-    """Count pulls that are late, or no longer."""
+@count_late.register(Slots)
+def slots_count_late(slots: Slots, slot: int, change: int) -> None:
+    """Count pulls that are late, or no longer.
+
+    Indices are made of observed rewards only, so they stay valid. An arm whose first reward is
+    late is not fresh any more; when no fresh arm is left, among the arms never observed the one
+    with fewest pulls in flight is next.
+    """
     slots.late[slot] += change
-    if slots.count_late or slots.slot[slot].pulls == 0:
+    if slots.late_counts or slots.slot[slot].pulls == 0:
         refresh(slots, slot)
 
 
@@ -232,10 +227,3 @@ def log_of(slots: Slots, number: int) -> float:
         value = math.log(number)
         slots.log[number] = value
     return value
-
-
-@kernel
-def rank_anew(slots: Slots, slot: int) -> None:
-    """Compute the slot's index, and draw its priority among equal ones."""
-    late = slots.late[slot] if slots.count_late else 0
-    rekey(slots.rank, slot, moss_index(slots, slot, late), next_word(slots.ties))

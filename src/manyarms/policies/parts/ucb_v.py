@@ -17,11 +17,11 @@ from typing import NamedTuple
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records, Word, power_of_two
 from manyarms.core.rng import Stream, draw, next_word, priority, restart, stream
-from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
-from manyarms.policies.parts.randomness import FRESH, TIES
+from manyarms.core.sampler import Sampler, sampler
+from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
+from manyarms.protocol import count_late, reset, tell
 
-__all__ = ["UcbV", "count_late", "credit", "largest_index", "next_time"]
-__all__ += ["open_arm", "reset_ucb_v", "ucb_v"]
+__all__ = ["UcbV", "largest_index", "next_time", "open_arm", "ucb_v"]
 
 _NEXT = 1e300  # above every index: an arm whose only pull was abandoned
 _LAST = -1e280  # times its late pulls, below every index: an arm that waits for its first reward
@@ -88,12 +88,11 @@ def ucb_v(memory: Memory, n_arms: int, *, arms: int) -> UcbV:
     )
 
 
-@kernel
-def reset_ucb_v(arms: UcbV, key: int) -> None:
+@reset.register(UcbV)
+def reset_ucb_v(arms: UcbV, key: int, horizon: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
-    restart(arms.words, draw(key, FRESH))
+    reset_order(arms.sampler, arms.words, key)
     restart(arms.ties, draw(key, TIES))
-    clear_sampler(arms.sampler)
     arms.clock[0].time = 0
     arms.clock[0].opened = 0
     arms.clock[0].seated = 0
@@ -115,7 +114,7 @@ def open_arm(arms: UcbV) -> int:
     slot = arms.clock[0].opened
     arms.clock[0].opened = slot + 1
     own = arms.slot[slot]
-    own.arm = pick(arms.sampler, 0, next_word(arms.words))
+    own.arm = draw_fresh(arms.sampler, arms.words)
     own.pulls = 0
     own.total = 0.0
     own.squares = 0.0
@@ -135,7 +134,7 @@ def largest_index(arms: UcbV) -> int:
     return winner_of(arms, 0, clock.levels)
 
 
-@kernel
+@tell.register(UcbV)
 def credit(arms: UcbV, slot: int, reward: float) -> None:
     """Count a pull of `slot` and its reward."""
     own = arms.slot[slot]
@@ -149,14 +148,20 @@ def credit(arms: UcbV, slot: int, reward: float) -> None:
     seat(arms, slot)
 
 
-@rare
-def count_late(arms: UcbV, slot: int, change: int) -> None:
+@count_late.register(UcbV)
+def ucb_v_count_late(arms: UcbV, slot: int, change: int) -> None:
     """Count pulls that are late, or no longer."""
+    arms.slot[slot].late += change
+    if arms.slot[slot].pulls == 0:
+        seat_unseen(arms, slot)
+
+
+@rare
+def seat_unseen(arms: UcbV, slot: int) -> None:
+    """Let an arm wait for its first reward; it is next if that never comes."""
     own = arms.slot[slot]
-    own.late += change
-    if own.pulls == 0:
-        own.mean = _LAST * own.late if own.late > 0 else _NEXT
-        seat(arms, slot)
+    own.mean = _LAST * own.late if own.late > 0 else _NEXT
+    seat(arms, slot)
 
 
 @kernel

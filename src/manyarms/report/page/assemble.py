@@ -15,24 +15,16 @@ __all__ = ["as_json", "page"]
 # In the order in which they stand in the file; together they are one script.
 _SCRIPTS = (
     *("data.js", "elements.js", "scale.js", "plot.js", "lines.js", "pointer.js", "figure.js"),
-    *("numbers.js", "words.js", "main.js"),
+    *("differences.js", "sections.js", "main.js"),
 )
 _DIGITS = 5  # of numbers in the page: more than a screen can show
 
 
-def page(title: str, data: dict[str, Any]) -> str:
-    """Return the whole page.
-
-    Parameters
-    ----------
-    title
-        Of the page.
-    data
-        What it shows: see `of_run` and `of_paper`.
-    """
+def page(data: dict[str, Any]) -> str:
+    """Return the whole page, which shows what `contents` returned."""
     script = "\n".join(_read(name) for name in _SCRIPTS)
     parts = {
-        "title": html.escape(title),
+        "title": html.escape(data["title"]),
         "styles": _read("page.css"),
         "script": script,
         "data": as_json(data),

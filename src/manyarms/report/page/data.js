@@ -12,7 +12,7 @@ const asFraction = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 /** A number as it stands in text and tables. */
 function number(value) {
   if (missing(value)) return "–";
-  const text = (Math.abs(value) >= 100 ? asWhole : asFraction).format(value);
+  const text = (Math.abs(value) >= 100 ? asWhole : asFraction).format(value || 0); // never -0
   return text.replace("-", "−");
 }
 
@@ -24,8 +24,10 @@ function interval(low, high) {
 
 const percent = (share) => `${asFraction.format(100 * share)} %`;
 
-const runsOf = ({ replications }) =>
-  `${asWhole.format(replications)} run${replications === 1 ? "" : "s"}`;
+function runsOf({ replications, fewest }) {
+  const least = fewest < replications ? `${asWhole.format(fewest)} to ` : "";
+  return `${least}${asWhole.format(replications)} run${replications === 1 ? "" : "s"}`;
+}
 
 const pullsOf = ({ times }) => `${asWhole.format(last(times))} pulls`;
 

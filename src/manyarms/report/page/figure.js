@@ -2,6 +2,7 @@
 
 const AXES = {
   alpha: "hardness α", horizon: "horizon T (pulls)", n: "arms n", m: "best arms m",
+  size: "size of the set",
 };
 const BANDS = {
   mean: { interval: "95 % interval of the mean", spread: "5 % to 95 % of the runs" },
@@ -39,7 +40,8 @@ class Figure {
 
   get axisName() {
     if (this.figure.axis) return this.figure.axis;
-    return this.figure.kind === "time" ? "time t (pulls)" : AXES[this.choice.axis] || this.choice.axis;
+    if (this.figure.kind === "time") return "time t (pulls)";
+    return AXES[this.choice.axis] || this.choice.axis.replaceAll("_", " ");
   }
 
   get valueName() {
@@ -49,7 +51,7 @@ class Figure {
 
   /** A value of this figure, as text. */
   value(number_) {
-    return this.figure.kind === "rates" ? number_.toFixed(3) : number(number_);
+    return this.figure.kind === "curves" && number_ < 10 ? number_.toFixed(3) : number(number_);
   }
 
   /** A place on the axis, as text. */
@@ -68,7 +70,7 @@ class Figure {
       logY: this.state.logY,
       names: this.choice.names,
       everyMarker: this.figure.kind === "sweep",
-      floor: this.figure.kind === "rates" ? 1 : 0,
+      floor: this.figure.kind === "curves" ? Infinity : 0,
       flat: this.printing,
       axisName: this.axisName,
       valueName: this.valueName,
@@ -92,7 +94,7 @@ class Figure {
 
   fillLegend(lines) {
     const end = (line) => last(line.series[this.state.centre].filter((value) => !missing(value))) ?? 0;
-    const ordered = this.figure.kind === "rates" ? lines : [...lines].sort((a, b) => end(b) - end(a));
+    const ordered = this.figure.kind === "curves" ? lines : [...lines].sort((a, b) => end(b) - end(a));
     const focused = this.legend.contains(document.activeElement) && document.activeElement.dataset.policy;
     const buttons = ordered.map(({ policy }) => element("button", {
       type: "button",
@@ -158,7 +160,7 @@ class Figure {
   }
 
   switches() {
-    if (this.figure.kind === "rates") return null;
+    if (this.figure.kind === "curves") return null;
     const set = (key, value) => { this.state[key] = value; this.draw(); };
     const kinds = { linear: "linear", log: "log" };
     const positive = ({ x, names }) => !names && (!x || x.every((value) => value > 0));

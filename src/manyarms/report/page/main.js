@@ -19,7 +19,7 @@ if (report.figures.length) {
     element("div", { class: `cards ${cards.length > 1 ? "two" : ""}` }, cards));
 }
 section("differences", "Differences", "Differences",
-  "Who loses less than whom, and whether that is more than luck.", new Numbers().card);
+  "Who loses less than whom, and whether that is more than luck.", new Differences().card);
 if (report.claims.length) {
   section("claims", "Claims", "Claims",
     "Each sentence of the paper as inequalities, each decided by a 95 % interval. A claim holds if " +

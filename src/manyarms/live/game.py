@@ -1,0 +1,240 @@
+"""A policy's game: what it is, what happened so far, and what each event changes.
+
+Events change it without looking: the handle checks what it was given first, and a replay all
+events at once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, cast
+
+from manyarms.core.checks import check_choice, check_int, check_number
+from manyarms.core.jit import Dispatched, check_bodies
+from manyarms.core.memory import ENDLESS
+from manyarms.errors import ParameterError, TurnError
+from manyarms.live.arms import Arms
+from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD, Event
+from manyarms.protocol.in_flight import InFlight, land, launch, lose
+from manyarms.protocol.keys import policy_key
+from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
+
+__all__ = ["ROOM", "ArmTally", "LiveGame", "Pull", "check_reward"]
+
+_new = tuple.__new__  # makes a NamedTuple in half the time of its class
+_ANY = object()  # the arm of a pull of which only the id is given
+ROOM = 1 << 40  # for the pulls of a game without a horizon
+
+
+class Pull(NamedTuple):
+    """An arm to pull now.
+
+    Attributes
+    ----------
+    arm
+        The arm's number, or its name where arms have names.
+    id
+        Which pull of the game this is, from 0: enough to tell its reward later.
+    """
+
+    arm: Any
+    id: int
+
+
+class ArmTally:
+    """What was seen of one arm: the pulls asked for, the rewards told, their sum."""
+
+    __slots__ = ("asked", "told", "total")
+
+    def __init__(self, asked: int = 0, told: int = 0, total: float = 0.0) -> None:
+        self.asked = asked
+        self.told = told
+        self.total = total
+
+
+class LiveGame:
+    """All that a handle knows. `log` gathers events where somebody wants to have them."""
+
+    def __init__(
+        self, policy: Policy, arms: Arms, horizon: Any, seed: Any, reward_range: Any
+    ) -> None:
+        self.policy = policy
+        self.horizon = _check_horizon(policy, horizon)
+        self.seed = check_int("seed", seed, at_most=2**64 - 1)
+        self.reward_range = _check_range(reward_range)
+        self.arms = arms
+        self.first_arms = arms.count
+        self.retired: set[int] = set()
+        self.tally: dict[int, ArmTally] = {}  # by arm, in order of the first pull
+        self.pulls = 0
+        self.flight: Any = ENDLESS.records(ROOM, InFlight)  # a dict, by the number of the pull
+        self.abandoned: set[int] = set()
+        self.log: list[Event] | None = None
+        self.state = policy.new_state(ENDLESS, n_arms=arms.count, pulls=self.horizon or ROOM)
+        check_bodies(self.state, (reset, ask, tell))
+        reset(self.state, policy_key(self.seed, 0), self.horizon or 0)
+
+    def ask(self) -> Pull:
+        """Choose the next arm."""
+        number, flight, arms = self.pulls, self.flight, self.arms
+        before = number - 1 if number - 1 in flight else -1
+        arm = launch(self.state, flight, number, before)
+        if not 0 <= arm < arms.count:
+            raise ParameterError(
+                f"{self.policy.label} chose arm {arm!r}, and there are {arms.count}, "
+                f"numbered from 0. Its `ask` must return (slot, arm), in this order."
+            )
+        self.pulls = number + 1
+        try:
+            self.tally[arm].asked += 1
+        except KeyError:
+            self.tally[arm] = ArmTally(asked=1)
+        if self.log is not None:
+            self.log.append(_new(Event, (ASKED, number, arm, 0.0, ())))
+        return _new(Pull, (arms.name(arm), number))
+
+    def tell(self, number: int, reward: float) -> None:
+        """Let the reward of a pull in flight come."""
+        flight = self.flight
+        arm = flight[number].arm
+        land(self.state, flight, number, reward)
+        del flight[number]
+        tally = self.tally[arm]
+        tally.told += 1
+        tally.total += reward
+        if self.log is not None:
+            self.log.append(_new(Event, (TOLD, number, arm, reward, ())))
+
+    def abandon(self, number: int) -> None:
+        """Go on without the reward of a pull in flight."""
+        lose(self.state, self.flight, number)
+        arm = self.flight.pop(number).arm
+        self.abandoned.add(number)
+        if self.log is not None:
+            self.log.append(Event(ABANDONED, number, arm))
+
+    def arrive(self, names: Any) -> None:
+        """Add the arms that `arms.fresh` returned."""
+        self.arms.add(names)
+        arrive(self.state, len(names))
+        if self.log is not None:
+            kept = () if isinstance(names, range) else tuple(names)
+            self.log.append(Event(ARRIVED, -1, len(names), names=kept))
+
+    def retire(self, arm: int) -> None:
+        """Never choose an arm again."""
+        for number, pull in self.flight.items():
+            if pull.arm == arm:
+                lose(self.state, self.flight, number)
+        self.retired.add(arm)
+        retire(self.state, arm)
+        if self.log is not None:
+            self.log.append(Event(RETIRED, -1, arm))
+
+    @property
+    def n_arms(self) -> int:
+        """The number of arms there are now, retired ones apart."""
+        return self.arms.count - len(self.retired)
+
+    def past_the_horizon(self, k: int) -> TurnError:
+        """Return the error for `k` pulls more than the horizon has room for."""
+        left = cast(int, self.horizon) - self.pulls
+        if left > 0:
+            return TurnError(
+                f"Cannot ask for {k} pulls: {left} of {self.horizon} are left. Ask for {left}."
+            )
+        return TurnError(
+            f"Cannot ask: all {self.horizon} pulls of the horizon are made. Start with a longer "
+            f"horizon, or with an anytime policy such as Doubling(...)."
+        )
+
+    def due(self, pull: Any, again: str, verb: str) -> int | None:
+        """Return the number of a pull in flight; None if it is done with and may be ignored."""
+        if again != "refuse":
+            check_choice("again", again, ("refuse", "ignore"))
+        arm, number = pull if isinstance(pull, Pull) else (_ANY, pull)
+        if type(number) is not int:
+            number = check_int("pull", number, fix="Pass what ask() returned, or its id.")
+        if number not in self.flight:
+            self._check_done(number, again, verb)
+            return None
+        if arm is not _ANY and arm != self.arms.name(self.flight[number].arm):
+            ours = self.arms.name(self.flight[number].arm)
+            raise TurnError(
+                f"Cannot {verb} pull {number} of arm {arm!r}: this handle's pull {number} is of "
+                f"arm {ours!r}. Was it asked of another handle?"
+            )
+        return number
+
+    def _check_done(self, number: int, again: str, verb: str) -> None:
+        """Raise unless a pull that is not in flight may be ignored."""
+        if not 0 <= number < self.pulls:
+            raise TurnError(
+                f"Cannot {verb} pull {number}: it was not asked for. The last one is "
+                f"{self.pulls - 1}."
+            )
+        if again == "refuse":
+            done = "it was abandoned" if number in self.abandoned else "its reward was told already"
+            raise TurnError(
+                f"Cannot {verb} pull {number}: {done}. Pass again='ignore' if you retry."
+            )
+
+    def check_can(self, function: Dispatched[..., Any]) -> None:
+        """Raise unless the policy, and the one that it wraps, can do this."""
+        state = self.state
+        while state is not None:
+            check_bodies(state, (function,))
+            state = getattr(state, "inner", None)
+
+
+def _check_horizon(policy: Policy, horizon: Any) -> int | None:
+    if horizon is None and policy.anytime:
+        return None
+    if horizon is None:
+        raise ParameterError(
+            f"`horizon` must be given to {policy.label}, got None. Pass the number of pulls "
+            f"there will be, or use an anytime policy such as Doubling(...) or Quantile()."
+        )
+    return check_int("horizon", horizon, at_least=1, at_most=ROOM)
+
+
+def _check_range(reward_range: Any) -> tuple[float, float] | None:
+    if reward_range is None:
+        return None
+    try:
+        low, high = reward_range
+    except (TypeError, ValueError):
+        low = high = None
+    if low is None or high is None:
+        raise ParameterError(
+            f"`reward_range` must be a pair (smallest, largest), or None, got {reward_range!r}."
+        )
+    low = check_number("reward_range", low)
+    return low, check_number("reward_range", high, above=low)
+
+
+def check_reward(reward: Any, limits: tuple[float, float] | None) -> float:
+    """Return the reward as a float, or raise: then the pull still waits."""
+    value = reward if type(reward) is float else _as_float(reward)
+    if limits is not None:
+        if limits[0] <= value <= limits[1]:
+            return value
+        if math.isfinite(value):
+            raise ParameterError(
+                f"Cannot tell reward {reward!r}: `reward_range` is {limits}. Scale rewards into "
+                f"it, or start with another `reward_range`. The pull still waits."
+            )
+    if not math.isfinite(value):
+        raise ParameterError(
+            f"Cannot tell reward {reward!r}: it must be a finite number. The pull still waits."
+        )
+    return value
+
+
+def _as_float(reward: Any) -> float:
+    try:
+        if not isinstance(reward, str | bytes) and getattr(reward, "ndim", 0) == 0:
+            return float(reward)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return math.nan

@@ -1,0 +1,123 @@
+"""Opening a store: a game begins in it, or goes on."""
+
+from __future__ import annotations
+
+import os
+
+from manyarms.errors import ParameterError, StoreError
+from manyarms.live.game import LiveGame
+from manyarms.live.handle import Live
+from manyarms.live.journal import Journal
+from manyarms.live.replay import replay
+from manyarms.live.saving import describe, first_arms, gc_paused, restored
+from manyarms.live.store import Contents, Store
+
+__all__ = ["recorded"]
+
+
+def recorded(store: str | os.PathLike[str] | Store, live: Live | None = None) -> Live:
+    """Return a handle whose every event is in a store before the caller hears of it.
+
+    After a crash, a kill or a deploy the same call plays all events again and goes on as if
+    nothing had happened.
+
+    Parameters
+    ----------
+    store
+        A path is that of a `Journal`, a file. What is recorded there is played again.
+    live
+        The handle to begin with: needed where nothing is recorded yet. If something is, the handle
+        must be new and of the same game (policy, arms, horizon, seed), and takes over what is
+        recorded; so the same script serves the first start and every other.
+
+    Returns
+    -------
+    Live
+        `live`, if that was given. Close it in the end, or use it in a `with` statement.
+
+    Notes
+    -----
+    A store has one writer, and within that process any number of threads may use the handle. If
+    writing fails, the disk being full, the call raises `StoreError`, and so do all others, those
+    that only look among them, until the store is opened again; so they do after a call that Ctrl-C,
+    a signal or an error of the policy ended midway. What the store then says is what happened. A
+    reward whose tell failed may be told again, with `again="ignore"`.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import manyarms as ma
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "shop.journal"
+    >>> with ma.recorded(path, ma.MOSSPlusPlus().live(n_arms=1000, horizon=500)) as live:
+    ...     first, second = live.ask(2)
+    ...     live.tell(second, reward=1.0)
+    >>> with ma.recorded(path) as live:  # later, in another process
+    ...     live.tell(first, reward=0.0)
+    ...     live.pulls
+    2
+    """
+    keeper = _store_of(store)
+    if live is not None and not isinstance(live, Live):
+        raise ParameterError(f"`live` must be what policy.live(...) returns, got {live!r}.")
+    if live is not None and live._game.log is not None:
+        raise ParameterError("`live` must be a handle without a store, got one that has one.")
+    with gc_paused():
+        held = keeper.load()
+        try:
+            return _begun(keeper, live) if held is None else _gone_on(keeper, live, held)
+        except BaseException:
+            keeper.close()
+            raise
+
+
+def _store_of(store: str | os.PathLike[str] | Store) -> Store:
+    if isinstance(store, str) and "://" in store:  # kept free for databases
+        raise ParameterError(f"`store` must be a path or a store, got the address {store!r}.")
+    if isinstance(store, str | os.PathLike):
+        return Journal(store)
+    if isinstance(store, Store):
+        return store
+    raise ParameterError(f"`store` must be a path or a store, got {store!r}.")
+
+
+def _begun(store: Store, live: Live | None) -> Live:
+    if live is None:
+        raise StoreError(
+            f"{store} holds no game yet. To begin one, pass a handle: "
+            f"recorded(store, policy.live(...))."
+        )
+    with live._lock:
+        store.save(live.to_bytes())
+        live._recorder.begin(live._game, store)
+    return live
+
+
+def _gone_on(store: Store, live: Live | None, held: Contents) -> Live:
+    game = restored(held.snapshot, None if live is None else live.policy, str(store))
+    replay(game, held.events, str(store))
+    if live is None:
+        live = Live._of(game)
+    else:
+        _refuse_another_game(store, live._game, game)
+    with live._lock:
+        live._game = game
+        live._recorder.begin(game, store)
+    return live
+
+
+def _refuse_another_game(store: Store, game: LiveGame, recorded: LiveGame) -> None:
+    ours, theirs = describe(game), describe(recorded)
+    begun = first_arms(theirs["arms"], recorded.first_arms)
+    what = ""
+    if game.pulls > 0 or game.retired:
+        what = f"a new handle, got one with {game.pulls} pulls"
+    elif ours["arms"] not in (begun, theirs["arms"]):
+        what = "of the arms recorded there; add others with add_arms, afterwards"
+    for key in ("horizon", "seed", "reward_range"):
+        if ours[key] != theirs[key]:
+            what = f"of the game recorded there, with {key} {theirs[key]!r}, got {ours[key]!r}"
+    if what:
+        raise ParameterError(
+            f"`live` must be {what}. To go on with {store}, leave it out; for another game choose "
+            f"another store."
+        )

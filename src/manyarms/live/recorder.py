@@ -1,0 +1,156 @@
+"""One call of a handle at a time, done as a whole; and what it did goes to the store."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import NoReturn
+
+from manyarms.errors import ManyarmsError, StoreError, TurnError
+from manyarms.live.game import LiveGame
+from manyarms.live.saving import snapshot
+from manyarms.live.store import Store
+
+__all__ = ["EventRecorder"]
+
+# what a handle is `doing`, beside None and the names of calls that change something
+_LOOKING = "a call"  # nothing has changed yet
+_CLOSED = "close"
+_STOPPED = "stop"
+
+_left_behind: list[Store] = []  # by forks: never closed or collected, they are the parent's
+
+
+class EventRecorder:
+    """Entered with every call that may change the game, while the handle is locked.
+
+    The call first checks what it was given, and may raise: nothing has changed. Then it sets
+    `doing` to its name and changes the game. On leaving, the events go to the store, if there is
+    one. Until all of that is done, every other call is refused: one from a signal handler, which
+    the lock of its own thread would let in, and all that come after one was interrupted midway.
+    """
+
+    __slots__ = ("_process", "_refusal", "doing", "game", "store")
+
+    def __init__(self, game: LiveGame) -> None:
+        self.game = game
+        self.store: Store | None = None
+        self.doing: str | None = None
+        self._refusal = ""  # why nothing goes on, once that is so
+        self._process = 0  # that opened the store, if there ever was one
+
+    def begin(self, game: LiveGame, store: Store) -> None:
+        """Record this game from now on."""
+        game.log = []
+        self.game, self.store, self._process = game, store, os.getpid()
+
+    def __enter__(self) -> EventRecorder:
+        if self.doing is not None or (self.store is not None and self.store.failure):
+            self._refuse()
+        self.doing = _LOOKING
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if (kind is None and not self._process) or self.doing is _LOOKING:
+            self.doing = None
+        elif kind is not None:
+            if self.doing is not _CLOSED:  # by a signal handler, before anything changed
+                self._stop(f"`{self.doing}` ended midway with {error!r}. {self._way_out()}")
+        else:
+            self._append(self.game)
+            self.doing = None if self.store is not None else _CLOSED
+
+    def _append(self, game: LiveGame) -> None:
+        events, game.log = game.log or [], []
+        if self.store is None:  # closed by a signal handler, or left to the parent by a fork
+            self._stop(self._refusal)
+            self._refuse()
+        try:
+            self.store.append(events, lambda: snapshot(game))
+        except StoreError as error:  # the store's own words
+            self._stop(str(error))
+            raise
+        except BaseException as error:
+            self._stop(self._not_kept(repr(error)))
+            self._raise(error)
+
+    @contextlib.contextmanager
+    def looking(self) -> Iterator[LiveGame]:
+        """Let nothing change while somebody looks. A handle that was closed may be looked at."""
+        before = self.doing
+        if before not in (None, _CLOSED) or (self.store is not None and self.store.failure):
+            self._refuse()
+        self.doing = _LOOKING
+        try:
+            yield self.game
+        finally:
+            if self.doing is _LOOKING:
+                self.doing = before
+
+    def compact(self) -> None:
+        """Let the store keep a snapshot; if that fails, the game goes on."""
+        if self.store is not None:
+            data = snapshot(self.game)
+            try:
+                self.store.save(data)
+            except Exception as error:
+                raise StoreError(f"{self.store} could not be compacted: {error!r}.") from error
+
+    def close(self) -> None:
+        """Let go of the store."""
+        store = self.store
+        if store is None:
+            return
+        if store.failure:
+            self._stop(self._not_kept(store.failure))
+        elif self.doing is None or self.doing is _LOOKING:
+            self.doing = _CLOSED
+        self._refusal = self._refusal or f"{store} is closed. Open it again with recorded(...)."
+        self.store = None
+        try:
+            store.close()
+        except Exception as error:
+            self._stop(f"{store} could not be closed: {error!r}.")
+            self._raise(error)
+
+    def forked(self) -> None:
+        """Hear that this process is a fork: other threads have stayed behind."""
+        if self.store is not None:
+            _left_behind.append(self.store)
+            self._stop(
+                f"{self.store} was opened by process {self._process}, and this one is its fork. "
+                f"Let that process do the asking."
+            )
+            self.store = None
+        elif self.doing is _LOOKING:
+            self.doing = None
+
+    def _stop(self, refusal: str) -> None:
+        """Refuse everything from now on."""
+        self.doing, self._refusal = _STOPPED, refusal
+
+    def _raise(self, error: BaseException) -> NoReturn:
+        if isinstance(error, Exception):
+            raise StoreError(self._refusal) from error
+        raise error
+
+    def _refuse(self) -> NoReturn:
+        refusal = self._refusal
+        if self.store is not None and self.store.failure:
+            refusal = self._not_kept(self.store.failure)
+        elif not refusal:
+            refusal = (
+                f"Cannot do this now: `{self.doing}` has begun and is not done. Leave the handle "
+                f"alone in signal handlers. If it was interrupted: {self._way_out()}"
+            )
+        kind: type[ManyarmsError] = StoreError if self._process else TurnError
+        raise kind(refusal)
+
+    def _not_kept(self, why: str) -> str:
+        return f"{self.store} could not be written: {why}. {self._way_out()}"
+
+    def _way_out(self) -> str:
+        if not self._process:
+            return "It may be half changed: load a handle that was saved, or start a new one."
+        return "Open it again with recorded(...): that shows whether the last call is in it."

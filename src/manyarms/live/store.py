@@ -1,0 +1,148 @@
+"""The seam between a handle and what keeps it: events, snapshots, and what "kept" means.
+
+A handle that is recorded hands over every event before its caller hears of it. A store may be a
+file (`Journal`), a table of a database, or a list in a test; it knows neither policies nor states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "ABANDONED",
+    "ARRIVED",
+    "ASKED",
+    "RETIRED",
+    "TOLD",
+    "Contents",
+    "Event",
+    "Events",
+    "Store",
+]
+
+ASKED, TOLD, ABANDONED, ARRIVED, RETIRED = 1, 2, 3, 4, 5
+
+
+class Event(NamedTuple):
+    """One thing that happened in a game.
+
+    Attributes
+    ----------
+    kind
+        ASKED, TOLD, ABANDONED, ARRIVED (arms came) or RETIRED (an arm went).
+    pull
+        Which pull, from 0; -1 where arms come and go.
+    arm
+        The arm's number; where arms came, how many.
+    reward
+        The reward that was told; 0 elsewhere.
+    names
+        The names of the arms that came, where arms have names.
+    """
+
+    kind: int
+    pull: int
+    arm: int
+    reward: float = 0.0
+    names: tuple[str | int, ...] = ()
+
+
+class Events(NamedTuple):
+    """Events in order, by columns, because there may be millions.
+
+    A store may leave anything in `arm` where a reward was told or a pull abandoned, and in
+    `reward` where none was told.
+    """
+
+    kind: NDArray[Any]
+    pull: NDArray[Any]
+    arm: NDArray[Any]
+    reward: NDArray[Any]
+    names: Sequence[str | int] = ()  # of all arms that came, one after the other
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> Events:
+        """Return the columns of these events."""
+        rows = list(events)
+        kind, pull, arm, reward, names = zip(*rows, strict=True) if rows else ((),) * 5
+        return cls(
+            np.array(kind, np.int64),
+            np.array(pull, np.int64),
+            np.array(arm, np.int64),
+            np.array(reward, np.float64),
+            [name for some in names for name in some],
+        )
+
+
+class Contents(NamedTuple):
+    """What a store holds: a snapshot of the whole game, and the events after it."""
+
+    snapshot: bytes
+    events: Events
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Keeps what happens to one handle; `recorded` and the handle make the calls.
+
+    They come one at a time, though from any thread. Once `append` has raised, or `failure` says
+    why, none but `close` comes any more: the handle refuses everything until its store is opened
+    again. Errors may be of any class. `str(store)` names it in messages.
+
+    Attributes
+    ----------
+    failure
+        Why nothing can be kept any more, if that came to light between calls (a sync that
+        failed, another process that took over); empty while all is well.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> from manyarms.live import Events, Contents
+    >>> class Shelf:
+    ...     failure = ""
+    ...     snapshot, events = b"", []
+    ...     def load(self):
+    ...         return Contents(self.snapshot, Events.of(self.events)) if self.snapshot else None
+    ...     def append(self, events, snapshot):
+    ...         self.events += events
+    ...     def save(self, snapshot):
+    ...         self.snapshot, self.events = snapshot, []
+    ...     def close(self):
+    ...         pass
+    >>> shelf = Shelf()
+    >>> with ma.recorded(shelf, ma.MOSS().live(n_arms=9, horizon=99)) as live:
+    ...     pull = live.ask()
+    >>> with ma.recorded(shelf) as live:
+    ...     live.pending == [pull]
+    True
+    """
+
+    failure: str
+
+    def load(self) -> Contents | None:
+        """Make the store this process's own, and return what it holds; None if that is nothing.
+
+        Raises if another process has it; then, and whenever it raises, nothing is held on to.
+        A store that was closed may be loaded again.
+        """
+
+    def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:
+        """Keep events: all of them, as safely as this store promises, or raise.
+
+        `snapshot()` returns the game as it is after them, for a store that would rather keep that;
+        it takes time in proportion to the arms touched.
+        """
+
+    def save(self, snapshot: bytes) -> None:
+        """Keep a snapshot: from now on it stands for all that was kept before, or raise.
+
+        If it raises, what was kept before stays, and events may still be appended.
+        """
+
+    def close(self) -> None:
+        """Make everything durable and let others have the store. Closed twice is closed."""

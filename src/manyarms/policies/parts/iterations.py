@@ -1,0 +1,115 @@
+"""What MOSS++ and its kin share: iterations, each of which becomes a mixture-arm.
+
+Arms that come may be drawn when the next iteration begins. An arm that goes loses its slots and
+its shares of mixture-arms, and the set shrinks, K with it; a set left without any member gets a
+fresh arm.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from manyarms.core.jit import kernel, rare
+from manyarms.core.memory import Record, Records
+from manyarms.core.rng import draw, restart
+from manyarms.policies.parts.fresh import reset_arms, strike
+from manyarms.policies.parts.mixtures import (
+    Mixtures,
+    add_share,
+    close_mixture,
+    leave_mixtures,
+    mixture_pulls,
+    real_arm,
+    reset_mixtures,
+)
+from manyarms.policies.parts.randomness import MIXTURES, ORDER
+from manyarms.policies.parts.slots import GONE, close_slot
+from manyarms.theory.schedules import iteration_pulls, iterations
+
+__all__ = ["IterationClock", "WaitingClock", "arrive_later", "ask_member", "begin_iteration"]
+__all__ += ["end_iteration", "is_gone", "iteration_of", "lose_arm", "reset_iterations"]
+
+
+class IterationClock(Record):
+    """Where the game is."""
+
+    horizon: int  # T
+    iteration: int  # i
+    left: int  # pulls left in the iteration
+
+
+class WaitingClock(IterationClock):
+    """The same, and how many members of the set wait."""
+
+    waiting: int  # members without a pull in this iteration
+
+
+C = TypeVar("C", bound=IterationClock)
+
+
+@kernel
+def reset_iterations(state: Any, key: int, horizon: int) -> None:
+    """Forget everything; the first iteration begins with the first pull."""
+    reset_arms(state.arms, key)
+    restart(state.order, draw(key, ORDER))
+    reset_mixtures(state.mixtures, draw(key, MIXTURES))
+    state.clock[0].horizon = horizon
+    state.clock[0].iteration = 0
+    state.clock[0].left = 0
+
+
+@kernel
+def begin_iteration(clock: Records[C], beta: float) -> int:
+    """Go on to the next iteration, and return p."""
+    p = iterations(clock[0].horizon, beta)
+    clock[0].iteration += 1
+    clock[0].left = iteration_pulls(p, clock[0].iteration, clock[0].horizon)
+    return p
+
+
+@kernel
+def ask_member(state: Any, number: int) -> tuple[int, int]:
+    """Count a choice of the slot; return it and its arm, or one drawn from its mixture-arm."""
+    slot = state.arms.slots.slot[number]
+    slot.asked += 1
+    return number, real_arm(state.mixtures, slot.member)
+
+
+def iteration_of(state: Any) -> int:
+    """Return the iteration: a body of `generation` where slots are given out anew in each."""
+    iteration: int = state.clock[0].iteration
+    return iteration
+
+
+def arrive_later(state: Any, count: int) -> None:
+    """Let new arms be drawn from the next iteration on: a body of `arrive`."""
+    state.arms.pool[0] += count
+
+
+@rare
+def end_iteration(state: Any) -> None:
+    """Turn the iteration that ended into a mixture-arm."""
+    slots = state.arms.slots
+    for k in range(slots.run[0].opened):
+        add_share(state.mixtures, slots.slot[k].member, slots.slot[k].asked)
+    close_mixture(state.mixtures)
+
+
+@rare
+def lose_arm(state: Any, arm: int) -> int:
+    """Take a retired arm out of mixture-arms and slots; return how many slots it had."""
+    slots, mixtures, found = state.arms.slots, state.mixtures, 0
+    strike(state.arms.retired, arm)
+    leave_mixtures(mixtures, arm)
+    for slot in range(slots.run[0].opened):
+        member = slots.slot[slot].member
+        if is_gone(mixtures, member, arm):
+            found += int(member == arm)
+            close_slot(slots, slot)
+    return found
+
+
+@rare
+def is_gone(mixtures: Mixtures, member: int, arm: int) -> bool:
+    """Whether the member is the retired arm, or a mixture-arm left without arms."""
+    return member == arm or (GONE < member < 0 and mixture_pulls(mixtures, -member) == 0)

@@ -1,0 +1,132 @@
+"""Parameters that several policies share, and what follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, TypeVar
+
+from manyarms.core.memory import Memory
+from manyarms.errors import ParameterError
+from manyarms.policies.parts.fresh import FreshArms, fresh_arms
+from manyarms.policies.parts.slots import slots
+from manyarms.protocol import Policy
+from manyarms.protocol.parameters import Flag, Number, Positive, number
+from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
+
+__all__ = ["IndexPolicy", "KLIndexPolicy", "MixturePolicy", "RankingPolicy", "ToldBestMean"]
+
+B = TypeVar("B", bound="ToldBestMean")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingPolicy(Policy):
+    """A policy whose arms are ranked by an index: the mean, unless a subclass says more."""
+
+    @property
+    def spread(self) -> float:
+        """What stands before the logarithm, under the root."""
+        return 0.0
+
+    @property
+    def mixture_spread(self) -> float:
+        """`spread` for mixture-arms."""
+        return self.spread
+
+    @property
+    def kl(self) -> float:
+        """What stands before the logarithm in the KL index; 0 where that is not used."""
+        return 0.0
+
+    @property
+    def switch(self) -> bool:
+        """Whether the KL index is left for the other one after some pulls."""
+        return False
+
+    def _arms(
+        self, memory: Memory, n_arms: int, *, arms: int, draws: int | None = None, runs: int = 1
+    ) -> FreshArms:
+        """Make slots for `arms` members in all, in so many MOSS runs."""
+        table = slots(
+            memory,
+            arms,
+            spread=self.spread,
+            mixture_spread=self.mixture_spread,
+            kl=self.kl,
+            switch=self.switch,
+            late_counts=getattr(self, "count_late", False),
+            runs=runs,
+        )
+        draws = arms if draws is None else draws
+        return fresh_arms(memory, n_arms, draws=draws, shuffles=runs, slots=table)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexPolicy(RankingPolicy):
+    """A policy that ranks by the MOSS index."""
+
+    sigma: Positive = 0.5
+    exploration: Positive = 1.0
+    count_late: Flag = False
+
+    @property
+    def spread(self) -> float:
+        """What stands before the logarithm, under the root: (2 sigma)^2 times exploration."""
+        return 4.0 * self.sigma**2 * self.exploration
+
+
+@dataclass(frozen=True, kw_only=True)
+class KLIndexPolicy(RankingPolicy):
+    """A policy that ranks by the KL index, for rewards in [0, 1]: it has no sigma."""
+
+    exploration: Positive = 1.0
+    count_late: Flag = False
+
+    @property
+    def kl(self) -> float:
+        return self.exploration
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixturePolicy(IndexPolicy):
+    """A policy with mixture-arms, and the beta of Algorithm 1."""
+
+    beta: Annotated[float, number(at_least=0.5, at_most=1.0)] = 0.5
+    mixture_sigma: Positive | None = None
+
+    @property
+    def mixture_spread(self) -> float:
+        sigma = self.sigma if self.mixture_sigma is None else self.mixture_sigma
+        return 4.0 * sigma**2 * self.exploration
+
+    def stage(self, state: Any) -> str:
+        clock = state.clock[0]
+        p, last, pulls = iterations(max(clock.horizon, 1), self.beta), 0, 0
+        while pulls < clock.horizon:  # the horizon ends the game before iteration p
+            last += 1
+            pulls += iteration_pulls(p, last, clock.horizon)
+        return f"iteration {clock.iteration} of {last}"
+
+    def _sets(self, n_arms: int, pulls: int) -> list[int]:
+        """Return how many real arms are drawn in each iteration that there can be."""
+        p = iterations(pulls, self.beta)
+        return [iteration_arms(p, i, n_arms) for i in range(1, max(p, 1) + 1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToldBestMean(Policy):
+    """A policy that must know the best mean; a simulation tells it that of the instance."""
+
+    best_mean: Number | None = None
+
+    def with_best_mean(self: B, best_mean: float) -> B:
+        return replace(self, best_mean=best_mean) if self.best_mean is None else self
+
+    def _best_mean(self) -> float:
+        """Return the best mean, or raise."""
+        if self.best_mean is None:
+            kind = type(self).__name__
+            raise ParameterError(
+                f"`best_mean` must be given to {kind}, got None. Pass the best mean, or an "
+                f"estimate rounded down: {kind}(best_mean=0.9)."
+            )
+        return self.best_mean

@@ -1,0 +1,72 @@
+"""What a policy is, in a few words: what it needs to know, its guarantee, its cost.
+
+Each policy's file says it of its policy. `manyarms policies`, the page "Choosing a policy" and the
+leaderboard read it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from manyarms.core.checks import check_choice
+
+__all__ = ["About", "Kind", "Knowledge", "Rewards"]
+
+Kind: TypeAlias = Literal["paper", "ours", "field"]
+Knowledge: TypeAlias = Literal["none", "m", "mu*", "arm"]
+Rewards: TypeAlias = Literal["any", "[0, 1]"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """A policy in a few words.
+
+    Attributes
+    ----------
+    kind
+        "paper": of *On Regret with Multiple Best Arms*; "ours"; "field": the others.
+    needs
+        All it is told, horizon included, or "nothing".
+    knowledge
+        What it is told of the arms' means: "none", "m" (how rare good arms are, also as hardness
+        or shape), "mu*" (the best mean, also by assuming that it is 1), or "arm" (the answer).
+    guarantee, good_at, source
+        In a few words.
+    nanoseconds
+        Of one simulated pull at n = 20000, T = 50000 and hardness 0.4, reward included, on one
+        thread of a virtual machine: to be compared with each other.
+    scaling
+        What the cost of a pull grows with.
+    rewards
+        "any", or "[0, 1]" where other rewards mean nothing to it.
+    perfect_best
+        Whether it is made for a best mean of exactly 1.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> ma.Parallel.about.needs, ma.Parallel.about.knows
+    ('horizon, μ*', 'μ*')
+    """
+
+    kind: Kind = "field"
+    needs: str
+    knowledge: Knowledge = "none"
+    guarantee: str
+    nanoseconds: int
+    scaling: str
+    good_at: str
+    source: str = "\N{EN DASH}"  # none
+    rewards: Rewards = "any"
+    perfect_best: bool = False
+
+    def __post_init__(self) -> None:
+        """Check what is one of a few words."""
+        for name, words in (("kind", Kind), ("knowledge", Knowledge), ("rewards", Rewards)):
+            check_choice(name, getattr(self, name), get_args(words))
+
+    @property
+    def knows(self) -> str:
+        """The knowledge in a reader's letters."""
+        return self.knowledge.replace("mu*", "μ*")

@@ -1,0 +1,111 @@
+// Who loses less than whom: paired differences with their intervals, and the table behind them.
+
+class Differences {
+  constructor() {
+    const shown = report.settings
+      .map((setting, value) => ({ ...setting, value }))
+      .filter((setting) => !setting.hidden);
+    const groups = [...new Set(shown.map((setting) => setting.group))].map((label) => ({
+      label,
+      items: shown.filter((setting) => setting.group === label)
+        .map((setting) => ({ value: setting.value, label: setting.name })),
+    }));
+    this.bases = element("div");
+    this.panel = element("div");
+    this.choose(shown[0].value);
+    const picker = shown.length > 1
+      ? select("Problem", groups, shown[0].value, (place) => this.choose(place)) : null;
+    this.card = element("div", { class: "card" },
+      element("div", { class: "controls" }, picker, this.bases), this.panel);
+  }
+
+  /** Show a setting, compared with its best policy. */
+  choose(place) {
+    this.setting = report.settings[place];
+    const finals = this.setting.series.map((series) => last(series.mean));
+    this.compare(finals.indexOf(Math.min(...finals)));
+  }
+
+  compare(base) {
+    const items = this.setting.policies.map((policy, value) => ({ value, label: titleOf(policy) }));
+    const several = items.length > 1;
+    this.bases.replaceChildren(
+      several ? select("Compared with", [{ items }], base, (chosen) => this.compare(chosen)) : "");
+    this.panel.replaceChildren(
+      element("p", { class: "caption" }, this.words(several ? items[base].label : null)),
+      duels(this.setting, base), finals(this.setting, several ? base : null));
+  }
+
+  words(base) {
+    const { name, instance } = this.setting;
+    const played = `${instance}, ${pullsOf(this.setting)}, ${runsOf(this.setting)}.`;
+    const how = base
+      ? ` Regret of each policy minus that of ${base}, run by run on the same luck, with 95 % intervals.` : "";
+    return `${name ? `${name}: ` : ""}${played}${how}`;
+  }
+}
+
+function verdictOn({ gap, half }) {
+  if (missing(half)) return ["open", "one run tells nothing"];
+  if (gap + half < 0) return ["good", "loses less"];
+  return gap - half > 0 ? ["bad", "loses more"] : ["open", "undecided"];
+}
+
+/** One row for each other policy: an interval on a common axis, zero marked. */
+function duels(setting, base) {
+  const rows = setting.policies
+    .map((policy, k) => ({ policy, k }))
+    .filter((row) => row.k !== base)
+    .map((row) => ({ ...row, ...difference(setting, row.k, base) }))
+    .sort((a, b) => a.gap - b.gap);
+  const ends = rows.flatMap(({ gap, half }) => [gap - (half || 0), gap + (half || 0)]);
+  const low = Math.min(...ends, 0), high = Math.max(...ends, 0), pad = 0.04 * (high - low || 1);
+  const scale = linearScale(low - pad, high + pad, 0, 400, 5);
+  return element("div", { class: "duel" }, rows.map((row) => duel(row, scale)));
+}
+
+function duel({ policy, gap, half }, scale) {
+  const [kind, words] = verdictOn({ gap, half });
+  return element("div", { "data-policy": policy },
+    element("span", { class: "who" }, swatch(policy), titleOf(policy)),
+    intervalBar(policy, gap, half || 0, scale),
+    element("span", { class: "gap" },
+      element("strong", null, signed(gap)), " ",
+      element("span", { class: "range" }, missing(half) ? "" : interval(gap - half, gap + half))),
+    element("span", { class: `says ${kind}` }, words));
+}
+
+function intervalBar(policy, gap, half, scale) {
+  const zero = scale.at(0), middle = scale.at(gap);
+  const from = scale.at(gap - half), to = scale.at(gap + half);
+  // the bar is stretched to the width there is, its lines are not
+  const stroke = (kind, d) => drawn("path", { class: kind, d, "vector-effect": "non-scaling-stroke" });
+  return drawn("svg", {
+    class: "bar series", style: lookOf(policy), viewBox: "0 0 400 30",
+    preserveAspectRatio: "none", "aria-hidden": "true",
+  },
+  stroke("grid", "M0 15H400"), stroke("axis", `M${zero} 0V30`),
+  stroke("line thick", `M${zero} 15H${middle}`),
+  stroke("line", `M${from} 15H${to}M${from} 10V20M${to} 10V20`));
+}
+
+/** The final regrets, the best policy first; `base` is marked. */
+function finals(setting, base) {
+  const final = (k) => last(setting.series[k].mean);
+  const order = setting.policies.map((_, k) => k).sort((a, b) => final(a) - final(b));
+  const rows = order.map((k) => {
+    const policy = setting.policies[k], mean = final(k);
+    const { half, median, q05, q95 } = setting.series[k], width = last(half);
+    return [
+      element("td", { class: k === base ? "base" : null }, swatch(policy), titleOf(policy)),
+      element("td", null, element("strong", null, number(mean))),
+      element("td", null, missing(width) ? "–" : interval(mean - width, mean + width)),
+      [median, q05, q95].map((values) => element("td", null, number(last(values)))),
+      element("td", null, percent(setting.missed[k])),
+    ];
+  });
+  return scrolling("Final regrets",
+    numbersTable(["policy", "mean", "95 % interval", "median", "5 %", "95 %", "missed"], rows),
+    element("p", { class: "caption" },
+      "Regret at the end. Missed: the share of runs that never pulled a best arm."));
+}

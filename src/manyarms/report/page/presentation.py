@@ -1,0 +1,94 @@
+"""What a study adds to a page: titles, captions, further lines, claims. All of it is plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Presentation", "Section"]
+
+Pairs = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """How a page shows one experiment.
+
+    Attributes
+    ----------
+    group
+        Its name in lists, and before titles, such as "Figure 2(a)".
+    title, text
+        Above its first figure (default: what fits any experiment).
+    against, line
+        A parameter of policies to draw final regret against, and the policy whose line that is.
+    logarithmic
+        Whether that parameter's axis is logarithmic at first (default: no).
+    beside
+        By another experiment: its policies that are drawn too, where cells have equal parameters.
+    """
+
+    group: str = ""
+    title: str = ""
+    text: str = ""
+    against: str = ""
+    line: str = ""
+    logarithmic: bool = False
+    beside: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Presentation:
+    """What a page says that does not follow from the results alone.
+
+    Attributes
+    ----------
+    title
+        Of the page.
+    lead
+        The sentences below the title (default: how much was played).
+    facts, repeat
+        Facts beside the usual ones, and commands to repeat it, each with a name.
+    sections
+        By experiment, in the order of the page; experiments that are not here come last.
+    curves
+        Figures of further lines, each made by `figures.curves`.
+    claims
+        Claims with their verdicts, each from `Claim.as_dict`.
+
+    Examples
+    --------
+    >>> first = Presentation("A title", lead=["One."], sections={"a": Section("Figure 1")})
+    >>> second = Presentation("A title", lead=["One.", "Two."], sections={"b": Section()})
+    >>> both = first.merged(second)
+    >>> both.title, both.lead, list(both.sections)
+    ('A title', ('One.', 'Two.'), ['a', 'b'])
+    """
+
+    title: str = ""
+    lead: Sequence[str] = ()
+    facts: Pairs = ()
+    sections: Mapping[str, Section] = field(default_factory=dict)
+    curves: Sequence[dict[str, Any]] = ()
+    claims: Sequence[dict[str, Any]] = ()
+    repeat: Pairs = ()
+
+    def merged(self, other: Presentation) -> Presentation:
+        """Return both as one; what both say is said once."""
+        titles = dict.fromkeys(title for title in (self.title, other.title) if title)
+        return Presentation(
+            title="; ".join(titles),
+            lead=tuple(dict.fromkeys([*self.lead, *other.lead])),
+            facts=tuple(dict.fromkeys([*self.facts, *other.facts])),
+            sections={**self.sections, **other.sections},
+            curves=(*self.curves, *other.curves),
+            claims=(*self.claims, *other.claims),
+            repeat=(*self.repeat, *other.repeat),
+        )
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Presentation:
+        """Return what `dataclasses.asdict` turned into plain data."""
+        sections = {name: Section(**each) for name, each in plain["sections"].items()}
+        return cls(**{**plain, "sections": sections})

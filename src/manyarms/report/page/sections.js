@@ -1,0 +1,116 @@
+// The parts of the page that are text: what was run, the claims, how to repeat it.
+
+// by verdict: its class, its sign, and what several claims do
+const KINDS = {
+  holds: ["good", "✓", "hold"],
+  "does not hold": ["bad", "✗", "do not hold"],
+  undecided: ["open", "?", "undecided"],
+};
+const SHOWN_PARTS = 3; // of those that decide a claim
+const LONG = 60; // characters of a fact that takes a whole row
+
+function makeFacts() {
+  const facts = report.facts.map(([name, value]) =>
+    element("div", { class: value.length > LONG ? "long" : null },
+      element("dt", null, name), element("dd", null, value)));
+  const shown = report.settings.filter((setting) => !setting.hidden);
+  const rows = shown.map(({ name, instance, specifications }) => [
+    element("td", null, name || "–"),
+    element("td", { class: "wrap" }, instance),
+    element("td", { class: "wrap" }, specifications.join(", ")),
+  ]);
+  const title = shown.length === 1
+    ? "The problem and the policies in full" : `All ${shown.length} problems in full`;
+  return element("div", { class: "card" },
+    element("dl", { class: "facts" }, facts),
+    element("details", null,
+      element("summary", null, title),
+      scrolling("Problems", numbersTable(["problem", "instance", "policies"], rows, "numbers words"))));
+}
+
+function partText({ what, interval: [estimate, low, high], rule }) {
+  const measured = [number(estimate), interval(low, high)].filter(Boolean).join(" ");
+  return `${what}: ${measured}, asked ${rule}`;
+}
+
+function partsTable(parts) {
+  const rows = parts.map(({ what, interval: [estimate, low, high], rule, verdict }) => [
+    element("td", { class: "wrap" }, what),
+    element("td", null, number(estimate)),
+    element("td", null, interval(low, high)),
+    element("td", null, rule),
+    element("td", { class: KINDS[verdict][0] }, verdict),
+  ]);
+  return numbersTable(["what", "measured", "95 % interval", "asked", "verdict"], rows);
+}
+
+function makeClaim({ number: which, claim, verdict, parts }) {
+  const [kind, sign] = KINDS[verdict];
+  const deciding = parts.filter((part) => part.verdict === verdict);
+  const held = parts.filter((part) => part.verdict === "holds").length;
+  const reasons = deciding.slice(0, SHOWN_PARTS).map(partText);
+  if (deciding.length > SHOWN_PARTS) reasons.push(`and ${deciding.length - SHOWN_PARTS} more that say so`);
+  const all = scrolling(`Parts of claim ${which}`);
+  const fillParts = () => { if (!all.firstChild) all.append(partsTable(parts)); };
+  return element("article", { class: "card claim", "data-verdict": verdict },
+    element("div", { class: "number" }, String(which)),
+    element("div", { class: "body" },
+      element("h3", null, claim),
+      element("p", null,
+        element("span", { class: `says ${kind}` }, `${sign} ${verdict}`),
+        element("span", { class: "soft" },
+          parts.length > 1 ? ` · ${held} of ${parts.length} parts hold` : "")),
+      element("ul", null, reasons.map((reason) => element("li", null, reason))),
+      parts.length > 1
+        ? element("details", { ontoggle: fillParts },
+          element("summary", null, `All ${parts.length} parts`), all)
+        : null));
+}
+
+function makeClaims() {
+  const claims = report.claims.map(makeClaim);
+  const filters = Object.entries(KINDS).map(([verdict, [kind, sign, several]]) => {
+    const mine = claims.filter((claim) => claim.dataset.verdict === verdict);
+    const flip = ({ currentTarget }) => {
+      const show = currentTarget.getAttribute("aria-pressed") !== "true";
+      currentTarget.setAttribute("aria-pressed", String(show));
+      for (const claim of mine) claim.hidden = !show;
+    };
+    const text = `${sign} ${mine.length} ${mine.length === 1 ? verdict : several}`;
+    return element("button", { type: "button", class: kind, "aria-pressed": "true", onclick: flip }, text);
+  });
+  return [element("div", { class: "filters" }, filters), element("div", { class: "cards two" }, claims)];
+}
+
+async function copy(text, block) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // not allowed in some browsers for a file that was opened from disk: leave it selected
+    getSelection().selectAllChildren(block);
+    return document.execCommand("copy");
+  }
+  return true;
+}
+
+function codeBlock([title, text]) {
+  const block = element("pre", null, text);
+  const button = element("button", { type: "button", "aria-label": `Copy: ${title}` }, "Copy");
+  button.addEventListener("click", async () => {
+    button.textContent = (await copy(text, block)) ? "Copied" : "Selected";
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+  return [element("h3", null, title), element("div", { class: "code" }, block, button)];
+}
+
+function makeRepeat() {
+  const sums = report.sums.map(([name, sum]) =>
+    [element("td", null, name), element("td", { class: "wrap" }, sum)]);
+  return [
+    ...report.repeat.flatMap(codeBlock),
+    element("p", { class: "soft" },
+      "The same versions with the same seed give the same bytes, on any machine and with any number " +
+      "of workers. To check, compare the tables:"),
+    scrolling("Checksums", numbersTable(["file", "SHA-256"], sums, "numbers words")),
+  ];
+}

@@ -1,0 +1,337 @@
+"""The paper's policies on every caption contest that is found, as the paper has it and plain.
+
+Who loses least, how often, and by how much the others lose more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.statistics import Interval, mean_interval
+from manyarms.errors import ContestFileError, ContestNotFoundError
+from manyarms.instances import Contest, from_means, local_contests, read_contest
+from manyarms.lab.experiment import Cell, Experiment, cell
+from manyarms.lab.results import Result
+from manyarms.report._matplotlib import Axes, Figure, MultipleLocator, look, settle
+from manyarms.report.markdown import Table
+from manyarms.report.saving import save_figure
+from manyarms.report.style import NOTE_SIZE, policy_styles, policy_title
+from manyarms.studies.paper import six_policies
+from manyarms.studies.study import Report, Results, Study, write_json, write_text
+
+__all__ = ["CONTESTS", "ContestStanding", "contest_cell", "contest_ranks", "contest_standings"]
+
+HORIZON = 100_000
+PLAIN = "none"  # the threshold that leaves means as they are
+THRESHOLDS: tuple[float | str, ...] = (0.8, PLAIN)  # the paper's first
+
+_NONE = (
+    "`contests` needs contest files, got none that can be played. Get them with `manyarms data get "
+    "--all`, or set MANYARMS_DATA to a folder that holds some."
+)
+_NOTES = """\
+*Relative regret* is a policy's mean regret over that of the best policy of the same contest: 1 is \
+the best. *Wins* are the contests on which it is the best, alone or not. *Rank* is its place among \
+the {count} policies. Ratios and ranks are means over contests, with 95 % intervals (Student's t) \
+for a contest like these. *Missed* is the share of runs that never pulled a best caption. MOSS \
+Oracle is told how many captions are best, and Parallel the best mean; the others neither."""
+_PANEL = (3.1, 2.6)  # inches
+
+Games = Mapping[float | str, Sequence[Result]]  # by threshold: what was measured on each contest
+
+
+class ContestStanding(NamedTuple):
+    """How one policy does over all contests."""
+
+    policy: str
+    relative: Interval  # regret over that of the best policy of the contest
+    wins: int
+    rank: Interval  # 1 is the best
+    miss_rate: float
+
+
+def experiments(replications: int, seed: int) -> list[Experiment]:
+    """Return Figure 3's experiment, without the curve, for each contest and threshold."""
+    readable, left_out = _contests()
+    if not readable:
+        raise ContestNotFoundError(" ".join([_NONE, *left_out]))
+    cells = [contest_cell(each, t, replications) for each in readable for t in THRESHOLDS]
+    return [Experiment("contests", tuple(cells), seed)]
+
+
+def _contests(but: Sequence[str] = ()) -> tuple[list[Contest], list[str]]:
+    """Return the contests on this machine, but some, and why others cannot be played."""
+    readable, left_out = [], []
+    for name, path in local_contests().items():
+        if name not in but:
+            try:
+                contest = read_contest(path)
+                contest.means()  # refuses one without a funny caption
+                readable.append(contest)
+            except ContestFileError as error:
+                left_out.append(str(error))
+    return readable, left_out
+
+
+def contest_cell(contest: Contest, threshold: float | str, replications: int) -> Cell:
+    r"""Return what Figure 3 plays on contest 652, for this contest, without the curve.
+
+    >>> import pathlib, tempfile
+    >>> text = "caption,votes,not_funny,somewhat_funny,funny\nA,9,3,4,2\nB,9,4,4,1\nC,9,9,0,0\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "7.csv"
+    ...     _ = path.write_text(text)
+    ...     contest = read_contest(path)
+    >>> [contest_cell(contest, t, 10).instance.label for t in THRESHOLDS]
+    ['captions(7, n=3, m=2)', 'captions(7, n=3, m=1)']
+    """
+    means = contest.means(threshold=None if isinstance(threshold, str) else threshold)
+    name = contest.path.stem
+    label = f"captions({name}, n={means.size}, m={(means == 1.0).sum()})"
+    instance = from_means(means, label=label)
+    alpha = instance.problem(HORIZON).alpha
+    return cell(
+        six_policies(alpha),
+        instance,
+        horizon=HORIZON,
+        replications=replications,
+        checkpoints=1,
+        parameters={"contest": name, "threshold": threshold, "alpha": alpha},
+    )
+
+
+def report(results: Results, out: Path) -> Report:
+    """Compare the policies over contests; write tables and data, and draw their ranks."""
+    cells = results["contests"].cells
+    names = [each.parameters["contest"] for each in cells]
+    _, left_out = _contests(but=names)
+    # on which some policy lost nothing: they have no ratio
+    easy = dict.fromkeys(each.parameters["contest"] for each in cells if _regrets(each).min() <= 0)
+    left_out += [f"{name}: a policy lost nothing on it, so there is no ratio." for name in easy]
+    games: dict[float | str, list[Result]] = {}
+    for each in cells:
+        if each.parameters["contest"] not in easy:
+            games.setdefault(each.parameters["threshold"], []).append(each)
+    if not games:
+        raise ContestNotFoundError(" ".join([_NONE, *left_out]))
+    tables = [_standings_table(threshold, played) for threshold, played in games.items()]
+    files = [
+        write_text(out / "contests.md", _markdown(games, left_out)),
+        write_json(out / "contests.json", _data(games, left_out)),
+        *save_figure(contest_ranks(games), out / "contests"),
+    ]
+    return Report(files, [*tables, *(f"left out: {line}" for line in left_out)])
+
+
+def contest_standings(played: Sequence[Result]) -> list[ContestStanding]:
+    """Compare policies over contests that were played alike; on each, everybody lost something.
+
+    >>> import manyarms as ma
+    >>> coins, policies = ma.instances.planted(n=500, m=50), [ma.MOSS(), ma.Quantile()]
+    >>> played = [ma.simulate(policies, coins, horizon=500, seed=seed) for seed in range(4)]
+    >>> [(row.policy, row.wins, row.rank.estimate) for row in contest_standings(played)]
+    [('moss', 0, 2.0), ('quantile', 4, 1.0)]
+    """
+    policies = played[0].policies
+    regrets = np.array([_regrets(each) for each in played])
+    best = regrets.min(axis=1, keepdims=True)
+    relative: NDArray[np.float64] = regrets / best
+    ranks = np.array([_ranks(each) for each in played])
+    misses = np.array([(each.best_pulls == 0).mean(axis=1) for each in played])
+    return [
+        ContestStanding(
+            policy,
+            _within(mean_interval(relative[:, k]), 1.0, math.inf),
+            int((regrets[:, k] == best[:, 0]).sum()),
+            _within(mean_interval(ranks[:, k]), 1.0, len(policies)),
+            float(misses[:, k].mean()),
+        )
+        for k, policy in enumerate(policies)
+    ]
+
+
+def _regrets(result: Result) -> NDArray[np.float64]:
+    """Return the mean final regret of each policy."""
+    return np.asarray(result.regret[:, :, -1].mean(axis=1))
+
+
+def _ranks(result: Result) -> NDArray[np.float64]:
+    """Return each policy's place, 1 for the best; those that tie share the mean of their places.
+
+    MOSS Oracle ties with MOSS where a best caption is so rare that it keeps them all.
+    """
+    row, column = _regrets(result)[:, None], _regrets(result)
+    return np.asarray(0.5 + (column < row).sum(axis=1) + 0.5 * (column == row).sum(axis=1))
+
+
+def _within(interval: Interval, least: float, most: float) -> Interval:
+    """Cut an interval where values end; nan, of a single contest, remains."""
+    low, high = np.clip([interval.low, interval.high], least, most).tolist()
+    return Interval(interval.estimate, low, high)
+
+
+def _game_title(threshold: float | str) -> str:
+    """Return in words how means were made of votes."""
+    if threshold == PLAIN:
+        return "best: the funniest alone"
+    return f"best: all within {threshold:g} of the funniest"
+
+
+def _count(played: Sequence[Result], what: str = "contest") -> str:
+    return f"{len(played)} {what}{'' if len(played) == 1 else 's'}"
+
+
+def _standings_table(threshold: float | str, played: Sequence[Result]) -> Table:
+    rows = [
+        [
+            policy_title(row.policy),
+            _interval_text(row.relative),
+            str(row.wins),
+            _interval_text(row.rank),
+            f"{row.miss_rate:.0%}",
+        ]
+        for row in sorted(contest_standings(played), key=lambda row: row.relative.estimate)
+    ]
+    title = f"{_count(played)}; {_game_title(threshold)}"
+    return Table(["policy", "relative regret", "wins", "rank", "missed"], rows, title)
+
+
+def _interval_text(interval: Interval) -> str:
+    ends = "" if math.isnan(interval.low) else f" [{interval.low:.2f}, {interval.high:.2f}]"
+    return f"{interval.estimate:.2f}{ends}"
+
+
+def _contests_table(played: Sequence[Result]) -> Table:
+    rows = []
+    for each in played:
+        facts = [each.parameters["contest"], str(each.n_arms), str(each.n_best)]
+        regrets = _regrets(each)
+        means = [f"**{x:.0f}**" if x == regrets.min() else f"{x:.0f}" for x in regrets]
+        rows.append([*facts, f"{each.parameters['alpha']:.2f}", *means])
+    policies = [policy_title(policy) for policy in played[0].policies]
+    return Table(["contest", "captions", "best", "hardness", *policies], rows)
+
+
+def _markdown(games: Games, left_out: Sequence[str]) -> str:
+    """Return the tables: over all contests, and contest by contest."""
+    played = next(iter(games.values()))
+    first = played[0]
+    blocks = [
+        f"# {_count(played, 'caption contest')}, {first.horizon} pulls, "
+        f"{first.replications} replications, seed {first.seed}"
+    ]
+    for threshold, results in games.items():
+        blocks += [
+            f"## {_game_title(threshold).capitalize()}",
+            _standings_table(threshold, results).markdown(),
+            "Mean regrets, that of the best policy in bold:",
+            _contests_table(results).markdown(),
+        ]
+    blocks.append(_NOTES.format(count=len(first.policies)))
+    if left_out:
+        blocks += ["Left out:", "\n".join(f"- {line}" for line in left_out)]
+    return "\n\n".join(blocks)
+
+
+def _data(games: Games, left_out: Sequence[str]) -> dict[str, Any]:
+    """Return the same as plain data."""
+    first = next(iter(games.values()))[0]
+    found = [
+        {
+            "threshold": None if threshold == PLAIN else threshold,
+            "policies": [
+                {
+                    "policy": row.policy,
+                    "relative_regret": _plain(row.relative._asdict()),
+                    "wins": row.wins,
+                    "rank": _plain(row.rank._asdict()),
+                    "miss_rate": row.miss_rate,
+                }
+                for row in contest_standings(played)
+            ],
+            "contests": [_contest_data(each) for each in played],
+        }
+        for threshold, played in games.items()
+    ]
+    about = {key: getattr(first, key) for key in ("horizon", "replications", "seed")}
+    return {**about, "games": found, "left_out": list(left_out)}
+
+
+def _contest_data(result: Result) -> dict[str, Any]:
+    rows = result.summary().policies
+    return {
+        "contest": result.parameters["contest"],
+        "captions": result.n_arms,
+        "best": result.n_best,
+        "hardness": result.parameters["alpha"],
+        "regret": {row.policy: _plain({"mean": row.mean, "se": row.se}) for row in rows},
+        "miss_rate": {row.policy: row.miss_rate for row in rows},
+    }
+
+
+def _plain(numbers: Mapping[str, float]) -> dict[str, float | None]:
+    return {key: None if math.isnan(value) else value for key, value in numbers.items()}
+
+
+def contest_ranks(games: Games) -> Figure:
+    """Draw each policy's mean rank over all contests, one panel for each threshold.
+
+    >>> import manyarms as ma
+    >>> instance, policies = ma.instances.planted(n=500, m=50), [ma.MOSS(), ma.Quantile()]
+    >>> result = ma.simulate(policies, instance, horizon=500, replications=3)
+    >>> figure = contest_ranks({0.8: [result]})
+    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    ['Quantile', 'MOSS']
+    """
+    first = next(iter(games.values()))
+    rows = sorted(contest_standings(first), key=lambda row: row.rank.estimate)
+    order = [row.policy for row in rows]
+    with look():
+        figure = Figure(figsize=(_PANEL[0] * len(games), _PANEL[1]))
+        panels = figure.subplots(1, len(games), sharey=True, squeeze=False)[0]
+        for axes, (threshold, played) in zip(panels, games.items(), strict=True):
+            _draw(axes, played, order)
+            _single_ranks(axes, played, order)
+            axes.set_title(_game_title(threshold))
+            axes.set_xlabel(f"mean rank over {_count(played)}")
+        panels[0].set_yticks(range(len(order)), [policy_title(policy) for policy in order])
+        panels[0].invert_yaxis()  # the best on top
+        note = (
+            f"bars: 95 % intervals over contests; dots: single ranks; {first[0].horizon:,} pulls, "
+            f"{first[0].replications} replications"
+        )
+        figure.supxlabel(note, fontsize=NOTE_SIZE)
+        settle(figure)
+    return figure
+
+
+def _draw(axes: Axes, played: Sequence[Result], order: list[str]) -> None:
+    rows = {row.policy: row for row in contest_standings(played)}
+    for place, (policy, style) in enumerate(policy_styles(order).items()):
+        rank = rows[policy].rank
+        if np.isfinite(rank.low):  # a single contest has none
+            axes.plot([rank.low, rank.high], [place, place], color=style.colour, linewidth=1.6)
+        options = style.options() | {"linestyle": "", "markersize": style.size + 1.5}
+        axes.plot([rank.estimate], [place], **options, zorder=3)
+    axes.set_xlim(0.6, len(order) + 0.4)
+    axes.xaxis.set_major_locator(MultipleLocator(1))
+
+
+def _single_ranks(axes: Axes, played: Sequence[Result], order: list[str]) -> None:
+    """Draw the rank on each contest as a small dot; those that coincide spread below."""
+    ranks = np.array([_ranks(each) for each in played])
+    for place, policy in enumerate(order):
+        column = ranks[:, played[0].policies.index(policy)]
+        for rank, count in zip(*np.unique(column, return_counts=True), strict=True):
+            x = rank + (np.arange(count) - (count - 1) / 2) * min(0.08, 0.7 / count)
+            y = np.full(count, place + 0.3)
+            axes.plot(x, y, linestyle="", marker=".", markersize=2.5, color="#999999", zorder=1)
+
+
+CONTESTS = Study("the policies on every caption contest that is found", 20, experiments, report)

@@ -1,0 +1,170 @@
+"""The leaderboard's suite: problems near to the paper's and far from them, and who plays.
+
+A policy joins by being registered with an `about`. It is told what that says it knows, and left
+out where it does not apply: rewards it is not made for, or a best mean below 1 where it takes 1
+for granted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from manyarms import instances
+from manyarms.instances import BetaMeans, Instance, UniformMeans, captions, planted
+from manyarms.lab.experiment import Cell, Experiment, Player, cell
+from manyarms.protocol import About, described, policy
+
+__all__ = ["CONTESTS", "SuiteProblem", "experiments"]
+
+N_ARMS, HORIZON, CONTEST_HORIZON = 20_000, 50_000, 100_000
+ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+EASY_AND_MIDDLE = (0.2, 0.4)
+GAPS: dict[str, tuple[float, tuple[float, ...]]] = {
+    "0.5 over 0.1 to 0.3": (0.5, (0.1, 0.2, 0.3)),
+    "0.6 over 0.5": (0.6, (0.5,)),
+    "0.55 over 0.5": (0.55, (0.5,)),
+}
+SHAPES = ((1.0, 1.0), (2.0, 0.5), (2.0, 2.0), (1.0, 3.0))  # of Beta-distributed means
+CONTESTS = "caption contests"  # the family
+
+SECONDS = 0.6  # of one core, for one policy on one problem
+FEWEST = 25  # runs, however slow: in fewer, one who misses now and then may seem never to miss
+
+# Unproved forms of our own policies, for rewards in [0, 1]: label -> (name, parameters)
+_VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "hybrid-moss++(kl)": ("hybrid-moss++", {"index": "kl"}),
+    "patience(kl)": ("patience", {"bound": "kl"}),
+}
+
+
+class SuiteProblem(NamedTuple):
+    """A problem, its family, and what those are told of it who know how rare good arms are."""
+
+    family: str
+    name: str
+    instance: Instance
+    horizon: int = HORIZON
+    shape: tuple[float, float] | None = None  # (b, w): P(mean >= best - e) is about w e^b
+    chance: float | None = None  # that an arm counts as best, where means are drawn
+
+    @property
+    def ratio(self) -> float:
+        """n/m, or what stands for it where means are drawn."""
+        return 1 / self.chance if self.chance else self.instance.problem(self.horizon).ratio
+
+
+def experiments(replications: int, seed: int) -> list[Experiment]:
+    """Return the suite, with the contests of this machine.
+
+    >>> (experiment,) = experiments(100, seed=0)
+    >>> [player.policy.label for player in experiment.cells[3].players][:2]
+    ['moss', 'moss-oracle(alpha=0.3999...)']
+    """
+    suite = [*problems(), *contests()]
+    return [Experiment("leaderboard", tuple(entered(each, replications) for each in suite), seed)]
+
+
+def entered(problem: SuiteProblem, replications: int) -> Cell:
+    """Let everybody play on a problem who applies, the slow less often."""
+    players = [
+        Player(
+            policy(name, **parameters, **_told(name, problem)),
+            label,
+            min(replications, _affordable(about, problem.horizon)),
+            {"knowledge": about.knowledge, "perfect_best": int(about.perfect_best)},
+        )
+        for label, name, about, parameters in _entrants()
+        if _applies(about, problem.instance)
+    ]
+    where = {"problem": problem.name, "family": problem.family}
+    return cell(players, problem.instance, horizon=problem.horizon, checkpoints=1, parameters=where)
+
+
+def _entrants() -> Iterator[tuple[str, str, About, dict[str, Any]]]:
+    """Yield everybody's label, name, facts and parameters."""
+    said = described()
+    for name, about in said.items():
+        if about.knowledge != "arm":  # knowing the answer is no contest
+            yield name, name, about, {}
+    for label, (name, parameters) in _VARIANTS.items():
+        yield label, name, replace(said[name], rewards="[0, 1]"), parameters
+
+
+def _applies(about: About, instance: Instance) -> bool:
+    if about.rewards != "any" and not instance.rewards.bounded:
+        return False
+    return not about.perfect_best or instance.best_mean == 1.0
+
+
+def _affordable(about: About, horizon: int) -> int:
+    return max(FEWEST, int(SECONDS * 1e9 / (max(1, about.nanoseconds) * horizon)))
+
+
+def _told(name: str, problem: SuiteProblem) -> dict[str, Any]:
+    """Return what a policy is told; the lab tells the best mean to those who ask for it."""
+    ratio, horizon = problem.ratio, problem.horizon
+    if name == "moss-oracle":
+        return {"alpha": min(1.0, max(0.0, math.log(ratio / 2) / math.log(horizon)))}
+    if name == "ss-greedy-oracle":
+        return {"alpha": min(1.0, math.log(ratio) / math.log(horizon))}
+    if name == "qrm1":
+        return {"rho": 1 / ratio}
+    if problem.shape is None:
+        return {}
+    b, weight = problem.shape
+    if name in ("ucb-f", "ucb-air"):
+        return {"b": b, "perfect_best": problem.instance.best_mean == 1.0}
+    return {"b": b, "weight": weight} if name in ("two-target", "cbt") else {}
+
+
+def problems() -> Iterator[SuiteProblem]:
+    """Yield the suite without contests."""
+    for alpha in ALPHAS:
+        yield SuiteProblem("Figure 2(a)", f"Fig. 2(a), alpha {alpha}", _planted(alpha))
+    for gap, (best, others) in GAPS.items():
+        for alpha in EASY_AND_MIDDLE:
+            coins = _planted(alpha, best=best, others=others)
+            yield SuiteProblem("smaller gaps", f"{gap}, alpha {alpha}", coins)
+    for alpha in EASY_AND_MIDDLE:
+        normal = _planted(alpha, rewards=instances.Gaussian(0.5))
+        yield SuiteProblem("Gaussian rewards", f"Gaussian, alpha {alpha}", normal)
+    for alpha in EASY_AND_MIDDLE:  # T << n
+        coins = planted(n=1_000_000, alpha=alpha, horizon=10_000)
+        name = f"n = 1 000 000, T = 10 000, alpha {alpha}"
+        yield SuiteProblem("extreme sizes", name, coins, 10_000)
+    for m in (10, 1):  # n << T
+        yield SuiteProblem("extreme sizes", f"n = 100, T = 50 000, m = {m}", planted(n=100, m=m))
+    for a, b in SHAPES:  # P(mean >= 1 - e) = e^b / (b B(a, b)), and lower order
+        beta = math.gamma(a) * math.gamma(b) / math.gamma(a + b)
+        yield _drawn(f"Beta({a:g}, {b:g}) means", BetaMeans(a, b), b, 1 / (b * beta))
+    yield _drawn("uniform means up to 0.8", UniformMeans(0.0, 0.8), 1.0, 1 / 0.8)
+
+
+def _planted(alpha: float, **options: Any) -> Instance:
+    return planted(n=N_ARMS, alpha=alpha, horizon=HORIZON, **options)
+
+
+def _drawn(name: str, means: BetaMeans | UniformMeans, b: float, weight: float) -> SuiteProblem:
+    # Nearer than T^(-1/(b+1)) no policy can expect to come: such arms are rarer than the pulls
+    # that it takes to tell them.
+    epsilon = max(HORIZON**-0.5, HORIZON ** (-1 / (b + 1)))
+    arms, chance = instances.reservoir(means, epsilon=epsilon), min(1.0, weight * epsilon**b)
+    return SuiteProblem("infinitely many arms", name, arms, HORIZON, (b, weight), chance)
+
+
+def contests() -> list[SuiteProblem]:
+    """Return the contests on this machine as the paper has them; contest 652 in other forms too."""
+    found: dict[str, Instance] = {}
+    for stem, path in instances.local_contests().items():
+        number = stem.partition("_")[0]
+        name = f"contest {number}" if f"contest {number}" not in found else f"contest {stem}"
+        found[name] = captions(path)
+        if name == "contest 652":
+            found["contest 652, no threshold"] = captions(path, threshold=None)
+            found["contest 652, shares as voted"] = captions(path, scaled=False)
+    if "contest 652" not in found:
+        found["contest 652 (stand-in)"] = instances.stand_in_652()
+    return [SuiteProblem(CONTESTS, name, each, CONTEST_HORIZON) for name, each in found.items()]

@@ -1,0 +1,253 @@
+"""The leaderboard's page, its table and its figure: the numbers, and how to read them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manyarms.report._matplotlib import Axes, Figure, FuncFormatter, look, settle
+from manyarms.report.markdown import Table
+from manyarms.report.saving import save_figure
+from manyarms.report.style import policy_styles, policy_title
+from manyarms.report.text_page import Block, Warm, as_html, as_markdown
+from manyarms.studies.leaderboard import standings as statistics
+from manyarms.studies.leaderboard.problems import CONTESTS, experiments
+from manyarms.studies.leaderboard.standings import Placing, Rank, Standing
+from manyarms.studies.study import Report, Results, Study, write_text
+
+__all__ = ["LEADERBOARD", "leaderboard_csv", "profiles"]
+
+_FIGURE = "figures/leaderboard"
+# The policies of the paper and our own have colours and names; so have the best others, as long
+# as a panel has fewer than _NAMED of them. The rest is grey.
+_ALWAYS_NAMED = {
+    *("moss", "quantile", "moss++", "empmoss++", "parallel", "moss-oracle"),
+    *("hybrid-moss++", "patience"),
+}
+_NAMED = 9
+_FURTHEST = 100.0  # factor
+_SIZE = (8.4, 5.4)  # inches
+KNOWLEDGE = {
+    "none": "told nothing of the means",
+    "m": "told how rare good arms are",
+    "mu*": "told the best mean",
+}
+_KNOWS = {"none": "nothing", "m": "m", "mu*": "μ*"}
+_ALSO = {"m": " (m, the hardness, or the shape of the means)"}
+_PERFECT = "Made for a best mean of 1, and played only where it is (ranks are among all told μ*)"
+_HOT = 100.0  # the relative regret that gets the warmest colour
+
+_HOW = (
+    "Every policy plays the same luck: the k-th reward of an arm is the same whoever pulls it. "
+    "**Relative** regret is mean regret over the least mean regret on the problem, of all policies "
+    "or of the **equals**, which are told the same. **Missed** is the share of runs that never "
+    "pulled a best arm (in a reservoir: one within epsilon of the supremum). **Ranks** are by mean "
+    "regret; intervals hold 95 % of 500 bootstrap draws of the runs, the same draws for all "
+    "policies. Slow policies have fewer runs; the table says how many. A policy is left out where "
+    "it does not apply: rewards outside [0, 1] for those made for [0, 1], and a best mean below 1 "
+    "for those that take 1 for granted; their standing is over fewer and easier problems. "
+    "Everybody may know the horizon; where means are drawn, `cbt`, `two-target`, `ucb-f` and "
+    "`ucb-air` are told the shape of their distribution too. `best`, which knows a best arm, has "
+    "no regret and is not listed."
+)
+_THRESHOLD = (
+    "**On the contests.** The paper divides every caption's share of votes by the largest and "
+    "raises all from 0.8 on to 1. That makes μ* = 1 exactly: best arms never fail, and every rule "
+    "that drops an arm at its first failure, or assumes μ* = 1, is flattered. So contest 652 is "
+    "played in two more forms: without the threshold, where a single arm of mean 1 is left by the "
+    "division, and with the shares as voted, where the best mean is well below 1 and such rules "
+    "do not apply."
+)
+_CAPTION = (
+    "Performance profiles: the share of problems on which a policy is within a factor of the "
+    "least regret among those told the same. Higher is better."
+)
+
+
+def report(results: Results, out: Path) -> Report:
+    """Rank the policies; draw the figure, and write the page as HTML and Markdown, and a CSV."""
+    found, about = results["leaderboard"], results["leaderboard"].provenance
+    table = [placing for cell in found.cells for placing in statistics.placings(cell)]
+    order, most = statistics.standings(table), about["replications"]
+    facts = {
+        "command": f"manyarms reproduce leaderboard --replications {most} --seed {about['seed']}",
+        "manyarms": about["versions"]["manyarms"],
+        "experiment": about["spec_hash"][:16],
+        "seed": about["seed"],
+        "runs": f"at most {most} of each policy on each problem",
+        "problems": len(found.cells),
+        "policies": len(order),
+        "python": about["versions"]["python"],
+    }
+    files = save_figure(profiles(table, order), out / _FIGURE)
+    said = "; ".join(f"{key} {value}" for key, value in list(facts.items())[1:])
+    source = f"`{facts['command']}`: {said}. All numbers are in `leaderboard.csv`."
+    blocks = list(page(table, order, statistics.where_we_lose(table), f"{_FIGURE}.svg", source))
+    drawn = {f"{_FIGURE}.svg": (out / f"{_FIGURE}.svg").read_text(encoding="utf-8")}
+    title = "The leaderboard of manyarms"
+    texts = {
+        "leaderboard.html": as_html(blocks, title=title, pictures=drawn),
+        "leaderboard.md": as_markdown(blocks),
+        "leaderboard.csv": leaderboard_csv(table, facts),
+    }
+    files += [write_text(out / name, text) for name, text in texts.items()]
+    shown: list[Table | str] = [
+        Table(part.head[:-2], [row[:-2] for row in part.rows], title)
+        for title, part in standings_tables(order).items()
+    ]
+    return Report(files, shown)
+
+
+def leaderboard_csv(table: Sequence[Placing], facts: Mapping[str, Any]) -> str:
+    """Return all numbers as CSV, with where they come from in comment lines above."""
+    text = io.StringIO()
+    text.writelines(f"# {key}: {value}\n" for key, value in facts.items())
+    writer = csv.writer(text, lineterminator="\n")
+    ranks = [f"{which}{end}" for which in ("rank", "rank_equal") for end in ("", "_low", "_high")]
+    numbers = ["mean", "se", "median", "miss_rate", "relative", "relative_equal", *ranks]
+    writer.writerow(["problem", "family", "policy", "knowledge", "runs", *numbers])
+    for p in table:
+        s = p.summary
+        values = [s.mean, s.se, s.median, s.miss_rate, p.relative, p.relative_equal]
+        values += [*p.rank.interval, *p.rank_equal.interval]
+        names = [p.problem, p.family, p.policy, p.knowledge, s.replications]
+        writer.writerow([*names, *(f"{value:.5g}" for value in values)])
+    return text.getvalue()
+
+
+def page(
+    table: Sequence[Placing], order: Sequence[Standing], first: str, picture: str, source: str
+) -> Iterator[Block]:
+    """Yield the page: what to say first, the picture's path and the source come from outside."""
+    yield from ("# The leaderboard", first, _HOW)
+    if any(placing.family == CONTESTS for placing in table):
+        yield _THRESHOLD
+    yield from (f"![{_CAPTION}]({picture})", "## Standings")
+    for title, part in standings_tables(order).items():
+        yield from (f"### {title}", part)
+    yield "## Problem by problem"
+    yield "Relative regret among all policies, and in brackets the share of runs that missed."
+    by_knowledge = sorted(order, key=lambda s: list(KNOWLEDGE).index(s.knowledge))
+    for family in dict.fromkeys(placing.family for placing in table):
+        within = [placing for placing in table if placing.family == family]
+        yield from (f"### {family}", _family_table(within, by_knowledge))
+        for problem in dict.fromkeys(placing.problem for placing in within):
+            yield _problem_table(problem, [p for p in within if p.problem == problem])
+    yield from ("## Where this comes from", source)
+
+
+def standings_tables(order: Sequence[Standing]) -> dict[str, Table]:
+    """Return by title the standings of those that are told the same."""
+    regret = ("relative regret among equals (geometric mean)", "among all")
+    rank = ("mean rank among equals", "among all", "worst among equals", "where")
+    head = ("policy", "problems", "runs of each, at least", *regret, *rank)
+    found: dict[str, list[list[str]]] = {}
+    for s in sorted(order, key=lambda s: (list(KNOWLEDGE).index(s.knowledge), s.perfect_best)):
+        told = KNOWLEDGE[s.knowledge].capitalize() + _ALSO.get(s.knowledge, "")
+        cells = [s.policy, f"{s.problems}", f"{s.runs}"]
+        cells += [_warm(_factor(x), x) for x in (s.relative_equal, s.relative)]
+        cells += ["{:.1f} [{:.1f}, {:.1f}]".format(*x.interval) for x in (s.rank_equal, s.rank)]
+        cells += [_factor(s.worst.relative_equal), s.worst.problem]
+        found.setdefault(_PERFECT if s.perfect_best else told, []).append(cells)
+    return {title: Table(head, rows) for title, rows in found.items()}
+
+
+def _family_table(table: Sequence[Placing], order: Sequence[Standing]) -> Table:
+    cells: dict[str, dict[str, str]] = {}
+    for p in table:
+        text = f"{_factor(p.relative)} ({p.summary.miss_rate:.0%})"
+        cells.setdefault(p.policy, {})[p.problem] = _warm(text, p.relative)
+    problems = list(dict.fromkeys(p.problem for p in table))
+    rows = [
+        [s.policy, _KNOWS[s.knowledge], *(cells[s.policy].get(name, "-") for name in problems)]
+        for s in order
+        if s.policy in cells
+    ]
+    return Table(("policy", "told", *problems), rows)
+
+
+def _problem_table(problem: str, table: Sequence[Placing]) -> Table:
+    head = ["policy", "told", "runs", "mean", "± se", "median", "missed"]
+    head += ["relative", "among equals", "rank", "among equals"]
+    rows = []
+    for p in table:
+        s = p.summary
+        cells = [p.policy, _KNOWS[p.knowledge], f"{s.replications}"]
+        cells += [f"{s.mean:.0f}", f"{s.se:.0f}", f"{s.median:.0f}", f"{s.miss_rate:.0%}"]
+        cells += [_factor(p.relative), _factor(p.relative_equal)]
+        rows.append([*cells, _rank_text(p.rank), _rank_text(p.rank_equal)])
+    return Table(head, rows, f"{problem}: all numbers")
+
+
+def _factor(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:.0f}"
+
+
+def _warm(text: str, relative: float) -> Warm:
+    return Warm(text, math.log(min(relative, _HOT)) / math.log(_HOT))
+
+
+def _rank_text(rank: Rank) -> str:
+    value, low, high = (f"{x:.0f}" if x == round(x) else f"{x:.1f}" for x in rank.interval)
+    return value if low == high else f"{value} [{low}, {high}]"
+
+
+def profiles(table: Sequence[Placing], order: Sequence[Standing]) -> Figure:
+    """Draw, for each policy, the share of its problems within a factor of the best.
+
+    The best is that among the policies of equal knowledge, who share a panel.
+    """
+    kinds = [kind for kind in KNOWLEDGE if any(placing.knowledge == kind for placing in table)]
+    with look():
+        figure = Figure(figsize=_SIZE)
+        for at, kind in enumerate(kinds):
+            axes = figure.add_subplot(1, len(kinds), at + 1)
+            _draw(axes, table, [standing for standing in order if standing.knowledge == kind])
+            axes.set_title(KNOWLEDGE[kind])
+            if at == 0:
+                axes.set_ylabel("share of the problems played")
+            else:
+                axes.tick_params(labelleft=False)
+        settle(figure)
+    return figure
+
+
+def _draw(axes: Axes, table: Sequence[Placing], members: Sequence[Standing]) -> None:
+    problems = {standing.policy: standing.problems for standing in members}
+    named = {policy for policy in problems if policy in _ALWAYS_NAMED}
+    for policy in problems:  # the best first
+        if len(named) < _NAMED:
+            named.add(policy)
+    grey: dict[str, Any] = {"color": "#CFCFCF", "linewidth": 0.7}
+    for policy in problems:
+        if policy not in named:
+            axes.step(*_profile(table, policy), where="post", **grey)
+    for policy, style in policy_styles(p for p in problems if p in named).items():
+        few = problems[policy] < max(problems.values())
+        label = policy_title(policy) + (f" ({problems[policy]} problems)" if few else "")
+        options = style.options() | {"marker": "", "label": label}
+        axes.step(*_profile(table, policy), where="post", **options)
+    if len(problems) > len(named):
+        axes.plot([], [], label=f"{len(problems) - len(named)} others", **grey)
+    axes.set_xscale("log")
+    axes.set_xlim(1.0, _FURTHEST)
+    axes.set_ylim(0.0, 1.02)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.set_xlabel("within this factor of the least regret")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17))
+
+
+def _profile(table: Sequence[Placing], policy: str) -> tuple[Any, Any]:
+    """Return where a policy's profile rises, and its heights."""
+    own = np.array([placing.relative_equal for placing in table if placing.policy == policy])
+    factors = np.unique([1.0, *own[own < _FURTHEST], _FURTHEST])
+    return factors, (own[:, None] <= factors * (1 + 1e-12)).mean(axis=0)
+
+
+LEADERBOARD = Study("every policy on a suite of problems", 100, experiments, report, fewest=2)

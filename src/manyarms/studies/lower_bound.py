@@ -1,0 +1,362 @@
+"""The lower bound made visible: the same policies, with and without a hidden group.
+
+Measured regrets on both instances meet the inequalities of the proof, and a picture shows that
+who explores little on the easy instance loses on a hidden one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manyarms.core.statistics import Interval, mean_interval
+from manyarms.errors import ParameterError
+from manyarms.instances.lower_bound import lower_bound_instance
+from manyarms.lab.experiment import Experiment, Player, cell
+from manyarms.lab.results import Result
+from manyarms.policies import MOSSOracle, MOSSPlusPlus
+from manyarms.report._matplotlib import Axes, Figure, FuncFormatter, Line2D, look, settle
+from manyarms.report.markdown import Table
+from manyarms.report.saving import save_figure
+from manyarms.report.style import ALPHA as ALPHA_LETTER
+from manyarms.report.style import NOTE_SIZE, WIDE, LineStyle, thousands
+from manyarms.report.verdicts import Part, Verdict, more
+from manyarms.studies.rates.figures import legend_lines, theory_styles
+from manyarms.studies.study import Report, Results, Study, write_json, write_text
+from manyarms.theory.lower_bound_family import LowerBoundFamily
+
+__all__ = ["LOWER_BOUND", "TradeOffPoint", "trade_off_figure"]
+
+HORIZON = 2**22
+ALPHA = 0.25
+ALPHA_PRIME = 0.0
+BETAS = (0.5, 0.6, 0.75, 1.0)
+DOUBLINGS = 8  # of the budget, from T^alpha up
+
+# Two means enter each check: with 97.5 % for each, both intervals hold with 95 %.
+_EACH = 0.975
+_BOUND = (2, 1.5)  # dashes
+_FORBIDDEN = "#DDDDDD"
+
+
+def experiments(
+    replications: int,
+    seed: int,
+    *,
+    horizon: int = HORIZON,
+    betas: Sequence[float] = BETAS,
+    doublings: int = DOUBLINGS,
+) -> list[Experiment]:
+    """Sweep the budget B, and with it the gap, from T^alpha up by doubling.
+
+    For each budget instance 0 is played, and instance 1: groups are exchangeable, so that group 1
+    stands for all. The luck is the same everywhere: differences are clearer.
+
+    The policies are the same on all instances: MOSS Oracle stays tuned to alpha', MOSS++ knows
+    no hardness. Policies told the best mean are left out, because the best mean tells them the
+    instance, and the theorem is not about them.
+
+    >>> (experiment,) = experiments(10, seed=0)
+    >>> [round(each.parameters["budget"]) for each in experiment.cells][::2][:3]
+    [45, 91, 181]
+    """
+    oracle = MOSSOracle(alpha=ALPHA_PRIME)
+    players = [
+        Player(oracle, f"{oracle.name}(alpha={ALPHA_PRIME:g})", replications, {"beta": None}),
+        *(
+            Player(MOSSPlusPlus(beta=beta), f"moss++(beta={beta:g})", replications, {"beta": beta})
+            for beta in betas
+        ),
+    ]
+    cells = [
+        cell(
+            players,
+            lower_bound_instance(_family(horizon, budget), hidden),
+            horizon=horizon,
+            checkpoints=1,
+            parameters={"budget": budget, "hidden": hidden},
+        )
+        for budget in (horizon**ALPHA * 2**doubling for doubling in range(doublings))
+        for hidden in (0, 1)
+    ]
+    return [Experiment("lower-bound", tuple(cells), seed)]
+
+
+def _family(horizon: int, budget: float) -> LowerBoundFamily:
+    return LowerBoundFamily(horizon=horizon, alpha=ALPHA, alpha_prime=ALPHA_PRIME, budget=budget)
+
+
+def report(results: Results, out: Path) -> Report:
+    """Check the inequalities, draw the trade-off, and say what came out."""
+    cells = results["lower-bound"].cells
+    both = ([each for each in cells if each.parameters["hidden"] == hidden] for hidden in (0, 1))
+    points = [
+        point
+        for easy, hard in zip(*both, strict=True)
+        for point in trade_off_points(_family(easy.horizon, easy.parameters["budget"]), easy, hard)
+    ]
+    family, table, notes = points[0].family, trade_off_table(points), trade_off_notes(points)
+    page = [
+        f"# {table.title}",
+        f"T = {family.horizon}, {ALPHA_LETTER}' = {family.alpha_prime:g}, {ALPHA_LETTER} = "
+        f"{family.alpha:g}, K = {family.hidden_groups}, n = {family.n_arms}. R_0 is the regret on "
+        f"instance 0, R̄ that on\ninstance 1, which stands for the average over all that hide a "
+        f"group. Intervals hold with\n95 % for each pair. A bound below 0 says nothing.",
+        "\n".join(f"- {note}" for note in notes),
+        table.markdown(),
+    ]
+    provenance = results["lower-bound"].provenance
+    about = {key: provenance[key] for key in ("seed", "replications", "versions")}
+    data = about | {"results": [point.as_dict() for point in points]}
+    return Report(
+        [
+            *save_figure(trade_off_figure(points), out / "lower-bound"),
+            write_text(out / "lower-bound.md", "\n\n".join(page)),
+            write_json(out / "lower-bound.json", data),
+        ],
+        [table, *notes],
+    )
+
+
+@dataclass(frozen=True)
+class TradeOffPoint:
+    """One policy at one budget.
+
+    Attributes
+    ----------
+    family, policy, beta
+        What was played, who played it, and its parameter if it is MOSS++, else None.
+    easy, hard
+        R_0, the regret on instance 0, and R_1, which stands for the average R̄ over the
+        exchangeable instances 1, …, K; each with a 97.5 % interval.
+    replications
+        The number of runs.
+    """
+
+    family: LowerBoundFamily
+    policy: str
+    beta: float | None
+    easy: Interval
+    hard: Interval
+    replications: int
+
+    @property
+    def explored(self) -> float:
+        """2ΔR_0/K: mean pulls of a hidden group on instance 0, in units of 1/Δ²."""
+        return 2 * self.family.gap * self.easy.estimate / self.family.hidden_groups
+
+    @property
+    def lost(self) -> float:
+        """R̄/(TΔ/2): the regret in units of that of pulling S_0 for ever."""
+        return self.hard.estimate / self.family.settled
+
+    @property
+    def bound(self) -> float:
+        """What R̄ cannot be below, given R_0; it says nothing below 0."""
+        return self.family.tradeoff(self.easy.estimate)
+
+    def check_trade_off(self) -> Part:
+        """Ask that R̄ is above the bound that R_0 implies."""
+        bound = Interval(*(self.family.tradeoff(max(0.0, r)) for r in self.easy))
+        # a larger R_0 implies a smaller bound: the low end goes with the low end
+        margin = Interval(*(r - b for r, b in zip(self.hard, bound, strict=True)))
+        return more(f"{self.policy}, B = {self.family.budget:.0f}: R̄ - bound", margin)
+
+    def check_floor(self) -> Part | None:
+        """Ask that R̄ is above 2^-8 TK/B if R_0 <= B; None if R_0 is above B."""
+        if self.easy.low > self.family.budget:
+            return None
+        part = more(f"{self.policy}, B = {self.family.budget:.0f}: R̄", self.hard, self.family.floor)
+        if self.easy.high > self.family.budget and part.verdict == Verdict.FAILS:
+            return Part(part.what, part.rule, part.interval, Verdict.OPEN)  # R_0 may be above B
+        return part
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        floor = self.check_floor()
+        return {
+            **asdict(self.family),
+            "K": self.family.hidden_groups,
+            "n": self.family.n_arms,
+            "gap": self.family.gap,
+            "policy": self.policy,
+            "replications": self.replications,
+            "R_0": list(self.easy),
+            "R_hidden": list(self.hard),
+            "bound_of_R_0": self.bound,
+            "bound_holds": str(self.check_trade_off().verdict),
+            "floor": self.family.floor,
+            "floor_holds": None if floor is None else str(floor.verdict),
+        }
+
+
+def trade_off_points(family: LowerBoundFamily, easy: Result, hard: Result) -> list[TradeOffPoint]:
+    """Return one point for each policy, from its results on instance 0 and on a hidden one."""
+    return [
+        TradeOffPoint(
+            family,
+            policy,
+            parameters.get("beta"),
+            mean_interval(easy.of(policy)[:, -1], confidence=_EACH),
+            mean_interval(hard.of(policy)[:, -1], confidence=_EACH),
+            easy.replications,
+        )
+        for policy, parameters in zip(easy.policies, easy.policy_parameters, strict=True)
+    ]
+
+
+def trade_off_notes(points: Sequence[TradeOffPoint]) -> list[str]:
+    """Say in a few sentences what came out."""
+    trade_off = [point.check_trade_off() for point in points]
+    floors = [part for point in points if (part := point.check_floor()) is not None]
+    speaks = sum(point.bound > 0 for point in points)
+    found = [point for point in points if point.hard.high < point.family.settled]
+    notes = [
+        f"R̄ ≥ (TΔ/2)(1 - 1/K - sqrt(2ΔR_0/K)): {_counts(trade_off)}; the bound is above 0 at "
+        f"{speaks} of {len(points)} points.",
+        f"R̄ ≥ 2^-8 TK/B where R_0 ≤ B: {_counts(floors)}; elsewhere R_0 > B.",
+    ]
+    if found:
+        least = min(point.explored for point in found)
+        notes.append(
+            f"Nobody who explored the hidden groups less than 2ΔR_0/K = {least:.2g} on instance 0 "
+            f"has clearly less regret than settling for S_0, TΔ/2."
+        )
+    return notes
+
+
+def _counts(parts: Sequence[Part]) -> str:
+    names = {Verdict.HOLDS: "holds", Verdict.FAILS: "fails", Verdict.OPEN: str(Verdict.OPEN)}
+    verdicts = [part.verdict for part in parts]
+    return ", ".join(f"{verdicts.count(kind)} {name}" for kind, name in names.items())
+
+
+def trade_off_table(points: Sequence[TradeOffPoint]) -> Table:
+    """Return a row for each point."""
+    rows = []
+    for point in points:
+        floor = point.check_floor()
+        means = (
+            f"{mean:.0f} [{low:.0f}, {high:.0f}]" for mean, low, high in (point.easy, point.hard)
+        )
+        rows.append(
+            (
+                f"{point.family.budget:.0f}",
+                f"{point.family.gap:.3g}",
+                point.policy,
+                *means,
+                f"{point.bound:.0f}" if point.bound > 0 else "below 0",
+                str(point.check_trade_off().verdict),
+                f"{point.family.floor:.0f}",
+                "R_0 > B" if floor is None else str(floor.verdict),
+            )
+        )
+    head = ("B", "Δ", "policy", "R_0", "R̄", "bound from R_0", "", "2^-8 TK/B, if R_0 ≤ B", "")
+    title = f"The lower bound, checked with {points[0].replications} replications"
+    return Table(head, rows, title)
+
+
+def trade_off_figure(points: Sequence[TradeOffPoint]) -> Figure:
+    """Draw the trade-off between instance 0 and the instances that hide a group.
+
+    Left, in units in which all budgets share one bound: how much a policy explored the hidden
+    groups on instance 0, against what it lost where one of them is best. Right, in plain
+    regrets: R_0 against R̄ over the sweep of B, with the bound for each policy's own R_0.
+
+    Parameters
+    ----------
+    points
+        Of one horizon and hardness, for several policies and budgets.
+
+    Examples
+    --------
+    >>> from manyarms.core.statistics import Interval
+    >>> from manyarms.theory import LowerBoundFamily
+    >>> family = LowerBoundFamily(horizon=2**20, alpha=0.25, budget=64)
+    >>> easy, hard = Interval(500.0, 450.0, 550.0), Interval(9000.0, 8500.0, 9500.0)
+    >>> figure = trade_off_figure([TradeOffPoint(family, "moss++", 0.5, easy, hard, 10)])
+    >>> figure.axes[0].get_ylabel()
+    'regret with a hidden group, in units of $TΔ/2$'
+    """
+    if len(points) == 0:
+        raise ParameterError("`points` must hold at least one point, got none.")
+    styles = theory_styles({point.policy: point.beta for point in points})
+    with look():
+        figure = Figure(figsize=(WIDE[0] + 1.6, WIDE[1] + 0.5))
+        left, right = figure.subplots(1, 2)
+        _draw_bound(left, points)
+        for policy, style in styles.items():
+            own = [point for point in points if point.policy == policy]
+            _draw_left(left, own, style)
+            _draw_right(right, own, style)
+        right.set(xscale="log", yscale="log")
+        right.margins(x=0.3)  # room for the names of the budgets
+        right.set(xlabel="regret on instance 0, $R_0$")
+        right.set_ylabel("regret with a hidden group, $\\bar R$")
+        for axis in (right.xaxis, right.yaxis):
+            axis.set_major_formatter(FuncFormatter(thousands))
+        options: dict[str, Any] = {"color": "#555555", "linewidth": 0.8, "dashes": _BOUND}
+        below = Line2D([], [], label="lower bound, given $R_0$", **options)
+        _name_budgets(right, points)
+        handles = [*legend_lines(styles), below]
+        figure.legend(handles=handles, loc="outside lower center", ncols=3)
+        settle(figure)
+    return figure
+
+
+def _draw_bound(axes: Axes, points: Sequence[TradeOffPoint]) -> None:
+    """Draw the region that no policy can enter, and the level of settling for S_0."""
+    groups = points[0].family.hidden_groups
+    explored = np.array([point.explored for point in points])
+    low, high = min(0.5 * explored.min(), 0.05), max(2 * explored.max(), 2.0)
+    x = np.geomspace(low, high, 400)
+    bound = 1 - 1 / groups - np.sqrt(x)
+    top = 1.15 * max(point.lost for point in points)
+    axes.fill_between(x, 0.0, np.maximum(bound, 0.0), color=_FORBIDDEN, linewidth=0)
+    axes.plot(x[bound > 0], bound[bound > 0], color="black", linewidth=1.0)
+    axes.axhline(1.0, color="#777777", linewidth=0.8, dashes=(1, 2))
+    axes.set(xscale="log", xlim=(low, high), ylim=(0.0, max(top, 1.3)))
+    axes.set(xlabel="exploration on instance 0, $2ΔR_0/K$")
+    axes.set_ylabel("regret with a hidden group, in units of $TΔ/2$")
+    note = "settling for $S_0$: hidden group never found"
+    for y, text in ((0.06, "no policy gets here"), (1.01, note)):
+        axes.text(1.25 * low, y, text, fontsize=NOTE_SIZE, va="bottom", color="#333333")
+
+
+def _draw_left(axes: Axes, points: Sequence[TradeOffPoint], style: LineStyle) -> None:
+    x = [point.explored for point in points]
+    axes.plot(x, [point.lost for point in points], **style.options() | {"linewidth": 0.8})
+    for point in points:
+        ends = [end / point.family.settled for end in point.hard[1:]]
+        axes.plot([point.explored] * 2, ends, color=style.colour, linewidth=0.8)
+
+
+def _draw_right(axes: Axes, points: Sequence[TradeOffPoint], style: LineStyle) -> None:
+    x = [point.easy.estimate for point in points]
+    axes.plot(x, [point.hard.estimate for point in points], **style.options() | {"linewidth": 0.8})
+    above = [(point.easy.estimate, point.bound) for point in points if point.bound > 0]
+    if above:
+        axes.plot(*zip(*above, strict=True), color=style.colour, linewidth=0.8, dashes=_BOUND)
+
+
+def _name_budgets(axes: Axes, points: Sequence[TradeOffPoint]) -> None:
+    """Name the ends of the first policy's line: small budgets are wide gaps."""
+    own = [point for point in points if point.policy == points[0].policy]
+    for point in (own[0], own[-1]):
+        axes.annotate(
+            f"B = {thousands(round(point.family.budget))}",
+            (point.easy.estimate, point.hard.estimate),
+            xytext=(-6, -2),
+            textcoords="offset points",
+            ha="right",
+            fontsize=NOTE_SIZE,
+        )
+
+
+LOWER_BOUND = Study(
+    "the lower bound's problems, and the trade-off", 24, experiments, report, fewest=2
+)

@@ -1,0 +1,229 @@
+"""The paper's Figures 1, 2(a), 2(b) and 3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from manyarms.instances import contest_652, planted
+from manyarms.lab.experiment import Experiment, Player, cell
+from manyarms.lab.results import Result
+from manyarms.lab.tables import ResultsFolder
+from manyarms.policies import MOSS, EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus, Parallel, Quantile
+from manyarms.protocol import Policy
+from manyarms.report.figures import figure_1, regret_against_hardness, regret_over_time
+from manyarms.report.markdown import Table
+from manyarms.report.page.figures import curves
+from manyarms.report.page.presentation import Presentation, Section
+from manyarms.report.page.words import count_of
+from manyarms.report.saving import save_figure
+from manyarms.report.style import (
+    ALPHA,
+    HARDNESS,
+    MINIMAX_LINE,
+    QUANTILE_LINE,
+    SUBSET_LINE,
+    LineStyle,
+    shades,
+)
+from manyarms.studies.study import Report, Results, Study
+from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate, subset_rate
+
+__all__ = [
+    "FIG1",
+    "FIG2A",
+    "FIG2B",
+    "FIG3",
+    "Size",
+    "by_hardness",
+    "fig2a",
+    "fig2b",
+    "fig3",
+    "planted_cells",
+    "presentation",
+    "six_policies",
+]
+
+ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+BETA = 0.5
+REPLICATIONS = 100
+_CURVE = 100  # checkpoints of the figures over time
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the problems are: the paper's size unless said otherwise."""
+
+    n_arms: int = 20_000
+    horizon: int = 50_000
+    contest_horizon: int = 100_000
+
+
+FULL = Size()
+
+
+def six_policies(alpha: float) -> list[Policy]:
+    """Return the paper's policies; MOSS Oracle is told the hardness."""
+    return [
+        MOSS(),
+        MOSSOracle(alpha=alpha),
+        Quantile(),
+        Parallel(),
+        MOSSPlusPlus(beta=BETA),
+        EmpMOSSPlusPlus(beta=BETA),
+    ]
+
+
+def fig2a(replications: int, seed: int, size: Size = FULL) -> list[Experiment]:
+    """Return Figure 2(a)'s experiment: final regret against hardness.
+
+    >>> (experiment,) = fig2a(100, seed=0)
+    >>> [each.instance.n_best for each in experiment.cells][:3]
+    [3390, 1149, 390]
+    """
+    return [planted_cells("fig2a", ALPHAS, six_policies, replications, seed, size)]
+
+
+def fig2b(replications: int, seed: int, size: Size = FULL) -> list[Experiment]:
+    """Return Figure 2(b)'s experiment: regret over time at hardness 0.25."""
+    made = planted_cells(
+        "fig2b", [0.25], six_policies, replications, seed, size, checkpoints=_CURVE
+    )
+    return [made]
+
+
+def fig3(replications: int, seed: int, size: Size = FULL) -> list[Experiment]:
+    """Return Figure 3's experiment: contest 652, or what stands in for it, over time."""
+    contest, horizon = contest_652(), size.contest_horizon
+    made = cell(
+        six_policies(contest.problem(horizon).alpha),
+        contest,
+        horizon=horizon,
+        replications=replications,
+        checkpoints=_CURVE,
+    )
+    return [Experiment("fig3", (made,), seed)]
+
+
+def planted_cells(
+    name: str,
+    alphas: Sequence[float],
+    policies: Callable[[float], Sequence[Policy | Player]],
+    replications: int,
+    seed: int,
+    size: Size,
+    *,
+    checkpoints: int = 1,
+) -> Experiment:
+    """Return an experiment on the paper's made-up problems, with a cell for each hardness."""
+    cells = [
+        cell(
+            policies(alpha),
+            planted(n=size.n_arms, alpha=alpha, horizon=size.horizon),
+            horizon=size.horizon,
+            replications=replications,
+            checkpoints=checkpoints,
+            parameters={"alpha": alpha},
+        )
+        for alpha in alphas
+    ]
+    return Experiment(name, tuple(cells), seed)
+
+
+def by_hardness(results: ResultsFolder) -> dict[float, Result]:
+    """Return an experiment's results by hardness."""
+    return {each.parameters["alpha"]: each for each in results.cells}
+
+
+def _report_fig1(results: Results, out: Path) -> Report:
+    page = Presentation(_TITLE, facts=_FACTS, curves=[_rates()])
+    return Report(save_figure(figure_1(), out / "fig1"), page=page)
+
+
+def _report_fig2a(results: Results, out: Path) -> Report:
+    by_alpha = by_hardness(results["fig2a"])
+    rows = {alpha: result.summary().policies for alpha, result in by_alpha.items()}
+    table = Table(
+        ["hardness", *(row.policy for row in next(iter(rows.values())))],
+        [
+            [f"{alpha}", *(f"{r.mean:.0f} ± {r.se:.0f} ({r.median:.0f})" for r in summary)]
+            for alpha, summary in rows.items()
+        ],
+        "Figure 2(a): mean ± standard error, and (median), of the final regret",
+    )
+    files = save_figure(regret_against_hardness(by_alpha), out / "fig2a")
+    return Report(files, [table], presentation(results, ["fig2a"]))
+
+
+def _report_fig2b(results: Results, out: Path) -> Report:
+    files = save_figure(regret_over_time(results["fig2b"].cells[0]), out / "fig2b")
+    return Report(files, page=presentation(results, ["fig2b"]))
+
+
+def _report_fig3(results: Results, out: Path) -> Report:
+    result = results["fig3"].cells[0]
+    note = result.instance if result.is_stand_in else None
+    files = save_figure(regret_over_time(result, note=note), out / "fig3")
+    shown = [] if note is None else [f"Figure 3 does not show the contest itself, but a {note}."]
+    return Report(files, [*shown], presentation(results, ["fig3"]))
+
+
+_TITLE = "On Regret with Multiple Best Arms"
+_FACTS = (("Paper", "Zhu & Nowak, On Regret with Multiple Best Arms, NeurIPS 2020"),)
+_SECTIONS = {
+    "fig2a": Section(
+        "Figure 2(a)",
+        "Regret against hardness",
+        "The rarer best arms are, the more every policy loses.",
+    ),
+    "fig2b": Section("Figure 2(b)", "Regret over time"),
+    "fig3": Section("Figure 3", "Regret over time on a caption contest"),
+}
+
+
+def presentation(results: Results, figures: Sequence[str]) -> Presentation:
+    """Return what a page says of some of the paper's figures."""
+    sections = {name: _SECTIONS[name] for name in figures}
+    facts = list(_FACTS)
+    if "fig3" in sections:
+        contest = results["fig3"].cells[0].instance
+        facts.append(("Contest", contest))
+        sections["fig3"] = replace(sections["fig3"], text=f"Played on {contest}.")
+    runs = count_of(results[figures[0]].cells[0].replications, "run", "runs")
+    lead = f"The paper's experiments, played again: {runs} of each policy on each problem."
+    return Presentation(_TITLE, [lead], facts, sections)
+
+
+def _rates() -> dict[str, object]:
+    """Return Figure 1 for the page: rates against hardness, from theory alone."""
+    betas, alphas = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0), np.linspace(0.0, 1.0, 201)
+    few = [subset_rate(float(alpha), exponent=0.5) for alpha in alphas]
+    return curves(
+        "Figure 1. Rates",
+        f"Regret grows as T to the power θ({ALPHA}): proved, not measured.",
+        axis=HARDNESS,
+        value=f"rate θ({ALPHA})",
+        x=alphas,
+        lines={
+            f"MOSS++ (β = {beta:g})": (moss_plus_plus_rate(alphas, beta=beta), LineStyle(colour))
+            for beta, colour in zip(betas, shades(len(betas)), strict=True)
+        }
+        | {
+            f"minimax: (1 + {ALPHA})/2": (minimax_rate(alphas), MINIMAX_LINE),
+            "MOSS on √T random arms": (few, SUBSET_LINE),
+            "Quantile": (quantile_rate(alphas), QUANTILE_LINE),
+        },
+    )
+
+
+def _nothing(replications: int, seed: int) -> list[Experiment]:
+    return []
+
+
+FIG1 = Study("Figure 1: rates, from theory alone", REPLICATIONS, _nothing, _report_fig1)
+FIG2A = Study("Figure 2(a): regret against hardness", REPLICATIONS, fig2a, _report_fig2a)
+FIG2B = Study("Figure 2(b): regret over time", REPLICATIONS, fig2b, _report_fig2b)
+FIG3 = Study("Figure 3: regret over time on contest 652", REPLICATIONS, fig3, _report_fig3)

@@ -1,0 +1,197 @@
+"""Figure 1 with data on it, and the fits behind the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.errors import ParameterError
+from manyarms.report._matplotlib import Axes, Figure, Line2D, MultipleLocator, look, settle
+from manyarms.report.style import (
+    ALPHA,
+    HARDNESS,
+    MINIMAX_LINE,
+    QUANTILE_LINE,
+    WIDE,
+    LineStyle,
+    policy_title,
+    shades,
+)
+from manyarms.studies.rates.fit import MeasuredExponent
+
+__all__ = ["exponent_fits", "legend_lines", "measured_rates", "theory_styles"]
+
+_ALPHAS: NDArray[np.float64] = np.linspace(0.0, 1.0, 1001)
+_MARKERS = ("s", "o", "^", "D", "v", "P")
+_APART = 0.016  # of the hardness axis, between points of one hardness
+_ROOM = 0.7  # inches, of the legend
+_TICKS = [2**k for k in (10, 15, 20, 25)]
+_LINES: dict[str, tuple[float, ...]] = {  # dashes, by kind of problem
+    "planted": (),
+    "lower bound": (4.0, 1.5),
+    "shrinking gap": (1.0, 1.0),
+}
+
+
+def theory_styles(betas: Mapping[str, float | None]) -> dict[str, LineStyle]:
+    """Return a colour and a marker for each policy; MOSS++ in shades, by beta.
+
+    Parameters
+    ----------
+    betas
+        By label, the parameter of MOSS++, and None for another policy.
+
+    Examples
+    --------
+    >>> styles = theory_styles({"quantile": None, "moss++(beta=0.5)": 0.5, "moss-oracle": None})
+    >>> [(label, style.marker) for label, style in styles.items()]
+    [('moss++(beta=0.5)', 's'), ('moss-oracle', 'o'), ('quantile', '^')]
+    """
+    family = sorted(label for label, beta in betas.items() if beta is not None)
+    colours = dict(zip(family, shades(len(family)), strict=True))
+    for label in sorted(betas.keys() - colours.keys()):
+        colours[label] = _rate_line(label, MINIMAX_LINE).colour
+    return {
+        label: LineStyle(colour, marker=_MARKERS[k % len(_MARKERS)], filled=k % 2 == 0)
+        for k, (label, colour) in enumerate(colours.items())
+    }
+
+
+def legend_lines(styles: Mapping[str, LineStyle]) -> list[Line2D]:
+    """Return what a legend shows of each policy."""
+    return [
+        Line2D([], [], label=policy_title(policy), **style.options())
+        for policy, style in styles.items()
+    ]
+
+
+def _rate_line(label: str, other: LineStyle) -> LineStyle:
+    """Return how Figure 1 draws a proven rate."""
+    return {"moss-oracle": MINIMAX_LINE, "quantile": QUANTILE_LINE}.get(label, other)
+
+
+def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
+    """Draw the proven rates as lines and the measured exponents as points with intervals.
+
+    Parameters
+    ----------
+    measured
+        From `measured_exponents`.
+
+    Examples
+    --------
+    >>> from manyarms.studies.rates import MeasuredExponent, fit_exponent
+    >>> runs = {2**k: [np.full(5, 2.0 ** (0.6 * k))] for k in (10, 12, 14)}
+    >>> fits = {"planted": fit_exponent(runs, largest_log_power=2.5)}
+    >>> one = MeasuredExponent("moss++(beta=0.5)", 0.5, 0.1, fits, {}, {})
+    >>> [text.get_text() for text in measured_rates([one]).legends[0].get_texts()]
+    ['MOSS++ (β = 0.5)']
+    """
+    styles = _styles(measured)
+    with look():
+        figure = Figure(figsize=(WIDE[0], WIDE[1] + _ROOM))
+        axes = figure.add_subplot()
+        handles = []
+        for k, (policy, style) in enumerate(styles.items()):
+            own = [one for one in measured if one.policy == policy]
+            line = _rate_line(policy, LineStyle(style.colour)).options() | {"linewidth": 1.0}
+            axes.plot(_ALPHAS, own[0].rate_at(_ALPHAS), **line)
+            _draw_points(axes, own, style, (k - (len(styles) - 1) / 2) * _APART)
+            both = style.options() | {"linestyle": line["linestyle"], "linewidth": 1.0}
+            name = "minimax, and MOSS Oracle" if policy == "moss-oracle" else policy_title(policy)
+            handles.append(Line2D([], [], label=name, **both))
+        axes.set(xlabel=HARDNESS, ylabel=f"exponent: regret grows as $T^{{\\,θ({ALPHA})}}$")
+        low = min(one.exponent.low for one in measured)
+        high = max(max(one.exponent.high, one.fit.plain.high) for one in measured)
+        axes.set(xlim=(0.0, 0.7), ylim=(min(0.45, low - 0.03), max(1.03, high + 0.03)))
+        axes.xaxis.set_major_locator(MultipleLocator(0.1))
+        axes.yaxis.set_major_locator(MultipleLocator(0.1))
+        legend = (
+            "lines: proven rates; points: measured exponents with 95 % intervals;\n"
+            "dashes: measured slopes, logarithms included"
+        )
+        figure.legend(
+            handles=handles, loc="outside lower center", ncols=3, title=legend, title_fontsize=8
+        )
+        settle(figure)
+    return figure
+
+
+def exponent_fits(measured: Sequence[MeasuredExponent]) -> Figure:
+    """Draw mean regret against the horizon, and the fits, one plot for each hardness.
+
+    Parameters
+    ----------
+    measured
+        From `measured_exponents`.
+
+    Examples
+    --------
+    >>> from manyarms.studies.rates import MeasuredExponent, fit_exponent
+    >>> runs = {2**k: [np.full(5, 2.0 ** (0.6 * k))] for k in (10, 12, 14)}
+    >>> fits = {"planted": fit_exponent(runs, largest_log_power=2.5)}
+    >>> one = MeasuredExponent("moss++(beta=0.5)", 0.5, 0.1, fits, {}, {})
+    >>> [axes.get_xlabel() for axes in exponent_fits([one]).axes]
+    ['horizon T']
+    """
+    styles = _styles(measured)
+    alphas = sorted({one.alpha for one in measured})
+    with look():
+        figure = Figure(figsize=(WIDE[0] + 1.6, WIDE[1] + _ROOM))
+        plots = figure.subplots(1, len(alphas), sharex=True, sharey=True, squeeze=False)[0]
+        for axes, alpha in zip(plots, alphas, strict=True):
+            for one in (one for one in measured if one.alpha == alpha):
+                _draw_fits(axes, one, styles[one.policy])
+            axes.set_xscale("log", base=2)
+            axes.set(yscale="log", xlabel="horizon T", xticks=_TICKS)
+            axes.set_title(f"{HARDNESS} = {alpha:g}")
+        plots[0].set_ylabel("mean regret (worst factor)")
+        handles = legend_lines(styles) + [
+            Line2D([], [], color="#555555", label=f"fit: {kind}", **_dashes(kind))
+            for kind in _LINES
+            if any(kind in one.fits for one in measured)
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=4)
+        settle(figure)
+    return figure
+
+
+def _styles(measured: Sequence[MeasuredExponent]) -> dict[str, LineStyle]:
+    if len(measured) == 0:
+        raise ParameterError("`measured` must hold at least one exponent, got none.")
+    return theory_styles({one.policy: one.beta for one in measured})
+
+
+def _draw_points(
+    axes: Axes, measured: Sequence[MeasuredExponent], style: LineStyle, shift: float
+) -> None:
+    for one in measured:
+        x, (estimate, low, high), plain = one.alpha + shift, one.exponent, one.fit.plain.estimate
+        axes.plot(x, plain, marker="_", markersize=7, color=style.colour, zorder=3)
+        ends = [estimate, plain]
+        axes.plot([x] * 2, ends, color=style.colour, linewidth=0.6, dashes=(1, 2))
+        axes.errorbar(
+            x,
+            estimate,
+            yerr=[[max(0.0, estimate - low)], [max(0.0, high - estimate)]],
+            capsize=2,
+            elinewidth=0.9,
+            zorder=3,
+            ecolor=style.colour,
+            **style.options(),
+        )
+
+
+def _draw_fits(axes: Axes, one: MeasuredExponent, style: LineStyle) -> None:
+    for kind, fit in one.fits.items():
+        axes.plot(fit.horizons, fit.regret, **style.options() | {"linestyle": "none"})
+        x = np.geomspace(fit.horizons[0], fit.horizons[-1], 50)
+        fitted = [fit.at(horizon) for horizon in x]
+        axes.plot(x, fitted, color=style.colour, linewidth=0.8, **_dashes(kind))
+
+
+def _dashes(kind: str) -> dict[str, Any]:
+    return {"linestyle": (0, _LINES[kind]) if _LINES[kind] else "-"}

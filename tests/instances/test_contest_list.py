@@ -1,0 +1,165 @@
+"""All published contests, got from a server on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyarms.cli.main import main
+from manyarms.errors import DownloadError
+from manyarms.instances import contest_list, contests
+from manyarms.instances.contest_list import get_every_contest, published_contests
+from manyarms.instances.contests import cache_folder
+
+pytest.importorskip("pooch", reason='it downloads: pip install "manyarms[lab]"')
+
+
+def _contest(shares: list[int]) -> str:
+    """Return a contest file whose captions were found funny by so many of 100."""
+    rows = (f"C{k},100,{100 - share},0,{share}\n" for k, share in enumerate(shares))
+    return "caption,votes,not_funny,somewhat_funny,funny\n" + "".join(rows)
+
+
+@pytest.fixture(autouse=True)
+def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("MANYARMS_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path / "cache"))
+
+
+def _git(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+class Server(http.server.HTTPServer):
+    """Publishes `files`; `listing` is what it says when asked for a list."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files = {f"{k}.csv": _contest([k, 1]).encode() for k in range(20, 26)}
+        self.listing: Any = [
+            {"name": name, "type": "file", "sha": _git(content)}
+            for name, content in self.files.items()
+        ]
+        self.listing += [
+            {"name": "README.md", "type": "file", "sha": "0"},
+            {"name": "old.csv", "type": "dir", "sha": "0"},
+            {"name": "not published.csv", "type": "file", "sha": "0"},
+        ]
+        self.asked: list[str] = []
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        name = self.path.rpartition("/")[2]
+        self.server.asked.append(name)
+        content = self.server.files.get(name)
+        if name == "list":
+            content = json.dumps(self.server.listing).encode()
+        self.send_response(200 if content is not None else 503)
+        self.send_header("Content-Length", str(len(content or b"")))
+        self.end_headers()
+        self.wfile.write(content or b"")
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    for proxy in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(proxy, raising=False)
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setattr(contests, "_SOURCE", f"{address}/summaries")
+        monkeypatch.setattr(contest_list, "_LISTING", f"{address}/list")
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_the_listing_is_that_of_the_commit_of_the_files() -> None:
+    assert contests._COMMIT in contests._SOURCE
+    assert contest_list._LISTING.endswith(f"/contents/summaries?ref={contests._COMMIT}")
+
+
+def test_all_are_downloaded_once(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "data" / "20.csv").write_bytes(server.files["20.csv"])
+    (tmp_path / "data" / "21.csv").write_text(_contest([99]))  # the user's own, left alone
+    assert main(["data", "get", "--all"]) == 0
+    printed = capsys.readouterr().out
+    assert "21: the file in MANYARMS_DATA is not the published one; it is kept" in printed
+    assert "6 published: 1 were here, 4 downloaded, 1 of your own, 0 failed, 0 not" in printed
+    assert server.asked == ["list", "22.csv", "23.csv", "24.csv", "25.csv"]
+    for name in ("22.csv", "25.csv"):
+        assert (cache_folder() / name).read_bytes() == server.files[name]
+    # again: nothing is asked for, and a file that has changed is got anew, with its record
+    (cache_folder() / "23.csv").write_text("changed")
+    (cache_folder() / "23.csv.sha256").write_text("0" * 64)
+    assert main(["data", "get", "--all"]) == 0
+    assert "4 were here, 1 downloaded" in capsys.readouterr().out
+    assert server.asked[5:] == ["23.csv"]
+    assert (cache_folder() / "23.csv").read_bytes() == server.files["23.csv"]
+    assert not [path for path in cache_folder().iterdir() if path.is_dir()]
+
+
+def test_a_network_that_goes_away_is_noticed_and_the_rest_comes_later(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = dict(server.files)
+    for name in ("21.csv", "22.csv", "23.csv"):
+        del server.files[name]
+    assert main(["data", "get", "--all"]) == 1
+    printed = capsys.readouterr()
+    assert "22: http://127.0.0.1" in printed.out
+    assert "0 were here, 1 downloaded, 0 of your own, 3 failed, 2 not tried" in printed.out
+    assert "Run the same again to go on" in printed.err
+    server.files = whole
+    assert main(["data", "get", "--all"]) == 0
+    assert "1 were here, 5 downloaded" in capsys.readouterr().out
+    assert server.asked.count("20.csv") == 1
+
+
+def test_what_is_not_as_published_is_not_kept(server: Server) -> None:
+    published = published_contests()
+    server.files["20.csv"] = _contest([7, 7]).encode()
+    first = next(iter(get_every_contest(published)))
+    assert (first.name, first.state) == ("20", "failed")
+    assert "is not the published file. Try again" in first.why
+    assert [path.name for path in cache_folder().glob("20*")] == []
+
+
+@pytest.mark.parametrize("listing", [{"message": "rate limit"}, [], [{"name": 3}], "?"])
+def test_an_answer_that_is_no_list_is_not_kept(server: Server, listing: Any) -> None:
+    right, server.listing = server.listing, listing
+    with pytest.raises(DownloadError, match="must list contest files, got something else"):
+        published_contests()
+    server.listing = right
+    assert list(published_contests()) == ["20", "21", "22", "23", "24", "25"]
+
+
+def test_a_server_that_does_not_list_is_told(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(contest_list, "_LISTING", contest_list._LISTING + "/gone")
+    assert main(["data", "get", "--all"]) == 1
+    assert "The list of contests could not be downloaded from http" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["--all", "652"]])
+def test_some_or_all(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "get", *words]) == 2
+    assert "Give contests such as 652, or --all" in capsys.readouterr().err

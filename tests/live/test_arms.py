@@ -1,0 +1,408 @@
+"""Arms that come and go: what is asked, what is counted, and what the policies' sets look like."""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.core.rng import ordered
+from manyarms.policies.emp_moss_plus_plus import EmpMossPlusPlusState
+from manyarms.policies.parallel import ParallelState, slots_of
+from manyarms.policies.parts.slots import GONE, Slots, moss_index
+from tests.helpers import ALL_POLICIES, label, play_live
+
+MORE_POLICIES = [
+    *ALL_POLICIES,
+    ma.Doubling(ma.MOSS()),
+    ma.Doubling(ma.MOSSOracle(alpha=0.3)),
+    ma.Doubling(ma.EmpMOSSPlusPlus(rank="pulled")),
+    ma.EmpMOSSPlusPlus(count_late=True),
+    ma.HybridMOSSPlusPlus(beta=0.75, index="kl", count_late=True),
+    ma.Patience(best_mean=1.0, bound="kl"),
+    ma.Doubling(ma.HybridMOSSPlusPlus()),
+    ma.Doubling(ma.Patience(best_mean=0.9)),
+]
+
+
+def _runs(state: Any) -> list[Slots]:
+    """Return the slots of each MOSS run that a state holds; Patience has none."""
+    state = getattr(state, "inner", state)
+    if isinstance(state, ParallelState):
+        return [slots_of(state, i) for i in range(state.clock[0].subroutines)]
+    return [state.arms.slots] if hasattr(state, "arms") else []
+
+
+def _check(live: ma.Live, alive: set[int]) -> None:
+    """Check everything about a handle's state that must hold at all times."""
+    state = getattr(live._game.state, "inner", live._game.state)
+    assert live.n_arms == len(alive)
+    progress = live.progress()
+    assert progress.told == sum(arm.told for arm in live.arms())
+    for slots in _runs(live._game.state):
+        run = slots.run[slots.rank.number]
+        if run.horizon == 0:
+            continue  # not begun
+        every = range(slots.rank.base, slots.rank.base + run.opened)
+        members = [slots.slot[k].member for k in every]
+        real = [member for member in members if member >= 0]
+        assert members.count(GONE) == run.gone
+        assert len(real) == len(set(real))
+        assert set(real) <= alive
+        assert run.scale == run.horizon / run.members
+        in_the_set = [k for k in every if slots.slot[k].member != GONE]
+        if isinstance(state, EmpMossPlusPlusState):
+            if state.clock[0].iteration == 0:
+                continue
+            assert state.clock[0].touched == len(real)
+            in_the_set = [state.chosen.slot[k] for k in range(state.chosen.size[0])]
+            waiting = state.clock[0].fresh + state.clock[0].newest
+            assert run.members == len(in_the_set) + waiting >= 1
+        else:
+            assert run.members >= max(1, len(in_the_set))
+        for k in in_the_set:
+            if slots.slot[k].pulls > 0 and not slots.late_counts:
+                assert slots.rank.seat[k].high == ordered(moss_index(slots, k, 0)) >> 2
+
+
+def _chaos(policy: ma.Policy, seed: int, n: int, horizon: int, change: float) -> None:
+    """Play with rewards that come in any order or never, while arms come and go."""
+    dice = random.Random(seed)
+    live = policy.live(n_arms=n, horizon=horizon, seed=seed)
+    alive = set(range(n))
+    pending: list[ma.Pull] = []
+    for _ in range(3 * horizon):
+        event = dice.random()
+        if event < change and len(alive) > 1:
+            often = dice.choice([1, 1, 1, 3, len(alive) - 1])  # now and then all but one
+            for _ in range(min(often, len(alive) - 1)):
+                known = [arm.arm for arm in live.arms() if not arm.retired]
+                arm = dice.choice(known if known and dice.random() < 0.7 else sorted(alive))
+                live.retire(arm)
+                alive.remove(arm)
+        elif event < 1.5 * change:
+            alive.update(live.add_arms(dice.randint(1, 4)))
+        elif event < 0.35 and pending:
+            live.abandon(pending.pop(dice.randrange(len(pending))))
+        elif event < 0.65 and pending:
+            live.tell(pending.pop(dice.randrange(len(pending))), float(dice.random() < 0.5))
+        elif live.pulls < horizon:
+            for pull in live.ask(min(dice.choice([1, 1, 1, 7]), horizon - live.pulls)):
+                assert pull.arm in alive
+                pending.append(pull)
+        _check(live, alive)
+
+
+@pytest.mark.parametrize("policy", MORE_POLICIES, ids=label)
+def test_whatever_happens_a_retired_arm_is_never_asked_again(policy: ma.Policy) -> None:
+    games = [(1, 20, 0.1), (2, 30, 0.1), (5, 64, 0.1), (20, 150, 0.2), (30, 200, 0.04)]
+    for seed in range(2):
+        for n, horizon, change in games:
+            _chaos(policy, seed, n, horizon, change)
+
+
+@pytest.mark.parametrize("policy", MORE_POLICIES, ids=label)
+def test_arms_may_come_and_go_before_the_first_pull_and_between_stages(policy: ma.Policy) -> None:
+    for moment in range(40):
+        live = policy.live(n_arms=3, horizon=100, seed=moment)
+        play_live(live, moment, lambda arm, k: float(arm == 2))
+        live.add_arms(2)
+        for arm in range(3):
+            live.retire(arm)
+        assert set(play_live(live, 100 - moment, lambda arm, k: 0.5)) <= {3, 4}
+
+
+@pytest.mark.parametrize("policy", MORE_POLICIES, ids=label)
+def test_one_arm_left_is_played_to_the_end(policy: ma.Policy) -> None:
+    live = policy.live(n_arms=40, horizon=200, seed=3)
+    play_live(live, 60, lambda arm, k: arm / 40)
+    for arm in range(40):
+        if arm != 7:
+            live.retire(arm)
+    assert set(play_live(live, 140, lambda arm, k: 0.5)) == {7}
+    with pytest.raises(ma.TurnError, match=r"Cannot retire arm 7: it is the last one. Add others"):
+        live.retire(7)
+
+
+# the policies that must find an arm that comes, and how many arms there are before
+SEEKERS = [
+    (ma.MOSS(), 4),
+    (ma.MOSSOracle(alpha=0.9), 4),
+    (ma.MOSSOracle(size=9), 4),
+    (ma.Quantile(exponent=1.0), 4),
+    (ma.MOSSPlusPlus(), 4),
+    (ma.EmpMOSSPlusPlus(), 4),
+    (ma.Parallel(best_mean=0.9), 4),
+    (ma.Doubling(ma.MOSSPlusPlus()), 4),
+    (ma.Doubling(ma.Parallel(best_mean=0.9)), 4),
+]
+
+
+@pytest.mark.parametrize(("policy", "n"), SEEKERS, ids=lambda value: getattr(value, "label", value))
+def test_every_arm_there_is_gets_its_chance(policy: ma.Policy, n: int) -> None:
+    live = policy.live(n_arms=n, horizon=3000, seed=1)
+    play_live(live, 500, lambda arm, k: 0.1)
+    assert {arm.arm for arm in live.arms()} == set(range(n))
+    assert live.add_arms(3) == [4, 5, 6]
+    live.retire(0)
+    after = play_live(live, 2500, lambda arm, k: 0.1 if arm < 5 else 0.2)
+    assert set(after) == {1, 2, 3, 4, 5, 6}
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [ma.MOSS(), ma.MOSSOracle(size=9), ma.MOSSOracle(alpha=0.9), ma.Parallel(best_mean=0.9)],
+    ids=label,
+)
+def test_new_arms_are_tried_at_once_where_a_set_has_room(policy: ma.Policy) -> None:
+    live = policy.live(n_arms=4, horizon=3000, seed=1)
+    play_live(live, 1000, lambda arm, k: 0.5)
+    live.add_arms(3)
+    # all of MOSS's pulls; an epoch of Parallel goes to one subroutine, and each has its own set
+    assert play_live(live, 3, lambda arm, k: 0.5) != [0, 0, 0]
+    assert {4, 5, 6} <= {arm.arm for arm in live.arms()}
+
+
+@pytest.mark.parametrize("policy", [ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus()], ids=label)
+def test_new_arms_join_with_the_next_iteration(policy: ma.Policy) -> None:
+    # T = 1024: iteration 1 has 2^6 pulls, iteration 2 has 2^7
+    live = policy.live(n_arms=4, horizon=1024, seed=1)
+    play_live(live, 10, lambda arm, k: 0.0)
+    live.add_arms(3)
+    assert max(play_live(live, 64 - 10, lambda arm, k: 0.0)) < 4
+    assert {4, 5, 6} <= set(play_live(live, 128, lambda arm, k: 0.0))
+
+
+def test_quantile_takes_new_arms_with_its_next_round() -> None:
+    live = ma.Quantile(exponent=1.0).live(n_arms=2, seed=1)
+    play_live(live, 14 + 5, lambda arm, k: 0.0)  # rounds of 2, 4, 8 pulls, and 5 of 16
+    live.add_arms(3)
+    assert max(play_live(live, 11, lambda arm, k: 0.0)) < 2
+    assert {2, 3, 4} <= set(play_live(live, 32, lambda arm, k: 0.0))
+
+
+def test_the_number_of_arms_in_the_index_follows() -> None:
+    live = ma.MOSS().live(n_arms=10, horizon=500, seed=1)
+    run = live._game.state.arms.slots.run[0]
+    play_live(live, 30, lambda arm, k: arm / 10)
+    assert (run.members, run.scale) == (10, 50.0)
+    live.add_arms(10)
+    assert (run.members, run.scale) == (20, 25.0)
+    for arm in range(15):
+        live.retire(arm)
+    assert (run.members, run.scale) == (5, 100.0)
+    _check(live, set(range(15, 20)))
+
+
+@pytest.mark.parametrize("policy", [ma.MOSSOracle(size=5), ma.MOSSOracle(alpha=0.1)], ids=label)
+def test_a_fresh_arm_takes_the_place_of_a_retired_one(policy: ma.Policy) -> None:
+    live = policy.live(n_arms=100, horizon=500, seed=1)
+    asked = set(play_live(live, 50, lambda arm, k: 0.5))
+    run = live._game.state.arms.slots.run[0]
+    size = run.members
+    for arm in asked:
+        live.retire(arm)
+    again = set(play_live(live, 50, lambda arm, k: 0.5))
+    assert len(asked) == len(again) == size == run.members
+    assert not asked & again
+    assert run.opened == size  # the slots were used again
+
+
+def test_rewards_of_a_retired_arm_count_in_the_tables_only() -> None:
+    live, other = (ma.MOSS().live(n_arms=3, horizon=100, seed=2) for _ in range(2))
+    for handle in (live, other):
+        pulls = handle.ask(6)
+        handle.retire(pulls[0].arm)
+    late = [pull for pull in pulls if pull.arm == pulls[0].arm]
+    assert len(late) == 2
+    live.tell_many((pull, 1.0) for pull in late)
+    for pull in late:
+        other.abandon(pull)
+    seen = {arm.arm: arm for arm in live.arms()}[late[0].arm]
+    assert (seen.told, seen.estimate, seen.retired) == (2, 1.0, True)
+    for handle in (live, other):
+        for pull in pulls:
+            if pull not in late:
+                handle.tell(pull, 0.5)
+    assert play_live(live, 50, lambda arm, k: 0.5) == play_live(other, 50, lambda arm, k: 0.5)
+
+
+def test_all_arms_of_a_mixture_may_retire() -> None:
+    for policy in (ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus(), ma.EmpMOSSPlusPlus(rank="pulled")):
+        for moment in (63, 64, 65, 100, 190, 192, 193):
+            live = policy.live(n_arms=500, horizon=1024, seed=moment)
+            gone = set(play_live(live, moment, lambda arm, k: float(arm % 2)))
+            for arm in gone:
+                live.retire(arm)
+            assert not gone & set(play_live(live, 1024 - moment, lambda arm, k: 0.5))
+
+
+def _binomial_limits(trials: int, probability: float, error: float) -> tuple[int, int]:
+    """Return limits that a binomial number leaves with at most probability `error`."""
+    logs = [
+        math.lgamma(trials + 1)
+        - math.lgamma(k + 1)
+        - math.lgamma(trials - k + 1)
+        + k * math.log(probability)
+        + (trials - k) * math.log1p(-probability)
+        for k in range(trials + 1)
+    ]
+    low, mass = 0, math.exp(logs[0])
+    while mass <= error / 2:
+        low += 1
+        mass += math.exp(logs[low])
+    high, mass = trials, math.exp(logs[trials])
+    while mass <= error / 2:
+        high -= 1
+        mass += math.exp(logs[high])
+    return low, high
+
+
+@pytest.mark.parametrize(
+    ("policy", "n", "before", "between"),
+    [
+        (ma.MOSS(), 8, 4, 0),
+        (ma.MOSSOracle(size=8), 8, 4, 0),
+        (ma.Parallel(best_mean=0.9), 8, 4, 0),
+        (ma.Quantile(exponent=1.0), 8, 6, 0),  # round 2 has opened 4 arms, round 3 begins
+        (ma.MOSSPlusPlus(), 8, 64, 0),  # iteration 2 begins, and draws from all arms
+        (ma.EmpMOSSPlusPlus(), 200, 4, 60),  # all means are 0: so does iteration 2
+    ],
+    ids=lambda value: getattr(value, "label", value),
+)
+def test_new_arms_are_drawn_as_readily_as_old_ones(
+    policy: ma.Policy, n: int, before: int, between: int
+) -> None:
+    """Whether the first arm drawn after `n` arms joined `n` is a new one: binomial, false alarm
+    1e-9."""
+    trials = new = 0
+    for seed in range(600):
+        live = policy.live(n_arms=n, horizon=1024, seed=seed)
+        play_live(live, before, lambda arm, k: 0.0)
+        live.add_arms(n)
+        play_live(live, between, lambda arm, k: 0.0)
+        touched = {arm.arm for arm in live.arms()}
+        if isinstance(policy, ma.MOSSPlusPlus):
+            touched = set()
+        arm = live.ask().arm
+        if arm not in touched:  # else empMOSS++'s mixture-arm came first
+            trials += 1
+            new += int(arm >= n)
+    low, high = _binomial_limits(trials, n / (2 * n - len(touched)), 1e-9)
+    assert trials > 500
+    assert low <= new <= high
+
+
+def test_all_fresh_arms_are_equally_likely() -> None:
+    """Two of 4 arms are drawn, 4 join: binomial tests for each arm, false alarm 1e-9 for all."""
+    counts = [0] * 8
+    for seed in range(3000):
+        live = ma.MOSS().live(n_arms=4, horizon=100, seed=seed)
+        live.ask(2)
+        live.add_arms(4)
+        counts[live.ask().arm] += 1
+    low, high = _binomial_limits(3000, 1 / 6 * 1 / 2, 1e-9 / 8)
+    low_new, high_new = _binomial_limits(3000, 1 / 6, 1e-9 / 8)
+    assert all(low <= count <= high for count in counts[:4])  # half of the time they were asked
+    assert all(low_new <= count <= high_new for count in counts[4:])
+
+
+def test_names() -> None:
+    names: list[Any] = ["red", "grün", "🍎 apple", "x" * 100_000, "", 17, -4, 2**70]
+    live = ma.MOSS().live(arms=names, horizon=100, seed=1)
+    assert set(play_live(live, 100, lambda arm, k: 0.5)) == set(names)
+    assert live.add_arms(["new", 18]) == ["new", 18]
+    assert live.add_arms([]) == []
+    assert live.n_arms == 10
+    live.retire("🍎 apple")
+    assert live.n_arms == 9
+    with pytest.raises(ma.TurnError, match="Cannot retire arm '🍎 apple': it is retired already"):
+        live.retire("🍎 apple")
+    with pytest.raises(ma.UnknownArmError, match=r"Unknown arm 'rad'. Did you mean 'red'\?"):
+        live.retire("rad")
+    with pytest.raises(ma.UnknownArmError, match=r"Unknown arm '17'. Did you mean 17\?"):
+        live.retire("17")
+    with pytest.raises(ma.UnknownArmError, match=r"Unknown arm \['red'\]"):
+        live.retire(["red"])  # type: ignore[arg-type]
+    with pytest.raises(ma.UnknownArmError) as caught:
+        live.retire("y" * 100_000)
+    assert len(str(caught.value)) < 200
+
+
+def test_names_from_elsewhere_become_plain_ones() -> None:
+    class Colour(str, enum.Enum):  # noqa: UP042  the old way is around
+        RED = "red"
+
+    names: list[Any] = [np.str_("a"), np.int64(3), np.uint64(2**63), Colour.RED]
+    live = ma.MOSS().live(arms=names, horizon=9)
+    kinds = {type(pull.arm) for pull in live.ask(4)}
+    assert kinds == {str, int}
+    live.retire(np.int64(3))  # type: ignore[arg-type]
+    live.retire(Colour.RED)
+    assert {pull.arm for pull in live.ask(4)} == {"a", 2**63}
+
+
+@pytest.mark.parametrize(
+    ("arms", "message"),
+    [
+        ([], "`arms` must hold at least one name, got none"),
+        (["a", "b", "a"], "new names, each once, got 'a' again"),
+        ([1, True], "`arms` must hold strings or integers, got True"),
+        (["a", 1.5], "strings or integers, got 1.5"),
+        (["a", None], "got None.*use the item's id"),
+        ([b"a"], "got b'a'"),
+        (["half \ud83c"], "strings or integers, got 'half"),
+        ("abc", "`arms` must be a list of names, got 'abc'"),
+        (17, "`arms` must be a list of names, got 17"),
+        ({"a", "b"}, r"order .* got a set.*sorted\(arms\)"),
+    ],
+)
+def test_names_that_are_none(arms: Any, message: str) -> None:
+    with pytest.raises(ma.ParameterError, match=message):
+        ma.MOSS().live(arms=arms, horizon=10)
+    live = ma.MOSS().live(arms=["a"], horizon=10)
+    if arms != []:
+        with pytest.raises(ma.ParameterError):
+            live.add_arms(arms)
+    assert live.n_arms == 1
+    assert live._game.arms.count == 1
+
+
+def test_arms_that_are_called_by_number() -> None:
+    live = ma.MOSS().live(n_arms=3, horizon=10)
+    assert live.add_arms(2) == [3, 4]
+    assert live.add_arms(range(5, 7)) == [5, 6]
+    assert live.add_arms([]) == []
+    for arms in (0, -1, 2.5, "two", [9], range(6, 8), True):
+        with pytest.raises(ma.ParameterError, match="`arms` must be"):
+            live.add_arms(arms)  # type: ignore[arg-type]
+    for arm in (7, -1, "a", 1.5, None):
+        with pytest.raises(ma.UnknownArmError, match="Arms are numbered from 0 to 6"):
+            live.retire(arm)  # type: ignore[arg-type]
+    assert live.n_arms == 7
+    with pytest.raises(ma.ParameterError, match="one of them, got n_arms=3 and arms=..."):
+        ma.MOSS().live(n_arms=3, arms=["a"], horizon=10)
+    with pytest.raises(ma.ParameterError, match="one of them, got n_arms=None and arms=None"):
+        ma.MOSS().live(horizon=10)
+
+
+def test_a_policy_that_knows_no_coming_and_going_says_so_and_nothing_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
+    own = importlib.import_module("own_policy").ExploreThenCommit(arms=3, tries=2)
+    for policy in (own, ma.Doubling(own)):
+        live = policy.live(n_arms=5, horizon=20)
+        live.ask()
+        with pytest.raises(ma.ParameterError, match="CommitState has no `arrive`. Write one"):
+            live.add_arms(2)
+        with pytest.raises(ma.ParameterError, match="CommitState has no `retire`. Write one"):
+            live.retire(1)
+        assert live.n_arms == live._game.arms.count == 5

@@ -1,0 +1,349 @@
+"""One call at a time, as a whole: signals, Ctrl-C, forks and policies that fail midway."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import pytest
+
+import manyarms as ma
+from manyarms.core.memory import Ints, Memory
+from manyarms.live.saving import gc_paused
+from manyarms.protocol.policy import ask, reset, tell
+from tests.live.games import in_turn, new
+from tests.live.test_stores import calls, views
+
+Action = Callable[[], object]
+
+
+LINES = re.compile(r"manyarms/(live/(?!saving)|core/files|protocol/in_flight)")
+
+
+class _AtLine:
+    """Lets something happen at the so-manieth line that is run; a snapshot counts as one."""
+
+    def __init__(self, line: int, what: Action) -> None:
+        self.left, self.what = line, what
+
+    def __call__(self, frame: Any, event: str, _: Any) -> Any:
+        if not LINES.search(frame.f_code.co_filename.replace("\\", "/")):
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                sys.settrace(None)
+                self.what()
+        return self
+
+    def happens(self, action: Action) -> bool:
+        """Return whether the action had so many lines."""
+        before = sys.gettrace()
+        with gc_paused(), contextlib.suppress(KeyboardInterrupt):
+            sys.settrace(self)
+            try:
+                action()
+            finally:
+                sys.settrace(before)
+        return self.left <= 0
+
+
+def _at_every_line(case: Callable[[int], tuple[bool, bool]]) -> int:
+    """Try a case with line 1, 2, … as long as there are more; return how often it was refused."""
+    refused = 0
+    for line in itertools.count(1):
+        more, stopped = case(line)
+        refused += stopped
+        if not more:
+            break
+    return refused
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def _are_refused(live: ma.Live, pull: ma.Pull, error: type[Exception], words: str) -> None:
+    for action in (*calls(live, pull), *views(live)):
+        with pytest.raises(error, match=words):
+            action()
+    assert repr(live)
+
+
+ACTIONS: dict[str, Callable[[ma.Live, list[ma.Pull]], object]] = {
+    "ask": lambda live, pulls: live.ask(),
+    "ask 3": lambda live, pulls: live.ask(3),
+    "tell": lambda live, pulls: live.tell(pulls[0], 1.0),
+    "tell_many": lambda live, pulls: live.tell_many([(pulls[0], 1.0), (pulls[1], 0.0)]),
+    "abandon": lambda live, pulls: live.abandon(pulls[0]),
+    "add_arms": lambda live, pulls: live.add_arms(2),
+    "retire": lambda live, pulls: live.retire(pulls[2].arm),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO")  # interrupted while closing
+@pytest.mark.parametrize("happens", ACTIONS)
+def test_a_recorded_call_interrupted_at_any_line_spoils_nothing(
+    happens: str, tmp_path: Path
+) -> None:
+    """Then the handle refuses, or all is in order; and what is recorded goes on."""
+
+    def case(line: int) -> tuple[bool, bool]:
+        store = ma.Journal(tmp_path / f"{line}", sync="never", compact_every=4)
+        live = ma.recorded(store, new(ma.MOSS(count_late=True)))
+        pulls = live.ask(3)
+        more = _AtLine(line, _interrupt).happens(partial(ACTIONS[happens], live, pulls))
+        known = None
+        try:
+            for pull in live.pending:
+                live.tell(pull, 0.5, again="ignore")
+            in_turn(live, 2)
+            known = live.to_bytes()
+        except ma.StoreError:
+            _are_refused(live, pulls[1], ma.StoreError, "[Oo]pen it again")
+        live.close()
+        with ma.recorded(store.path) as again:
+            assert known in (None, again.to_bytes())
+            for pull in again.pending:
+                again.tell(pull, 0.5)
+            in_turn(again, 2)
+        return more, known is None
+
+    assert _at_every_line(case) > 5
+
+
+@pytest.mark.parametrize("happens", ACTIONS)
+def test_a_bare_handle_interrupted_midway_refuses(happens: str) -> None:
+    def case(line: int) -> tuple[bool, bool]:
+        live = new(ma.MOSS(count_late=True))
+        pulls = live.ask(3)
+        before, done = live.to_bytes(), ma.Live.from_bytes(live.to_bytes())
+        ACTIONS[happens](done, pulls)
+        more = _AtLine(line, _interrupt).happens(partial(ACTIONS[happens], live, pulls))
+        try:
+            assert live.to_bytes() in (before, done.to_bytes())
+        except ma.TurnError:
+            _are_refused(live, pulls[1], ma.TurnError, "midway|begun and is not done")
+            return more, True
+        return more, False
+
+    assert _at_every_line(case) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("happens", ACTIONS)
+def test_a_signal_handler_at_any_line_is_refused_or_sees_a_whole_handle(
+    happens: str, recorded: bool, tmp_path: Path
+) -> None:
+    def case(line: int) -> tuple[bool, bool]:
+        live = new(ma.MOSS(count_late=True))
+        if recorded:
+            ma.recorded(ma.Journal(tmp_path / f"{line}", sync="never"), live)
+        pulls = live.ask(3)
+        before = live.to_bytes()
+        seen: list[Any] = []
+
+        def handler() -> None:
+            try:
+                seen[:] = [live.to_bytes(), live.ask()]
+            except (ma.TurnError, ma.StoreError) as error:
+                seen[:] = [str(error)]
+
+        more = _AtLine(line, handler).happens(partial(ACTIONS[happens], live, pulls))
+        progress, ids = live.progress(), [pull.id for pull in live.pending]
+        assert sorted(set(ids)) == ids
+        assert progress.pulls == progress.told + len(ids) + progress.abandoned
+        if len(seen) == 2:
+            assert seen[0] == before or ma.Live.from_bytes(seen[0]).ask() == seen[1]
+        elif seen:
+            assert "has begun and is not done" in seen[0]
+        if recorded:
+            live.close()
+            with ma.recorded(tmp_path / f"{line}") as again:
+                assert again.to_bytes() == live.to_bytes()
+        return more, len(seen) == 1
+
+    assert _at_every_line(case) > 10
+
+
+@pytest.mark.parametrize("look", ["to_bytes", "arms", "progress", "__str__"])
+def test_nothing_changes_while_somebody_looks(look: str) -> None:
+    played = new()
+    in_turn(played, 5)
+
+    def case(line: int) -> tuple[bool, bool]:
+        live = ma.Live.from_bytes(played.to_bytes())
+        seen: list[Any] = []
+        refused = False
+
+        def handler() -> None:
+            nonlocal refused
+            try:
+                live.retire(live.ask().arm)
+            except ma.TurnError:
+                refused = True
+
+        more = _AtLine(line, handler).happens(lambda: seen.append(getattr(live, look)()))
+        assert seen == [getattr(played if refused else live, look)()] or line == 1
+        return more, refused
+
+    assert _at_every_line(case) > 5
+
+
+def test_a_handle_that_a_signal_handler_closes_acknowledges_nothing_more(tmp_path: Path) -> None:
+    def case(line: int) -> tuple[bool, bool]:
+        live = ma.recorded(ma.Journal(tmp_path / f"{line}", sync="never"), new())
+        heard: list[ma.Pull] = []
+        at_line, refused = _AtLine(line, live.close), False
+        try:
+            at_line.happens(lambda: heard.append(live.ask()))
+        except ma.StoreError:
+            refused = True
+        live.close()
+        with pytest.raises(ma.StoreError, match="[Oo]pen it again"):
+            live.ask()
+        with ma.recorded(tmp_path / f"{line}") as again:
+            assert set(heard) <= set(again.pending)
+        return at_line.left <= 0, refused
+
+    assert _at_every_line(case) > 10
+
+
+# Policies that fail
+
+
+class TouchyState(NamedTuple):
+    pulls: Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class Touchy(ma.Policy):
+    name: ClassVar[str] = "touchy"
+    anytime: ClassVar[bool] = True
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> TouchyState:
+        return TouchyState(memory.ints(1))
+
+
+@reset.register(TouchyState)
+def _reset(state: TouchyState, key: int, horizon: int) -> None:
+    state.pulls[0] = 0
+
+
+@ask.register(TouchyState)
+def _ask(state: TouchyState) -> tuple[int, int]:
+    state.pulls[0] += 1
+    return 0, 0 if state.pulls[0] < 4 else 99
+
+
+@tell.register(TouchyState)
+def _tell(state: TouchyState, slot: int, reward: float) -> None:
+    state.pulls[0] += 100
+    if reward == 0.25:
+        raise ValueError("not this one")
+    state.pulls[0] -= 100
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_policy_that_raises_does_not_poison_what_is_recorded(
+    recorded: bool, tmp_path: Path
+) -> None:
+    def begin() -> ma.Live:
+        live = Touchy().live(n_arms=3)
+        return ma.recorded(tmp_path / "game", live) if recorded else live
+
+    live = begin()
+    first, second = live.ask(2)
+    with pytest.raises(ValueError, match="not this one"):
+        live.tell_many([(first, 1.0), (second, 0.25)])
+    for action in (*calls(live, second), *views(live)):
+        with pytest.raises(
+            (ma.TurnError, ma.StoreError), match="`tell_many` ended midway with Val"
+        ):
+            action()
+    live.close()
+    if recorded:
+        with begin() as live:
+            assert live.pending == [first, second]
+            live.tell(second, 1.0)
+            with pytest.raises(ma.ParameterError, match="chose arm 99, and there are 3"):
+                live.ask(2)
+        with begin() as live:
+            assert (live.pulls, live.pending) == (2, [first])
+
+
+# Forks
+
+_FORK = """
+import os, sys, threading, time
+import manyarms as ma
+live = ma.MOSS().live(n_arms=9, horizon=10**6)
+if len(sys.argv) > 1:
+    ma.recorded(ma.Journal(sys.argv[1], sync=1), live)
+read, write = os.pipe()
+stop = threading.Event()
+def busy():
+    while not stop.is_set():
+        live.tell(live.ask(), 1.0)
+threads = [threading.Thread(target=busy) for _ in range(4)]
+for thread in threads: thread.start()
+for _ in range(20):
+    time.sleep(0.002)
+    if os.fork() == 0:
+        said = ""
+        for call in (live.ask, live.progress):
+            try:
+                call()
+            except (ma.StoreError, ma.TurnError) as error:
+                said += str(error)
+        live.close()
+        os.write(write, (said or "went on").encode() + b"\\n")
+        if len(sys.argv) > 1:
+            time.sleep(30)
+        os._exit(0)
+stop.set()
+for thread in threads: thread.join()
+os.close(write) if len(sys.argv) == 1 else None
+with os.fdopen(read) as lines:
+    print(*(next(lines) for _ in range(20)), sep="")
+live.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_fork_never_hangs_and_leaves_the_store_to_its_parent(
+    recorded: bool, tmp_path: Path
+) -> None:
+    path = [str(tmp_path / "game")] if recorded else []
+    parent = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", _FORK, *path],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert parent.stdout is not None
+    try:
+        said = [parent.stdout.readline() for _ in range(20)]
+        assert parent.wait(30) == 0
+        if recorded:
+            assert all(line.count("and this one is its fork") == 2 for line in said)
+            with ma.recorded(path[0]) as live:  # while the forks are alive
+                assert live.pulls > 0
+                assert len(live.pending) <= 4
+        else:
+            assert all("went on" in line or "not done" in line for line in said)
+    finally:
+        os.killpg(parent.pid, 9)
+        parent.stdout.close()

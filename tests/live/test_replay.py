@@ -1,0 +1,114 @@
+"""Events played again: by compiled code as by hand, and only those that can follow each other."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.live import replay
+from manyarms.live.game import LiveGame
+from manyarms.live.saving import restored, snapshot
+from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD, Event, Events
+from tests.live.games import in_turn, new
+from tests.live.stores import Memory
+
+
+def _recorded(live: ma.Live) -> tuple[bytes, list[Event]]:
+    """Return what is saved now, and where its events will be."""
+    shelf: dict[str, Any] = {}
+    ma.recorded(Memory(shelf), live)
+    return shelf["snapshot"], shelf["events"]
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [ma.MOSSPlusPlus(), ma.Doubling(ma.Parallel(best_mean=0.9))])
+def test_compiled_replay_is_the_handle_s_own(policy: ma.Policy) -> None:
+    chance = random.Random(2)
+    live = policy.live(n_arms=60, horizon=None if policy.anytime else 3000, seed=3)
+    for k in range(2000):
+        if k == 500:
+            saved, log = _recorded(live)
+        pending = live.pending
+        if not pending or chance.random() < 0.55:
+            live.ask()
+        elif chance.random() < 0.05:
+            live.abandon(chance.choice(pending))
+        else:
+            live.tell(chance.choice(pending), chance.random())
+    events = Events.of(log)
+    played = restored(saved, None, "it")
+    assert replay.replay_compiled(played, events)
+    assert snapshot(played) == live.to_bytes()
+    events.arm[0] += 1
+    again = restored(saved, None, "it")
+    assert not replay.replay_compiled(again, events)
+    assert snapshot(again) == saved
+    with pytest.raises(ma.SavedFileError, match=r"pull \d+ was of arm \d+, and .* now chooses arm"):
+        replay.replay(again, events, "it")
+
+
+@pytest.mark.compiled
+def test_long_histories_are_played_by_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    live = new(ma.MOSSPlusPlus())
+    saved, log = _recorded(live)
+    in_turn(live, 60)
+    played = restored(saved, None, "it")
+    with monkeypatch.context() as patch:
+        patch.setattr(replay, "replay_by_hand", None)
+        replay.replay(played, Events.of(log), "it", long=100)
+    assert snapshot(played) == live.to_bytes()
+    assert not replay.replay_compiled(restored(saved, None, "it"), Events.of(log), most=10)
+    live.add_arms(3)  # arrays do not grow: by hand from here
+    assert not replay.replay_compiled(restored(saved, None, "it"), Events.of(log))
+    played = restored(saved, None, "it")
+    replay.replay(played, Events.of(log), "it", long=100)
+    assert snapshot(played) == live.to_bytes()
+
+
+def _begun() -> LiveGame:
+    game = new()._game
+    game.ask()
+    return game
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [Event(TOLD, 1, 0, 1.0)],
+        [Event(TOLD, 0, 0, float("nan"))],
+        [Event(TOLD, 0, 0, 1.0), Event(ABANDONED, 0, 0)],
+        [Event(ASKED, 0, 0)],
+        [Event(ASKED, 2, 0)],
+        [Event(ASKED, 1, 12)],
+        [Event(ASKED, 1, -1)],
+        [Event(ASKED, 1, 3), Event(TOLD, 2, 3, 1.0)],
+        [Event(ARRIVED, -1, 0)],
+        [Event(ARRIVED, -1, 2, names=("a",))],
+        [Event(ASKED, 1, 12), Event(ARRIVED, -1, 1)],
+        [Event(RETIRED, -1, 12)],
+        [Event(RETIRED, -1, 3), Event(RETIRED, -1, 3)],
+        [Event(RETIRED, -1, arm) for arm in range(12)],
+        [Event(9, 1, 3)],
+    ],
+)
+def test_events_that_cannot_follow_each_other_are_refused(events: list[Event]) -> None:
+    with pytest.raises(ma.SavedFileError, match="it contradicts itself|unknown kind"):
+        replay.replay(_begun(), Events.of(events), "it")
+
+
+@pytest.mark.parametrize("names", [("a",), ("c", "c"), ("c",), (), ("c", None)])
+def test_arms_that_cannot_come_are_refused(names: Any) -> None:
+    game = ma.MOSS().live(arms=["a", "b"], horizon=9)._game
+    with pytest.raises(ma.SavedFileError, match="it contradicts itself"):
+        replay.replay(game, Events.of([Event(ARRIVED, -1, 2, names=names)]), "it")
+
+
+def test_no_events() -> None:
+    game = _begun()
+    known = snapshot(game)
+    replay.replay(game, Events.of([]), "it")
+    assert snapshot(game) == known

@@ -1,0 +1,68 @@
+"""KL-MOSS and kl-UCB-switch: their index, and where the two meet MOSS."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+import manyarms as ma
+from manyarms.core.memory import SPARSE
+from manyarms.policies.field import KLMOSS, KLUCBSwitch
+from manyarms.policies.parts.kl import switch_at
+from manyarms.policies.parts.slots import moss_index
+from manyarms.protocol import ask, reset, tell
+from tests.reference.field.kl import divergence
+
+
+def index_after(policy: ma.Policy, rewards: list[float], horizon: int) -> float:
+    """Return the index of the only arm after these rewards."""
+    state = policy.new_state(SPARSE, n_arms=1, pulls=horizon)
+    reset(state, 1, horizon)
+    for reward in rewards:
+        slot, _ = ask(state)
+        tell(state, slot, reward)
+    return moss_index(state.arms.slots, 0, 0)
+
+
+@pytest.mark.parametrize("rewards", [[0.0], [0.0, 1.0], [1.0, 0.0, 1.0], [0.25] * 5, [0.875] * 9])
+def test_the_index_solves_its_equation(rewards: list[float]) -> None:
+    index = index_after(KLMOSS(), rewards, 1000)
+    pulls, mean = len(rewards), sum(rewards) / len(rewards)
+    if index < 1 - 1e-9:
+        level = math.log(1000 / pulls)
+        assert pulls * divergence(mean, index) == pytest.approx(level, rel=1e-9)
+    half = index_after(ma.MOSS(exploration=0.5), rewards, 1000)
+    assert mean < index <= min(1.0, half)  # Pinsker
+
+
+def test_values_by_hand() -> None:
+    # kl(0, q) = -log(1 - q) <= log(T/N)/N
+    assert index_after(KLMOSS(), [0.0], 4) == 0.75
+    assert index_after(KLMOSS(), [0.0, 0.0], 8) == pytest.approx(0.5, abs=1e-15)
+    assert index_after(KLMOSS(), [1.0], 4) == 1.0
+    assert index_after(KLMOSS(), [0.0] * 4, 4) == 0.0
+
+
+def test_the_switch() -> None:
+    rewards = [1.0, 0.0]
+    half = index_after(ma.MOSS(exploration=0.5), rewards, 31)
+    assert index_after(KLUCBSwitch(), rewards, 31) == half
+    assert index_after(KLUCBSwitch(), rewards, 32) == index_after(KLMOSS(), rewards, 32)
+    for members in (1, 3, 20_000):
+        for root in (1, 2, 3, 10):
+            at = members * root**5
+            assert switch_at(members, at) == root
+            assert switch_at(members, at - 1) == root - 1
+            assert Fraction(switch_at(members, at)) ** 5 <= Fraction(at, members)
+
+
+def test_hybrid_takes_the_kl_index_where_told() -> None:
+    instance = ma.instances.planted(n=500, m=10)
+    kl = ma.HybridMOSSPlusPlus(index="kl")
+    assert kl.label == "hybrid-moss++(index='kl')"
+    result = ma.simulate(
+        [ma.HybridMOSSPlusPlus(), kl], instance, horizon=2000, replications=5, workers=1
+    )
+    assert (result.regret[0] != result.regret[1]).any()

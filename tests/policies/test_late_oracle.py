@@ -1,0 +1,83 @@
+"""With rewards late, in any order, or never, the package picks the arms of the slow references."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+import manyarms as ma
+from manyarms.policies.parts.parameters import IndexPolicy
+from tests.policies.battery import PAIRS, Pair, label
+from tests.policies.games import check_same, rewards_of, seed_for
+from tests.reference.late import LateGame
+from tests.reference.words import policy_key
+from tests.reference.world import Rewards, counted
+
+WORLDS = ("spread", "one best", "eighths")
+LATE_PAIRS = [pair for pair in PAIRS if pair.late is not None]
+
+# name: chances of asking on while pulls are in flight, of abandoning where one is settled, and
+# whether it is the oldest one
+TRAFFIC = {
+    "now and then late": (0.2, 0.02, False),
+    "late": (0.5, 0.1, False),
+    "in order": (0.6, 0.0, True),
+    "in order, some lost": (0.6, 0.3, True),
+    "flood": (0.9, 0.1, False),
+    "many lost": (0.5, 0.6, False),
+}
+
+
+def play_both(
+    live: ma.live.Live, game: LateGame, horizon: int, rewards: Rewards, traffic: str, seed: int
+) -> tuple[list[int], list[int]]:
+    """Do the same to both, at random; return the arms of each."""
+    chance, pull = random.Random(seed), counted(rewards)
+    on, lost, oldest = TRAFFIC[traffic]
+    picked: list[int] = []
+    expected: list[int] = []
+    due: dict[int, float] = {}
+    while len(picked) < horizon:
+        if not due or chance.random() < on:
+            asked = live.ask()
+            picked.append(asked.arm)
+            expected.append(game.ask())
+            due[asked.id] = pull(asked.arm)
+            continue
+        number = min(due) if oldest else chance.choice(list(due))
+        reward = due.pop(number)
+        if chance.random() < lost:
+            live.abandon(number)
+            game.abandon(number)
+        else:
+            live.tell(number, reward)
+            game.tell(number, reward)
+    return picked, expected
+
+
+def check_games(pair: Pair, traffic: str, count_late: bool) -> None:
+    assert pair.late is not None
+    assert isinstance(pair.policy, IndexPolicy)
+    policy = replace(pair.policy, count_late=count_late)
+    for n, horizon, world in product((1, 2, 7, 40), (1, 7, 50, 200), WORLDS):
+        seed = seed_for(policy.label, traffic, n, horizon, world)
+        live = policy.live(n_arms=n, horizon=horizon, seed=seed)
+        game = pair.late(n, horizon, policy_key(seed, 0), count_late=count_late)
+        rewards = rewards_of(world, n, seed)
+        picked, expected = play_both(live, game, horizon, rewards, traffic, seed)
+        check_same(picked, expected, f"{policy!r}, n={n}, T={horizon}, {world}, {seed=}")
+
+
+@pytest.mark.parametrize("traffic", TRAFFIC)
+@pytest.mark.parametrize("pair", LATE_PAIRS, ids=label)
+def test_late_games(pair: Pair, traffic: str) -> None:
+    check_games(pair, traffic, count_late=False)
+
+
+@pytest.mark.parametrize("traffic", ["in order", "in order, some lost", "late"])
+@pytest.mark.parametrize("pair", LATE_PAIRS, ids=label)
+def test_late_pulls_count_in_the_bonus(pair: Pair, traffic: str) -> None:
+    check_games(pair, traffic, count_late=True)

@@ -1,0 +1,132 @@
+"""The package picks the same arms as the slow references, pull by pull."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+import manyarms as ma
+from manyarms.core import rng
+from manyarms.policies.field import UCBF
+from tests.helpers import run_python
+from tests.policies.battery import PAIRS, Pair, label
+from tests.policies.games import MEANS, WORLDS, check_live, check_simulated, worlds_for
+from tests.reference.doubling import Doubling
+from tests.reference.emp_moss_plus_plus import EmpMossPlusPlus
+from tests.reference.field.infinite import UcbF
+from tests.reference.hybrid_moss_plus_plus import HybridMossPlusPlus
+from tests.reference.moss import MossOracle
+from tests.reference.moss_plus_plus import MossPlusPlus
+from tests.reference.parallel import Parallel
+from tests.reference.patience import Patience
+from tests.reference.words import SplitMix64, below, draw, unit
+
+SIMULATED = [pair for pair in PAIRS if pair.simulated]
+
+
+def sized(pairs: list[Pair]) -> list[object]:
+    """Return a case for each pair and number of arms; those of many arms are slow."""
+    return [
+        pytest.param(p, n, id=f"{n} arms-{p.label}", marks=[pytest.mark.slow] if n > 20 else [])
+        for p in pairs
+        for n in p.arms
+    ]
+
+
+def test_words_are_the_published_ones() -> None:
+    published = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    published += [4593380528125082431, 16408922859458223821]
+    generator = SplitMix64(1234567)
+    assert [generator.next() for _ in published] == published
+    assert [draw(1234567, counter) for counter in range(5)] == published
+
+
+def test_words_are_the_packages() -> None:
+    for counter in range(200):
+        key, word = draw(1, counter), draw(2, counter)
+        assert rng.draw(key, counter) == draw(key, counter)
+        assert rng.unit(word) == unit(word)
+        for n in (1, 2, 3, 1000, 2**50):
+            assert rng.below(word, n) == below(word, n)
+
+
+def test_every_policy_with_a_name_has_a_reference() -> None:
+    # in a process of its own: other tests register policies too
+    listed = run_python("import manyarms as ma; print(*ma.policy_names())").stdout.split()
+    assert set(listed) <= {pair.policy.name for pair in PAIRS}
+
+
+@pytest.mark.parametrize(("pair", "n"), sized(PAIRS))
+def test_live_games(pair: Pair, n: int) -> None:
+    for horizon in pair.horizons:
+        for world in worlds_for(horizon, pair.label, n, of=WORLDS, most=len(WORLDS)):
+            check_live(pair, n, horizon, world)
+
+
+@pytest.mark.parametrize("pair", [p for p in PAIRS if p.policy.anytime], ids=label)
+def test_games_without_a_horizon(pair: Pair) -> None:
+    for n, world in product((1, 3, 60), WORLDS):
+        check_live(pair, n, None, world, pulls=100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("pair", "n"), sized(SIMULATED))
+def test_simulations(pair: Pair, n: int) -> None:
+    for horizon in pair.horizons:
+        for world in worlds_for(horizon, pair.label, n, "simulated", of=[*MEANS], most=3):
+            check_simulated(pair, MEANS[world](n), horizon)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", SIMULATED, ids=label)
+def test_many_arms(pair: Pair) -> None:
+    check_live(pair, 20_000, 150, "spread")
+    check_simulated(pair, MEANS["spread"](20_000), 150, replications=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", SIMULATED, ids=label)
+def test_gaussian_rewards(pair: Pair) -> None:
+    # the reference's rewards may differ in the last bits: too little to turn a choice
+    check_simulated(pair, [mean - 0.5 for mean in MEANS["spread"](40)], 200, sigma=0.7)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        Pair(ma.Parallel(), Parallel(0.75)),
+        Pair(ma.Doubling(ma.Parallel()), Doubling(Parallel(0.75))),
+        Pair(ma.Patience(), Patience(0.75)),
+    ],
+    ids=label,
+)
+def test_the_best_mean_is_the_instances(pair: Pair) -> None:
+    check_simulated(pair, [0.25, 0.75, 0.5, 0.75] * 20, 300, replications=3)
+
+
+@pytest.mark.parametrize("m", [2, 3, 17])
+def test_the_oracle_told_m(m: int) -> None:
+    pair = Pair(ma.MOSSOracle(m=m), MossOracle(m=m))
+    for n, horizon, world in product((17, 60, 300), (1, 2, 7, 50, 257), ("eighths", "spread")):
+        check_live(pair, n, horizon, world)
+
+
+@pytest.mark.parametrize(
+    ("horizon", "beta"),
+    [(32, "0.6"), (33, "0.6"), (2**20, "0.55"), (2**20 + 1, "0.55"), (2**10, "0.9")],
+)
+def test_powers_of_two(horizon: int, beta: str) -> None:
+    # beta log2 T is an integer, or just above; enough pulls to see the second iteration begin
+    for pair in (
+        Pair(ma.MOSSPlusPlus(beta=float(beta)), MossPlusPlus(beta=beta)),
+        Pair(ma.EmpMOSSPlusPlus(beta=float(beta)), EmpMossPlusPlus(beta=beta)),
+        Pair(ma.HybridMOSSPlusPlus(beta=float(beta)), HybridMossPlusPlus(beta=beta)),
+    ):
+        check_live(pair, 5000, horizon, "equal", pulls=min(horizon, 2**12 + 20))
+
+
+@pytest.mark.parametrize("world", ["eighths", "floats", "spread"])
+def test_many_matches_of_ucb_v_expire(world: str) -> None:
+    # enough arms and pulls for the tournament to replay matches at every level
+    check_live(Pair(UCBF(b=10.0), UcbF(10, 11)), 40, 1500, world)

@@ -1,0 +1,73 @@
+"""`manyarms policies`, and the page "Choosing a policy": both say what each policy's file says."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+import manyarms as ma
+from manyarms.cli.listing import BEGIN, END, policies_as_markdown, with_table
+from manyarms.cli.main import main
+from manyarms.protocol import described, registry
+
+PAGE = Path(__file__).parents[2] / "docs" / "choosing.md"
+MAKE = "Run `python -m manyarms.cli.listing docs/choosing.md`."
+
+
+def test_the_page_is_up_to_date() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert with_table(text) == text, MAKE
+
+
+def test_every_policy_is_in_the_table() -> None:
+    table = policies_as_markdown()
+    for name in described():
+        assert f"| `{name}` |" in table
+
+
+def test_the_table_is_made_between_the_marks() -> None:
+    made = with_table(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    assert made.startswith(f"before\n{BEGIN}\n\n### The paper's")
+    assert made.endswith(f"\n\n{END}\nafter\n")
+    assert "old" not in made
+    with pytest.raises(ma.ParameterError, match="must hold the two lines"):
+        with_table("nothing")
+
+
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules.*:RuntimeWarning")
+def test_the_module_writes_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(f"{BEGIN}{END}")
+    monkeypatch.setattr(sys, "argv", ["listing", str(path)])
+    runpy.run_module("manyarms.cli.listing", run_name="__main__")
+    assert "| `moss++` |" in path.read_text(encoding="utf-8")
+
+
+def test_the_list_fits_into_100_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["policies"]) == 0
+    printed = capsys.readouterr().out
+    assert max(len(line) for line in printed.splitlines()) <= 100
+    listed = set(ma.policy_names())
+    for name in described():
+        assert (f"\n {name} " in printed) == (name in listed)
+
+
+def test_policies_of_users_are_listed_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make() -> ma.Policy:
+        """As MOSS."""
+        return ma.MOSS()
+
+    monkeypatch.setitem(registry._makers, "listed-by-a-test", make)
+    assert main(["policies"]) == 0
+    assert "As MOSS." in capsys.readouterr().out
+    assert main(["policies", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["listed-by-a-test"]["parameters"] == {}
+    assert rows["moss++"]["knowledge"] == "none"
+    assert rows["moss++"]["parameters"]["beta"] == "0.5"

@@ -1,0 +1,183 @@
+"""The docs say what is so: code runs, commands exist, links lead somewhere.
+
+Doctests run with the others. Here is what doctest does not see: that every block of Python is one,
+or is taken from an example; that commands and options exist; and that links and anchors do.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+SIZE = 200_000  # bytes of a figure, at most
+
+by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def _blocks(page: Path, language: str) -> list[str]:
+    found = BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [text for kind, text in found if kind == language]
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives to a page's headings."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@by_page
+def test_python_is_run(page: Path) -> None:
+    """Each block is a doctest, or stands word for word in an example, which other tests run."""
+    examples = [path.read_text(encoding="utf-8") for path in (ROOT / "examples").glob("*.py")]
+    for block in _blocks(page, "python"):
+        assert block.startswith(">>> ") or any(block in text for text in examples), block
+
+
+@by_page
+def test_blocks_name_their_language(page: Path) -> None:
+    """A block in a language that no test knows would not be checked."""
+    known = {"python", "sh", "toml", "text", "bibtex"}
+    kinds = {kind for kind, _ in BLOCK.findall(page.read_text(encoding="utf-8"))}
+    assert kinds <= known
+
+
+@by_page
+def test_commands_exist(page: Path) -> None:
+    for block in _blocks(page, "sh"):
+        for line in block.splitlines():
+            if words := shlex.split(line, comments=True):
+                _check_command(words)
+    for span in re.findall(r"`(manyarms [a-z][^`\n]*)`", page.read_text(encoding="utf-8")):
+        _check_manyarms(shlex.split(span)[1:])
+
+
+def _check_command(words: list[str]) -> None:
+    while re.fullmatch(r"[A-Z_]+=\S*", words[0]):
+        words = words[1:]
+    name, *rest = words
+    name = name.removeprefix(".venv/bin/")
+    if name == "manyarms":
+        _check_manyarms(rest)
+    elif name == "make":
+        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert set(rest) <= set(targets), words
+    elif name == "pip":
+        assert rest[0] == "install", words
+        _check_extras(rest[-1])
+    elif name.startswith("python") and rest[0] == "-m":
+        assert importlib.util.find_spec(rest[1]), words
+    elif name.startswith("python"):
+        assert (ROOT / rest[0]).is_file(), words
+    else:
+        assert words == [".", ".venv/bin/activate"], f"unknown command: {words}"
+
+
+def _check_extras(requirement: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = re.fullmatch(r"(?:\.|manyarms)(?:\[([\w,]+)\])?", requirement)
+    assert found, requirement
+    assert set((found[1] or "lab").split(",")) <= set(project["optional-dependencies"])
+
+
+def _check_manyarms(words: list[str]) -> None:
+    """Parse a command as click would, without running it."""
+    click = pytest.importorskip("click", reason='the command line needs pip install ".[lab]"')
+    from manyarms.cli.app import app
+
+    command, context = app, click.Context(app)
+    while isinstance(command, click.Group) and words:
+        name, found, words = command.resolve_command(context, words)
+        assert found is not None, name
+        command, context = found, click.Context(found, parent=context, info_name=name)
+    values, rest, _ = command.make_parser(context).parse_args(args=list(words))
+    assert not rest, words
+    for parameter in command.params:
+        value = values.get(parameter.name)
+        if isinstance(parameter.type, click.Choice) and isinstance(value, str):
+            assert value in parameter.type.choices, words
+
+
+def test_a_wrong_option_would_be_seen() -> None:
+    import click
+
+    with pytest.raises(click.UsageError, match="No such option"):
+        _check_manyarms(["reproduce", "--no-such-replications", "3"])
+    with pytest.raises(click.UsageError, match="No such command"):
+        _check_manyarms(["reproduced"])
+    with pytest.raises(AssertionError, match="unknown command"):
+        _check_command(["rm", "-r", "out"])
+
+
+@by_page
+def test_specs_are_valid(page: Path) -> None:
+    from manyarms.lab import experiment_from
+
+    for block in _blocks(page, "toml"):
+        spec = tomllib.loads(block)
+        if "experiment" in spec:
+            assert experiment_from(spec).cells
+
+
+@pytest.mark.compiled
+def test_the_first_experiment_is_as_start_shows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from manyarms.cli.main import main
+
+    page = DOCS / "start.md"
+    (spec,) = _blocks(page, "toml")
+    (commands,) = (b for b in _blocks(page, "sh") if b.startswith("manyarms run"))
+    (shown,) = _blocks(page, "text")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    (tmp_path / "first.toml").write_text(spec, encoding="utf-8")
+    run, plot = commands.splitlines()
+    assert main(shlex.split(run)[1:]) == 0
+    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in shown.splitlines() if line not in printed] == []
+    assert main(shlex.split(plot)[1:]) == 0
+    assert (tmp_path / "out" / "first" / "figures" / "hardness.svg").is_file()
+
+
+@by_page
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for link in LINK.findall(text):
+        if link.startswith(("http://", "https://")):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), link
+        assert ROOT in target.parents, link
+        if anchor:
+            assert anchor in _anchors(target), link
+
+
+@by_page
+def test_no_page_is_a_stub(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert len(re.findall(r"^# ", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M)) == 1
+    directives = text.count("\n::: ")
+    assert len(text.split()) > 90 or directives >= 3
+    assert not re.search(r"\b(TODO|TBD|FIXME|coming soon)\b", text, re.IGNORECASE)
+
+
+def test_figures_are_small_and_used() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    text += (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for figure in (DOCS / "figures").glob("*.svg"):
+        assert figure.stat().st_size < SIZE, figure.name
+        assert f"figures/{figure.name}" in text, figure.name

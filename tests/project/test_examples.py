@@ -1,0 +1,82 @@
+"""The examples run, say what they found, and say the same every time."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+Run = Callable[[str], str]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+
+    def run(name: str) -> str:
+        importlib.import_module(name).main()
+        return capsys.readouterr().out
+
+    return run
+
+
+def _row(output: str, name: str) -> list[float]:
+    """Return the numbers of the table's row that begins with a name."""
+    (row,) = [line for line in output.splitlines() if line.startswith(name)]
+    return [float(cell) for cell in row.removeprefix(name).split()]
+
+
+def test_prompts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setattr(importlib.import_module("prompts"), "RUNS", 6)
+    output = run("prompts")
+    assert "Hardness 0.46" in output
+    tried, right, found = _row(output, "empmoss++ ")
+    assert tried < 600
+    assert found > 0.8
+    assert right > 1.5 * _row(output, "random search ")[1]
+    assert _row(output, "moss ")[0] == 5000
+    assert _row(output, "moss ")[2] < found
+
+
+def test_captions_from_the_stand_in(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MANYARMS_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    output = run("captions_live")
+    assert output.startswith("stand-in for contest 652")
+    assert "no results on the real captions" in output
+    in_turn, late = _row(output, "votes at once"), _row(output, "votes 200 readers late")
+    assert 0.8 < late[0] < _row(output, "… and count_late=True")[0] < in_turn[0] < 1.0
+    assert late[2] == in_turn[2] == 1
+
+
+@pytest.mark.skipif("MANYARMS_DATA" not in os.environ, reason="no contest data here")
+def test_captions_from_the_real_ratings(run: Run) -> None:
+    output = run("captions_live")
+    assert output.startswith("contest 652_lil-KLUCB: 10025 captions")
+    assert "stand-in" not in output
+    in_turn, late = _row(output, "votes at once"), _row(output, "votes 200 readers late")
+    assert 0.21 < late[0] < _row(output, "… and count_late=True")[0] < in_turn[0] < 0.494
+    assert max(late[2], in_turn[2]) <= 100
+
+
+def test_new_arms(run: Run) -> None:
+    output = run("new_arms")
+    days = [line for line in output.splitlines() if line.startswith("day ")]
+    assert [line.split(",")[0] for line in days] == [
+        "day 1: 3 headlines",
+        "day 2: 13 headlines",
+        "day 3: 12 headlines",
+        "day 4: 12 headlines",
+    ]
+    assert "6000 of 6000 pulls (100 %)\n5980 rewards told, 20 pending" in output
+    assert "\narm 'idea 8': 0.5" in output
+    assert "withdrawn: arm 'idea 3': 0.6" in output
+    assert run("new_arms") == output

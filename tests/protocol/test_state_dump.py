@@ -1,0 +1,101 @@
+"""States move between memories, and lose nothing on the way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.core.memory import ARRAYS, ENDLESS
+from manyarms.core.tournament import clear, enter, leader, rekey, tournament
+from manyarms.live.game import ROOM
+from manyarms.protocol.state_dump import Columns, constants, dump_state, restore_state
+from tests.helpers import ALL_POLICIES, label, play_live
+
+
+def _equal(one: Columns, other: Columns) -> bool:
+    return one.keys() == other.keys() and all(
+        one[name].dtype == other[name].dtype and np.array_equal(one[name], other[name])
+        for name in one
+    )
+
+
+def _played(policy: ma.Policy, horizon: int | None) -> ma.Live:
+    live = policy.live(n_arms=50, horizon=horizon, seed=3)
+    flying = []
+    for k in range(300):
+        flying.append(live.ask())
+        if k % 3 > 0:
+            live.tell(flying.pop(k * 7 % len(flying)), float(k % 5 == 0))
+    return live
+
+
+@pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
+def test_from_dicts_to_arrays_and_back(policy: ma.Policy) -> None:
+    for horizon in (400, None) if policy.anytime else (400,):
+        live = _played(policy, horizon)
+        dumped = dump_state(live._game.state)
+        arrays = policy.new_state(ARRAYS, n_arms=50, pulls=horizon or 300)
+        restore_state(arrays, dumped)
+        assert _equal(dump_state(arrays), dumped)
+        back = policy.new_state(ENDLESS, n_arms=50, pulls=horizon or ROOM)
+        restore_state(back, dump_state(arrays))
+        assert _equal(dump_state(back), dumped)
+        assert constants(back) == constants(arrays) == constants(live._game.state)
+
+
+def test_what_was_there_before_is_gone() -> None:
+    policy = ma.EmpMOSSPlusPlus()
+    used, new = _played(policy, 400), policy.live(n_arms=50, horizon=400, seed=3)
+    restore_state(used._game.state, dump_state(new._game.state))
+    assert _equal(dump_state(used._game.state), dump_state(new._game.state))
+
+
+def test_a_dump_grows_with_what_was_touched() -> None:
+    live = ma.MOSSPlusPlus().live(n_arms=10**9, horizon=10**9, seed=1)
+    play_live(live, 200, lambda arm, count: 0.0)
+    assert sum(column.nbytes for column in dump_state(live._game.state).values()) < 200 * 200
+
+
+def test_columns_of_another_state_are_refused() -> None:
+    moss = ma.MOSS().live(n_arms=5, horizon=9)
+    quantile = ma.Quantile().live(n_arms=5, horizon=9)
+    quantile.ask()
+    with pytest.raises(KeyError, match="state.clock"):
+        restore_state(moss._game.state, dump_state(quantile._game.state))
+    dumped = dump_state(quantile._game.state)
+    dumped["state.clock/nonsense"] = dumped.pop("state.clock/left")
+    with pytest.raises(KeyError, match="nonsense"):
+        restore_state(quantile._game.state, dumped)
+
+
+def test_a_number_beyond_64_bits_is_refused() -> None:
+    live = ma.Quantile().live(n_arms=5)
+    live._game.state.clock[0].left = 1 << 70
+    with pytest.raises(ma.ParameterError, match="`left` of a policy's state must fit into 64"):
+        dump_state(live._game.state)
+
+
+def test_a_restored_tournament_has_the_same_leaders() -> None:
+    """Its tree is not kept: whatever happens next, it chooses as the one that kept it."""
+
+    rng = np.random.default_rng(5)
+    kept = tournament(ENDLESS, 64)
+    clear(kept)
+    for k in range(40):
+        enter(kept, float(rng.integers(0, 3)), int(rng.integers(0, 2**63)))
+        if k % 4 == 0:
+            leader(kept)
+    for _ in range(300):
+        state = ma.MOSS().new_state(ENDLESS, n_arms=64, pulls=64)
+        other = state.arms.slots.rank
+        whole = state._replace(arms=state.arms._replace(slots=state.arms.slots._replace(rank=kept)))
+        restore_state(state, dump_state(whole))
+        slot, key, tie = (
+            int(rng.integers(0, 40)),
+            float(rng.integers(0, 3)),
+            int(rng.integers(2**62)),
+        )
+        for rank in (kept, other):
+            rekey(rank, slot, key, tie)
+        assert leader(kept) == leader(other)

@@ -1,0 +1,305 @@
+"""Exponents: fair games, known exponents are found, and words follow from numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
+
+from manyarms.core.statistics import Interval
+from manyarms.errors import ParameterError
+from manyarms.lab import Cell, Result
+from manyarms.lab.workbench import row_type
+from manyarms.policies import MOSSPlusPlus
+from manyarms.studies import find, reproduce
+from manyarms.studies.rates import (
+    APART,
+    MeasuredExponent,
+    experiments,
+    exponent_fits,
+    fit_exponent,
+    measured_exponents,
+    measured_rates,
+    runs_at,
+)
+from manyarms.studies.rates.fit import Array, ExponentFit
+from manyarms.studies.rates.words import as_data, explain, table_of
+
+HORIZONS = [2**k for k in range(10, 23, 2)]
+
+
+def series() -> dict[tuple[str, Any, str], list[Cell]]:
+    found = defaultdict(list)
+    (experiment,) = experiments(100, 0)
+    for cell in experiment.cells:
+        (player,) = cell.players
+        found[player.label, cell.parameters["alpha"], str(cell.parameters["kind"])].append(cell)
+    return found
+
+
+def test_every_policy_at_every_hardness() -> None:
+    kinds = defaultdict(set)
+    for policy, alpha, kind in series():
+        kinds[policy, alpha].add(kind)
+    assert len(kinds) == 5 * 3
+    assert kinds["moss++(beta=0.5)", 0.1] == {"planted", "lower bound"}
+    assert kinds["moss++(beta=0.6)", 0.1] == {"planted"}  # 1 + 0.1 - 0.6 is below 0.6
+    assert kinds["moss-oracle", 0.3] == {"shrinking gap"}
+
+
+def test_games_share_no_luck() -> None:
+    (experiment,) = experiments(APART // 4, 0)
+    ends = 0
+    for cell in experiment.cells:
+        assert cell.first_replication >= ends
+        ends = cell.first_replication + cell.players[0].replications
+    for refused in (0, APART // 4 + 1):
+        with pytest.raises(ParameterError, match="`replications` must be an integer"):
+            experiments(refused, 0)
+
+
+def test_hardness_is_constant_and_p_is_not_rounded() -> None:
+    for (_, alpha, kind), cells in series().items():
+        assert len({cell.horizon for cell in cells}) >= 3
+        for cell in cells:
+            policy, problem = cell.players[0].policy, cell.instance.problem(cell.horizon)
+            if kind == "lower bound":
+                assert problem.alpha <= alpha + 1e-9
+            else:
+                assert problem.alpha == pytest.approx(alpha, abs=1e-6)
+            if isinstance(policy, MOSSPlusPlus):
+                p = policy.beta * math.log2(cell.horizon)
+                assert p == pytest.approx(round(p), abs=1e-9)
+                assert problem.n >= 2 ** (round(p) + 1)
+
+
+def test_gaps_shrink_as_they_should() -> None:
+    for (policy, alpha, kind), cells in series().items():
+        about = [cell.parameters for cell in cells]
+        factors: list[Any] = [each["factor"] for each in about]
+        worst: list[Any] = [each for each in about if each["factor"] == min(factors)]
+        first, last = worst[0], worst[-1]
+        times = last["horizon"] / first["horizon"]
+        slope = math.log(last["settled"] / first["settled"]) / math.log(times)
+        if kind == "planted":
+            assert slope == pytest.approx(1.0)
+        elif kind == "lower bound":  # T times the gap T^(alpha - beta)
+            beta: Any = cells[0].players[0].parameters["beta"]
+            assert slope == pytest.approx(1 + alpha - beta, abs=1e-9)
+        elif policy == "quantile":  # T sqrt(T^0.347 / T)
+            assert slope == pytest.approx((1 + 0.347) / 2)
+        else:  # sqrt(K T) with K = 2 T^alpha log sqrt(T), rounded up
+            assert slope == pytest.approx((1 + alpha) / 2 + 0.0476, abs=0.01)
+
+
+def test_fewer_long_runs() -> None:
+    runs = [runs_at(2**k, 50, kind="lower bound") for k in range(10, 26)]
+    assert runs == sorted(runs, reverse=True)
+    assert (runs[0], runs[-1]) == (50, 2)
+
+
+def exact(law: Callable[[float], float]) -> dict[int, list[Array]]:
+    return {t: [np.full(4, law(t))] for t in HORIZONS}
+
+
+def test_powers_and_logarithms_are_told_apart() -> None:
+    fit = fit_exponent(exact(lambda t: 3 * t**0.6 * math.log(t) ** 1.5), largest_log_power=2.5)
+    assert fit.exponent == pytest.approx((0.6, 0.6, 0.6))
+    assert fit.log_power == pytest.approx(1.5)
+    assert fit.at(2**40) == pytest.approx(3 * 2**24 * math.log(2**40) ** 1.5)
+    assert fit.plain.estimate > 0.7  # it takes the logarithm for a power
+    assert fit.log_power_at(0.6) == pytest.approx(1.5)
+    assert fit.local_slopes() == sorted(fit.local_slopes(), reverse=True)
+
+
+def test_the_power_of_the_logarithm_stays_within_theory() -> None:
+    falling = fit_exponent(exact(lambda t: t**0.9 / math.log(t)), largest_log_power=2.5)
+    assert falling.log_power == 0.0
+    assert falling.exponent == falling.plain
+    steep = fit_exponent(exact(lambda t: t**0.3 * math.log(t) ** 4), largest_log_power=1.0)
+    assert steep.log_power == 1.0
+    # the same slope as of the data divided by log T, fitted without a log log term
+    rest = fit_exponent(exact(lambda t: t**0.3 * math.log(t) ** 3), largest_log_power=0.0)
+    assert steep.exponent.estimate == pytest.approx(rest.plain.estimate)
+
+
+def test_the_worst_factor_counts() -> None:
+    runs = {t: [np.full(3, t**0.9 / 100), np.full(3, t**0.5)] for t in HORIZONS}
+    fit = fit_exponent(runs, largest_log_power=0.0)
+    assert fit.regret == pytest.approx([max(t**0.9 / 100, t**0.5) for t in HORIZONS])
+
+
+def test_what_cannot_be_fitted() -> None:
+    with pytest.raises(ParameterError, match="at least 3 horizons for 3 parameters, got 2"):
+        fit_exponent({8: [np.ones(2)], 16: [np.ones(2)]}, largest_log_power=1.0)
+    with pytest.raises(ParameterError, match="positive means"):
+        fit_exponent({t: [np.zeros(2)] for t in HORIZONS}, largest_log_power=1.0)
+
+
+def test_intervals_hold_the_truth() -> None:
+    """Nominally 95 %, of 60 made-up experiments with 40 runs for each horizon.
+
+    The bootstrap of means of 40 is a little narrow: at 92 % or more, fewer than 46 of 60 come with
+    a probability below 1e-4 (binomial: 6e-5), which is the false-alarm probability.
+    """
+    rng = np.random.default_rng(7)
+    hits, widths = 0, []
+    for _ in range(60):
+        runs = {t: [t**0.7 * math.log(t) * rng.gamma(4.0, 0.25, 40)] for t in HORIZONS}
+        fit = fit_exponent(runs, largest_log_power=100.0, draws=400)
+        hits += fit.exponent.low <= 0.7 <= fit.exponent.high
+        widths.append(fit.exponent.high - fit.exponent.low)
+    assert hits >= 46
+    assert max(widths) < 1.5  # and not because they hold everything
+
+
+def test_a_fit_is_plain_data() -> None:
+    fit = fit_exponent(exact(lambda t: t**0.5), largest_log_power=2.5)
+    assert isinstance(fit, ExponentFit)
+    assert isinstance(fit.exponent, Interval)
+    assert all(isinstance(value, float) for value in (*fit.regret, *fit.errors, fit.log_power))
+
+
+def game(policy: str, kind: str, horizon: int, mean: float, **others: Any) -> Result:
+    """Return four runs of a policy, of which `missed` met no best arm (default: 0)."""
+    values = {"beta": None, "alpha": 0.3, "factor": 1.0, "settled": float(horizon)} | others
+    rows = np.ones(4, row_type(1))
+    rows["regret"][:, 0] = mean * np.array([0.9, 1.0, 1.0, 1.1])
+    rows["best_pulls"][: values.pop("missed", 0)] = 0
+    return Result(
+        policies=(policy,),
+        specifications=(policy,),
+        instance="made up",
+        n_arms=10,
+        best_mean=0.9,
+        horizon=horizon,
+        seed=0,
+        first_replication=0,
+        times=np.array([horizon]),
+        rows=(rows,),
+        policy_parameters=({"beta": values.pop("beta")},),
+        parameters=values | {"kind": kind, "horizon": horizon},
+    )
+
+
+def measured() -> list[MeasuredExponent]:
+    half: dict[str, Any] = {"policy": "moss++(beta=0.5)", "beta": 0.5}
+    gaps: dict[str, Any] = {"policy": "moss-oracle", "kind": "shrinking gap"}
+    games = []
+    for t in HORIZONS:
+        games += [
+            game(kind="planted", horizon=t, mean=9 * t**0.6, **half),
+            game(kind="lower bound", horizon=t, mean=t**0.8 / 50, settled=t**0.8 / 60, **half),
+            game(horizon=t, mean=t**0.6, factor=1.0, **gaps),
+            game(horizon=t, mean=t**0.65 * math.log(t) ** 0.5, factor=2.0, **gaps),
+            game("quantile", "planted", t, t / 2, missed=2),
+        ]
+    return measured_exponents(games)
+
+
+def test_the_faster_growth_is_the_measured_one() -> None:
+    moss_plus_plus, oracle, quantile = measured()
+    assert moss_plus_plus.kind == "lower bound"
+    assert moss_plus_plus.rate == pytest.approx(0.8)
+    assert moss_plus_plus.exponent.estimate == pytest.approx(0.8)
+    assert moss_plus_plus.shares["lower bound"] == pytest.approx((1.2, 1.2))
+    assert oracle.exponent.estimate == pytest.approx(0.65)
+    assert oracle.rate == pytest.approx(0.65)
+    assert quantile.rate == pytest.approx(0.867)
+    assert [one.fit.largest_log_power for one in measured()] == [2.5, 1.0, 1.0]
+
+
+def test_words_follow_from_numbers() -> None:
+    moss_plus_plus, oracle, quantile = (explain(one) for one in measured())
+    assert moss_plus_plus.startswith("agrees with θ = 0.8;")
+    assert "1.2 times T·gap at first and 1.2 times last: the best arms are as good as unfound" in (
+        moss_plus_plus
+    )
+    assert "R/T^θ: 0.02 first, 0.02 last" in moss_plus_plus
+    # 9 T^0.6 = T^0.8 / 50 at T = 450^5 = 2^44.07
+    assert "planted problems cost more until about T = 2^45, by the fits" in moss_plus_plus
+    assert "needs (log T)^0.5, within the (log T)^1" in oracle
+    assert "found ever better" in oracle
+    assert quantile.startswith("0.133 above θ = 0.867")
+    assert "50% of the runs pulled no best arm at first, 50% last" in quantile
+
+
+def planted_only(law: Callable[[float], float], alpha: float) -> str:
+    fits = {"planted": fit_exponent(exact(law), largest_log_power=2.5)}
+    ends = {"planted": (0.9, 0.2)}
+    return explain(MeasuredExponent("moss++(beta=0.75)", 0.75, alpha, fits, ends, ends))
+
+
+def test_slower_than_proven() -> None:
+    words = planted_only(lambda t: t**0.5, 0.3)
+    assert words.startswith("0.250 below θ = 0.75;")
+    assert "slope without log log is 0.250 below θ, before any logarithm" in words
+
+
+def test_a_rate_between_the_two_slopes() -> None:
+    # the fit takes all of the curve for a power of log T, and a part of T^0.75 with it
+    words = planted_only(lambda t: t**0.66 * math.log(t) ** 2, 0.1)
+    assert words.startswith("0.090 below θ = 0.75; the slope without log log, 0.8")
+    assert "given θ the line needs (log T)^1, within the (log T)^2.5" in words
+
+
+def test_table_and_data() -> None:
+    table = table_of(measured())
+    assert [row[0] for row in table.rows] == ["MOSS++ (β = 0.5)", "MOSS Oracle", "Quantile"]
+    assert {len(row) for row in table.rows} == {len(table.head)}
+    assert table.rows[0][3].startswith("0.800 [")
+    assert as_data(measured())[0]["fits"]["planted"]["horizons"] == tuple(HORIZONS)
+
+
+def test_figures() -> None:
+    figure = measured_rates(measured())
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "MOSS++ (β = 0.5)",
+        "minimax, and MOSS Oracle",
+        "Quantile",
+    ]
+    dashes = [line for line in figure.axes[0].lines if line.get_marker() == "_"]
+    heights = [float(np.asarray(line.get_ydata()).item()) for line in dashes]
+    assert heights[0] == pytest.approx(0.8)  # the slopes without log log
+    assert [axes.get_title() for axes in exponent_fits(measured()).axes] == [
+        "hardness \N{GREEK SMALL LETTER ALPHA} = 0.3"
+    ]
+    for draw in (measured_rates, exponent_fits):
+        with pytest.raises(ParameterError, match="`measured` must hold at least one"):
+            draw([])
+
+
+def test_reproduce(tmp_path: Path) -> None:
+    short = partial(experiments, alphas=(0.3,), betas=(0.5,), longest=14)
+    small = replace(find("rates"), experiments=short)
+    report = reproduce([small], tmp_path, replications=2, workers=1)
+    figures = {f"{s}.{e}" for s in ("rates", "rates_fits") for e in ("pdf", "svg", "png")}
+    words = {"rates.md", "rates.json", "report.html", "study.json"}
+    assert {path.name for path in report.files} == figures | words
+    page = (tmp_path / "rates.md").read_text()
+    for text in (page, str(report.shown[1])):
+        assert "log R = a + θ log T + b log log T" in text
+        assert "Runs: 2 (planted: 8) up to T = 2^14, then fewer, as 1/T, but at least 2." in text
+    written = json.loads((tmp_path / "rates.json").read_text())
+    assert (written["seed"], written["replications"]) == (0, 2)
+    assert [(one["policy"], one["alpha"]) for one in written["results"]] == [
+        (policy, 0.3) for policy in ("moss++(beta=0.5)", "moss-oracle", "quantile")
+    ]
+    assert list(written["results"][0]["fits"]) == ["planted", "lower bound"]
+    assert page.count("MOSS Oracle") == 2  # in the table, and in the notes
+
+
+def test_one_run_is_too_few(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="`replications` must be an integer >= 2"):
+        reproduce([find("rates")], tmp_path, replications=1)
