@@ -23,6 +23,9 @@ from rich.table import Column
 from rich.table import Table as Grid
 from rich.text import Text
 
+from manyarms.cli.printable import printable
+from manyarms.core.files import fix_for, replace_file
+from manyarms.errors import ParameterError
 from manyarms.lab.experiment import Experiment
 from manyarms.lab.tables import ResultsFolder
 from manyarms.report.markdown import Table
@@ -40,21 +43,24 @@ __all__ = [
 
 _WIDE = 200  # where nobody looks, nothing is cut
 
-out = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDE)
-_notes = Console(stderr=True, highlight=False)
+# names and paths are data: neither [bold] nor :smile: means anything in them
+_AS_IS: Any = {"highlight": False, "markup": False, "emoji": False}
+out = Console(**_AS_IS, width=None if sys.stdout.isatty() else _WIDE)
+_notes = Console(**_AS_IS, stderr=True)
 
 
 def show(*things: Table | str) -> None:
     """Print texts as they are, and tables of text."""
     for thing in things:
         if isinstance(thing, str):
-            out.print(thing, markup=False, soft_wrap=True)
+            out.print(printable(thing), soft_wrap=True)
             continue
         if thing.title:
-            out.print(thing.title, markup=False)
-        grid = Grid(*(Column(Text(name)) for name in thing.head), box=None, pad_edge=False)
+            out.print(printable(thing.title))
+        head = (Column(Text(printable(name))) for name in thing.head)
+        grid = Grid(*head, box=None, pad_edge=False)
         for row in thing.rows:
-            grid.add_row(*map(Text, row))  # names are data, never markup
+            grid.add_row(*(Text(printable(cell)) for cell in row))
         out.print(grid)
 
 
@@ -62,9 +68,15 @@ def write_json(content: Any, path: str) -> None:
     """Write JSON to a file; "-" is standard output."""
     text = json.dumps(content, indent=2)
     if path == "-":
-        out.print(text, markup=False, soft_wrap=True)
-    else:
-        Path(path).write_text(text + "\n")
+        out.print(text, soft_wrap=True)
+        return
+    try:
+        replace_file(Path(path), f"{text}\n".encode())
+    except OSError as error:
+        raise ParameterError(
+            f"`--json` must name a file that can be written, got {path!r}: {error.strerror}. "
+            f"{fix_for(error)}, or choose another file."
+        ) from error
 
 
 def summary_table(results: ResultsFolder) -> Table:
@@ -120,7 +132,7 @@ def counting(total: int) -> Iterator[Callable[[str], None]]:
     )
     task = bar.add_task("", total=total)
     with bar:
-        yield lambda name: bar.update(task, advance=1, description=name)
+        yield lambda name: bar.update(task, advance=1, description=printable(name))
 
 
 class Watching:
@@ -163,7 +175,7 @@ class Watching:
         """Name the run that follows; the result hears of its progress."""
         self._label = label
         if not _notes.is_terminal:
-            _notes.print(f"manyarms: {label}", markup=False, soft_wrap=True)
+            _notes.print(f"manyarms: {printable(label)}", soft_wrap=True)
         return self
 
     def __call__(self, done: int, total: int, note: str) -> None:
@@ -173,7 +185,7 @@ class Watching:
             self._task,
             total=self._total or total,
             completed=self._before + done if self._total else done,
-            description=f"{self._label}  {note}",
+            description=printable(f"{self._label}  {note}"),
             rate=f"{speed / 1e6:.0f} million pulls/s" if speed else "",
         )
         if done == total and note == "":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from manyarms.core.checks import check_int
+from manyarms.core.checks import check_int, refusal
 from manyarms.core.jit import check_bodies
 from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError
@@ -21,6 +22,7 @@ from manyarms.protocol.policy import Policy, ask, reset, tell
 
 __all__ = [
     "MOST_PULLS",
+    "MOST_TIMES",
     "Cell",
     "Experiment",
     "Player",
@@ -34,6 +36,7 @@ __all__ = [
 Scalar: TypeAlias = str | int | float | bool
 
 MOST_PULLS = 1 << 40  # of one replication, and of replications
+MOST_TIMES = 10**6  # at which regret is recorded
 _CHECKPOINTS = 100
 _FORMAT = "manyarms experiment 1"
 _TAKEN = ("policy", "replication", "time", "regret", "best_pulls", "distinct_arms", "recommended")
@@ -297,12 +300,14 @@ def checkpoint_times(checkpoints: Any, horizon: int) -> tuple[int, ...]:
     if checkpoints is None:
         checkpoints = min(_CHECKPOINTS, horizon)
     if not isinstance(checkpoints, Iterable) or getattr(checkpoints, "ndim", 1) == 0:
-        count = check_int("checkpoints", checkpoints, at_least=1, at_most=horizon)
+        most = min(horizon, MOST_TIMES)
+        count = check_int("checkpoints", checkpoints, at_least=1, at_most=most)
         times = [horizon * (k + 1) // count for k in range(count)]
     else:
-        times = [
-            check_int("checkpoints", time, at_least=1, at_most=horizon) for time in checkpoints
-        ]
+        given = list(itertools.islice(checkpoints, MOST_TIMES + 1))
+        if len(given) > MOST_TIMES:
+            raise refusal("checkpoints", f"at most {MOST_TIMES} times", given)
+        times = [check_int("checkpoints", time, at_least=1, at_most=horizon) for time in given]
     return tuple(sorted({*times, horizon}))
 
 
