@@ -131,7 +131,7 @@ class MOSSPlusPlus(MixturePolicy):
 
     Notes
     -----
-    Theorem 2: regret at most :math:`160 (\log_2 T)^{5/2}\, T^{\min(\max(\beta, 1+\alpha-\beta),
+    Theorem 1: regret at most :math:`160 (\log_2 T)^{5/2}\, T^{\min(\max(\beta, 1+\alpha-\beta),
     1)}`. Theorem 3: no policy is nowhere worse and somewhere better. Rewards in [0, 1] need no
     more. Unbounded ones do: a mixture-arm's reward has a variance proxy of up to
     :math:`\sigma^2 + r^2/4`, r being the range of the means, and the rate stands with a
