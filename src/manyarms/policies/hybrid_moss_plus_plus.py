@@ -23,13 +23,18 @@ from manyarms.policies.parts.iterations import (
     WaitingClock,
     arrive_later,
     ask_member,
-    end_iteration,
     is_gone,
     iteration_of,
     lose_arm,
     reset_iterations,
 )
-from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
+from manyarms.policies.parts.mixtures import (
+    Mixtures,
+    add_share,
+    close_mixture,
+    mixture_pulls,
+    mixtures,
+)
 from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.policies.parts.slots import begin, open_slot
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
@@ -63,13 +68,15 @@ arrive.register(HybridMossPlusPlusState)(arrive_later)
 
 
 @rare
-def remember_arms(state: HybridMossPlusPlusState) -> None:
-    """Add what this iteration saw of its arms to what is remembered."""
+def end_iteration(state: HybridMossPlusPlusState) -> None:
+    """Turn the iteration that ended into a mixture-arm, and remember its arms."""
     slots = state.arms.slots
     for k in range(slots.run[0].opened):
         slot = slots.slot[k]
+        add_share(state.mixtures, slot.member, slot.asked)
         if slot.member >= 0 and slot.pulls > 0:
             remember(state.history, slot.member, slot.pulls, slot.total)
+    close_mixture(state.mixtures)
 
 
 @kernel
@@ -85,8 +92,7 @@ def next_hybrid_iteration(state: HybridMossPlusPlusState) -> None:
     clock.iteration += 1
     i = clock.iteration
     if i > 1:
-        end_iteration(state.mixtures, state.arms.slots)
-        remember_arms(state)
+        end_iteration(state)
     p = iterations(clock.horizon, state.beta)
     real = iteration_arms(p, i, present(state.arms))
     clock.left = iteration_pulls(p, i, clock.horizon)

@@ -13,12 +13,17 @@ from manyarms.policies.parts.iterations import (
     WaitingClock,
     arrive_later,
     ask_member,
-    end_iteration,
     iteration_of,
     lose_arm,
     reset_iterations,
 )
-from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
+from manyarms.policies.parts.mixtures import (
+    Mixtures,
+    add_share,
+    close_mixture,
+    mixture_pulls,
+    mixtures,
+)
 from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.policies.parts.slots import begin, open_slot, unopened
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
@@ -51,7 +56,9 @@ def next_iteration(state: MossPlusPlusState) -> None:
     clock.iteration += 1
     i = clock.iteration
     if i > 1:
-        end_iteration(state.mixtures, slots)
+        for k in range(slots.run[0].opened):
+            add_share(state.mixtures, slots.slot[k].member, slots.slot[k].asked)
+        close_mixture(state.mixtures)
     p = iterations(clock.horizon, state.beta)
     clock.left = iteration_pulls(p, i, clock.horizon)
     clock.waiting = 0

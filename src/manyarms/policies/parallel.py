@@ -153,10 +153,8 @@ def parallel_arrive(state: ParallelState, count: int) -> None:
     q = state.clock[0].subroutines
     for i in range(q):
         horizon = state.arms.slots.run[i].horizon
-        hold(
-            arms_of(state, i),
-            subset_size(horizon, (i + 1) / q, state.factor, present(state.arms)),
-        )
+        size = subset_size(horizon, (i + 1) / q, state.factor, present(state.arms))
+        hold(arms_of(state, i), size)
 
 
 @retire.register(ParallelState)

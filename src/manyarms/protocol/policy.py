@@ -8,14 +8,13 @@ A part that several states share has bodies of its own, and `uses` lets it answe
 
 from __future__ import annotations
 
-import functools
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
-from manyarms.core.jit import Dispatched, generic, kernel, optional
+from manyarms.core.jit import Dispatched, generic, optional
 from manyarms.core.memory import Memory
 from manyarms.protocol.about import About
 from manyarms.protocol.parameters import checks_of
@@ -87,22 +86,27 @@ def uses(**parts: Iterable[Dispatched[..., Any]]) -> Callable[[S], S]:
         for part, functions in parts.items():
             place = cast(Any, state_class)._fields.index(part)
             for function in functions:
-                body = function.bodies.get(classes[part])  # known now: no look-up in each call
-                callee = function if body is None else _kernel(body)
-                function.register(state_class)(_delegate(callee, place))
+                body = function.bodies.get(classes[part])
+                function.register(state_class)(_delegate(function, body, place))
         return state_class
 
     return register
 
 
-_kernel = functools.cache(kernel)
-
-
-def _delegate(callee: Callable[..., Any], place: int) -> Callable[..., Any]:
+def _delegate(
+    function: Callable[..., Any], body: Callable[..., Any] | None, place: int
+) -> Callable[..., Any]:
     def delegate(state: Any, *arguments: Any) -> Any:
-        return callee(state[place], *arguments)
+        return function(state[place], *arguments)
 
-    return delegate
+    if body is None:  # the class of the part is not known yet
+        return delegate
+
+    def delegate_live(state: Any, *arguments: Any) -> Any:
+        return body(state[place], *arguments)  # CPython need not look for the body in each call
+
+    setattr(delegate_live, "compiled", delegate)  # noqa: B010  functions have no such attribute
+    return delegate_live
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,6 @@ from manyarms.core.rng import draw, restart
 from manyarms.policies.parts.fresh import reset_arms, strike
 from manyarms.policies.parts.mixtures import (
     Mixtures,
-    add_share,
-    close_mixture,
     leave_mixtures,
     mixture_pulls,
     real_arm,
@@ -26,7 +24,7 @@ from manyarms.policies.parts.randomness import MIXTURES, ORDER
 from manyarms.policies.parts.slots import GONE, Slots, close_slot
 
 __all__ = ["IterationClock", "WaitingClock", "arrive_later", "ask_member"]
-__all__ += ["end_iteration", "is_gone", "iteration_of", "lose_arm", "reset_iterations"]
+__all__ += ["is_gone", "iteration_of", "lose_arm", "reset_iterations"]
 
 
 class IterationClock(Record):
@@ -71,14 +69,6 @@ def iteration_of(state: Any) -> int:
 def arrive_later(state: Any, count: int) -> None:
     """Let new arms be drawn from the next iteration on: a body of `arrive`."""
     state.arms.pool[0] += count
-
-
-@kernel
-def end_iteration(mixtures: Mixtures, slots: Slots) -> None:
-    """Turn the iteration that ended into a mixture-arm."""
-    for k in range(slots.run[0].opened):
-        add_share(mixtures, slots.slot[k].member, slots.slot[k].asked)
-    close_mixture(mixtures)
 
 
 @rare
