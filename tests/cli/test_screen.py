@@ -12,6 +12,7 @@ pytest.importorskip("rich", reason='pip install "manyarms[lab]"')
 import manyarms as ma
 from manyarms.cli.main import main
 from manyarms.cli.screen import Watching, counting, show, write_json
+from manyarms.errors import FolderError
 from manyarms.protocol import registry
 from manyarms.report.markdown import Table
 
@@ -57,5 +58,5 @@ def test_json_is_what_was_meant(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize("path", ["", "x" * 300])
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, path: str) -> None:
-    with pytest.raises(ma.ParameterError, match="`--json` must name a file .*, or choose another"):
+    with pytest.raises(FolderError, match="`--json` must name a file .*, or choose another"):
         write_json(1, str(tmp_path / path))

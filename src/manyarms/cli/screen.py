@@ -25,7 +25,7 @@ from rich.text import Text
 
 from manyarms.cli.printable import printable
 from manyarms.core.files import fix_for, replace_file
-from manyarms.errors import ParameterError
+from manyarms.errors import FolderError
 from manyarms.lab.experiment import Experiment
 from manyarms.lab.tables import ResultsFolder
 from manyarms.report.markdown import Table
@@ -73,7 +73,7 @@ def write_json(content: Any, path: str) -> None:
     try:
         replace_file(Path(path), f"{text}\n".encode())
     except OSError as error:
-        raise ParameterError(
+        raise FolderError(
             f"`--json` must name a file that can be written, got {path!r}: {error.strerror}. "
             f"{fix_for(error)}, or choose another file."
         ) from error
