@@ -331,7 +331,7 @@ def test_reading_needs_no_numba(finished: Path) -> None:
         "import sys; from manyarms.lab.tables import read_results\n"
         f"results = read_results({str(finished)!r})\n"
         "assert len(results.summary_rows()) == 12 and results.regret.num_rows == 336\n"
-        "assert not {'numba', 'manyarms.engine', 'matplotlib'} & set(sys.modules)"
+        "assert not {'numba', 'manyarms.report', 'matplotlib'} & set(sys.modules)"
     )
     run_python(code)
 

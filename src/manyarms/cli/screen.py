@@ -140,6 +140,7 @@ class Watching:
 
     def __init__(self) -> None:
         self._before = 0  # pulls of the runs that are done
+        self._now = 0  # pulls of the current one
         self._total: int | None = None  # of all runs, where that is known
         self._label = ""
         self._bar = Progress(
@@ -174,13 +175,14 @@ class Watching:
     def begin(self, label: str) -> Watching:
         """Name the run that follows; the result hears of its progress."""
         self._label = label
+        self._before, self._now = self._before + self._now, 0
         if not _notes.is_terminal:
             _notes.print(f"manyarms: {printable(label)}", soft_wrap=True)
         return self
 
     def __call__(self, done: int, total: int, note: str) -> None:
         """Show how far the current run is."""
-        speed = self._bar.tasks[0].speed
+        speed, self._now = self._bar.tasks[0].speed, done
         self._bar.update(
             self._task,
             total=self._total or total,
@@ -188,5 +190,3 @@ class Watching:
             description=printable(f"{self._label}  {note}"),
             rate=f"{speed / 1e6:.0f} million pulls/s" if speed else "",
         )
-        if done == total and note == "":
-            self._before += total

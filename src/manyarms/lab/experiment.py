@@ -152,13 +152,14 @@ def cell(
     delay, batch = check_late(delay, batch)
     players = _players(policies, replications)
     for player in players:
+        check_int("replications", player.replications, at_least=1, at_most=MOST_PULLS)
         check_playable(player.policy, instance, horizon)
     return Cell(
         instance,
         horizon,
         players,
         checkpoint_times(checkpoints, horizon),
-        dict(parameters or {}),
+        _check_parameters(parameters or {}),
         delay,
         batch,
         first,
@@ -202,9 +203,13 @@ class Experiment:
 
     def __post_init__(self) -> None:
         check_int("seed", self.seed, at_most=2**64 - 1)
+        if not self.cells:
+            raise ParameterError("`cells` must contain at least one cell, got none.")
         seen: set[str] = set()
         for each in self.cells:
-            if (words := repr(sorted(each.parameters.items()))) in seen:
+            # as columns have them: 1, 1.0 and "1" are one value
+            words = repr(sorted((key, _as_text(value)) for key, value in each.parameters.items()))
+            if words in seen:
                 raise ParameterError(
                     f"`cells` must differ in their parameters, got {each.label!r} twice. Give "
                     f"each cell `parameters` of its own."
@@ -287,6 +292,30 @@ class Experiment:
                 for each in self.cells
             ],
         ]
+
+
+def _check_parameters(parameters: Mapping[str, Any]) -> dict[str, Scalar]:
+    """Return what tells a cell from others as plain values, or raise."""
+    found: dict[str, Scalar] = {}
+    for name, value in parameters.items():
+        if name in _TAKEN:
+            raise ParameterError(
+                f"`parameters` must not have the name of another column of the tables, got "
+                f"{name!r}. Choose another name.",
+                parameter="parameters",
+            )
+        plain = value.item() if isinstance(value, np.generic) else value
+        if not isinstance(plain, str | int | float):
+            raise refusal("parameters", "numbers or texts", value)
+        found[name] = plain
+    return found
+
+
+def _as_text(value: Scalar) -> str:
+    try:
+        return repr(float(value))
+    except ValueError:
+        return str(value)
 
 
 def checkpoint_times(checkpoints: Any, horizon: int) -> tuple[int, ...]:

@@ -38,7 +38,15 @@ from manyarms.lab.experiment import Experiment
 from manyarms.lab.results import Result, summarise
 from manyarms.lab.workbench import row_type
 
-__all__ = ["ResultsFolder", "TidyWriter", "assemble", "need_pyarrow", "read_results", "sha256_of"]
+__all__ = [
+    "ResultsFolder",
+    "TidyWriter",
+    "assemble",
+    "damage",
+    "need_pyarrow",
+    "read_results",
+    "sha256_of",
+]
 
 FORMAT = "manyarms results 1"
 REGRET, RUNS = "regret.parquet", "runs.parquet"
@@ -210,6 +218,10 @@ class ResultsFolder:
             runs that were not seen), median, q05, q95, miss_rate (the share of replications that
             never pulled a best arm) and replications.
         """
+        with damage(self.folder / PROVENANCE):
+            return self._summary_rows()
+
+    def _summary_rows(self) -> list[dict[str, Any]]:
         regret = self.runs.column("regret").to_numpy()
         missed = self.runs.column("best_pulls").to_numpy() == 0
         rows = []
@@ -226,7 +238,7 @@ class ResultsFolder:
     @functools.cached_property
     def cells(self) -> list[Result]:
         """What was measured in each cell, in the order of the experiment."""
-        with _damage(self.folder / PROVENANCE):
+        with damage(self.folder / PROVENANCE):
             return self._cells()
 
     def _cells(self) -> list[Result]:
@@ -344,7 +356,7 @@ def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:
             stored = arrow.parquet.read_metadata(file).metadata or {}
         if stored.get(_HASH.encode()) != spec_hash.encode():
             raise ResultsError(f"'{path / name}' belongs to another experiment.")
-    with _damage(path / PROVENANCE):
+    with damage(path / PROVENANCE):
         if SPEC not in provenance["sha256"]:
             return ResultsFolder(path, provenance, None)
     with _opened(path / SPEC) as file:
@@ -367,20 +379,19 @@ def _check_sum(provenance: Mapping[str, Any], name: str, found: str) -> None:
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[BufferedReader]:
     """Open a file that is read whole: pyarrow itself takes no names that are not UTF-8."""
-    with _damage(path), path.open("rb") as file:
+    with damage(path), path.open("rb") as file:
         yield file
 
 
 @contextlib.contextmanager
-def _damage(path: Path) -> Iterator[None]:
+def damage(path: Path, fix: str = "Run its spec again, or get another copy.") -> Iterator[None]:
     """Turn whatever a damaged file makes its reader say into one sentence."""
     try:
         yield
     except ResultsError:
         raise
     except _MALFORMED as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0].rstrip(".")
-        raise ResultsError(
-            f"'{path}' is missing, cut short or damaged: {reason}. Run its spec again, or get "
-            f"another copy."
-        ) from error
+        reason = getattr(error, "strerror", None) or (str(error) or repr(error)).splitlines()[
+            0
+        ].rstrip(".")
+        raise ResultsError(f"'{path}' is missing, cut short or damaged: {reason}. {fix}") from error
