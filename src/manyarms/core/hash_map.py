@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from manyarms.core.jit import kernel
-from manyarms.core.memory import Ints, Memory, power_of_two
+from manyarms.core.memory import Ints, Memory, power_of_two, release
 from manyarms.core.rng import hashed
 
 __all__ = ["HashMap", "clear_map", "find", "hash_map", "insert"]
@@ -49,7 +49,11 @@ def hash_map(memory: Memory, *, names: int, entries: int) -> HashMap:
 def clear_map(hash_map: HashMap) -> None:
     """Remove all entries."""
     for k in range(hash_map.filled[0]):
-        hash_map.cells[hash_map.used[k]] = 0
+        at = hash_map.used[k]
+        hash_map.cells[at] = 0
+        hash_map.cells[at + 1] = 0
+        release(hash_map.cells, at)
+        release(hash_map.cells, at + 1)
     hash_map.filled[0] = 0
 
 

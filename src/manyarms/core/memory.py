@@ -17,6 +17,7 @@ from typing import Annotated, Any, Protocol, TypeAlias, TypeVar, cast, get_type_
 
 import numpy as np
 
+from manyarms.core.jit import twin
 from manyarms.errors import ParameterError
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Records",
     "Word",
     "power_of_two",
+    "release",
 ]
 
 Word: TypeAlias = Annotated[int, np.uint64]  # a key, or 64 random bits
@@ -90,13 +92,15 @@ class _Zeros(dict[int, Any]):
     """A sequence of zeros that stores the places that were touched."""
 
     def __init__(self, zero: Callable[[], Any], length: int) -> None:
-        self._zero = zero
-        self._length = length
+        self.zero = zero
+        self.length = length
 
     def __missing__(self, place: int) -> Any:
-        if not 0 <= place < self._length:  # checked once: what is stored was within bounds
-            raise IndexError(f"place {place} of {self._length}")
-        value = self[place] = self._zero()
+        if not 0 <= place < self.length:  # checked once: what is stored was within bounds
+            raise IndexError(f"place {place} of {self.length}")
+        value = self.zero()
+        if isinstance(value, Record):  # whoever looks may write; a number that is read is no place
+            self[place] = value
         return value
 
 
@@ -132,6 +136,28 @@ def _fields(kind: type) -> list[tuple[str, Any]]:
 ARRAYS: Memory = _Arrays()
 SPARSE: Memory = _Sparse(endless=False)
 ENDLESS: Memory = _Sparse(endless=True)
+
+
+def _compiled_release() -> Callable[..., Any]:
+    def release(sequence: Any, place: int) -> None:
+        pass  # arrays are made once
+
+    return release
+
+
+@twin(_compiled_release)
+def release(sequence: MutableSequence[Any], place: int) -> None:
+    """Let go of a place that holds nothing but zeros, so that a long game needs no more memory.
+
+    >>> numbers = SPARSE.ints(10)
+    >>> numbers[3] = 5
+    >>> numbers[3] = 0
+    >>> release(numbers, 3)
+    >>> len(numbers)
+    0
+    """
+    if isinstance(sequence, dict):
+        sequence.pop(place, None)
 
 
 def power_of_two(at_least: int) -> int:

@@ -14,6 +14,7 @@ from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.core.memory import ENDLESS
 from manyarms.errors import ParameterError, TurnError
 from manyarms.live.arms import Arms
+from manyarms.live.pull_ranges import PullRanges
 from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD, Event
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
@@ -68,7 +69,7 @@ class LiveGame:
         self.tally: dict[int, ArmTally] = {}  # by arm, in order of the first pull
         self.pulls = 0
         self.flight: Any = ENDLESS.records(ROOM, InFlight)  # a dict, by the number of the pull
-        self.abandoned: set[int] = set()
+        self.abandoned = PullRanges()
         self.log: list[Event] | None = None
         self.state = policy.new_state(ENDLESS, n_arms=arms.count, pulls=self.horizon or ROOM)
         check_bodies(self.state, (reset, ask, tell))

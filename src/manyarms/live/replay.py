@@ -17,6 +17,7 @@ from manyarms.core.memory import ARRAYS
 from manyarms.errors import CompilationError, ParameterError, SavedFileError
 from manyarms.live.arms import ArmNumbers
 from manyarms.live.game import ArmTally, LiveGame
+from manyarms.live.pull_ranges import PullRanges
 from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD, Events
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.state_dump import classes_in, constants, dump_state, restore_state
@@ -140,7 +141,8 @@ def replay_compiled(game: LiveGame, events: Events, *, most: int = ROOM) -> bool
     ended[index[~asked]] = True
     _rebuild_flight(game.flight, numbers[~ended], flight[~ended])
     game.pulls += int(asked.sum())
-    game.abandoned.update(events.pull[events.kind == ABANDONED].tolist())
+    lost = events.pull[events.kind == ABANDONED]
+    game.abandoned = PullRanges(np.concatenate([game.abandoned.numbers(), lost]))
     return True
 
 

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from manyarms.errors import ManyarmsError, ParameterError, SavedFileError
 from manyarms.live.arms import ArmNames, ArmNumbers, Arms
 from manyarms.live.game import ArmTally, LiveGame
+from manyarms.live.pull_ranges import PullRanges
 from manyarms.protocol.in_flight import InFlight
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import name_of
@@ -67,7 +68,7 @@ def snapshot(game: LiveGame) -> bytes:
     """Return all that a game knows. Equal games give equal bytes."""
     columns = {
         "retired": np.array(sorted(game.retired), np.int64),
-        "abandoned": np.array(sorted(game.abandoned), np.int64),
+        "abandoned": game.abandoned.numbers(),
         **_dump_tally(game.tally),
         **_dump_flight(game.flight),
         **dump_state(game.state),
@@ -86,7 +87,7 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
         game.arms = _read_arms(about["arms"])
         game.pulls = about["pulls"]
         game.retired = set(_taken(columns, "retired"))
-        game.abandoned = set(_taken(columns, "abandoned"))
+        game.abandoned = PullRanges(columns.pop("abandoned", ()))
         game.tally = _read_tally(columns)
         _read_flight(game.flight, columns)
         restore_state(game.state, columns)

@@ -8,11 +8,11 @@ from typing import Annotated, ClassVar, NamedTuple
 from manyarms.core.checks import check_number
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel
-from manyarms.core.memory import Floats, Ints, Memory, Record, Records
+from manyarms.core.memory import Floats, Ints, Memory, Record, Records, release
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream, unit
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
 from manyarms.policies.parts.randomness import BASES, TIES
-from manyarms.protocol import About, Policy, ask, reset, tell
+from manyarms.protocol import About, Policy, ask, count_late, reset, tell
 from manyarms.protocol.parameters import Positive, number, whole
 
 __all__ = ["CorralIGW"]
@@ -33,8 +33,7 @@ class CorralPull(Record):
 
 
 class CorralIgwState(NamedTuple):
-    """The mean of each arm pulled so far, how likely each rule is, and how pulls were chosen."""
-
+    """The mean of each arm pulled so far, the rules' chances, how pulls in flight were chosen."""
     n_arms: int
     bases: int
     eta: float
@@ -43,7 +42,7 @@ class CorralIgwState(NamedTuple):
     arm: Records[CorralArm]
     number: HashMap  # arm -> its place in `arm`
     rank: Tournament  # by mean
-    pull: Records[CorralPull]  # by slot: each pull has its own
+    pull: Records[CorralPull]  # by slot: each pull in flight has its own
     asked: Ints  # [pulls so far]
     observed: Ints  # [rewards so far]
     words: Stream
@@ -144,6 +143,21 @@ def corral_igw_tell(state: CorralIgwState, slot: int, reward: float) -> None:
     state.observed[0] += 1
     rekey(state.rank, pull.place, own.total / own.pulls, next_word(state.ties))
     corral(state, pull.base, -state.eta * min(1.0, max(0.0, reward)) * pull.inverse)
+    forget_pull(state, slot)
+
+
+@count_late.register(CorralIgwState)
+def corral_igw_count_late(state: CorralIgwState, slot: int, change: int) -> None:
+    if change <= 0:  # told, or abandoned
+        forget_pull(state, slot)
+
+
+@kernel
+def forget_pull(state: CorralIgwState, slot: int) -> None:
+    state.pull[slot].place = 0
+    state.pull[slot].base = 0
+    state.pull[slot].inverse = 0.0
+    release(state.pull, slot)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,8 +194,8 @@ class CorralIGW(Policy):
     arm at random: what the source's experiments without contexts did could not be checked. Equal
     means: at random.
 
-    Cost per pull: O(log(arms opened) + bases). Each pull remembers the probability it was drawn
-    with, so that late rewards are weighed right: memory grows with the pulls.
+    Cost per pull: O(log(arms opened) + bases). Each pull in flight remembers the probability it was
+    drawn with, so that late rewards are weighed right.
 
     Examples
     --------

@@ -16,7 +16,7 @@ import math
 from typing import Any, NamedTuple
 
 from manyarms.core.jit import generic, kernel, rare
-from manyarms.core.memory import Memory, Record, Records
+from manyarms.core.memory import Memory, Record, Records, release
 from manyarms.core.rng import Stream, draw, next_word, priority, restart, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.pairing import Node, beats, join, leave
@@ -235,3 +235,6 @@ def _unlink(arms: Queues, number: int) -> None:
     less, after = arms.queue[number].less, arms.queue[number].more
     arms.queue[less].more = after
     arms.queue[after].less = less
+    arms.queue[number].less = 0
+    arms.queue[number].more = 0
+    release(arms.queue, number)

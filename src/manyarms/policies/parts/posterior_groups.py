@@ -1,8 +1,8 @@
 """Arms with the same successes and failures, grouped: their posteriors are the same.
 
 A group's members lie side by side in one long array, so that one of them is drawn in O(1). A group
-that outgrows its place moves to the end, into twice the room: all places ever taken are less than
-four times the rewards told, and nothing need be given back.
+that outgrows its place moves to the end, into twice the room. Groups left without members, and
+places left behind, are cleared away as soon as they are several times as many as the arms.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records
+from manyarms.core.memory import Ints, Memory, Record, Records, release
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import ROUNDING, TIES, draw_fresh, is_success, reset_order
@@ -21,6 +21,7 @@ from manyarms.protocol import reset, tell
 __all__ = ["FEW", "Groups", "choose_from", "groups", "name_of", "size_of"]
 
 FEW = 8
+_SPARE = 64  # groups, and places, beyond those for the arms: few arms, or none, need no clearing
 
 
 class Member(Record):
@@ -46,7 +47,7 @@ class Group(Record):
 
 class GroupClock(Record):
     opened: int
-    groups: int  # that ever had members; number 0 is that of the arms never observed
+    groups: int  # with and without members; number 0 is that of the arms never observed
     listed: int  # groups that have members; number 0 is never listed
     places: int  # taken in the array of members
 
@@ -72,7 +73,7 @@ def groups(memory: Memory, n_arms: int, pulls: int) -> Groups:
     return Groups(
         memory.records(arms, Member),
         memory.records(pulls + 1, Group),
-        memory.ints(8 * pulls),  # a slot joins group 0, and another group with every reward
+        memory.ints(16 * arms + _SPARE),  # twelve times the slots, and room to clear up
         memory.ints(pulls + 1),
         hash_map(memory, names=name_of(pulls, 0) + 1, entries=pulls + 1),
         memory.records(1, GroupClock),
@@ -129,6 +130,9 @@ def choose_from(arms: Groups, number: int) -> int:
 @tell.register(Groups)
 def credit(arms: Groups, slot: int, reward: float) -> None:
     """Move a slot to the group with one more success, or failure."""
+    clock = arms.clock[0]
+    if max(2 * clock.groups, clock.places) > 8 * clock.opened + _SPARE:
+        clear_up(arms)
     success = is_success(reward, arms.rounding)
     group = arms.group[arms.slot[slot].group]
     number = _group(arms, group.successes + int(success), group.failures + int(not success))
@@ -198,3 +202,70 @@ def _leave(arms: Groups, slot: int) -> None:
         moved = arms.listed[arms.clock[0].listed]
         arms.listed[group.listed] = moved
         arms.group[moved].listed = group.listed
+
+
+@rare
+def clear_up(arms: Groups) -> None:
+    """Keep the groups that have members, in the order of their numbers, and no place between them.
+
+    Neither the order of the list nor that of a group's members changes.
+    """
+    clock = arms.clock[0]
+    kept, before = 0, clock.places
+    places = before
+    clear_map(arms.number)
+    for number in range(clock.groups):
+        group = arms.group[number]
+        if group.size > 0 or number == 0:
+            for place in range(group.size):
+                slot = arms.member[group.start + place]
+                arms.member[places + place] = slot
+                arms.slot[slot].group = kept
+            group.start = places - before
+            group.room = group.size
+            places += group.size
+            if number > 0:
+                arms.listed[group.listed] = kept
+            _renumber(arms, number, kept)
+            kept += 1
+        else:
+            _forget(arms, number)
+    for place in range(places):
+        if place < places - before:
+            arms.member[place] = arms.member[before + place]
+        else:
+            arms.member[place] = 0
+            release(arms.member, place)
+    clock.groups = kept
+    clock.places = places - before
+
+
+@rare
+def _renumber(arms: Groups, number: int, new: int) -> None:
+    old, group = arms.group[number], arms.group[new]
+    name = name_of(old.successes, old.failures)
+    insert(arms.number, find(arms.number, name), name, new)
+    if new != number:
+        group.successes = old.successes
+        group.failures = old.failures
+        group.size = old.size
+        group.start = old.start
+        group.room = old.room
+        group.listed = old.listed
+        group.mean = old.mean
+        group.ways = old.ways
+        _forget(arms, number)
+
+
+@kernel
+def _forget(arms: Groups, number: int) -> None:
+    group = arms.group[number]
+    group.successes = 0
+    group.failures = 0
+    group.size = 0
+    group.start = 0
+    group.room = 0
+    group.listed = 0
+    group.mean = 0.0
+    group.ways = 0.0
+    release(arms.group, number)

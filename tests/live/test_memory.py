@@ -1,0 +1,61 @@
+"""The memory of a live game follows the arms touched and the pulls in flight, not the pulls."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.policies import field
+from tests.helpers import EVERY_POLICY, label
+
+ARMS, PULLS, FEW = 10, 3000, 20
+_LOGS = 4096  # logarithms that a table of slots keeps, at most
+
+
+def _stored(state: Any) -> Iterator[int]:
+    """Yield how many places each part of a state has in memory."""
+    for name, part in zip(state._fields, state, strict=True):
+        if isinstance(part, dict) and name == "log":
+            assert len(part) <= _LOGS
+        elif isinstance(part, dict):
+            yield len(part)
+        elif hasattr(part, "_fields"):
+            yield from _stored(part)
+
+
+def _most(live: ma.Live, chance: random.Random, pulls: int) -> int:
+    """Play late rewards, some of which never come; return the most places that were in memory."""
+    most = 0
+    for k in range(pulls):
+        live.ask()
+        while len(live.pending) > FEW:
+            pull = chance.choice(live.pending[:5])
+            if chance.random() < 0.2:
+                live.abandon(pull)
+            else:
+                live.tell(pull, float(chance.random() < (pull.arm + 1) / 12))
+        if k % 50 == 0:
+            most = max(most, sum(_stored(live._game.state)))
+    return most
+
+
+@pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
+def test_no_policy_needs_more_memory_for_more_pulls(policy: ma.Policy) -> None:
+    live = policy.live(n_arms=ARMS, horizon=None if policy.anytime else 2 * PULLS, seed=1)
+    chance = random.Random(2)
+    before = _most(live, chance, PULLS)
+    # where sets, rounds and phases grow in steps, one may come late: up to 400 places on ten arms
+    assert _most(live, chance, PULLS) < before + PULLS / 4
+
+
+def test_an_arm_that_was_only_looked_at_takes_no_memory() -> None:
+    live = field.CorralIGW().live(n_arms=10**6, seed=1)
+    for _ in range(400):
+        live.tell(live.ask(), 1.0)
+    touched = live.progress().arms_touched
+    assert touched < 400
+    assert len(live._game.state.number.cells) == 2 * touched
