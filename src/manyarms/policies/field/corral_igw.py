@@ -34,6 +34,7 @@ class CorralPull(Record):
 
 class CorralIgwState(NamedTuple):
     """The mean of each arm pulled so far, the rules' chances, how pulls in flight were chosen."""
+
     n_arms: int
     bases: int
     eta: float
