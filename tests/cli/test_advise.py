@@ -70,7 +70,7 @@ def test_bad_usage_is_one_sentence_and_exits_with_2(
 def test_a_file_that_cannot_be_written_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*SMALL, "--m-at-least", "500", "--json", str(tmp_path)]) == 2
+    assert main([*SMALL, "--m-at-least", "500", "--json", str(tmp_path)]) == 1
     printed = capsys.readouterr().err
     assert "Is a directory" in printed
     assert "Traceback" not in printed
