@@ -190,7 +190,7 @@ def test_folders_that_hold_no_results(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="must hold results of manyarms"):
         write_report(tmp_path)
     (tmp_path / "study.json").write_text('{"format": "another"}')
-    with pytest.raises(ResultsError, match=r"study.json' cannot be used .*another.* Reproduce"):
+    with pytest.raises(ResultsError, match=r"study.json' is missing, .*another.* Reproduce"):
         write_report(tmp_path)
     reproduce_paper(tmp_path, "fig2b", replications=1)
     (results,) = (tmp_path / "results").iterdir()
