@@ -17,7 +17,7 @@ settings.register_profile("fixed", derandomize=True, deadline=None, max_examples
 settings.load_profile("fixed")
 
 if TYPE_CHECKING:
-    from manyarms.studies import Report
+    from manyarms.studies.study import Report
 
 
 @pytest.fixture(scope="session")

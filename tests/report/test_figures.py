@@ -8,16 +8,14 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from manyarms.errors import ManyarmsError, MissingExtraError, ParameterError
 from manyarms.lab.results import Result
-from manyarms.lab.workbench import row_type
 from manyarms.theory.rates import moss_plus_plus_rate, quantile_rate
+from tests.report.made import made_result
 
 pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
 
@@ -26,45 +24,23 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from manyarms.report import figures
+from manyarms.report import figures, save_figure
 from manyarms.report.style import policy_styles, policy_title
 
 PAPER = ("moss", "moss-oracle", "quantile", "parallel", "moss++", "empmoss++")
 NAMED = (*PAPER, "anytime-moss++", "anytime-parallel")
 
 
-def made_up(policies: tuple[str, ...], regret: Any, times: tuple[int, ...]) -> Result:
-    """Return regrets by (policy, replication, checkpoint) as a result."""
-    return Result(
-        policies=policies,
-        specifications=policies,
-        instance="made up",
-        n_arms=10,
-        best_mean=0.9,
-        horizon=times[-1],
-        seed=0,
-        first_replication=0,
-        times=np.array(times),
-        rows=tuple(_rows(np.array(own, dtype=float)) for own in regret),
-    )
-
-
-def _rows(regret: NDArray[np.float64]) -> NDArray[Any]:
-    rows = np.ones(len(regret), row_type(regret.shape[1]))
-    rows["regret"] = regret
-    return rows
-
-
-def tiny() -> Result:
+def tiny(times: float = 1) -> Result:
     # moss: mean 10 and 22, deviations 2 and 4 (from 8, 10, 12 and 18, 22, 26); moss++: none
-    regret = [[[8, 18], [10, 22], [12, 26]], [[5, 6], [5, 6], [5, 6]]]
-    return made_up(("moss", "moss++"), regret, (1000, 50_000))
+    regret = {"moss": [[8, 18], [10, 22], [12, 26]], "moss++": [[5, 6], [5, 6], [5, 6]]}
+    scaled = {policy: times * np.array(runs) for policy, runs in regret.items()}
+    return made_result(scaled, (1000, 50_000))
 
 
 def many(labels: tuple[str, ...], points: int = 50) -> Result:
-    times = tuple(range(100, 100 * points + 1, 100))
     regret = np.random.default_rng(1).random((len(labels), 4, points)).cumsum(axis=2)
-    return made_up(labels, regret, times)
+    return made_result(dict(zip(labels, regret, strict=True)), range(100, 100 * points + 1, 100))
 
 
 def words(figure: Figure) -> list[str]:
@@ -119,9 +95,7 @@ def test_names_in_figure_1_do_not_overlap() -> None:
 
 
 def test_against_hardness() -> None:
-    easy = tiny()
-    hard = made_up(easy.policies, 2 * easy.regret, (1000, 50_000))
-    figure = figures.regret_against_hardness({0.5: hard, 0.1: easy}, title="a title")
+    figure = figures.regret_against_hardness({0.5: tiny(times=2), 0.1: tiny()}, title="a title")
     axes = figure.axes[0]
     assert axes.get_title() == "a title"
     assert axes.get_xlabel() == "hardness \N{GREEK SMALL LETTER ALPHA}"
@@ -139,9 +113,8 @@ def test_against_hardness() -> None:
 
 
 def test_a_policy_left_out_at_some_hardness() -> None:
-    result = tiny()
-    alone = made_up(("moss",), result.regret[:1, :2], (1000, 50_000))
-    figure = figures.regret_against_hardness({0.1: alone, 0.2: result})
+    alone = replace(tiny().first(2), policies=("moss",), rows=tiny().first(2).rows[:1])
+    figure = figures.regret_against_hardness({0.1: alone, 0.2: tiny()})
     assert [len(np.asarray(line.get_xdata())) for line in figure.axes[0].lines] == [2, 1]
     assert words(figure)[-1].endswith("of 2 to 3 replications")
 
@@ -171,10 +144,9 @@ def test_one_replication_has_no_band() -> None:
 
 
 def test_no_regret_at_all(tmp_path: Path) -> None:
-    result = made_up(("moss",), np.zeros((1, 3, 2)), (1000, 50_000))
-    figure = figures.regret_over_time(result)
+    figure = figures.regret_over_time(tiny(times=0))
     assert figure.axes[0].get_ylim() == (0.0, 1.0)
-    figures.save_figure(figure, tmp_path / "nothing")
+    save_figure(figure, tmp_path / "nothing")
 
 
 def test_a_policy_looks_the_same_in_every_figure() -> None:
@@ -229,13 +201,13 @@ def test_nothing_is_cut_off_and_no_text_overlaps(draw: str) -> None:
 
 
 def test_files_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
-    first = figures.save_figure(figures.regret_over_time(tiny()), tmp_path / "new" / "fig2.b")
+    first = save_figure(figures.regret_over_time(tiny()), tmp_path / "new" / "fig2.b")
     assert [path.name for path in first] == ["fig2.b.pdf", "fig2.b.svg", "fig2.b.png"]
     before = [path.read_bytes() for path in first]
     assert [content[:4] for content in before] == [b"%PDF", b"<?xm", b"\x89PNG"]
     figure = figures.regret_over_time(tiny())
     for _ in range(2):
-        again = figures.save_figure(figure, str(tmp_path / "new" / "fig2.b"))
+        again = save_figure(figure, str(tmp_path / "new" / "fig2.b"))
         assert [path.read_bytes() for path in again] == before
     assert b"CreationDate" not in before[0]
     assert b"<dc:date>" not in before[1]
@@ -255,16 +227,16 @@ def test_a_failed_write_leaves_the_old_file(
 
     monkeypatch.setattr(Path, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        figures.save_figure(figures.figure_1(), tmp_path / "fig")
+        save_figure(figures.figure_1(), tmp_path / "fig")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_settings_of_the_user_neither_change_nor_matter(tmp_path: Path) -> None:
-    plain = figures.save_figure(figures.figure_1(), tmp_path / "plain")
+    plain = save_figure(figures.figure_1(), tmp_path / "plain")
     with matplotlib.rc_context({"font.size": 30, "lines.linewidth": 9, "axes.facecolor": "red"}):
         before = dict(matplotlib.rcParams)
-        other = figures.save_figure(figures.figure_1(), tmp_path / "other")
+        other = save_figure(figures.figure_1(), tmp_path / "other")
         assert dict(matplotlib.rcParams) == before
     assert [p.read_bytes() for p in plain] == [p.read_bytes() for p in other]
 

@@ -18,7 +18,7 @@ from manyarms.errors import ResultsError
 from manyarms.lab import Experiment, Player, cell, experiment_from, read_results
 from manyarms.lab import run as play
 from manyarms.report import write_report
-from manyarms.studies import Report
+from manyarms.studies.study import Report
 from tests.report.page_samples import HOSTILE, REPLICATIONS, SIX, reproduce_paper, run_folder
 
 

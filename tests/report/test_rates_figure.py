@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from manyarms.errors import ParameterError
-from manyarms.report.rates_figure import figure_1
+from manyarms.report import figure_1
 
 
 def mine(alpha: NDArray[np.float64]) -> NDArray[np.float64]:

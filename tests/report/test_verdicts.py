@@ -61,7 +61,7 @@ def test_one_part_that_fails_fails_the_claim() -> None:
     assert _claim(YES, WHO_KNOWS).verdict == OPEN
     assert _claim(YES, WHO_KNOWS, NO).verdict == FAILS
     assert _claim().verdict == OPEN
-    assert _claim(YES, WHO_KNOWS, NO, YES).counts() == (2, 1, 1)
+    assert _claim(YES, WHO_KNOWS, NO, YES).counts() == "2 / 1 / 1"
 
 
 def test_the_page_shows_what_decides() -> None:

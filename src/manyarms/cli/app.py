@@ -82,7 +82,7 @@ def reproduce(
     """
     from manyarms.cli.screen import Timer, Watching, show
     from manyarms.studies import find
-    from manyarms.studies import reproduce as play
+    from manyarms.studies.study import reproduce as play
 
     timer = Timer()
     names = PAPER if name == "all" else [name]

@@ -23,7 +23,7 @@ def list_contests() -> None:
     """
     from manyarms.cli.screen import show
     from manyarms.instances import local_contests, read_contest
-    from manyarms.report.markdown import Table
+    from manyarms.report.text import Table
 
     rows = []
     for name, path in local_contests().items():

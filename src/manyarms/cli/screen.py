@@ -25,7 +25,7 @@ from rich.text import Text
 
 from manyarms.lab.experiment import Experiment
 from manyarms.lab.tables import ResultsFolder
-from manyarms.report.markdown import Table
+from manyarms.report.text import Table
 
 __all__ = [
     "Timer",

@@ -15,7 +15,6 @@ __all__ = [
     "BAND_WIDTH",
     "HARDNESS",
     "LOOK",
-    "MARKS",
     "MINIMAX_LINE",
     "NARROW",
     "NOTE_SIZE",
@@ -28,9 +27,6 @@ __all__ = [
     "shades",
     "thousands",
 ]
-
-
-MARKS = ("o", "s", "^", "D", "v")  # of lines that are told apart by shade and marker
 
 
 class LineStyle(NamedTuple):
@@ -46,8 +42,8 @@ class LineStyle(NamedTuple):
     size: float = 4.0
     filled: bool = True
 
-    def options(self) -> dict[str, Any]:
-        """Return the style as keyword arguments of matplotlib's `plot`."""
+    def options(self, **others: Any) -> dict[str, Any]:
+        """Return the style, with `others`, as keyword arguments of matplotlib's `plot`."""
         return {
             "color": self.colour,
             "linestyle": (0, self.dashes) if self.dashes else "-",
@@ -55,6 +51,7 @@ class LineStyle(NamedTuple):
             "markersize": self.size,
             "markerfacecolor": self.colour if self.filled else "white",
             "markeredgecolor": self.colour,
+            **others,
         }
 
 
@@ -208,7 +205,7 @@ def shades(number: int) -> list[str]:
     return ["#" + "".join(f"{round(a + t * (b - a)):02X}" for a, b in ends) for t in steps]
 
 
-def thousands(value: float, position: int | None = None) -> str:
+def thousands(value: float, position: float | None = None) -> str:
     """Return a number as it stands at an axis; `position` is matplotlib's, and not used.
 
     Examples

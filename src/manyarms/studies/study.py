@@ -17,11 +17,11 @@ from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.run import run
 from manyarms.lab.tables import ResultsFolder
 from manyarms.report.html_report import REPORT, write_report, write_study
-from manyarms.report.markdown import Table
 from manyarms.report.page.presentation import Presentation
+from manyarms.report.text import Table
 from manyarms.studies import PAPER
 
-__all__ = ["Report", "Results", "Study", "reproduce", "write_text"]
+__all__ = ["Report", "Results", "Study", "reproduce", "write_json", "write_text"]
 
 Results = Mapping[str, ResultsFolder]  # by the experiment's name
 
@@ -32,10 +32,8 @@ class Report:
 
     Attributes
     ----------
-    files
-        What it wrote.
-    shown
-        What a reader should see at once.
+    files, shown
+        What it wrote, and what a reader should see at once.
     page
         What the page of all results shows beside them (default: nothing).
     """
@@ -59,14 +57,12 @@ class Study:
     ----------
     title
         What it shows, in one line.
-    replications
-        How often each policy plays unless the user says otherwise.
+    replications, fewest
+        How often each policy plays unless the user says otherwise, and at least.
     experiments
         Given the replications and the seed, what is played; names are unique within the study.
     report
         Given the results by name and a folder, draws, decides and writes.
-    fewest
-        The smallest number of replications that makes sense.
     name
         What `manyarms reproduce` calls it; `find` fills it in.
     """

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.errors import ParameterError
-from manyarms.report._matplotlib import Axes, Figure, Line2D, MultipleLocator, look, settle
+from manyarms.report.drawing import Axes, Figure, Line2D, MultipleLocator, drawing
 from manyarms.report.style import (
     ALPHA,
     HARDNESS,
@@ -37,15 +37,8 @@ _LINES: dict[str, tuple[float, ...]] = {  # dashes, by kind of problem
 
 
 def theory_styles(betas: Mapping[str, float | None]) -> dict[str, LineStyle]:
-    """Return a colour and a marker for each policy; MOSS++ in shades, by beta.
+    """Return a colour and a marker for each policy; MOSS++, which has a beta, in shades.
 
-    Parameters
-    ----------
-    betas
-        By label, the parameter of MOSS++, and None for another policy.
-
-    Examples
-    --------
     >>> styles = theory_styles({"quantile": None, "moss++(beta=0.5)": 0.5, "moss-oracle": None})
     >>> [(label, style.marker) for label, style in styles.items()]
     [('moss++(beta=0.5)', 's'), ('moss-oracle', 'o'), ('quantile', '^')]
@@ -63,7 +56,7 @@ def theory_styles(betas: Mapping[str, float | None]) -> dict[str, LineStyle]:
 def legend_lines(styles: Mapping[str, LineStyle]) -> list[Line2D]:
     """Return what a legend shows of each policy."""
     return [
-        Line2D([], [], label=policy_title(policy), **style.options())
+        Line2D([], [], **style.options(label=policy_title(policy)))
         for policy, style in styles.items()
     ]
 
@@ -83,7 +76,7 @@ def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
 
     Examples
     --------
-    >>> from manyarms.studies.rates import MeasuredExponent, fit_exponent
+    >>> from manyarms.studies.rates.fit import fit_exponent
     >>> runs = {2**k: [np.full(5, 2.0 ** (0.6 * k))] for k in (10, 12, 14)}
     >>> fits = {"planted": fit_exponent(runs, largest_log_power=2.5)}
     >>> one = MeasuredExponent("moss++(beta=0.5)", 0.5, 0.1, fits, {}, {})
@@ -91,18 +84,17 @@ def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
     ['MOSS++ (β = 0.5)']
     """
     styles = _styles(measured)
-    with look():
-        figure = Figure(figsize=(WIDE[0], WIDE[1] + _ROOM))
+    with drawing(WIDE[0], WIDE[1] + _ROOM) as figure:
         axes = figure.add_subplot()
         handles = []
         for k, (policy, style) in enumerate(styles.items()):
             own = [one for one in measured if one.policy == policy]
-            line = _rate_line(policy, LineStyle(style.colour)).options() | {"linewidth": 1.0}
+            line = _rate_line(policy, LineStyle(style.colour)).options(linewidth=1.0)
             axes.plot(_ALPHAS, own[0].rate_at(_ALPHAS), **line)
             _draw_points(axes, own, style, (k - (len(styles) - 1) / 2) * _APART)
-            both = style.options() | {"linestyle": line["linestyle"], "linewidth": 1.0}
             name = "minimax, and MOSS Oracle" if policy == "moss-oracle" else policy_title(policy)
-            handles.append(Line2D([], [], label=name, **both))
+            both = style.options(label=name, linestyle=line["linestyle"], linewidth=1.0)
+            handles.append(Line2D([], [], **both))
         axes.set(xlabel=HARDNESS, ylabel=f"exponent: regret grows as $T^{{\\,θ({ALPHA})}}$")
         low = min(one.exponent.low for one in measured)
         high = max(max(one.exponent.high, one.fit.plain.high) for one in measured)
@@ -116,7 +108,6 @@ def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
         figure.legend(
             handles=handles, loc="outside lower center", ncols=3, title=legend, title_fontsize=8
         )
-        settle(figure)
     return figure
 
 
@@ -130,7 +121,7 @@ def exponent_fits(measured: Sequence[MeasuredExponent]) -> Figure:
 
     Examples
     --------
-    >>> from manyarms.studies.rates import MeasuredExponent, fit_exponent
+    >>> from manyarms.studies.rates.fit import fit_exponent
     >>> runs = {2**k: [np.full(5, 2.0 ** (0.6 * k))] for k in (10, 12, 14)}
     >>> fits = {"planted": fit_exponent(runs, largest_log_power=2.5)}
     >>> one = MeasuredExponent("moss++(beta=0.5)", 0.5, 0.1, fits, {}, {})
@@ -139,8 +130,7 @@ def exponent_fits(measured: Sequence[MeasuredExponent]) -> Figure:
     """
     styles = _styles(measured)
     alphas = sorted({one.alpha for one in measured})
-    with look():
-        figure = Figure(figsize=(WIDE[0] + 1.6, WIDE[1] + _ROOM))
+    with drawing(WIDE[0] + 1.6, WIDE[1] + _ROOM) as figure:
         plots = figure.subplots(1, len(alphas), sharex=True, sharey=True, squeeze=False)[0]
         for axes, alpha in zip(plots, alphas, strict=True):
             for one in (one for one in measured if one.alpha == alpha):
@@ -155,7 +145,6 @@ def exponent_fits(measured: Sequence[MeasuredExponent]) -> Figure:
             if any(kind in one.fits for one in measured)
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=4)
-        settle(figure)
     return figure
 
 
@@ -187,7 +176,7 @@ def _draw_points(
 
 def _draw_fits(axes: Axes, one: MeasuredExponent, style: LineStyle) -> None:
     for kind, fit in one.fits.items():
-        axes.plot(fit.horizons, fit.regret, **style.options() | {"linestyle": "none"})
+        axes.plot(fit.horizons, fit.regret, **style.options(linestyle="none"))
         x = np.geomspace(fit.horizons[0], fit.horizons[-1], 50)
         fitted = [fit.at(horizon) for horizon in x]
         axes.plot(x, fitted, color=style.colour, linewidth=0.8, **_dashes(kind))
