@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import manyarms as ma
-from manyarms.advice.choice import ALIKE
+from manyarms.advice.play import ALIKE
 from manyarms.core.statistics import student_quantile
 
 Regrets = NDArray[np.float64]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manyarms.advice.choice import choose
-from manyarms.advice.playing import Game
+from manyarms.advice.play import Game, choose
 
 
 def game(*regrets: float) -> Game:

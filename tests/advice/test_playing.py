@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.advice.candidates import candidates, code
-from manyarms.advice.playing import _replications, play
+from manyarms.advice.advise import _code as code
+from manyarms.advice.play import _replications, play
+from manyarms.advice.question import candidates
 from tests.advice.test_question import ask
 
 
