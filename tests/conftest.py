@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from manyarms.studies.study import Report
 
 
+@pytest.fixture
+def contest_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the one folder in which contests are found, still empty."""
+    folder = tmp_path / "contests"
+    folder.mkdir()
+    monkeypatch.setenv("MANYARMS_DATA", str(folder))
+    monkeypatch.setattr("manyarms.instances.contests.cache_folder", lambda: tmp_path / "cache")
+    return folder
+
+
 @pytest.fixture(scope="session")
 def small_paper(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Report]:
     """Return the folder of the whole paper on small problems, not to be changed, and its report."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from manyarms.errors import ManyarmsError, MissingExtraError, ParameterError
 from manyarms.lab.results import Result
 from manyarms.theory.rates import moss_plus_plus_rate, quantile_rate
+from tests.helpers import run_python
 from tests.report.made import made_result
 
 pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
@@ -92,6 +91,41 @@ def test_figure_1_has_every_rate() -> None:
 def test_names_in_figure_1_do_not_overlap() -> None:
     texts = figures.figure_1(betas=(0.55, 0.56, 0.75)).axes[0].texts
     assert [text.get_text() for text in texts] == ["0.55", "0.75", "β ="]
+
+
+def mine(alpha: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 0.8 + 0.2 * alpha
+
+
+def test_further_rates_have_lines_of_their_own() -> None:
+    points = np.array([0.0, 0.4, 0.9]), np.array([0.3, 0.7, 0.95])
+    figure = figures.figure_1(betas=(0.5, 0.7), others={"mine": mine, "measured": points})
+    axes = figure.axes[0]
+    names = [str(line.get_label()) for line in axes.lines]
+    assert names[-2:] == ["mine", "measured"]
+    assert np.array_equal(axes.lines[-1].get_xydata(), np.transpose(points))
+    drawn = np.asarray(axes.lines[-2].get_xydata())
+    assert np.array_equal(drawn[:, 1], mine(drawn[:, 0]))
+    legend = figure.legends[0]
+    assert [text.get_text() for text in legend.get_texts()][-2:] == ["mine", "measured"]
+    styles = {(line.get_color(), str(line.get_marker())) for line in axes.lines}
+    assert len(styles) == len(axes.lines)
+    assert axes.get_ylim()[0] == pytest.approx(0.25)  # room for a rate of 0.3
+
+
+def test_the_legend_is_beside_the_plot() -> None:
+    figure = figures.figure_1(others={"mine": mine, "a rate with quite a long name": mine})
+    plot = figure.axes[0].get_window_extent()
+    assert figure.legends[0].get_window_extent().x0 >= plot.x1
+    assert plot.width > 200  # of 500: it is not squeezed
+
+
+def test_without_them_the_figure_is_the_papers() -> None:
+    plain, empty = figures.figure_1(), figures.figure_1(others={})
+    for figure in (plain, empty):
+        assert len(figure.axes[0].lines) == 9
+        assert figure.axes[0].get_ylim()[0] == 0.45
+        assert not figure.legends
 
 
 def test_against_hardness() -> None:
@@ -247,6 +281,14 @@ def test_settings_of_the_user_neither_change_nor_matter(tmp_path: Path) -> None:
         (lambda: figures.figure_1(betas=()), r"`betas` must hold at least one number"),
         (lambda: figures.figure_1(betas=(0.3,)), r"`beta` must be .*>= 0.5.* got 0.3"),
         (lambda: figures.figure_1(subset_exponent=2), r"`subset_exponent` must be .* got 2"),
+        (
+            lambda: figures.figure_1(others={"wrong": ([0.0, 1.0], [0.5, 2.0])}),
+            r"`rate` must hold numbers >= 0 and <= 1, got 2.0",
+        ),
+        (
+            lambda: figures.figure_1(others={"wrong": ([0.5, 1.0], [0.5, 1.0])}),
+            r"`alphas` must increase from 0",
+        ),
         (lambda: figures.regret_against_hardness({}), r"`results` must hold at least one"),
         (
             lambda: figures.regret_against_hardness({math.nan: tiny()}),
@@ -263,36 +305,28 @@ def test_bad_input(call: object, message: str) -> None:
         call()  # type: ignore[operator]
 
 
-def run(code: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-    )
-
-
 def test_no_pyplot_no_numba() -> None:
-    code = """
+    run_python(
+        """
 import sys
 import manyarms.report
 assert "matplotlib" not in sys.modules
 manyarms.report.figure_1()
-assert "matplotlib.pyplot" not in sys.modules
-assert "numba" not in sys.modules
+assert not {"matplotlib.pyplot", "numba"} & set(sys.modules)
 """
-    done = run(code)
-    assert done.returncode == 0, done.stderr
+    )
 
 
 def test_without_matplotlib_the_error_tells_what_to_install() -> None:
-    code = """
+    done = run_python(
+        """
 import sys
 sys.modules["matplotlib"] = None
 import manyarms.report.style
-import manyarms.report.figures
+try: import manyarms.report.figures
+except ImportError as error: print(type(error).__name__, error)
 """
-    done = run(code)
-    last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("manyarms.errors.MissingExtraError: matplotlib must be installed")
-    assert 'pip install "manyarms[lab]"' in last
+    )
+    assert done.stdout.startswith("MissingExtraError matplotlib must be installed")
+    assert 'pip install "manyarms[lab]"' in done.stdout
     assert issubclass(MissingExtraError, ManyarmsError)
-    assert issubclass(MissingExtraError, ImportError)

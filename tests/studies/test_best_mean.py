@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
-
-pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
 
 import manyarms as ma
 from manyarms.studies import find

@@ -15,11 +15,6 @@ from manyarms.core.statistics import mean_interval
 from manyarms.errors import ContestNotFoundError
 from manyarms.instances import read_contest
 from manyarms.lab import Cell, Experiment, Result, cell
-from tests.report.made import made_result
-from tests.report.page_samples import SIX
-
-pytest.importorskip("matplotlib", reason='it draws: pip install "manyarms[lab]"')
-
 from manyarms.studies.contests import (
     CONTESTS,
     PLAIN,
@@ -31,6 +26,8 @@ from manyarms.studies.contests import (
     contest_standings,
 )
 from manyarms.studies.study import Report, reproduce
+from tests.report.made import made_result
+from tests.report.page_samples import SIX
 
 HEAD = "caption,votes,not_funny,somewhat_funny,funny\n"
 POLICIES = ("moss", "quantile", "moss++")

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
-
 from matplotlib.axes import Axes
 
 import manyarms as ma

@@ -13,16 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 
 import manyarms as ma
 from manyarms.lab import Cell, Experiment, Player, Result, cell
 from manyarms.protocol import described
-from tests.report.made import made_result
-
-pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
-
-from matplotlib.axes import Axes
-
 from manyarms.studies.leaderboard.problems import (
     CONTESTS,
     FEWEST,
@@ -42,6 +37,7 @@ from manyarms.studies.leaderboard.standings import (
     where_we_lose,
 )
 from manyarms.studies.study import reproduce
+from tests.report.made import made_result
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 SUITE = {problem.name: problem for problem in problems()}

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
-
 import manyarms as ma
 from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
-
 from manyarms.instances import stand_in_652
 from manyarms.lab.tables import read_results
 from manyarms.report.text import Table

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
-
 from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
 from manyarms.lab import Cell, Result

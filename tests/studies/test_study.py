@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
-
 import manyarms as ma
 from manyarms.errors import ParameterError
 from manyarms.lab.experiment import Experiment, cell

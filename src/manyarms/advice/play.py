@@ -120,23 +120,12 @@ def _known(question: Question, player: Candidate, problem: Problem) -> Game | No
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The choice, and how sure it is.
+    """The choice, and how sure it is."""
 
-    Attributes
-    ----------
-    winner
-        The number of the candidate to take.
-    shares, excesses
-        By problem and candidate: mean regret as a share of the horizon, and that share less the
-        lowest one on the problem.
-    wins
-        By candidate: the share of bootstrap samples of the runs in which it is the one to take.
-    """
-
-    winner: int
-    shares: Numbers
-    excesses: Numbers
-    wins: Numbers
+    winner: int  # the number of the candidate to take
+    shares: Numbers  # by problem and candidate: mean regret as a share of the horizon
+    excesses: Numbers  # likewise: the share less the lowest one on the problem
+    wins: Numbers  # by candidate: the share of bootstrap samples of the runs that choose it
 
     @property
     def worst(self) -> Numbers:

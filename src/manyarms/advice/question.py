@@ -143,22 +143,12 @@ def _numbers(name: str, values: Any, **bounds: Any) -> list[float]:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy that may be recommended.
-
-    Attributes
-    ----------
-    policy, arms
-        The policy, and the size of its largest set.
-    rate
-        Its rate, by hardness; None if none is proven.
-    dominated
-        Whether another policy's rate is nowhere larger and somewhere smaller.
-    """
+    """A policy that may be recommended."""
 
     policy: Policy
-    arms: int
-    rate: Callable[[float], float] | None = None
-    dominated: bool = False
+    arms: int  # the size of its largest set
+    rate: Callable[[float], float] | None = None  # by hardness, if one is proven
+    dominated: bool = False  # by another policy's rate: nowhere larger, somewhere smaller
 
     @property
     def has_guarantee(self) -> bool:

@@ -29,13 +29,11 @@ def list_contests() -> None:
     for name, path in local_contests().items():
         facts = read_contest(path).info()
         rows.append([name, str(facts["captions"]), str(facts["best_arms"]), str(path)])
-    if rows:
-        show(Table(["contest", "captions", "best arms", "file"], rows))
-    else:
-        show(
-            "No contest files here. Get one with `manyarms data get 652`, or set MANYARMS_DATA "
-            "to a folder that holds some."
-        )
+    none = (
+        "No contest files here. Get one with `manyarms data get 652`, or set MANYARMS_DATA to a "
+        "folder that holds some."
+    )
+    show(Table(["contest", "captions", "best arms", "file"], rows) if rows else none)
 
 
 @data.command("get")

@@ -33,22 +33,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         _say("interrupted")
         return 130
-    except ManyarmsError as error:
+    except (ManyarmsError, OSError) as error:  # the latter: a file that cannot be read or written
         if "--debug" in words:
             raise
         _say(str(error))
-        return 2 if _is_usage(error) else 1
-    except OSError as error:  # a file that cannot be read or written
-        if "--debug" in words:
-            raise
-        _say(str(error))
-        return 1
+        # whether the words of the command, or the spec it names, are at fault
+        return 2 if isinstance(error, ParameterError | UnknownNameError | SpecError) else 1
     return 0
-
-
-def _is_usage(error: ManyarmsError) -> bool:
-    """Whether the words of the command, or the spec it names, are at fault."""
-    return isinstance(error, ParameterError | UnknownNameError | SpecError)
 
 
 def _say(text: str) -> None:

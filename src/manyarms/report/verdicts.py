@@ -40,18 +40,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Part:
-    """One inequality of a claim.
+    """One inequality of a claim."""
 
-    Attributes
-    ----------
-    what
-        What was measured, in words.
-    rule
-        What the claim asks of it, such as "> 0".
-    """
-
-    what: str
-    rule: str
+    what: str  # was measured, in words
+    rule: str  # that the claim asks for, such as "> 0"
     interval: Interval
     verdict: Verdict
 

@@ -119,22 +119,13 @@ def report(results: Results, out: Path) -> Report:
 
 @dataclass(frozen=True)
 class TradeOffPoint:
-    """One policy at one budget.
-
-    Attributes
-    ----------
-    family, policy, beta
-        What was played, who played it, and its parameter if it is MOSS++, else None.
-    easy, hard, replications
-        R_0, the regret on instance 0, and R_1, which stands for the average R̄ over the
-        exchangeable instances 1, …, K; each with a 97.5 % interval, over so many runs.
-    """
+    """One policy at one budget; intervals have 97.5 % confidence."""
 
     family: LowerBoundFamily
     policy: str
-    beta: float | None
-    easy: Interval
-    hard: Interval
+    beta: float | None  # of MOSS++
+    easy: Interval  # R_0, the regret on instance 0
+    hard: Interval  # R_1, which stands for the average R̄ over the exchangeable 1, …, K
     replications: int
 
     @property

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from manyarms.core.checks import check_int
 from manyarms.core.files import replace_file
@@ -75,13 +75,6 @@ class Study:
     name: str = ""
 
 
-class Watch(Protocol):
-    """Shows how far several experiments are."""
-
-    def begin(self, label: str) -> ProgressCallback:
-        """Name the experiment that follows, and return who hears of its progress."""
-
-
 def reproduce(
     studies: Sequence[Study],
     out: str | os.PathLike[str],
@@ -91,7 +84,7 @@ def reproduce(
     workers: int | None = None,
     engine: Literal["threads", "dask"] = "threads",
     scheduler: str | None = None,
-    watch: Callable[[Sequence[Experiment]], Watch] | None = None,
+    watch: Callable[[str, int], ProgressCallback] | None = None,
 ) -> Report:
     """Play what studies need, each experiment once, and let them report.
 
@@ -108,7 +101,8 @@ def reproduce(
     seed, workers, engine, scheduler
         As for `run`.
     watch
-        Given the experiments, shows how far they are (default: as `run` does).
+        Given an experiment's name and the pulls of all, returns who hears of its progress
+        (default: as `run` does).
 
     Examples
     --------
@@ -125,7 +119,7 @@ def reproduce(
         count = one.replications if replications is None else replications
         check_int("replications", count, at_least=one.fewest)
         planned |= {each.name: each for each in one.experiments(count, seed)}
-    shown = None if watch is None else watch(list(planned.values()))
+    pulls = sum(experiment.pulls for experiment in planned.values())
     results = {
         name: run(
             experiment,
@@ -133,7 +127,7 @@ def reproduce(
             workers=workers,
             engine=engine,
             scheduler=scheduler,
-            progress=None if shown is None else shown.begin(name),
+            progress=None if watch is None else watch(name, pulls),
         )
         for name, experiment in planned.items()
     }

@@ -52,26 +52,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ExponentFit:
-    """The model fitted to one series.
+    """The model fitted to one series."""
 
-    Attributes
-    ----------
-    exponent, plain
-        θ with the log log term, and the slope without it.
-    log_power, intercept, largest_log_power
-        b, a, and how large b may be.
-    horizons, regret, errors
-        T, the worst mean regret at each, and its standard error.
-    """
-
-    exponent: Interval
-    plain: Interval
-    log_power: float
-    intercept: float
-    largest_log_power: float
+    exponent: Interval  # θ, with the log log term
+    plain: Interval  # the slope without it
+    log_power: float  # b
+    intercept: float  # a
+    largest_log_power: float  # how large b may be
     horizons: tuple[int, ...]
-    regret: tuple[float, ...]
-    errors: tuple[float, ...]
+    regret: tuple[float, ...]  # the worst mean at each horizon
+    errors: tuple[float, ...]  # its standard errors
 
     def at(self, horizon: float) -> float:
         """Return the fitted regret."""
@@ -93,24 +83,16 @@ class ExponentFit:
 class MeasuredExponent:
     """A policy at one hardness: the rate it is proven to have, and what was measured.
 
-    Attributes
-    ----------
-    policy, beta, alpha
-        The policy's label, the parameter of MOSS++ (None for others), and the hardness.
-    fits
-        By kind of problem.
-    shares, missed
-        By kind: at the first and the last horizon, regret as a share of that of never finding
-        the best arms, and the share of runs that pulled none of them; both of the factor that is
-        worst at the last.
+    Mappings are by kind of problem; pairs are of the first and the last horizon, for the factor
+    that is worst at the last.
     """
 
     policy: str
-    beta: float | None
+    beta: float | None  # of MOSS++
     alpha: float
     fits: Mapping[str, ExponentFit]
-    shares: Mapping[str, tuple[float, float]]
-    missed: Mapping[str, tuple[float, float]]
+    shares: Mapping[str, tuple[float, float]]  # regret over that of never finding the best arms
+    missed: Mapping[str, tuple[float, float]]  # the share of runs that pulled none of them
 
     @property
     def kind(self) -> str:
