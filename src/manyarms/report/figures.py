@@ -70,42 +70,37 @@ def regret_against_hardness(results: Mapping[float, Result], *, title: str | Non
     results
         What was measured, by hardness; all with the same horizon.
     title
-        Above the plot; none unless given.
+        Above the plot (default: none).
 
     Examples
     --------
     >>> import manyarms as ma
-    >>> results = {
-    ...     alpha: ma.simulate(
-    ...         [ma.MOSS(), ma.MOSSPlusPlus()],
-    ...         ma.instances.planted(n=500, alpha=alpha, horizon=1000),
-    ...         horizon=1000,
-    ...         replications=3,
-    ...     )
-    ...     for alpha in (0.2, 0.4)
-    ... }
-    >>> [line.get_label() for line in regret_against_hardness(results).axes[0].lines]
+    >>> def played(alpha):
+    ...     instance = ma.instances.planted(n=500, alpha=alpha, horizon=1000)
+    ...     policies = [ma.MOSS(), ma.MOSSPlusPlus()]
+    ...     return ma.simulate(policies, instance, horizon=1000, replications=3)
+    >>> figure = regret_against_hardness({alpha: played(alpha) for alpha in (0.2, 0.4)})
+    >>> [line.get_label() for line in figure.axes[0].lines]
     ['MOSS', 'MOSS++']
     """
     ordered = _check_results(results)
-    alphas, all_results = list(ordered), list(ordered.values())
     with drawing(*WIDE) as figure:
         axes = _plot(figure, title)
-        pulls = thousands(all_results[0].horizon)
+        pulls = thousands(next(iter(ordered.values())).horizon)
         axes.set(xlabel=HARDNESS, ylabel=f"mean pseudo-regret after {pulls} pulls")
         lines = []
-        styles = policy_styles(name for result in all_results for name in result.policies)
+        styles = policy_styles(name for result in ordered.values() for name in result.policies)
         for label, style in styles.items():
             # a policy may have been left out at some hardnesses
-            played = [alpha for alpha in alphas if label in ordered[alpha].policies]
-            final = [_mean_and_band(ordered[alpha].of(label)[:, -1:]) for alpha in played]
+            played = {a: result for a, result in ordered.items() if label in result.policies}
+            final = [_mean_and_band(result.of(label)[:, -1:]) for result in played.values()]
             means, bands = (np.concatenate(column) for column in zip(*final, strict=True))
             options = style.options(label=policy_title(label))
-            lines.append(_draw(axes, np.array(played), means, bands, options))
-        if len(alphas) <= _TICKS:
-            axes.set_xticks(alphas, [f"{alpha:g}" for alpha in alphas])
+            lines.append(_draw(axes, np.array(list(played)), means, bands, options))
+        if len(ordered) <= _TICKS:
+            axes.set_xticks(list(ordered), [f"{alpha:g}" for alpha in ordered])
         _from_zero(axes)
-        _legend(figure, lines, all_results)
+        _legend(figure, lines, ordered.values())
     return figure
 
 
@@ -120,10 +115,8 @@ def regret_over_time(
     ----------
     result
         What was measured.
-    title
-        Above the plot; none unless given.
-    note
-        In small print below the plot, such as "stand-in data".
+    title, note
+        Above the plot, and in small print below it, such as "stand-in data" (default: none).
 
     Examples
     --------
@@ -243,14 +236,10 @@ def _mean_and_band(regret: Numbers) -> tuple[Numbers, Numbers]:
 
 def _draw(axes: Axes, x: Any, means: Any, bands: Any, options: dict[str, Any]) -> Line2D:
     (line,) = axes.plot(x, means, **options)
-    colour = options["color"]
+    # bands that overlap are told apart in grey by their edges
+    face, edge = ((options["color"], opacity) for opacity in (BAND_OPACITY, 2 * BAND_OPACITY))
     axes.fill_between(
-        x,
-        means - bands,
-        means + bands,
-        facecolor=(colour, BAND_OPACITY),
-        edgecolor=(colour, 2 * BAND_OPACITY),  # bands that overlap are told apart in grey
-        linewidth=0.4,
+        x, means - bands, means + bands, facecolor=face, edgecolor=edge, linewidth=0.4
     )
     return line
 
@@ -285,7 +274,7 @@ def figure_1(
         Further rates by name, as `pareto_position` takes them: a function of an array of
         hardnesses, or a pair of arrays.
     title
-        Above the plot; none unless given.
+        Above the plot (default: none).
 
     Examples
     --------

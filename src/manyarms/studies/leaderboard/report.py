@@ -113,7 +113,7 @@ def leaderboard_csv(table: Sequence[Placing], facts: Mapping[str, Any]) -> str:
     for p in table:
         s = p.summary
         values = [s.mean, s.se, s.median, s.miss_rate, p.relative, p.relative_equal]
-        values += [*p.rank.interval, *p.rank_equal.interval]
+        values += [*statistics.rank_interval(p.rank), *statistics.rank_interval(p.rank_equal)]
         names = [p.problem, p.family, p.policy, p.knowledge, s.replications]
         writer.writerow([*names, *(f"{value:.5g}" for value in values)])
     return text.getvalue()
@@ -150,7 +150,8 @@ def standings_tables(order: Sequence[Standing]) -> dict[str, Table]:
         told = KNOWLEDGE[s.knowledge].capitalize() + _ALSO.get(s.knowledge, "")
         cells = [s.policy, f"{s.problems}", f"{s.runs}"]
         cells += [_warm(_factor(x), x) for x in (s.relative_equal, s.relative)]
-        cells += [interval_text(x.interval, 1) for x in (s.rank_equal, s.rank)]
+        ranks = (statistics.rank_interval(rank) for rank in (s.rank_equal, s.rank))
+        cells += [interval_text(rank, 1) for rank in ranks]
         cells += [_factor(s.worst.relative_equal), s.worst.problem]
         found.setdefault(_PERFECT if s.perfect_best else told, []).append(cells)
     return {title: Table(head, rows) for title, rows in found.items()}
@@ -192,7 +193,8 @@ def _warm(text: str, relative: float) -> Warm:
 
 
 def _rank_text(rank: Rank) -> str:
-    value, low, high = (f"{x:.0f}" if x == round(x) else f"{x:.1f}" for x in rank.interval)
+    interval = statistics.rank_interval(rank)
+    value, low, high = (f"{x:.0f}" if x == round(x) else f"{x:.1f}" for x in interval)
     return value if low == high else f"{value} [{low}, {high}]"
 
 

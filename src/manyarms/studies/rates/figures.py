@@ -29,10 +29,11 @@ _MARKERS = ("s", "o", "^", "D", "v", "P")
 _APART = 0.016  # of the hardness axis, between points of one hardness
 _ROOM = 0.7  # inches, of the legend
 _TICKS = [2**k for k in (10, 15, 20, 25)]
-_LINES: dict[str, tuple[float, ...]] = {  # dashes, by kind of problem
-    "planted": (),
-    "lower bound": (4.0, 1.5),
-    "shrinking gap": (1.0, 1.0),
+# by kind of problem, as matplotlib takes them
+_LINES: dict[str, Any] = {
+    "planted": "-",
+    "lower bound": (0, (4.0, 1.5)),
+    "shrinking gap": (0, (1.0, 1.0)),
 }
 
 
@@ -67,12 +68,7 @@ def _rate_line(label: str, other: LineStyle) -> LineStyle:
 
 
 def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
-    """Draw the proven rates as lines and the measured exponents as points with intervals.
-
-    Parameters
-    ----------
-    measured
-        From `measured_exponents`.
+    """Draw proven rates as lines, and what `measured_exponents` found as points with intervals.
 
     Examples
     --------
@@ -114,11 +110,6 @@ def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
 def exponent_fits(measured: Sequence[MeasuredExponent]) -> Figure:
     """Draw mean regret against the horizon, and the fits, one plot for each hardness.
 
-    Parameters
-    ----------
-    measured
-        From `measured_exponents`.
-
     Examples
     --------
     >>> from manyarms.studies.rates.fit import fit_exponent
@@ -140,8 +131,8 @@ def exponent_fits(measured: Sequence[MeasuredExponent]) -> Figure:
             axes.set_title(f"{HARDNESS} = {alpha:g}")
         plots[0].set_ylabel("mean regret (worst factor)")
         handles = legend_lines(styles) + [
-            Line2D([], [], color="#555555", label=f"fit: {kind}", **_dashes(kind))
-            for kind in _LINES
+            Line2D([], [], color="#555555", label=f"fit: {kind}", linestyle=line)
+            for kind, line in _LINES.items()
             if any(kind in one.fits for one in measured)
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=4)
@@ -160,18 +151,10 @@ def _draw_points(
     for one in measured:
         x, (estimate, low, high), plain = one.alpha + shift, one.exponent, one.fit.plain.estimate
         axes.plot(x, plain, marker="_", markersize=7, color=style.colour, zorder=3)
-        ends = [estimate, plain]
-        axes.plot([x] * 2, ends, color=style.colour, linewidth=0.6, dashes=(1, 2))
-        axes.errorbar(
-            x,
-            estimate,
-            yerr=[[max(0.0, estimate - low)], [max(0.0, high - estimate)]],
-            capsize=2,
-            elinewidth=0.9,
-            zorder=3,
-            ecolor=style.colour,
-            **style.options(),
-        )
+        axes.plot([x] * 2, [estimate, plain], color=style.colour, linewidth=0.6, dashes=(1, 2))
+        errors = [[max(0.0, estimate - low)], [max(0.0, high - estimate)]]
+        options = style.options(capsize=2, elinewidth=0.9, zorder=3, ecolor=style.colour)
+        axes.errorbar(x, estimate, yerr=errors, **options)
 
 
 def _draw_fits(axes: Axes, one: MeasuredExponent, style: LineStyle) -> None:
@@ -179,8 +162,4 @@ def _draw_fits(axes: Axes, one: MeasuredExponent, style: LineStyle) -> None:
         axes.plot(fit.horizons, fit.regret, **style.options(linestyle="none"))
         x = np.geomspace(fit.horizons[0], fit.horizons[-1], 50)
         fitted = [fit.at(horizon) for horizon in x]
-        axes.plot(x, fitted, color=style.colour, linewidth=0.8, **_dashes(kind))
-
-
-def _dashes(kind: str) -> dict[str, Any]:
-    return {"linestyle": (0, _LINES[kind]) if _LINES[kind] else "-"}
+        axes.plot(x, fitted, color=style.colour, linewidth=0.8, linestyle=_LINES[kind])
