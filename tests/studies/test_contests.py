@@ -13,7 +13,6 @@ import pytest
 import manyarms as ma
 from manyarms.core.statistics import mean_interval
 from manyarms.errors import ContestNotFoundError
-from manyarms.instances import read_contest
 from manyarms.lab import Cell, Experiment, Result, cell
 from manyarms.studies.contests import (
     CONTESTS,
@@ -66,11 +65,12 @@ def _reproduce(out: Path) -> Report:
 def test_cells_are_the_papers(tmp_path: Path) -> None:
     path = tmp_path / "7.csv"
     path.write_text(FILES["7.csv"])
-    papers, plain = (contest_cell(read_contest(path), t, 20) for t in THRESHOLDS)
+    papers, plain = (contest_cell(path, t, 20) for t in THRESHOLDS)
     assert papers.horizon == plain.horizon == 100_000
     assert [player.label for player in plain.players] == list(SIX)
     assert (papers.instance.n_best, plain.instance.n_best) == (20, 10)
     assert plain.instance.mean(1) == pytest.approx(0.9)
+    assert papers.instance.label == "captions(7, n=40, m=20)"
     alpha = papers.instance.problem(100_000).alpha
     assert papers.parameters == {"contest": "7", "threshold": 0.8, "alpha": alpha}
     assert plain.parameters["threshold"] == "none"
@@ -97,7 +97,8 @@ def test_contests_are_played_compared_and_written(contest_folder: Path, tmp_path
     for game, threshold in zip(content["games"], THRESHOLDS, strict=True):
         assert [row["contest"] for row in game["contests"]] == ["7", "8_Random", "9"]
         for row in game["contests"]:
-            played = _short(contest_cell(read_contest(row["contest"]), threshold, 6))
+            path = contest_folder / f"{row['contest']}.csv"
+            played = _short(contest_cell(path, threshold, 6))
             assert row["best"] == played.instance.n_best
             policies = [player.policy for player in played.players]
             result = ma.simulate(policies, played.instance, horizon=80, replications=6, seed=3)
@@ -152,8 +153,8 @@ PLAYED = [
 def test_standings_by_hand() -> None:
     moss, quantile, _ = rows = contest_standings(PLAYED)
     assert [row.policy for row in rows] == list(POLICIES)
-    assert moss.relative.estimate == pytest.approx((1 + 1.5 + 1) / 3)
-    assert quantile.relative == mean_interval(np.array([4.0, 3.0, 1.6]))._replace(low=1.0)
+    assert moss.relative_regret.estimate == pytest.approx((1 + 1.5 + 1) / 3)
+    assert quantile.relative_regret == mean_interval(np.array([4.0, 3.0, 1.6]))._replace(low=1.0)
     assert [row.wins for row in rows] == [2, 0, 2]
     ranks = [row.rank.estimate for row in rows]
     assert ranks == pytest.approx([(1 + 2 + 1.5) / 3, 3.0, (2 + 1 + 1.5) / 3])
@@ -181,7 +182,7 @@ def test_data_is_that_of_the_standings() -> None:
     moss = contest_standings(PLAYED)[0]
     assert game["policies"][0] == {
         "policy": "moss",
-        "relative_regret": moss.relative._asdict(),
+        "relative_regret": moss.relative_regret._asdict(),
         "wins": 2,
         "rank": moss.rank._asdict(),
         "miss_rate": 0.5,

@@ -7,7 +7,6 @@ loses little and one policy may still lose ten times as little as another.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -108,11 +107,13 @@ def _known(question: Question, player: Candidate, problem: Problem) -> Game | No
     long = horizon >= _WORTH_SKIPPING and player.is_moss and player.arms >= horizon
     if not long and horizon > 1:
         return None
-    gaps = question.gaps(problem)
-    mean = horizon * math.fsum(size * gap for size, gap in gaps) / n
+    world = question.instance(problem).world(horizon)
+    gaps, sizes = question.best - np.array(world.values), np.diff(world.ends, prepend=0)
+    mean = horizon * math.fsum(gaps * sizes) / n
     # of one pull the middle arm's; of a sum of so many, within a reward of the mean
-    below = zip(itertools.accumulate(size for size, _ in gaps), gaps, strict=True)
-    median = next(gap for arms, (_, gap) in below if 2 * arms >= n) if horizon == 1 else mean
+    order = gaps.argsort()
+    middle = order[np.searchsorted(2 * sizes[order].cumsum(), n)]
+    median = float(gaps[middle]) if horizon == 1 else mean
     certain = m * horizon / n > 50.0  # e^-50: the product that gives it may be long
     missed = 0.0 if certain else miss_probability(n, m, horizon)
     return Game(np.array([mean]), median, missed, exact=True)

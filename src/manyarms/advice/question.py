@@ -87,14 +87,6 @@ class Question:
         """Return planted arms with as many best ones as the problem has."""
         return planted(n=self.n, m=int(problem.m), best=self.best, others=self.others)
 
-    def gaps(self, problem: Problem) -> list[tuple[int, float]]:
-        """Return how many arms lose how much: (size, gap), the smallest gap first."""
-        groups = len(self.others)
-        share, rest = divmod(self.n - int(problem.m), groups)
-        sizes = [int(problem.m)] + [share + (k < rest) for k in range(groups)]
-        gaps = [0.0] + [self.best - other for other in self.others]
-        return sorted(zip(sizes, gaps, strict=True), key=lambda pair: pair[1])
-
 
 def question(
     n: Any,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable
 from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
@@ -75,12 +76,7 @@ def _page(title: str, data: str) -> str:
     script = "\n".join(map(_read, _SCRIPTS))
     parts = {"title": html.escape(title), "styles": _read("page.css"), "script": script}
     parts["data"] = data
-    first, *rest = _read("template.html").split("{{")
-    pieces = [first]
-    for piece in rest:
-        name, _, text = piece.partition("}}")
-        pieces += [parts[name], text]
-    return "".join(pieces)
+    return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], _read("template.html"))
 
 
 def _read(name: str) -> str:
@@ -99,20 +95,11 @@ def as_json(data: Any) -> str:
 
 
 def write_study(
-    folder: Path,
-    studies: Sequence[str],
-    options: Mapping[str, int | None],
-    results: Sequence[ResultsFolder],
-    shown: Presentation,
+    folder: Path, results: Iterable[ResultsFolder], shown: Presentation, **about: Any
 ) -> Path:
-    """Write `study.json`: what was reproduced in a folder and how, and what its page shows."""
-    content = {
-        "format": _FORMAT,
-        "studies": list(studies),
-        "options": dict(options),
-        "results": [each.folder.relative_to(folder).as_posix() for each in results],
-        "page": asdict(shown),
-    }
+    """Write `study.json`: where a study's results are, what its page shows, and how it was made."""
+    places = [each.folder.relative_to(folder).as_posix() for each in results]
+    content = {"format": _FORMAT, **about, "results": places, "page": asdict(shown)}
     text = json.dumps(content, indent=1, allow_nan=False)
     replace_file(folder / STUDY, f"{text}\n".encode())
     return folder / STUDY

@@ -6,7 +6,7 @@ Knows no plotting package: what is here is plain data.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import count
+from itertools import cycle
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -90,13 +90,7 @@ _TITLES = {
 # For all other lines: Paul Tol's muted colours, with hollow markers, which no named line has.
 # 8, 5 and 7 have no common factor: the first 280 combinations are all different.
 _COLOURS = ("#332288", "#44AA99", "#882255", "#999933", "#88CCEE", "#CC6677", "#117733", "#AA4499")
-_DASHES: tuple[tuple[float, ...], ...] = (
-    (),
-    (5, 1.5),
-    (1.5, 1),
-    (7, 1.2, 1.5, 1.2),
-    (3, 1, 1, 1, 1, 1),
-)
+_DASHES = ((), (5, 1.5), (1.5, 1), (7, 1.2, 1.5, 1.2), (3, 1, 1, 1, 1, 1))
 _MARKERS = ("o", "s", "^", "D", "v", "p", "h")
 
 # One hue from dark to light for an ordered family of lines: grey print keeps the order.
@@ -111,6 +105,7 @@ NARROW = (3.4, 2.6)  # inches: one of two columns
 WIDE = (5.0, 2.8)  # inches: one column, or a plot with its legend beside it
 NOTE_SIZE = 7  # points
 
+_TICKS = {"labelsize": 8, "direction": "out", "major.width": 0.6, "major.size": 2.5}
 # STIX comes with matplotlib, so that figures are the same wherever they are drawn, and goes with
 # the Times of most papers.
 LOOK: dict[str, Any] = {
@@ -126,14 +121,7 @@ LOOK: dict[str, Any] = {
     "axes.axisbelow": True,
     "grid.color": "#E4E4E4",
     "grid.linewidth": 0.5,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "xtick.direction": "out",
-    "ytick.direction": "out",
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
+    **{f"{axis}tick.{key}": value for axis in "xy" for key, value in _TICKS.items()},
     "lines.linewidth": 1.3,
     "lines.markeredgewidth": 0.8,
     "legend.fontsize": 8,
@@ -154,32 +142,20 @@ def policy_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
     A policy looks the same in every figure, whatever is drawn beside it. A label with
     parameters is a line of its own, unlike every other in the figure.
 
-    Examples
-    --------
     >>> styles = policy_styles(["moss++", "moss++(beta=0.6)", "mine"])
     >>> [style.colour for style in styles.values()]
     ['#0072B2', '#332288', '#44AA99']
     """
-    others = count()
+    free = zip(cycle(_COLOURS), cycle(_DASHES), cycle(_MARKERS))
     return {
-        label: _NAMED.get(label) or _free_style(next(others)) for label in dict.fromkeys(labels)
+        label: _NAMED.get(label) or LineStyle(*next(free), filled=False)
+        for label in dict.fromkeys(labels)
     }
-
-
-def _free_style(number: int) -> LineStyle:
-    return LineStyle(
-        _COLOURS[number % len(_COLOURS)],
-        _DASHES[number % len(_DASHES)],
-        _MARKERS[number % len(_MARKERS)],
-        filled=False,
-    )
 
 
 def policy_title(label: str) -> str:
     """Return a policy's name as the paper writes it, with the parameters that `label` has.
 
-    Examples
-    --------
     >>> policy_title("moss-oracle"), policy_title("moss++(beta=0.6)"), policy_title("mine")
     ('MOSS Oracle', 'MOSS++ (β = 0.6)', 'mine')
     """
@@ -195,8 +171,6 @@ def policy_title(label: str) -> str:
 def shades(number: int) -> list[str]:
     """Return shades of one hue from dark to light, for an ordered family of lines.
 
-    Examples
-    --------
     >>> shades(3)
     ['#08306B', '#537DAB', '#9ECAEB']
     """
@@ -208,8 +182,6 @@ def shades(number: int) -> list[str]:
 def thousands(value: float, position: float | None = None) -> str:
     """Return a number as it stands at an axis; `position` is matplotlib's, and not used.
 
-    Examples
-    --------
     >>> [thousands(value) for value in (0, 2.5, 50_000, 25_000_000)]
     ['0', '2.5', '50,000', '25M']
     """

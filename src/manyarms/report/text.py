@@ -27,8 +27,6 @@ __all__ += ["count_of", "interval_text", "mean_text", "plain"]
 class Table:
     r"""A head, rows and a title, all text.
 
-    Examples
-    --------
     >>> print(Table(["policy", "regret"], [["moss", "12"], ["a|b", "7"]]).markdown())
     | policy | regret |
     | --- | --- |
@@ -82,15 +80,8 @@ def as_html(
 ) -> str:
     """Render a page as HTML that needs nothing else: no network, no script, no fonts.
 
-    Parameters
-    ----------
-    blocks, title
-        The page, and the title of its window.
-    pictures
-        By the path that Markdown has: pictures as SVG.
+    `title` is that of the window; `pictures` are SVG, by the path that Markdown has.
 
-    Examples
-    --------
     >>> as_html(["## Where we lose"], title="A page").count("<h2>Where we lose</h2>")
     1
     """

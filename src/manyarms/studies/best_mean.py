@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from manyarms.instances import planted
-from manyarms.lab.experiment import Experiment, cell
+from manyarms.lab.experiment import Experiment
 from manyarms.lab.results import Result
 from manyarms.policies import Parallel
 from manyarms.report.drawing import Figure, drawing, save_figure
@@ -14,7 +13,7 @@ from manyarms.report.figures import draw_means, name_place
 from manyarms.report.page.presentation import Presentation, Section
 from manyarms.report.style import HARDNESS, NARROW, LineStyle, shades, thousands
 from manyarms.report.text import Table, mean_text
-from manyarms.studies.paper import by_hardness
+from manyarms.studies.paper import Size, by_hardness, planted_cells
 from manyarms.studies.study import Report, Results, Study, write_text
 
 __all__ = ["BEST_MEAN", "regret_against_best_mean"]
@@ -32,18 +31,8 @@ def experiments(replications: int, seed: int) -> list[Experiment]:
     >>> [each.parameters["alpha"] for each in experiment.cells]
     [0.1, 0.25, 0.4]
     """
-    cells = [
-        cell(
-            [Parallel(best_mean=told) for told in TOLD],
-            planted(n=N_ARMS, alpha=alpha, horizon=HORIZON),
-            horizon=HORIZON,
-            replications=replications,
-            checkpoints=1,
-            parameters={"alpha": alpha},
-        )
-        for alpha in ALPHAS
-    ]
-    return [Experiment("best_mean", tuple(cells), seed)]
+    policies, size = [Parallel(best_mean=told) for told in TOLD], Size(N_ARMS, HORIZON)
+    return [planted_cells("best_mean", ALPHAS, lambda _: policies, replications, seed, size)]
 
 
 def report(results: Results, out: Path) -> Report:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from manyarms.core.statistics import Interval, mean_interval
 from manyarms.errors import ContestFileError, ContestNotFoundError
-from manyarms.instances import Contest, from_means, local_contests, read_contest
+from manyarms.instances import captions, local_contests
 from manyarms.lab.experiment import Cell, Experiment, cell
 from manyarms.lab.results import Result
 from manyarms.report.drawing import Axes, Figure, MultipleLocator, drawing, save_figure
@@ -49,7 +49,7 @@ class ContestStanding(NamedTuple):
     """How one policy does over all contests."""
 
     policy: str
-    relative: Interval  # regret over that of the best policy of the contest
+    relative_regret: Interval  # over that of the best policy of the contest
     wins: int
     rank: Interval  # 1 is the best
     miss_rate: float
@@ -64,36 +64,22 @@ def experiments(replications: int, seed: int) -> list[Experiment]:
     return [Experiment("contests", tuple(cells), seed)]
 
 
-def _contests(but: Sequence[str] = ()) -> tuple[list[Contest], list[str]]:
+def _contests(but: Sequence[str] = ()) -> tuple[list[Path], list[str]]:
     """Return the contests on this machine, but some, and why others cannot be played."""
     readable, left_out = [], []
     for name, path in local_contests().items():
         if name not in but:
             try:
-                contest = read_contest(path)
-                contest.means()  # refuses one without a funny caption
-                readable.append(contest)
+                captions(path)
+                readable.append(path)
             except ContestFileError as error:
                 left_out.append(str(error))
     return readable, left_out
 
 
-def contest_cell(contest: Contest, threshold: float | str, replications: int) -> Cell:
-    r"""Return what Figure 3 plays on contest 652, for this contest, without the curve.
-
-    >>> import pathlib, tempfile
-    >>> text = "caption,votes,not_funny,somewhat_funny,funny\nA,9,3,4,2\nB,9,4,4,1\nC,9,9,0,0\n"
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "7.csv"
-    ...     _ = path.write_text(text)
-    ...     contest = read_contest(path)
-    >>> [contest_cell(contest, t, 10).instance.label for t in THRESHOLDS]
-    ['captions(7, n=3, m=2)', 'captions(7, n=3, m=1)']
-    """
-    means = contest.means(threshold=None if isinstance(threshold, str) else threshold)
-    name = contest.path.stem
-    label = f"captions({name}, n={means.size}, m={(means == 1.0).sum()})"
-    instance = from_means(means, label=label)
+def contest_cell(path: Path, threshold: float | str, replications: int) -> Cell:
+    """Return what Figure 3 plays on contest 652, for the contest of a file, without the curve."""
+    instance = captions(path, threshold=None if isinstance(threshold, str) else threshold)
     alpha = instance.problem(HORIZON).alpha
     return cell(
         six_policies(alpha),
@@ -101,15 +87,14 @@ def contest_cell(contest: Contest, threshold: float | str, replications: int) ->
         horizon=HORIZON,
         replications=replications,
         checkpoints=1,
-        parameters={"contest": name, "threshold": threshold, "alpha": alpha},
+        parameters={"contest": path.stem, "threshold": threshold, "alpha": alpha},
     )
 
 
 def report(results: Results, out: Path) -> Report:
     """Compare the policies over contests; write tables and data, and draw their ranks."""
     cells = results["contests"].cells
-    names = [each.parameters["contest"] for each in cells]
-    _, left_out = _contests(but=names)
+    _, left_out = _contests(but=[each.parameters["contest"] for each in cells])
     # on which some policy lost nothing: they have no ratio
     easy = dict.fromkeys(each.parameters["contest"] for each in cells if _regrets(each).min() <= 0)
     left_out += [f"{name}: a policy lost nothing on it, so there is no ratio." for name in easy]
@@ -186,12 +171,12 @@ def _standings_table(threshold: float | str, played: Sequence[Result]) -> Table:
     rows = [
         [
             policy_title(row.policy),
-            interval_text(row.relative, 2),
+            interval_text(row.relative_regret, 2),
             str(row.wins),
             interval_text(row.rank, 2),
             f"{row.miss_rate:.0%}",
         ]
-        for row in sorted(contest_standings(played), key=lambda row: row.relative.estimate)
+        for row in sorted(contest_standings(played), key=lambda row: row.relative_regret.estimate)
     ]
     title = f"{count_of(len(played), 'contest')}; {_game_title(threshold)}"
     return Table(["policy", "relative regret", "wins", "rank", "missed"], rows, title)
@@ -236,13 +221,8 @@ def _data(games: Games, left_out: Sequence[str]) -> dict[str, Any]:
         {
             "threshold": None if threshold == PLAIN else threshold,
             "policies": [
-                {
-                    "policy": row.policy,
-                    "relative_regret": row.relative._asdict(),
-                    "wins": row.wins,
-                    "rank": row.rank._asdict(),
-                    "miss_rate": row.miss_rate,
-                }
+                row._asdict()
+                | {"relative_regret": row.relative_regret._asdict(), "rank": row.rank._asdict()}
                 for row in contest_standings(played)
             ],
             "contests": [_contest_data(each) for each in played],

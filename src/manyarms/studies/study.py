@@ -163,7 +163,8 @@ def _write_page(
         )
     ]
     page = report.page.merged(Presentation(repeat=repeat if targets else []))
-    report.files.append(write_study(folder, names, options, list(results.values()), page))
+    about = {"studies": names, "options": options}
+    report.files.append(write_study(folder, results.values(), page, **about))
     try:
         report.files.append(write_report(folder))
         report.shown.append(f"Look at {report.files[-1]}")
