@@ -199,9 +199,9 @@ def test_the_faster_growth_is_the_measured_one() -> None:
     moss_plus_plus, oracle, quantile = measured()
     assert moss_plus_plus.kind == "lower bound"
     assert moss_plus_plus.rate == pytest.approx(0.8)
-    assert moss_plus_plus.exponent.estimate == pytest.approx(0.8)
+    assert moss_plus_plus.fit.exponent.estimate == pytest.approx(0.8)
     assert moss_plus_plus.shares["lower bound"] == pytest.approx((1.2, 1.2))
-    assert oracle.exponent.estimate == pytest.approx(0.65)
+    assert oracle.fit.exponent.estimate == pytest.approx(0.65)
     assert oracle.rate == pytest.approx(0.65)
     assert quantile.rate == pytest.approx(0.867)
     assert [one.fit.largest_log_power for one in measured()] == [2.5, 1.0, 1.0]

@@ -17,7 +17,7 @@ from manyarms.errors import ResultsError
 from manyarms.lab.tables import ResultsFolder, read_results
 from manyarms.report.page.contents import contents, of_a_run
 from manyarms.report.page.presentation import Presentation
-from manyarms.report.text import plain
+from manyarms.report.text import plain, write_json
 
 __all__ = ["REPORT", "STUDY", "write_report", "write_study"]
 
@@ -100,9 +100,7 @@ def write_study(
     """Write `study.json`: where a study's results are, what its page shows, and how it was made."""
     places = [each.folder.relative_to(folder).as_posix() for each in results]
     content = {"format": _FORMAT, **about, "results": places, "page": asdict(shown)}
-    text = json.dumps(content, indent=1, allow_nan=False)
-    replace_file(folder / STUDY, f"{text}\n".encode())
-    return folder / STUDY
+    return write_json(folder / STUDY, content)
 
 
 def _read_study(folder: Path) -> tuple[Presentation, dict[str, ResultsFolder]]:

@@ -7,20 +7,23 @@ A page is a list of blocks: Markdown (a heading, a picture or a paragraph with `
 from __future__ import annotations
 
 import html
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from manyarms.core.files import replace_file
 from manyarms.core.statistics import Interval, mean_interval
 from manyarms.report.style import thousands
 
 __all__ = ["Block", "Table", "Warm", "as_html", "as_markdown"]
-__all__ += ["count_of", "interval_text", "mean_text", "plain"]
+__all__ += ["count_of", "interval_text", "mean_text", "plain", "write_json", "write_text"]
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,18 @@ def plain(value: Any, digits: int | None = None) -> Any:
         return value if math.isfinite(value) else None
     short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a page or a file of data as a whole, and return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, (text.rstrip("\n") + "\n").encode())
+    return path
+
+
+def write_json(path: Path, content: object) -> Path:
+    """Write plain data as JSON."""
+    return write_text(path, json.dumps(content, indent=1, allow_nan=False))
 
 
 _STYLE = """

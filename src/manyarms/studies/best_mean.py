@@ -12,9 +12,9 @@ from manyarms.report.drawing import Figure, drawing, save_figure
 from manyarms.report.figures import draw_means, name_place
 from manyarms.report.page.presentation import Presentation, Section
 from manyarms.report.style import HARDNESS, NARROW, LineStyle, shades, thousands
-from manyarms.report.text import Table, mean_text
+from manyarms.report.text import Table, mean_text, write_text
 from manyarms.studies.paper import Size, by_hardness, planted_cells
-from manyarms.studies.study import Report, Results, Study, write_text
+from manyarms.studies.study import Report, Results, Study
 
 __all__ = ["BEST_MEAN", "regret_against_best_mean"]
 

@@ -24,7 +24,7 @@ from manyarms.lab.results import Result
 from manyarms.policies import EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus
 from manyarms.protocol import Policy
 from manyarms.report.page.presentation import Presentation, Section
-from manyarms.report.text import Table
+from manyarms.report.text import Table, write_json, write_text
 from manyarms.report.verdicts import (
     Claim,
     Part,
@@ -48,7 +48,7 @@ from manyarms.studies.paper import (
     planted_cells,
     presentation,
 )
-from manyarms.studies.study import Report, Results, Study, write_json, write_text
+from manyarms.studies.study import Report, Results, Study
 from manyarms.theory.schedules import subroutines, subset_size
 
 __all__ = ["CLAIMS", "Paper", "contest_facts", "contest_ratios", "experiments", "paper_claims"]

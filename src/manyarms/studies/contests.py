@@ -20,9 +20,9 @@ from manyarms.lab.experiment import Cell, Experiment, cell
 from manyarms.lab.results import Result
 from manyarms.report.drawing import Axes, Figure, MultipleLocator, drawing, save_figure
 from manyarms.report.style import NOTE_SIZE, policy_styles, policy_title
-from manyarms.report.text import Table, count_of, interval_text, plain
+from manyarms.report.text import Table, count_of, interval_text, plain, write_json, write_text
 from manyarms.studies.paper import six_policies
-from manyarms.studies.study import Report, Results, Study, write_json, write_text
+from manyarms.studies.study import Report, Results, Study
 
 __all__ = ["CONTESTS", "ContestStanding", "contest_cell", "contest_ranks", "contest_standings"]
 

@@ -18,9 +18,9 @@ from manyarms.lab.results import Result
 from manyarms.report.drawing import Axes, Figure, Line2D, Patch, drawing, save_figure
 from manyarms.report.figures import draw_means, legend_beside
 from manyarms.report.style import policy_styles, policy_title, thousands
-from manyarms.report.text import Table, mean_text
+from manyarms.report.text import Table, mean_text, write_text
 from manyarms.studies.paper import six_policies
-from manyarms.studies.study import Report, Results, Study, write_text
+from manyarms.studies.study import Report, Results, Study
 
 __all__ = ["LATE", "regret_against_lateness"]
 

@@ -23,10 +23,10 @@ from manyarms.report.drawing import Axes, Figure, Line2D, drawing, save_figure
 from manyarms.report.figures import name_place
 from manyarms.report.style import ALPHA as ALPHA_LETTER
 from manyarms.report.style import NOTE_SIZE, WIDE, LineStyle, thousands
-from manyarms.report.text import Table, interval_text
+from manyarms.report.text import Table, interval_text, write_json, write_text
 from manyarms.report.verdicts import Part, Verdict, more
 from manyarms.studies.rates.figures import legend_lines, theory_styles
-from manyarms.studies.study import Report, Results, Study, write_json, write_text
+from manyarms.studies.study import Report, Results, Study
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 
 __all__ = ["LOWER_BOUND", "TradeOffPoint", "trade_off_figure"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Literal
 
 from manyarms.core.checks import check_int
-from manyarms.core.files import replace_file
 from manyarms.errors import ResultsError
 from manyarms.lab.experiment import Experiment
 from manyarms.lab.progress import ProgressCallback
@@ -21,7 +19,7 @@ from manyarms.report.page.presentation import Presentation
 from manyarms.report.text import Table
 from manyarms.studies import PAPER
 
-__all__ = ["Report", "Results", "Study", "reproduce", "write_json", "write_text"]
+__all__ = ["Report", "Results", "Study", "reproduce"]
 
 Results = Mapping[str, ResultsFolder]  # by the experiment's name
 
@@ -171,15 +169,3 @@ def _write_page(
     except ResultsError as error:  # too much for one page: all else is as good as ever
         (folder / REPORT).unlink(missing_ok=True)  # it would show something else
         report.shown.append(f"No page was written: {error}")
-
-
-def write_text(path: Path, text: str) -> Path:
-    """Write a page or a file of data as a whole, and return its path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, (text.rstrip("\n") + "\n").encode())
-    return path
-
-
-def write_json(path: Path, content: object) -> Path:
-    """Write plain data as JSON."""
-    return write_text(path, json.dumps(content, indent=1, allow_nan=False))

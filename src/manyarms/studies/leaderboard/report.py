@@ -13,11 +13,11 @@ import numpy as np
 
 from manyarms.report.drawing import Axes, Figure, drawing, save_figure
 from manyarms.report.style import policy_styles, policy_title
-from manyarms.report.text import Block, Table, Warm, as_html, as_markdown, interval_text
+from manyarms.report.text import Block, Table, Warm, as_html, as_markdown, interval_text, write_text
 from manyarms.studies.leaderboard import standings as statistics
 from manyarms.studies.leaderboard.problems import CONTESTS, experiments
 from manyarms.studies.leaderboard.standings import Placing, Rank, Standing
-from manyarms.studies.study import Report, Results, Study, write_text
+from manyarms.studies.study import Report, Results, Study
 
 __all__ = ["LEADERBOARD", "leaderboard_csv", "profiles"]
 

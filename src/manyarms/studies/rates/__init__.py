@@ -14,9 +14,10 @@ from manyarms.policies import MOSSOracle, MOSSPlusPlus, Quantile
 from manyarms.protocol import Policy
 from manyarms.report.drawing import save_figure
 from manyarms.report.style import ALPHA, policy_title
+from manyarms.report.text import write_json, write_text
 from manyarms.studies.rates.figures import exponent_fits, measured_rates
 from manyarms.studies.rates.fit import MODEL, explain, measured_exponents, table_of
-from manyarms.studies.study import Report, Results, Study, write_json, write_text
+from manyarms.studies.study import Report, Results, Study
 from manyarms.theory.hardness import best_arms
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 from manyarms.theory.schedules import subset_size

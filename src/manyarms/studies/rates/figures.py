@@ -92,8 +92,8 @@ def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
             both = style.options(label=name, linestyle=line["linestyle"], linewidth=1.0)
             handles.append(Line2D([], [], **both))
         axes.set(xlabel=HARDNESS, ylabel=f"exponent: regret grows as $T^{{\\,θ({ALPHA})}}$")
-        low = min(one.exponent.low for one in measured)
-        high = max(max(one.exponent.high, one.fit.plain.high) for one in measured)
+        low = min(one.fit.exponent.low for one in measured)
+        high = max(max(one.fit.exponent.high, one.fit.plain.high) for one in measured)
         axes.set(xlim=(0.0, 0.7), ylim=(min(0.45, low - 0.03), max(1.03, high + 0.03)))
         axes.xaxis.set_major_locator(MultipleLocator(0.1))
         axes.yaxis.set_major_locator(MultipleLocator(0.1))
@@ -149,7 +149,8 @@ def _draw_points(
     axes: Axes, measured: Sequence[MeasuredExponent], style: LineStyle, shift: float
 ) -> None:
     for one in measured:
-        x, (estimate, low, high), plain = one.alpha + shift, one.exponent, one.fit.plain.estimate
+        x, (estimate, low, high) = one.alpha + shift, one.fit.exponent
+        plain = one.fit.plain.estimate
         axes.plot(x, plain, marker="_", markersize=7, color=style.colour, zorder=3)
         axes.plot([x] * 2, [estimate, plain], color=style.colour, linewidth=0.6, dashes=(1, 2))
         errors = [[max(0.0, estimate - low)], [max(0.0, high - estimate)]]

@@ -101,13 +101,8 @@ class MeasuredExponent:
 
     @property
     def fit(self) -> ExponentFit:
-        """The fit there."""
+        """The fit there; its exponent is the measured one."""
         return self.fits[self.kind]
-
-    @property
-    def exponent(self) -> Interval:
-        """The exponent there: the measured one."""
-        return self.fit.exponent
 
     @property
     def rate(self) -> float:
@@ -126,7 +121,7 @@ class MeasuredExponent:
             "policy": self.policy,
             "alpha": self.alpha,
             "rate": self.rate,
-            "exponent": list(self.exponent),
+            "exponent": list(self.fit.exponent),
             "kind": self.kind,
             "says": explain(self),
             "fits": {kind: asdict(fit) for kind, fit in self.fits.items()},
@@ -244,7 +239,7 @@ def table_of(measured: Sequence[MeasuredExponent]) -> Table:
 
 def explain(one: MeasuredExponent) -> str:
     """Say how the measured exponent compares with the rate, and what in the numbers explains it."""
-    fit, (estimate, low, high) = one.fit, one.exponent
+    fit, (estimate, low, high) = one.fit, one.fit.exponent
     if low <= one.rate <= high:
         words = [f"agrees with θ = {one.rate:.3g}"]
     else:
