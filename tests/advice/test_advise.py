@@ -151,11 +151,6 @@ def test_everything_becomes_json() -> None:
     assert "± ?" in str(advice)
 
 
-def test_bad_numbers_of_runs() -> None:
-    with pytest.raises(ma.ParameterError, match="`replications` must be an integer >= 1, got 0"):
-        ma.advise(n=5, horizon=5, replications=0)
-
-
 @pytest.fixture(scope="module", params=["unknown", "bounded", "best-mean"])
 def problem(request: pytest.FixtureRequest) -> tuple[ma.Advice, Regrets]:
     """An advice, and an independent simulation: regret / T by (hardness, policy, run)."""

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
 from manyarms.lab import Cell, Result
 from manyarms.policies import MOSSPlusPlus
@@ -23,7 +22,6 @@ from manyarms.studies.rates import APART, experiments, runs_at
 from manyarms.studies.rates.figures import exponent_fits, measured_rates
 from manyarms.studies.rates.fit import (
     Array,
-    ExponentFit,
     MeasuredExponent,
     explain,
     fit_exponent,
@@ -159,13 +157,6 @@ def test_intervals_hold_the_truth() -> None:
         widths.append(fit.exponent.high - fit.exponent.low)
     assert hits >= 46
     assert max(widths) < 1.5  # and not because they hold everything
-
-
-def test_a_fit_is_plain_data() -> None:
-    fit = fit_exponent(exact(lambda t: t**0.5), largest_log_power=2.5)
-    assert isinstance(fit, ExponentFit)
-    assert isinstance(fit.exponent, Interval)
-    assert all(isinstance(value, float) for value in (*fit.regret, *fit.errors, fit.log_power))
 
 
 def game(policy: str, kind: str, horizon: int, mean: float, **others: Any) -> Result:
