@@ -25,16 +25,8 @@ from rich.text import Text
 from manyarms.lab.tables import ResultsFolder
 from manyarms.report.text import Table
 
-__all__ = [
-    "Watch",
-    "counting",
-    "duration",
-    "out",
-    "show",
-    "summary_table",
-    "watching",
-    "write_json",
-]
+__all__ = ["Watch", "counting", "duration", "out", "show", "summary_table", "watching"]
+__all__ += ["write_json"]
 
 _WIDE = 200  # where nobody looks, nothing is cut
 

@@ -10,13 +10,7 @@ if TYPE_CHECKING:
     from manyarms.report.figures import figure_1, regret_against_hardness, regret_over_time
     from manyarms.report.html_report import write_report
 
-__all__ = [
-    "figure_1",
-    "regret_against_hardness",
-    "regret_over_time",
-    "save_figure",
-    "write_report",
-]
+__all__ = ["figure_1", "regret_against_hardness", "regret_over_time", "save_figure", "write_report"]
 
 
 def __getattr__(name: str) -> Any:

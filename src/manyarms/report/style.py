@@ -9,24 +9,9 @@ from collections.abc import Iterable
 from itertools import cycle
 from typing import Any, NamedTuple
 
-__all__ = [
-    "ALPHA",
-    "BAND_OPACITY",
-    "BAND_WIDTH",
-    "HARDNESS",
-    "LOOK",
-    "MINIMAX_LINE",
-    "NARROW",
-    "NOTE_SIZE",
-    "QUANTILE_LINE",
-    "SUBSET_LINE",
-    "WIDE",
-    "LineStyle",
-    "policy_styles",
-    "policy_title",
-    "shades",
-    "thousands",
-]
+__all__ = ["ALPHA", "BAND_OPACITY", "BAND_WIDTH", "HARDNESS", "LOOK", "MINIMAX_LINE", "NARROW"]
+__all__ += ["NOTE_SIZE", "QUANTILE_LINE", "SUBSET_LINE", "WIDE", "LineStyle", "policy_styles"]
+__all__ += ["policy_title", "shades", "thousands"]
 
 
 class LineStyle(NamedTuple):

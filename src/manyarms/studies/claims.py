@@ -36,18 +36,7 @@ from manyarms.report.verdicts import (
     revisions,
     within,
 )
-from manyarms.studies.paper import (
-    ALPHAS,
-    FULL,
-    REPLICATIONS,
-    Size,
-    by_hardness,
-    fig2a,
-    fig2b,
-    fig3,
-    planted_cells,
-    presentation,
-)
+from manyarms.studies import paper
 from manyarms.studies.study import Report, Results, Study
 from manyarms.theory.schedules import subroutines, subset_size
 
@@ -61,6 +50,7 @@ GOOD = 1.5
 FLAT = 0.05
 ADAPTIVE = ("moss++", "empmoss++")
 
+_FIGURES = ("fig2a", "fig2b", "fig3")
 _SECTIONS = {
     "larger_betas": Section(
         "Claim 13",
@@ -87,7 +77,7 @@ _SECTIONS = {
 Paper = Mapping[str, Mapping[float, Result]]  # by experiment and hardness
 
 
-def experiments(replications: int, seed: int, size: Size = FULL) -> list[Experiment]:
+def experiments(replications: int, seed: int, size: paper.Size = paper.FULL) -> list[Experiment]:
     """Return the paper's experiments, and those that claims 13, 14 and 15 ask for."""
 
     def player(policy: Policy, **parameters: float) -> Player:
@@ -107,21 +97,21 @@ def experiments(replications: int, seed: int, size: Size = FULL) -> list[Experim
     as_moss = [player(MOSSOracle(size=few), size=few)]
     how = replications, seed, size
     return [
-        *(experiment for make in (fig2a, fig2b, fig3) for experiment in make(*how)),
-        planted_cells("quantile_as_moss", ALPHAS, lambda alpha: as_moss, *how),
-        planted_cells("larger_betas", EASY_AND_HARD, lambda alpha: larger, *how),
+        *(*paper.fig2a(*how), *paper.fig2b(*how), *paper.fig3(*how)),
+        paper.planted_cells("quantile_as_moss", paper.ALPHAS, lambda alpha: as_moss, *how),
+        paper.planted_cells("larger_betas", EASY_AND_HARD, lambda alpha: larger, *how),
         Experiment("oracle_sizes", (cell(smaller, contest, horizon=horizon, checkpoints=1),), seed),
     ]
 
 
-def report(results: Results, out: Path, few: int = REPLICATIONS) -> Report:
+def report(results: Results, out: Path, few: int = paper.REPLICATIONS) -> Report:
     """Decide the claims, and say what the paper's number of replications would have said."""
-    paper = {name: by_hardness(results[name]) for name in ("fig2a", "fig2b", "fig3", *_SECTIONS)}
-    contest = _only(paper["fig3"])
+    played = {name: paper.by_hardness(results[name]) for name in (*_FIGURES, *_SECTIONS)}
+    contest = _only(played["fig3"])
     facts = [] if contest.is_stand_in else contest_facts(contest_652(), contest.horizon)
-    claims, notes = paper_claims(paper, facts), contest_ratios(contest)
+    claims, notes = paper_claims(played, facts), contest_ratios(contest)
     if contest.replications > few:
-        cut = {name: {a: r.first(few) for a, r in own.items()} for name, own in paper.items()}
+        cut = {name: {a: r.first(few) for a, r in own.items()} for name, own in played.items()}
         notes += revisions(paper_claims(cut, facts), claims)
     decided = [claim.as_dict() | {"seed": contest.seed} for claim in claims]
     files = [
@@ -138,7 +128,7 @@ def report(results: Results, out: Path, few: int = REPLICATIONS) -> Report:
         f"Of its {len(claims)} claims {verdicts.count(Verdict.HOLDS)} hold, "
         f"{verdicts.count(Verdict.FAILS)} do not, and {verdicts.count(Verdict.OPEN)} are undecided."
     )
-    page = presentation(results, ["fig2a", "fig2b", "fig3"])
+    page = paper.presentation(results, _FIGURES)
     page = page.merged(Presentation(lead=[said], sections=_SECTIONS, claims=decided))
     return Report(files, [table, *notes], page)
 
@@ -172,7 +162,7 @@ def contest_ratios(result: Result) -> list[str]:
     return lines
 
 
-def paper_claims(paper: Paper, facts: Sequence[Part]) -> list[Claim]:
+def paper_claims(played: Paper, facts: Sequence[Part]) -> list[Claim]:
     """Decide all fifteen claims; those on a stand-in for the contest say so.
 
     `facts` are what `contest_facts` found, and the parts of claim 10.
@@ -180,10 +170,10 @@ def paper_claims(paper: Paper, facts: Sequence[Part]) -> list[Claim]:
     claims = []
     for number, (text, parts) in enumerate(_CLAIMS, 1):
         said = text
-        if _only(paper["fig3"]).is_stand_in:
+        if _only(played["fig3"]).is_stand_in:
             said = re.sub("contest 652", r"\g<0> (stand-in)", text, flags=re.IGNORECASE)
-        decided = tuple(facts if parts is None else parts(paper))
-        claims.append(Claim(number, said, decided, _only(paper["fig2b"]).replications))
+        decided = tuple(facts if parts is None else parts(played))
+        claims.append(Claim(number, said, decided, _only(played["fig2b"]).replications))
     return claims
 
 
@@ -228,66 +218,66 @@ def _flat(result: Result, ask: Callable[..., Part], *policies: str) -> list[Part
     return [ask(f"{p}: late growth", late_growth(result, p), FLAT) for p in policies]
 
 
-def _grows(paper: Paper) -> Iterator[Part]:
-    by_alpha = paper["fig2a"]
-    for policy in _only(paper["fig2b"]).policies:
+def _grows(played: Paper) -> Iterator[Part]:
+    by_alpha = played["fig2a"]
+    for policy in _only(played["fig2b"]).policies:
         for low, high in pairwise(sorted(by_alpha)):
             gap = _final(by_alpha[high], policy) - _final(by_alpha[low], policy)
             yield more(f"{policy}: alpha {high} - alpha {low}", mean_interval(gap))
 
 
-def _moss_is_far(paper: Paper) -> Iterator[Part]:
-    for alpha, result in paper["fig2a"].items():
+def _moss_is_far(played: Paper) -> Iterator[Part]:
+    for alpha, result in played["fig2a"].items():
         better = _better_adaptive(result)
         yield more(f"alpha {alpha}: moss / {better}", _ratio(result, "moss", better), MUCH_WORSE)
 
 
-def _quantile_good_then_bad(paper: Paper) -> Iterator[Part]:
-    for alpha, result in paper["fig2a"].items():
-        easy = alpha == min(paper["fig2a"])
+def _quantile_good_then_bad(played: Paper) -> Iterator[Part]:
+    for alpha, result in played["fig2a"].items():
+        easy = alpha == min(played["fig2a"])
         better = "moss++" if easy else _better_adaptive(result)
         what, ratio = f"alpha {alpha}: quantile / {better}", _ratio(result, "quantile", better)
         yield less(what, ratio, GOOD) if easy else more(what, ratio, MUCH_WORSE)
 
 
-def _quantile_flattens_at_20000(paper: Paper) -> Iterator[Part]:
-    level = _only(paper["fig2b"]).horizon * (0.9 - 0.5)
-    for alpha, result in paper["fig2a"].items():
+def _quantile_flattens_at_20000(played: Paper) -> Iterator[Part]:
+    level = _only(played["fig2b"]).horizon * (0.9 - 0.5)
+    for alpha, result in played["fig2a"].items():
         if alpha >= 0.7:
             share = mean_interval(_final(result, "quantile") / level)
             yield within(f"alpha {alpha}: quantile / {level:.0f}", share, *COMPARABLE)
 
 
-def _parallel_pays_for_all(paper: Paper) -> Iterator[Part]:
-    q = subroutines(_only(paper["fig2b"]).horizon)
+def _parallel_pays_for_all(played: Paper) -> Iterator[Part]:
+    q = subroutines(_only(played["fig2b"]).horizon)
     yield exactly("number of subroutines", q, "= 11", q == 11)
-    for alpha, result in paper["fig2a"].items():
+    for alpha, result in played["fig2a"].items():
         yield _beats(result, "moss-oracle", "parallel", f"alpha {alpha}")
 
 
-def _emp_is_comparable_when_easy(paper: Paper) -> Iterator[Part]:
-    for alpha, result in paper["fig2a"].items():
+def _emp_is_comparable_when_easy(played: Paper) -> Iterator[Part]:
+    for alpha, result in played["fig2a"].items():
         if alpha < 0.3:
             ratio = _ratio(result, "empmoss++", "moss-oracle")
             yield within(f"alpha {alpha}: empmoss++ / moss-oracle", ratio, *COMPARABLE)
 
 
-def _emp_is_best_when_hard(paper: Paper) -> Iterator[Part]:
-    for alpha, result in paper["fig2a"].items():
+def _emp_is_best_when_hard(played: Paper) -> Iterator[Part]:
+    for alpha, result in played["fig2a"].items():
         rivals = [p for p in result.policies if alpha >= 0.3 and p != "empmoss++"]
         yield from (_beats(result, "empmoss++", rival, f"alpha {alpha}") for rival in rivals)
 
 
-def _oracle_explores_all_when_hard(paper: Paper) -> Iterator[Part]:
-    for alpha, result in paper["fig2a"].items():
+def _oracle_explores_all_when_hard(played: Paper) -> Iterator[Part]:
+    for alpha, result in played["fig2a"].items():
         if alpha >= 0.7:
             share = subset_size(result.horizon, alpha, 2.0, result.n_arms) / result.n_arms
             yield exactly(f"alpha {alpha}: share of arms in the set", share, "> 0.5", share > 0.5)
             yield _beats(result, "empmoss++", "moss-oracle", f"alpha {alpha}")
 
 
-def _figure_2b(paper: Paper) -> Iterator[Part]:
-    result = _only(paper["fig2b"])
+def _figure_2b(played: Paper) -> Iterator[Part]:
+    result = _only(played["fig2b"])
     for policy in ("empmoss++", "moss++", "parallel"):
         yield _beats(result, policy, "quantile", "final")
     regrets = {policy: _final(result, policy) for policy in result.policies}
@@ -309,29 +299,29 @@ def _figure_2b(paper: Paper) -> Iterator[Part]:
     yield more("mean absolute deviation: quantile - moss++", varied)
 
 
-def _figure_3(paper: Paper) -> Iterator[Part]:
-    result = _only(paper["fig3"])
+def _figure_3(played: Paper) -> Iterator[Part]:
+    result = _only(played["fig3"])
     yield from _flat(result, less, "moss", "moss-oracle", "parallel", "empmoss++")
     for policy, times in (("moss", 7.0), ("quantile", 9.0)):
         yield more(f"{policy} / empmoss++", _ratio(result, policy, "empmoss++"), times)
 
 
-def _emp_beats_oracle_on_the_contest(paper: Paper) -> Iterator[Part]:
-    yield _beats(_only(paper["fig3"]), "empmoss++", "moss-oracle", "final")
+def _emp_beats_oracle_on_the_contest(played: Paper) -> Iterator[Part]:
+    yield _beats(_only(played["fig3"]), "empmoss++", "moss-oracle", "final")
 
 
-def _larger_beta(paper: Paper) -> Iterator[Part]:
-    for alpha, result in paper["larger_betas"].items():
+def _larger_beta(played: Paper) -> Iterator[Part]:
+    for alpha, result in played["larger_betas"].items():
         for label, own in zip(result.policies, result.policy_parameters, strict=True):
-            usual = _final(paper["fig2a"][alpha], own["name"])
+            usual = _final(played["fig2a"][alpha], own["name"])
             gap = mean_interval(_final(result, label) - usual)
             what = f"alpha {alpha}, {own['name']}: beta {own['beta']} - beta 0.5"
             yield more(what, gap) if alpha < 0.5 else less(what, gap)
 
 
-def _oracle_set_too_large(paper: Paper) -> Iterator[Part]:
+def _oracle_set_too_large(played: Paper) -> Iterator[Part]:
     """Choose the best smaller size on one half of the runs, and test it on the other."""
-    result = _only(paper["oracle_sizes"])
+    result = _only(played["oracle_sizes"])
     half = result.replications // 2
     if half >= 2:
         sizes = [own["size"] for own in result.policy_parameters]
@@ -342,9 +332,9 @@ def _oracle_set_too_large(paper: Paper) -> Iterator[Part]:
         yield more(f"{full} - {best}", gap)
 
 
-def _quantile_is_moss(paper: Paper) -> Iterator[Part]:
-    for alpha, result in paper["quantile_as_moss"].items():
-        quantile, moss = _final(paper["fig2a"][alpha], "quantile"), result.of(result.policies[0])
+def _quantile_is_moss(played: Paper) -> Iterator[Part]:
+    for alpha, result in played["quantile_as_moss"].items():
+        quantile, moss = _final(played["fig2a"][alpha], "quantile"), result.of(result.policies[0])
         what = f"alpha {alpha}: quantile / moss on random arms"
         yield within(what, ratio_interval(quantile, moss[:, -1]), *COMPARABLE)
 
@@ -367,4 +357,4 @@ _CLAIMS: tuple[tuple[str, Callable[[Paper], Iterator[Part]] | None], ...] = (
     ("Quantile is roughly MOSS on T^0.347 random arms.", _quantile_is_moss),
 )
 
-CLAIMS = Study("the fifteen claims of the paper's text", REPLICATIONS, experiments, report)
+CLAIMS = Study("the fifteen claims of the paper's text", paper.REPLICATIONS, experiments, report)
