@@ -99,5 +99,12 @@ def guard_stages(horizon: int, *, beta: float, n: int = _MOST) -> GuardStages:
     starts = [guard_stage_start(t, beta, i) for i in numbers]
     levels = [low if k == n else up for k in arms]
     errors = [guard_error(x, low, need) for x, need in zip(levels, pulls, strict=True)]
-    whole = (np.array(each, dtype=np.int64) for each in (arms, pulls, starts))
-    return GuardStages(*whole, np.array(levels), np.array(errors), low, guard_allowance(t, beta))
+    return GuardStages(
+        arms=np.array(arms, dtype=np.int64),
+        pulls=np.array(pulls, dtype=np.int64),
+        starts=np.array(starts, dtype=np.int64),
+        levels=np.array(levels),
+        errors=np.array(errors),
+        floor_level=low,
+        allowance=guard_allowance(t, beta),
+    )
