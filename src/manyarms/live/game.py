@@ -71,6 +71,7 @@ class LiveGame:
         self.flight: Any = ENDLESS.records(ROOM, InFlight)  # a dict, by the number of the pull
         self.abandoned = PullRanges()
         self.log: list[Event] | None = None
+        self.from_file = False  # whether its state came from one
         self.state = policy.new_state(ENDLESS, n_arms=arms.count, pulls=self.horizon or ROOM)
         check_bodies(self.state, (reset, ask, tell))
         reset(self.state, policy_key(self.seed, 0), self.horizon or 0)

@@ -18,6 +18,7 @@ from manyarms.core.jit import Dispatched, generic, optional
 from manyarms.core.memory import Memory
 from manyarms.protocol.about import About
 from manyarms.protocol.parameters import checks_of
+from manyarms.protocol.soundness import holds
 
 if TYPE_CHECKING:
     from manyarms.live.handle import Live
@@ -86,12 +87,14 @@ def uses(**parts: Iterable[Dispatched[..., Any]]) -> Callable[[S], S]:
             place = cast(Any, state_class)._fields.index(part)
             for function in functions:
                 function.register(state_class)(_delegate(function, place))
+            if tell in functions:
+                holds.register(state_class)(_delegate(holds, place))
         return state_class
 
     return register
 
 
-def _delegate(function: Dispatched[..., Any], place: int) -> Callable[..., Any]:
+def _delegate(function: Callable[..., Any], place: int) -> Callable[..., Any]:
     def body(state: Any, *arguments: Any) -> Any:
         return function(state[place], *arguments)
 
