@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test quick reproduce bench check lint types imports unit unit-no-jit docs build format clean
+.PHONY: test quick reproduce bench attack check lint types imports unit unit-no-jit docs build format clean
 
 test: check
 
@@ -53,6 +53,10 @@ build: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
+
+# What others could plant, damage or craft, tried in minutes; not part of `test`.
+attack: $(STAMP)
+	$(BIN)/python -m tests.attack
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix

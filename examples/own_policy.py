@@ -9,7 +9,7 @@ candidate, so rewards may also come late. Run it: `python examples/own_policy.py
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import manyarms as ma
 from manyarms.kit import (
@@ -19,7 +19,6 @@ from manyarms.kit import (
     Sampler,
     Stream,
     ask,
-    check_int,
     clear_sampler,
     draw,
     next_word,
@@ -29,6 +28,7 @@ from manyarms.kit import (
     sampler,
     stream,
     tell,
+    whole,
 )
 
 
@@ -44,6 +44,8 @@ class Counter(Record):
 
 
 class CommitState(NamedTuple):  # the name must be one that no other state has
+    """What each candidate earned, and how many pulls there were."""
+
     arms: int
     tries: int
     candidate: Records[Candidate]
@@ -88,12 +90,8 @@ def commit_tell(state: CommitState, slot: int, reward: float) -> None:
 class ExploreThenCommit(ma.Policy):
     name: ClassVar[str] = "explore-then-commit"
 
-    arms: int = 100
-    tries: int = 20
-
-    def __post_init__(self) -> None:
-        check_int("arms", self.arms, at_least=1)
-        check_int("tries", self.tries, at_least=1)
+    arms: Annotated[int, whole(at_least=1)] = 100
+    tries: Annotated[int, whole(at_least=1)] = 20
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> CommitState:
         arms = min(self.arms, n_arms)

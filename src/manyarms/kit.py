@@ -27,6 +27,7 @@ from manyarms.protocol import (
     reset,
     retire,
     tell,
+    uses,
 )
 from manyarms.protocol.parameters import choice, number, whole
 
@@ -72,5 +73,6 @@ __all__ = [
     "tell",
     "tournament",
     "unit",
+    "uses",
     "whole",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from manyarms.instances import FAMILIES
+
 __all__ = ["BAD", "GOOD", "changed", "with_instance", "with_policies"]
 
 GOOD = """
@@ -145,7 +147,7 @@ BAD = {
     # [instance]
     "no family": (
         changed(('family = "planted"\n', "")),
-        "instance.family: is required. Known: captions, groups, means, planted, reservoir.",
+        f"instance.family: is required. Known: {', '.join(sorted([*FAMILIES, 'reservoir']))}.",
     ),
     "an unknown family": (
         changed(('"planted"', '"plantd"')),

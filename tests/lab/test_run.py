@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import random
 import shutil
@@ -411,6 +412,12 @@ def test_folders_of_others_are_refused(
     assert _tree(tmp_path) == before
 
 
+@pytest.mark.parametrize("out", [5, None, b"out", "a\0b"])
+def test_what_is_no_path_is_refused(experiment: Experiment, out: Any) -> None:
+    with pytest.raises(ma.ParameterError, match="`out` must be a path, got "):
+        run(experiment, out)
+
+
 def test_places_that_are_no_folders_are_refused(experiment: Experiment, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(FolderError, match="`out` must be a folder, got the file"):
@@ -463,22 +470,32 @@ def test_a_resumed_run_begins_where_it_stopped(experiment: Experiment, tmp_path:
     assert seen[-1] == experiment.pulls
 
 
-def test_a_full_disk_is_told(
+DISK = {
+    errno.ENOSPC: "No space left .* is kept. Make room, and run the same",
+    errno.EACCES: "Permission denied.* Allow this user to write there, and run the same",
+    errno.EROFS: "Read-only .* Allow this user to write there, and run the same",
+    errno.EIO: "Input/output error.* See to it, and run the same",
+}
+
+
+@pytest.mark.parametrize("number", DISK)
+def test_what_the_disk_refuses_is_told_with_the_way_out(
     experiment: Experiment,
     whole: dict[str, bytes],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    number: int,
 ) -> None:
     write = os.write
 
     def failing(file: int, data: Any) -> int:
         if len(list(tmp_path.rglob("*.chunk"))) == 7:
-            raise OSError(28, "No space left on device")
+            raise OSError(number, os.strerror(number))
         return write(file, data)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", failing)
-        with pytest.raises(FolderError, match=r"Cannot write to .*No space left .*run the same"):
+        with pytest.raises(FolderError, match=DISK[number]):
             run(experiment, tmp_path, workers=1, progress=False)
     assert len(list(tmp_path.rglob("*.chunk"))) == 7
     assert _final(run(experiment, tmp_path, progress=False).folder) == whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -291,3 +293,31 @@ def test_bad_progress() -> None:
 def test_bad_instance() -> None:
     with pytest.raises(ma.ParameterError, match=r"`instance` must be an Instance"):
         ma.simulate(ma.MOSS(), [0.5, 0.6], horizon=10)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"replications": 10**9},
+            "leave at most 1e\\+09 numbers .*got 1.03e\\+11. Take fewer",
+        ),
+        ({"replications": 10**9, "checkpoints": 1}, "one for each policy, .*, got 4e\\+09"),
+        ({"replications": 10**5, "record_arms": True}, "every pull, got 1e\\+14"),
+    ],
+)
+def test_what_memory_cannot_hold_is_refused_at_once(options: dict[str, Any], words: str) -> None:
+    instance = ma.instances.planted(n=10, m=1)
+    begun = time.process_time()
+    with pytest.raises(ma.ParameterError, match=f"^`replications` must .*{words}"):
+        ma.simulate(ma.MOSS(), instance, horizon=10**9, **options)
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize("checkpoints", [10**9, itertools.count(1), range(1, 10**9)])
+def test_more_checkpoints_than_anyone_reads_are_refused_at_once(checkpoints: Any) -> None:
+    instance = ma.instances.planted(n=10, m=1)
+    begun = time.process_time()
+    with pytest.raises(ma.ParameterError, match="`checkpoints` must be .*1000000"):
+        ma.simulate(ma.MOSS(), instance, horizon=10**9, checkpoints=checkpoints)
+    assert time.process_time() - begun < 5

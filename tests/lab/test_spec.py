@@ -171,7 +171,7 @@ def test_large_sweeps_are_read_in_linear_time() -> None:
     assert time.process_time() - begun < 30  # it was minutes
 
 
-def _many(count: int) -> Table:
+def _many(count: int) -> SpecTable:
     return SpecTable("policy[1]", {"name": "moss"}, ma.MOSS, {"sigma": Sweep(tuple(range(count)))})
 
 

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import json
 import math
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -240,6 +241,51 @@ def test_damaged_tables(folder: Path, name: str, how: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_spec_that_was_edited_is_not_taken_for_that_of_the_run(folder: Path) -> None:
+    path = folder / "spec.toml"
+    path.write_text(path.read_text().replace("seed = 3", "seed = 4"))
+    with pytest.raises(ResultsError, match="spec.toml' is .*damaged: it has another checksum"):
+        read_results(folder)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("sha256", 3),
+        ("sha256", None),
+        ("sha256", ["spec.toml"]),
+        ("cells", 3),
+        ("cells", []),
+        ("cells", [{}]),
+        ("cells", [{"policies": {}}] * 9),
+        ("cells", [{"policies": {"a": "b"}}] * 12),
+        ("seed", None),
+    ],
+)
+def test_provenance_that_makes_no_sense_is_no_traceback(folder: Path, key: str, value: Any) -> None:
+    path = folder / "provenance.json"
+    said = json.loads(path.read_text())
+    path.write_text(json.dumps(said | {key: value}))
+    if key == "seed":
+        assert read_results(folder).cells[0].seed is None  # shown as it is
+        return
+    with pytest.raises(ResultsError, match="is missing, cut short or damaged") as caught:
+        _ = read_results(folder).cells
+    assert "\n" not in str(caught.value)
+
+
+def test_provenance_that_is_nested_deeply_is_no_traceback(folder: Path) -> None:
+    (folder / "provenance.json").write_text("[" * 100_000)
+    with pytest.raises(ResultsError, match="provenance.json cannot be used"):
+        read_results(folder)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names that are no text")
+def test_folders_may_have_names_that_are_no_text(experiment: Experiment, tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    assert run(experiment, folder, progress=False).runs.num_rows == 4 * 3 * 7
+
+
 def test_missing_files(folder: Path) -> None:
     for name in ("runs.parquet", "spec.toml"):
         kept = (folder / name).read_bytes()
@@ -285,7 +331,7 @@ def test_reading_needs_no_numba(finished: Path) -> None:
         "import sys; from manyarms.lab.tables import read_results\n"
         f"results = read_results({str(finished)!r})\n"
         "assert len(results.summary_rows()) == 12 and results.regret.num_rows == 336\n"
-        "assert not {'numba', 'manyarms.engine', 'matplotlib'} & set(sys.modules)"
+        "assert not {'numba', 'manyarms.report', 'matplotlib'} & set(sys.modules)"
     )
     run_python(code)
 

@@ -7,7 +7,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.instances import BetaMeans, Gaussian, Instance, from_means, planted, reservoir
-from manyarms.protocol import described
+from manyarms.protocol import described, reset
 from tests.helpers import ALL_POLICIES, EVERY_POLICY, label, play_live
 
 CORNERS: list[tuple[str, Instance, int]] = [
@@ -85,3 +85,11 @@ def test_every_arm_of_a_small_set_is_tried(policy: ma.Policy) -> None:
     result = ma.simulate(policy, from_means([0.2, 0.8]), horizon=64, replications=20, workers=1)
     assert (result.distinct_arms == 2).all()
     assert (result.recommended == 1).mean() > 0.8
+
+
+def test_every_state_says_what_the_policy_remembers() -> None:
+    for state in reset.bodies:
+        if state.__module__.startswith("manyarms."):
+            said = state.__doc__ or ""
+            assert not said.startswith(f"{state.__name__}("), state  # what NamedTuple writes
+            assert said.split("\n")[0].endswith("."), state

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -172,3 +173,16 @@ def test_parallel_takes_the_best_mean_of_an_instance_unless_told() -> None:
     assert ma.Parallel(best_mean=0.6).with_best_mean(0.7).best_mean == 0.6
     assert ma.Doubling(ma.Parallel()).with_best_mean(0.7).policy == ma.Parallel(best_mean=0.7)
     assert ma.MOSS().with_best_mean(0.7) == ma.MOSS()
+
+
+def test_a_class_within_a_function_is_checked_as_far_as_its_types_are_known() -> None:
+    class Local:
+        """A name that no module has."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Mine(ma.MOSS):
+        other: Local | None = None
+
+    assert Mine(sigma=2).sigma == 2.0
+    with pytest.raises(ma.ParameterError, match="`sigma` must be a number > 0"):
+        Mine(sigma=0)

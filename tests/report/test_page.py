@@ -57,9 +57,8 @@ def test_numbers_are_those_of_the_tables(run: Path) -> None:
             assert series["median"] == pytest.approx(middle.tolist(), rel=1e-4)
             assert series["low"][-1] == pytest.approx(result.of(row.policy)[:, -1].min(), rel=1e-4)
         for k, pair in enumerate(summary.pairs):
-            difference, half = shown["pairs"][2 * k : 2 * k + 2]
-            assert difference == pytest.approx(pair.difference, rel=1e-4)
-            assert half == pytest.approx((pair.high - pair.low) / 2, rel=1e-4)
+            numbers = (pair.difference, pair.low, pair.high)
+            assert shown["pairs"][3 * k : 3 * k + 3] == pytest.approx(numbers, rel=1e-4)
     against, over_time = data["figures"]
     assert against["choices"][0]["x"] == [0.2, 0.5]
     assert [choice["settings"] for choice in over_time["choices"]] == [[0], [1]]
@@ -103,7 +102,7 @@ def test_the_paper_has_its_figures_differences_and_claims(paper: Path) -> None:
     listed = [setting for setting in data["settings"] if not setting.get("hidden")]
     assert len(listed) == 9 + 1 + 1 + 3 + 1 + 9
     assert listed[0]["policies"] == list(SIX)
-    assert len(listed[0]["pairs"]) == 2 * len(list(combinations(SIX, 2)))
+    assert len(listed[0]["pairs"]) == 3 * len(list(combinations(SIX, 2)))
     # what claims 13 and 15 compare is drawn together
     betas = next(setting for setting in listed if setting["group"] == "Claim 13")
     assert {"moss++", "moss++(beta=0.6)", "empmoss++"} <= set(betas["policies"])
@@ -156,7 +155,7 @@ def test_a_page_stays_small(run: Path) -> None:
         write_report(run, most_bytes=1_000)
 
 
-def test_one_replication_has_no_interval(tmp_path: Path) -> None:
+def test_one_replication_leaves_almost_everything_open(tmp_path: Path) -> None:
     experiment = experiment_from(
         {
             "experiment": {"name": "one", "horizon": 50, "replications": 1, "checkpoints": 1},
@@ -166,8 +165,11 @@ def test_one_replication_has_no_interval(tmp_path: Path) -> None:
     )
     play(experiment, tmp_path)
     data = data_in(write_report(tmp_path))
-    assert data["settings"][0]["series"][0]["half"] == [None]
-    assert data["settings"][0]["pairs"][1] is None
+    series = data["settings"][0]["series"][0]
+    assert series["least"][0] < series["mean"][0] < series["most"][0]
+    assert series["low"] == [None]  # of a median's interval
+    _, low, high = data["settings"][0]["pairs"]
+    assert low < 0 < high
     assert data["figures"] == []  # nothing over time, and nothing swept
 
 
@@ -188,7 +190,7 @@ def test_folders_that_hold_no_results(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="must hold results of manyarms"):
         write_report(tmp_path)
     (tmp_path / "study.json").write_text('{"format": "another"}')
-    with pytest.raises(ResultsError, match=r"study.json' cannot be used .*another.* Reproduce"):
+    with pytest.raises(ResultsError, match=r"study.json' is missing, .*another.* Reproduce"):
         write_report(tmp_path)
     reproduce_paper(tmp_path, "fig2b", replications=1)
     (results,) = (tmp_path / "results").iterdir()

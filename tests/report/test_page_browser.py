@@ -267,7 +267,7 @@ def test_differences_follow_the_chosen_policy(paper: Browser) -> None:
     after = paper.run(rows)
     assert set(after) == set(SIX) - {"moss"}
     assert after[SIX[best]] == before["moss"].replace("+", "\N{MINUS SIGN}")
-    pair = setting["pairs"][2 * (best - 1)]  # the pair (moss, the best)
+    pair = setting["pairs"][3 * (best - 1)]  # the pair (moss, the best)
     assert float(before["moss"]) == pytest.approx(pair, rel=0.01)
 
 

@@ -62,7 +62,10 @@ def play(
         if seats:
             cells.append(
                 cell(
-                    [Player(players[seat].policy, str(seat), times[seat]) for seat in seats],
+                    [
+                        Player(players[seat].policy, f"player {seat}", times[seat], {"seat": seat})
+                        for seat in seats
+                    ],
                     question.instance(problem),
                     horizon=question.horizon,
                     checkpoints=1,
@@ -72,10 +75,10 @@ def play(
     if cells:
         experiment = Experiment("advice", tuple(cells), seed)
         for result in run_in_memory(experiment, workers=workers, progress=progress):
-            for seat, rows in zip(result.policies, result.rows, strict=True):
+            for about, rows in zip(result.policy_parameters, result.rows, strict=True):
                 final, missed = rows["regret"][:, -1], float((rows["best_pulls"] == 0).mean())
                 game = Game(final, float(np.median(final)), missed)
-                games[result.parameters["problem"], int(seat)] = game
+                games[result.parameters["problem"], about["seat"]] = game
     return [[games[k, seat] for seat in range(len(players))] for k in range(len(problems))]
 
 

@@ -24,7 +24,11 @@ _json = click.option("--json", "json_path", help="Write JSON to this file; - is 
 _seed = click.option(
     "--seed", type=int, default=0, show_default=True, help="Decides everything random."
 )
-_workers = click.option("--workers", type=int, help="Threads (default: all processors).")
+_workers = click.option(
+    "--workers",
+    type=int,
+    help="Threads, or processes of a local cluster (default: all processors).",
+)
 
 
 def _engine(command: F) -> F:
@@ -51,8 +55,13 @@ def app(debug: bool) -> None:
     """Bandits with more arms than time."""
 
 
-@app.command()
-@click.argument("name", type=click.Choice(("all", *STUDIES)), default="all")
+def _listed() -> str:
+    """Return the studies as the end of a help page, a line each."""
+    return "\b\n" + "\n".join(f"{name:<12} {title}" for name, (_, title) in STUDIES.items())
+
+
+@app.command(epilog=_listed())
+@click.argument("name", type=click.Choice(("all", *STUDIES)), default="all", metavar="[NAME]")
 @click.option("--replications", type=int, help="Independent repetitions (default: the study's).")
 @_seed
 @_engine
@@ -72,11 +81,8 @@ def reproduce(
 ) -> None:
     """Play a study; draw its figures; check what it claims. Call it again to resume it.
 
-    NAME is one of the paper's figures, its claims, or all of these (default: all). Beyond the
-    paper, and not part of all, because they take minutes: rates (the exponents of Figure 1,
-    measured), lower-bound (its problems, and the trade-off), late (what late rewards cost),
-    best-mean (what a wrong best mean costs), contests (the policies on every caption contest that
-    is found), leaderboard (every policy on a suite of problems).
+    NAME is one of the studies below, or all: the paper's figures and claims (default: all). The
+    others take minutes.
 
     Example: manyarms reproduce fig2a --replications 1000
     """

@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from manyarms.cli.printable import printable
 from manyarms.cli.screen import out
 from manyarms.errors import ParameterError
 from manyarms.protocol import About, described, policy_names
@@ -52,11 +53,10 @@ def list_policies(*, as_json: bool = False) -> None:
         cost = (f"{about.nanoseconds}", about.scaling)
         table.add_row(name, about.needs, about.guarantee, *cost, about.good_at)
     for name in others:
-        table.add_row(name, "", "", "", "", (inspect.getdoc(maker(name)) or "").split("\n")[0])
+        first_line = (inspect.getdoc(maker(name)) or "").split("\n")[0]
+        table.add_row(printable(name), "", "", "", "", printable(first_line))
     out.print(table)
-    out.print(
-        "ns: of a pull at n = 20000, T = 50000, hardness 0.4. More with --json.", markup=False
-    )
+    out.print("ns: of a pull at n = 20000, T = 50000, hardness 0.4. More with --json.")
 
 
 def policies_as_markdown() -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from manyarms.cli.printable import printable
+from manyarms.core.files import fix_for
 from manyarms.errors import ManyarmsError, ParameterError, SpecError, UnknownNameError
 
 __all__ = ["main"]
@@ -41,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:  # a file that cannot be read or written
         if "--debug" in words:
             raise
-        _say(str(error))
+        _say(f"{error}. {fix_for(error)}.")
         return 1
     return 0
 
@@ -52,4 +54,4 @@ def _is_usage(error: ManyarmsError) -> bool:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"manyarms: {text}\n")
+    sys.stderr.write(f"manyarms: {printable(text)}\n")

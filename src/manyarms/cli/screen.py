@@ -23,6 +23,9 @@ from rich.table import Column
 from rich.table import Table as Grid
 from rich.text import Text
 
+from manyarms.cli.printable import printable
+from manyarms.core.files import fix_for, replace_file
+from manyarms.errors import FolderError
 from manyarms.lab.experiment import Experiment
 from manyarms.lab.tables import ResultsFolder
 from manyarms.report.markdown import Table
@@ -40,21 +43,24 @@ __all__ = [
 
 _WIDE = 200  # where nobody looks, nothing is cut
 
-out = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDE)
-_notes = Console(stderr=True, highlight=False)
+# names and paths are data: neither [bold] nor :smile: means anything in them
+_AS_IS: Any = {"highlight": False, "markup": False, "emoji": False}
+out = Console(**_AS_IS, width=None if sys.stdout.isatty() else _WIDE)
+_notes = Console(**_AS_IS, stderr=True)
 
 
 def show(*things: Table | str) -> None:
     """Print texts as they are, and tables of text."""
     for thing in things:
         if isinstance(thing, str):
-            out.print(thing, markup=False, soft_wrap=True)
+            out.print(printable(thing), soft_wrap=True)
             continue
         if thing.title:
-            out.print(thing.title, markup=False)
-        grid = Grid(*(Column(Text(name)) for name in thing.head), box=None, pad_edge=False)
+            out.print(printable(thing.title))
+        head = (Column(Text(printable(name))) for name in thing.head)
+        grid = Grid(*head, box=None, pad_edge=False)
         for row in thing.rows:
-            grid.add_row(*map(Text, row))  # names are data, never markup
+            grid.add_row(*(Text(printable(cell)) for cell in row))
         out.print(grid)
 
 
@@ -62,23 +68,33 @@ def write_json(content: Any, path: str) -> None:
     """Write JSON to a file; "-" is standard output."""
     text = json.dumps(content, indent=2)
     if path == "-":
-        out.print(text, markup=False, soft_wrap=True)
-    else:
-        Path(path).write_text(text + "\n")
+        out.print(text, soft_wrap=True)
+        return
+    try:
+        replace_file(Path(path), f"{text}\n".encode())
+    except OSError as error:
+        raise FolderError(
+            f"`--json` must name a file that can be written, got {path!r}: {error.strerror}. "
+            f"{fix_for(error)}, or choose another file."
+        ) from error
 
 
 def summary_table(results: ResultsFolder) -> Table:
     """Return the final regret of each policy in each cell, as text."""
-    rows = results.summary_rows()
-    return Table(list(rows[0]), [[_text(*item) for item in row.items()] for row in rows])
-
-
-def _text(name: str, value: Any) -> str:
-    if value is None:
-        return ""
-    if name == "miss_rate":
-        return f"{value:.1%}"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    head = [*results.parameters, "policy", "mean", "95 % interval", "median", "missed", "runs"]
+    rows = [
+        [
+            *("" if row[name] is None else f"{row[name]}" for name in results.parameters),
+            row["policy"],
+            f"{row['mean']:.1f}",
+            f"[{row['low']:.1f}, {row['high']:.1f}]",
+            f"{row['median']:.1f}",
+            f"{row['miss_rate']:.1%}",
+            f"{row['replications']}",
+        ]
+        for row in results.summary_rows()
+    ]
+    return Table(head, rows)
 
 
 def duration(seconds: float) -> str:
@@ -116,7 +132,7 @@ def counting(total: int) -> Iterator[Callable[[str], None]]:
     )
     task = bar.add_task("", total=total)
     with bar:
-        yield lambda name: bar.update(task, advance=1, description=name)
+        yield lambda name: bar.update(task, advance=1, description=printable(name))
 
 
 class Watching:
@@ -124,6 +140,7 @@ class Watching:
 
     def __init__(self) -> None:
         self._before = 0  # pulls of the runs that are done
+        self._now = 0  # pulls of the current one
         self._total: int | None = None  # of all runs, where that is known
         self._label = ""
         self._bar = Progress(
@@ -158,19 +175,18 @@ class Watching:
     def begin(self, label: str) -> Watching:
         """Name the run that follows; the result hears of its progress."""
         self._label = label
+        self._before, self._now = self._before + self._now, 0
         if not _notes.is_terminal:
-            _notes.print(f"manyarms: {label}", markup=False, soft_wrap=True)
+            _notes.print(f"manyarms: {printable(label)}", soft_wrap=True)
         return self
 
     def __call__(self, done: int, total: int, note: str) -> None:
         """Show how far the current run is."""
-        speed = self._bar.tasks[0].speed
+        speed, self._now = self._bar.tasks[0].speed, done
         self._bar.update(
             self._task,
             total=self._total or total,
             completed=self._before + done if self._total else done,
-            description=f"{self._label}  {note}",
+            description=printable(f"{self._label}  {note}"),
             rate=f"{speed / 1e6:.0f} million pulls/s" if speed else "",
         )
-        if done == total and note == "":
-            self._before += total

@@ -23,6 +23,7 @@ __all__ = [
     "LockedError",
     "UnsafeError",
     "cache_root",
+    "fix_for",
     "is_file",
     "open_part",
     "private_folder",
@@ -36,9 +37,10 @@ __all__ = [
 PART = ".manyarms-part"  # ends the names of files that are being written
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+_TAKEN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)  # other errors: no locks
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _POSIX = os.name == "posix"  # elsewhere folders have neither owners nor modes of this kind
-_TAKEN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)  # other errors: no locks
 
 
 class LockedError(Exception):
@@ -105,9 +107,9 @@ def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
         write_file(part, data)
 
 
-def write_file(part: Path, data: bytes) -> None:
-    """Write `data` to what `replacing` yields."""
-    with open_part(part) as file:
+def write_file(path: Path, data: bytes) -> None:
+    """Write `data` to a file that is there."""
+    with open_part(path) as file:
         write_all(file.fileno(), data)
 
 
@@ -121,6 +123,19 @@ def write_all(file: int, data: bytes) -> None:
     written = os.write(file, data)
     while written < len(data):
         written += os.write(file, memoryview(data)[written:])
+
+
+def fix_for(error: OSError) -> str:
+    """Return what a user can do about a file that cannot be written.
+
+    >>> fix_for(OSError(errno.ENOSPC, "No space left on device"))
+    'Make room'
+    """
+    if error.errno in _NO_ROOM:
+        return "Make room"
+    if isinstance(error, PermissionError) or error.errno == errno.EROFS:
+        return "Allow this user to write there"
+    return "See to it"
 
 
 def cache_root() -> Path | None:

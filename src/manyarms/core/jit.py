@@ -140,7 +140,12 @@ def _dispatched(
     result.bodies = bodies
     setattr(dispatch, "register", register)  # noqa: B010  a method of the protocol
     _generics.append(result)
-    _collect(dispatch, lambda state, *args: bodies.get(_class_of(state), compiled_default), INLINE)
+
+    def choose(state: Any, *args: Any) -> Any:
+        body = bodies.get(_class_of(state), compiled_default)
+        return getattr(body, "compiled", body)  # a body may have another one for compiled code
+
+    _collect(dispatch, choose, INLINE)
     return result
 
 

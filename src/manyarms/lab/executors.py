@@ -77,7 +77,7 @@ def play_chunks(
 ) -> None:
     """Play chunks and hand each one that is finished to `keep`, in this thread."""
     pending: dict[Future[Played], Chunk] = {}
-    compiled: set[str] = set()
+    compiled: set[tuple[str, bool]] = set()
 
     def settle() -> None:
         finished, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
@@ -87,9 +87,10 @@ def play_chunks(
 
     try:
         for chunk in chunks:
-            policy = repr(chunk.player.policy)
-            if executor.compiles_here and policy not in compiled:
-                compiled.add(policy)
+            # rewards in turn and late ones are two loops
+            loop = repr(chunk.player.policy), chunk.cell.delay > 0 or chunk.cell.batch > 1
+            if executor.compiles_here and loop not in compiled:
+                compiled.add(loop)
                 meter.show(f"compiling {chunk.player.label}")
                 executor.compile(chunk)
             pending[executor.submit(chunk)] = chunk

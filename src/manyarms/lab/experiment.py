@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from manyarms.core.checks import check_int
+from manyarms.core.checks import check_int, refusal
 from manyarms.core.jit import check_bodies
 from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError
@@ -21,6 +22,7 @@ from manyarms.protocol.policy import Policy, ask, reset, tell
 
 __all__ = [
     "MOST_PULLS",
+    "MOST_TIMES",
     "Cell",
     "Experiment",
     "Player",
@@ -34,6 +36,7 @@ __all__ = [
 Scalar: TypeAlias = str | int | float | bool
 
 MOST_PULLS = 1 << 40  # of one replication, and of replications
+MOST_TIMES = 10**6  # at which regret is recorded
 _CHECKPOINTS = 100
 _FORMAT = "manyarms experiment 1"
 _TAKEN = ("policy", "replication", "time", "regret", "best_pulls", "distinct_arms", "recommended")
@@ -149,13 +152,14 @@ def cell(
     delay, batch = check_late(delay, batch)
     players = _players(policies, replications)
     for player in players:
+        check_int("replications", player.replications, at_least=1, at_most=MOST_PULLS)
         check_playable(player.policy, instance, horizon)
     return Cell(
         instance,
         horizon,
         players,
         checkpoint_times(checkpoints, horizon),
-        dict(parameters or {}),
+        _check_parameters(parameters or {}),
         delay,
         batch,
         first,
@@ -199,9 +203,13 @@ class Experiment:
 
     def __post_init__(self) -> None:
         check_int("seed", self.seed, at_most=2**64 - 1)
+        if not self.cells:
+            raise ParameterError("`cells` must contain at least one cell, got none.")
         seen: set[str] = set()
         for each in self.cells:
-            if (words := repr(sorted(each.parameters.items()))) in seen:
+            # as columns have them: 1, 1.0 and "1" are one value
+            words = repr(sorted((key, _as_text(value)) for key, value in each.parameters.items()))
+            if words in seen:
                 raise ParameterError(
                     f"`cells` must differ in their parameters, got {each.label!r} twice. Give "
                     f"each cell `parameters` of its own."
@@ -286,6 +294,30 @@ class Experiment:
         ]
 
 
+def _check_parameters(parameters: Mapping[str, Any]) -> dict[str, Scalar]:
+    """Return what tells a cell from others as plain values, or raise."""
+    found: dict[str, Scalar] = {}
+    for name, value in parameters.items():
+        if name in _TAKEN:
+            raise ParameterError(
+                f"`parameters` must not have the name of another column of the tables, got "
+                f"{name!r}. Choose another name.",
+                parameter="parameters",
+            )
+        plain = value.item() if isinstance(value, np.generic) else value
+        if not isinstance(plain, str | int | float):
+            raise refusal("parameters", "numbers or texts", value)
+        found[name] = plain
+    return found
+
+
+def _as_text(value: Scalar) -> str:
+    try:
+        return repr(float(value))
+    except ValueError:
+        return str(value)
+
+
 def checkpoint_times(checkpoints: Any, horizon: int) -> tuple[int, ...]:
     """Return the times at which regret is recorded: the given ones, or so many; and the horizon.
 
@@ -297,12 +329,14 @@ def checkpoint_times(checkpoints: Any, horizon: int) -> tuple[int, ...]:
     if checkpoints is None:
         checkpoints = min(_CHECKPOINTS, horizon)
     if not isinstance(checkpoints, Iterable) or getattr(checkpoints, "ndim", 1) == 0:
-        count = check_int("checkpoints", checkpoints, at_least=1, at_most=horizon)
+        most = min(horizon, MOST_TIMES)
+        count = check_int("checkpoints", checkpoints, at_least=1, at_most=most)
         times = [horizon * (k + 1) // count for k in range(count)]
     else:
-        times = [
-            check_int("checkpoints", time, at_least=1, at_most=horizon) for time in checkpoints
-        ]
+        given = list(itertools.islice(checkpoints, MOST_TIMES + 1))
+        if len(given) > MOST_TIMES:
+            raise refusal("checkpoints", f"at most {MOST_TIMES} times", given)
+        times = [check_int("checkpoints", time, at_least=1, at_most=horizon) for time in given]
     return tuple(sorted({*times, horizon}))
 
 

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from manyarms.core.files import PART, FileLock, LockedError, replace_file
+from manyarms.core.checks import check_path
+from manyarms.core.files import PART, FileLock, LockedError, fix_for, replace_file
 from manyarms.errors import FolderError, ParameterError
 from manyarms.lab import tables
 from manyarms.lab.chunks import ChunkStore, plan
@@ -87,7 +88,7 @@ def run(
         )
     tables.need_pyarrow()  # rather now than after hours
     check_engine(engine, scheduler, workers)
-    folder = Path(out)
+    folder = check_path("out", out)
     meter = Meter(experiment.pulls, progress_for(progress))
     with _claimed(folder, experiment.hash) as before:
         try:
@@ -97,8 +98,8 @@ def run(
             raise
         except OSError as error:
             raise FolderError(
-                f"Cannot write to '{folder}': {error}. What is finished is kept: see to it, and "
-                f"run the same again."
+                f"Cannot write to '{folder}': {error}. What is finished is kept. {fix_for(error)}, "
+                f"and run the same again."
             ) from error
     return tables.read_results(folder)
 
@@ -192,7 +193,9 @@ def _claimed(folder: Path, spec_hash: str) -> Iterator[dict[str, Any]]:
     except FolderError:
         raise
     except OSError as error:
-        raise FolderError(f"`out` cannot be used: {error}. Choose another folder.") from error
+        raise FolderError(
+            f"`out` cannot be used: {error}. {fix_for(error)}, or choose another folder."
+        ) from error
     try:
         yield _owned(folder, spec_hash)  # again: another process may have been here
     finally:
@@ -208,11 +211,12 @@ def _owned(folder: Path, spec_hash: str) -> dict[str, Any]:
     try:
         found = json.loads((folder / tables.PROVENANCE).read_text(encoding="utf-8"))
         theirs = found["spec_hash"]
+        found["sessions"] = int(found.get("sessions", 0))
     except FileNotFoundError:
         if all(entry.name.endswith((_LOCK, PART)) for entry in folder.iterdir()):
             return {}
         theirs = None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         theirs = None
     if not isinstance(theirs, str):
         raise FolderError(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
 from manyarms.lab.chunks import Chunk
 from manyarms.lab.executors import Meter, Threads, play_chunks, processors
@@ -16,6 +17,8 @@ from manyarms.lab.workbench import Played, block_size
 from manyarms.protocol.policy import Policy
 
 __all__ = ["run_in_memory", "simulate"]
+
+_MOST_NUMBERS = 10**9  # 8 GB
 
 
 def simulate(
@@ -116,6 +119,7 @@ def run_in_memory(
     [(1, 3, 50)]
     """
     threads = processors(workers)
+    _check_room(experiment, record_arms)
     meter = Meter(experiment.pulls, progress_for(progress))
     played: dict[tuple[int, int, int], Played] = {}
 
@@ -130,6 +134,23 @@ def run_in_memory(
         _gather(game, experiment.seed, [(at[1], part) for at, part in ordered if at[0] == number])
         for number, game in enumerate(experiment.cells)
     ]
+
+
+def _check_room(experiment: Experiment, record_arms: bool) -> None:
+    """Refuse what would fail for want of memory, hours later."""
+    numbers = sum(
+        player.replications * (len(game.times) + 3 + game.horizon * record_arms)
+        for game in experiment.cells
+        for player in game.players
+    )
+    if numbers > _MOST_NUMBERS:
+        arms = " and every pull" if record_arms else ""
+        raise ParameterError(
+            f"`replications` must leave at most {_MOST_NUMBERS:.0e} numbers to keep in memory, one "
+            f"for each policy, replication and checkpoint{arms}, got {numbers:.3g}. Take fewer "
+            f"replications or `checkpoints`, or let `lab.run` write them into a folder.",
+            parameter="replications",
+        )
 
 
 def _blocks(experiment: Experiment, workers: int) -> Iterator[Chunk]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from manyarms.core.checks import check_int, check_path
 from manyarms.errors import ParameterError, SpecError
-from manyarms.lab.experiment import MOST_PULLS, Cell, Experiment, check_late
+from manyarms.lab.experiment import MOST_PULLS, MOST_TIMES, Cell, Experiment, check_late
 from manyarms.lab.problems import Problems, shown
 from manyarms.lab.spec_tables import (
     Rewards,
@@ -30,7 +30,6 @@ from manyarms.lab.sweep import build_cells
 
 __all__ = ["as_toml", "experiment_from", "load_spec", "parse_spec"]
 
-_MOST_TIMES = 10**6
 _LARGEST_FILE = 10_000_000
 _MOST_BITS = 1000  # of an integer: Python writes no larger ones into errors
 _TOO_DEEP = "file: is nested too deeply. Is it a spec?"
@@ -219,7 +218,7 @@ def _check_times(checkpoints: Any, shortest: int) -> int | tuple[int, ...]:
     if isinstance(checkpoints, list) and checkpoints:
         times = [check_int("checkpoints", t, at_least=1, at_most=shortest) for t in checkpoints]
         return tuple(sorted(set(times)))
-    return check_int("checkpoints", checkpoints, at_least=1, at_most=min(shortest, _MOST_TIMES))
+    return check_int("checkpoints", checkpoints, at_least=1, at_most=min(shortest, MOST_TIMES))
 
 
 def _content(

@@ -23,12 +23,14 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from manyarms.core.checks import check_path, shown
 from manyarms.core.files import open_part, replacing
 from manyarms.errors import MissingExtraError, ResultsError
 from manyarms.lab.chunks import Chunk, ChunkStore, plan
@@ -36,7 +38,15 @@ from manyarms.lab.experiment import Experiment
 from manyarms.lab.results import Result, summarise
 from manyarms.lab.workbench import row_type
 
-__all__ = ["ResultsFolder", "TidyWriter", "assemble", "need_pyarrow", "read_results", "sha256_of"]
+__all__ = [
+    "ResultsFolder",
+    "TidyWriter",
+    "assemble",
+    "damage",
+    "need_pyarrow",
+    "read_results",
+    "sha256_of",
+]
 
 FORMAT = "manyarms results 1"
 REGRET, RUNS = "regret.parquet", "runs.parquet"
@@ -44,6 +54,9 @@ SPEC, PROVENANCE = "spec.toml", "provenance.json"
 
 _HASH = "manyarms_spec_hash"
 _COUNTS = ("best_pulls", "distinct_arms", "recommended")
+# what reading raises where a file is not what it should be
+_MALFORMED = (OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError)
+_OTHER_CELLS = "it has other cells than the tables"
 _GROUP = 1 << 18  # rows written, and read, as one
 
 _T = TypeVar("_T")
@@ -205,6 +218,10 @@ class ResultsFolder:
             runs that were not seen), median, q05, q95, miss_rate (the share of replications that
             never pulled a best arm) and replications.
         """
+        with damage(self.folder / PROVENANCE):
+            return self._summary_rows()
+
+    def _summary_rows(self) -> list[dict[str, Any]]:
         regret = self.runs.column("regret").to_numpy()
         missed = self.runs.column("best_pulls").to_numpy() == 0
         rows = []
@@ -221,11 +238,17 @@ class ResultsFolder:
     @functools.cached_property
     def cells(self) -> list[Result]:
         """What was measured in each cell, in the order of the experiment."""
+        with damage(self.folder / PROVENANCE):
+            return self._cells()
+
+    def _cells(self) -> list[Result]:
         regret, time = (self.regret.column(name).to_numpy() for name in ("regret", "time"))
         runs = [self.runs.column(name).to_numpy() for name in _COUNTS]
         groups = zip(self._groups(self.regret), self._groups(self.runs), strict=True)
-        cells = []
-        for about, own in self._by_cell(groups):
+        cells, waiting = [], list(groups)
+        for about in self.provenance["cells"]:
+            seats = len(about["policies"])
+            own, waiting = waiting[:seats], waiting[seats:]
             rows = []
             for over_time, final in own:
                 count = final.stop - final.start
@@ -235,8 +258,11 @@ class ResultsFolder:
                 for name, column in zip(_COUNTS, runs, strict=True):
                     block[name] = column[final]
                 rows.append(block)
-            first = [final.start for _, final in own]
-            cells.append(self._result(about, times, tuple(rows), first))
+            if len(rows) != seats or seats == 0:
+                raise ValueError(_OTHER_CELLS)
+            cells.append(self._result(about, times, tuple(rows), [first.start for _, first in own]))
+        if waiting:
+            raise ValueError(_OTHER_CELLS)
         return cells
 
     def _result(
@@ -281,11 +307,10 @@ class ResultsFolder:
         return [slice(first, end) for first, end in itertools.pairwise(bounds)]
 
     def _table(self, name: str) -> Any:
-        path = self.folder / name
-        with _damage(path):
-            if self.provenance["sha256"].get(name) != sha256_of(path):
-                raise ValueError("it has another checksum than when it was written")
-            return need_pyarrow().parquet.read_table(path)
+        with _opened(self.folder / name) as file:
+            _check_sum(self.provenance, name, hashlib.file_digest(file, "sha256").hexdigest())
+            file.seek(0)
+            return need_pyarrow().parquet.read_table(file)
 
 
 def _codes(column: Any) -> NDArray[np.int64]:
@@ -309,13 +334,13 @@ def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:
     manyarms...ResultsError: `folder` must hold results of manyarms, got 'no such folder'...
     """
     arrow = need_pyarrow()
-    path = Path(folder)
+    path = check_path("folder", folder)
     try:
         provenance = json.loads((path / PROVENANCE).read_text(encoding="utf-8"))
         spec_hash, status = str(provenance["spec_hash"]), provenance["status"]
         if provenance["format"] != FORMAT:
-            raise ValueError(f"{PROVENANCE} is of another format: {provenance['format']!r}")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{PROVENANCE} is of another format: {shown(provenance['format'])}")
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ResultsError(
             f"`folder` must hold results of manyarms, got '{path}': {PROVENANCE} cannot be used "
@@ -327,14 +352,17 @@ def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:
             f"spec with the same folder again: it goes on where it stopped."
         )
     for name in (REGRET, RUNS):
-        with _damage(path / name):
-            stored = arrow.parquet.read_metadata(path / name).metadata or {}
+        with _opened(path / name) as file:
+            stored = arrow.parquet.read_metadata(file).metadata or {}
         if stored.get(_HASH.encode()) != spec_hash.encode():
             raise ResultsError(f"'{path / name}' belongs to another experiment.")
-    with _damage(path / SPEC):
-        has_spec = provenance["sha256"].get(SPEC)
-        spec = (path / SPEC).read_text(encoding="utf-8") if has_spec else None
-        return ResultsFolder(path, provenance, spec)
+    with damage(path / PROVENANCE):
+        if SPEC not in provenance["sha256"]:
+            return ResultsFolder(path, provenance, None)
+    with _opened(path / SPEC) as file:
+        data = file.read()
+        _check_sum(provenance, SPEC, hashlib.sha256(data).hexdigest())
+        return ResultsFolder(path, provenance, data.decode())
 
 
 def sha256_of(path: Path) -> str:
@@ -343,14 +371,27 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _check_sum(provenance: Mapping[str, Any], name: str, found: str) -> None:
+    if provenance["sha256"].get(name) != found:
+        raise ValueError("it has another checksum than when it was written")
+
+
 @contextlib.contextmanager
-def _damage(path: Path) -> Iterator[None]:
+def _opened(path: Path) -> Iterator[BufferedReader]:
+    """Open a file that is read whole: pyarrow itself takes no names that are not UTF-8."""
+    with damage(path), path.open("rb") as file:
+        yield file
+
+
+@contextlib.contextmanager
+def damage(path: Path, fix: str = "Run its spec again, or get another copy.") -> Iterator[None]:
     """Turn whatever a damaged file makes its reader say into one sentence."""
     try:
         yield
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0].rstrip(".")
-        raise ResultsError(
-            f"'{path}' is missing, cut short or damaged: {reason}. Run its spec again, or get "
-            f"another copy."
-        ) from error
+    except ResultsError:
+        raise
+    except _MALFORMED as error:
+        reason = getattr(error, "strerror", None) or (str(error) or repr(error)).splitlines()[
+            0
+        ].rstrip(".")
+        raise ResultsError(f"'{path}' is missing, cut short or damaged: {reason}. {fix}") from error

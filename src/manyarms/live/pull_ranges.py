@@ -64,5 +64,6 @@ class PullRanges:
         begins = np.frombuffer(self._begins, np.int64)
         lengths = np.frombuffer(self._ends, np.int64) - begins
         first = np.cumsum(lengths) - lengths  # where each run begins in the result
-        numbers: NDArray[np.int64] = np.arange(self._count) + np.repeat(begins - first, lengths)
-        return numbers
+        return np.asarray(
+            np.arange(self._count, dtype=np.int64) + np.repeat(begins - first, lengths), np.int64
+        )

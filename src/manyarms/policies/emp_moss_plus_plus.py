@@ -22,7 +22,6 @@ from manyarms.policies.parts.iterations import (
     IterationClock,
     arrive_later,
     ask_member,
-    begin_iteration,
     iterations_are_sound,
     lose_arm,
     reset_iterations,
@@ -37,11 +36,11 @@ from manyarms.policies.parts.mixtures import (
 )
 from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.policies.parts.randomness import RANKING
-from manyarms.policies.parts.slots import GONE, begin, learn, open_slot, refresh, set_scale
+from manyarms.policies.parts.slots import GONE, begin, credit, learn, open_slot, refresh, set_scale
 from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell
 from manyarms.protocol.parameters import choice
 from manyarms.protocol.soundness import Known, holds, sound
-from manyarms.theory.schedules import iteration_arms
+from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["EmpMOSSPlusPlus"]
 
@@ -85,8 +84,10 @@ arrive.register(EmpMossPlusPlusState)(arrive_later)
 def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
     """Make a mixture-arm of the iteration that ended, choose a set, compute all its indices."""
     slots, clock = state.arms.slots, state.clock[0]
-    p = begin_iteration(state.clock, state.beta)
+    clock.iteration += 1
+    p = iterations(clock.horizon, state.beta)
     real = iteration_arms(p, clock.iteration, present(state.arms))
+    clock.left = iteration_pulls(p, clock.iteration, clock.horizon)
     clock.end = min(clock.end + clock.left, clock.horizon)
     clock.fresh = real
     if clock.iteration > 1:
@@ -142,7 +143,7 @@ def emp_moss_plus_plus_ask(state: EmpMossPlusPlusState) -> tuple[int, int]:
         number = open_member(state)
     else:
         number = leader(state.arms.slots.rank)
-    return ask_member(state, number)
+    return ask_member(state.mixtures, state.arms.slots, number)
 
 
 @kernel
@@ -153,7 +154,7 @@ def in_the_set(state: EmpMossPlusPlusState, slot: int) -> bool:
 @tell.register(EmpMossPlusPlusState)
 def emp_moss_plus_plus_tell(state: EmpMossPlusPlusState, slot: int, reward: float) -> None:
     if in_the_set(state, slot):
-        tell(state.arms.slots, slot, reward)
+        credit(state.arms.slots, slot, reward)
     else:  # late: it left the set in the meantime
         learn(state.arms.slots, slot, reward)
 

@@ -23,21 +23,26 @@ from manyarms.policies.parts.iterations import (
     WaitingClock,
     arrive_later,
     ask_member,
-    begin_iteration,
-    end_iteration,
     is_gone,
     iteration_of,
     iterations_are_sound,
     lose_arm,
     reset_iterations,
 )
-from manyarms.policies.parts.mixtures import Mixtures, can_be_pulled, mixture_pulls, mixtures
+from manyarms.policies.parts.mixtures import (
+    Mixtures,
+    add_share,
+    can_be_pulled,
+    close_mixture,
+    mixture_pulls,
+    mixtures,
+)
 from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.policies.parts.slots import begin, open_slot
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
 from manyarms.protocol.parameters import choice
 from manyarms.protocol.soundness import Known, sound
-from manyarms.theory.schedules import iteration_arms
+from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["HybridMOSSPlusPlus"]
 
@@ -66,13 +71,15 @@ arrive.register(HybridMossPlusPlusState)(arrive_later)
 
 
 @rare
-def remember_arms(state: HybridMossPlusPlusState) -> None:
-    """Add what this iteration saw of its arms to what is remembered."""
+def end_iteration(state: HybridMossPlusPlusState) -> None:
+    """Turn the iteration that ended into a mixture-arm, and remember its arms."""
     slots = state.arms.slots
     for k in range(slots.run[0].opened):
         slot = slots.slot[k]
+        add_share(state.mixtures, slot.member, slot.asked)
         if slot.member >= 0 and slot.pulls > 0:
             remember(state.history, slot.member, slot.pulls, slot.total)
+    close_mixture(state.mixtures)
 
 
 @kernel
@@ -84,12 +91,14 @@ def await_member(state: HybridMossPlusPlusState, member: int) -> None:
 @rare
 def next_hybrid_iteration(state: HybridMossPlusPlusState) -> None:
     """Start MOSS on the best arms so far, arms drawn afresh, and the mixture-arms."""
-    p, clock = begin_iteration(state.clock, state.beta), state.clock[0]
+    clock = state.clock[0]
+    clock.iteration += 1
     i = clock.iteration
     if i > 1:
         end_iteration(state)
-        remember_arms(state)
+    p = iterations(clock.horizon, state.beta)
     real = iteration_arms(p, i, present(state.arms))
+    clock.left = iteration_pulls(p, i, clock.horizon)
     clock.waiting = 0
     for k in range(rank_best(state.history, real, i)):
         await_member(state, state.history.pulled[state.history.best[k]].arm)
@@ -117,7 +126,7 @@ def hybrid_ask(state: HybridMossPlusPlusState) -> tuple[int, int]:
         state.waiting[at] = state.waiting[clock.waiting]
     else:
         number = leader(state.arms.slots.rank)
-    return ask_member(state, number)
+    return ask_member(state.mixtures, state.arms.slots, number)
 
 
 @retire.register(HybridMossPlusPlusState)

@@ -13,19 +13,24 @@ from manyarms.policies.parts.iterations import (
     WaitingClock,
     arrive_later,
     ask_member,
-    begin_iteration,
-    end_iteration,
     iteration_of,
     iterations_are_sound,
     lose_arm,
     reset_iterations,
 )
-from manyarms.policies.parts.mixtures import Mixtures, can_be_pulled, mixture_pulls, mixtures
+from manyarms.policies.parts.mixtures import (
+    Mixtures,
+    add_share,
+    can_be_pulled,
+    close_mixture,
+    mixture_pulls,
+    mixtures,
+)
 from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.policies.parts.slots import begin, open_slot, unopened
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
 from manyarms.protocol.soundness import Known, sound
-from manyarms.theory.schedules import iteration_arms
+from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["MOSSPlusPlus"]
 
@@ -51,10 +56,14 @@ arrive.register(MossPlusPlusState)(arrive_later)
 def next_iteration(state: MossPlusPlusState) -> None:
     """Turn the iteration that ended into a mixture-arm, and start MOSS on a new set."""
     slots, clock = state.arms.slots, state.clock[0]
-    p = begin_iteration(state.clock, state.beta)
+    clock.iteration += 1
     i = clock.iteration
     if i > 1:
-        end_iteration(state)
+        for k in range(slots.run[0].opened):
+            add_share(state.mixtures, slots.slot[k].member, slots.slot[k].asked)
+        close_mixture(state.mixtures)
+    p = iterations(clock.horizon, state.beta)
+    clock.left = iteration_pulls(p, i, clock.horizon)
     clock.waiting = 0
     for j in range(1, i):
         if mixture_pulls(state.mixtures, j) > 0:  # else all its arms are retired
@@ -84,7 +93,7 @@ def moss_plus_plus_ask(state: MossPlusPlusState) -> tuple[int, int]:
     if state.clock[0].left == 0:
         next_iteration(state)
     state.clock[0].left -= 1
-    return ask_member(state, choose_member(state))
+    return ask_member(state.mixtures, state.arms.slots, choose_member(state))
 
 
 @retire.register(MossPlusPlusState)
@@ -143,7 +152,7 @@ class MOSSPlusPlus(MixturePolicy):
 
     Notes
     -----
-    Theorem 2: regret at most :math:`160 (\log_2 T)^{5/2}\, T^{\min(\max(\beta, 1+\alpha-\beta),
+    Theorem 1: regret at most :math:`160 (\log_2 T)^{5/2}\, T^{\min(\max(\beta, 1+\alpha-\beta),
     1)}`. Theorem 3: no policy is nowhere worse and somewhere better. Rewards in [0, 1] need no
     more. Unbounded ones do: a mixture-arm's reward has a variance proxy of up to
     :math:`\sigma^2 + r^2/4`, r being the range of the means, and the rate stands with a

@@ -23,7 +23,7 @@ from manyarms.policies.parts.fresh import (
 )
 from manyarms.policies.parts.parameters import IndexPolicy, ToldBestMean
 from manyarms.policies.parts.randomness import EPOCHS
-from manyarms.policies.parts.slots import Slots, begin
+from manyarms.policies.parts.slots import Slots, begin, credit
 from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell
 from manyarms.protocol.soundness import Known, holds, sound
 from manyarms.theory.schedules import epoch_length, subroutines, subset_size
@@ -147,7 +147,7 @@ def parallel_tell(state: ParallelState, slot: int, reward: float) -> None:
     own = state.subroutine[i]
     own.pulls += 1
     own.rewards += reward
-    tell(slots_of(state, i), slot // MOST_SUBROUTINES, reward)
+    credit(slots_of(state, i), slot // MOST_SUBROUTINES, reward)
 
 
 @count_late.register(ParallelState)
@@ -161,10 +161,8 @@ def parallel_arrive(state: ParallelState, count: int) -> None:
     q = state.clock[0].subroutines
     for i in range(q):
         horizon = state.arms.slots.run[i].horizon
-        hold(
-            arms_of(state, i),
-            subset_size(horizon, (i + 1) / q, state.factor, present(state.arms)),
-        )
+        size = subset_size(horizon, (i + 1) / q, state.factor, present(state.arms))
+        hold(arms_of(state, i), size)
 
 
 @retire.register(ParallelState)

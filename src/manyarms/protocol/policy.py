@@ -12,7 +12,7 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
 from manyarms.core.jit import Dispatched, generic, optional
 from manyarms.core.memory import Memory
@@ -83,22 +83,33 @@ def uses(**parts: Iterable[Dispatched[..., Any]]) -> Callable[[S], S]:
     """
 
     def register(state_class: S) -> S:
+        classes = get_type_hints(state_class)
         for part, functions in parts.items():
             place = cast(Any, state_class)._fields.index(part)
             for function in functions:
-                function.register(state_class)(_delegate(function, place))
-            if tell in functions:
-                holds.register(state_class)(_delegate(holds, place))
+                body = function.bodies.get(classes[part])
+                function.register(state_class)(_delegate(function, body, place))
+            if {tell, count_late}.intersection(functions):  # they are given slots
+                holds.register(state_class)(_delegate(holds, None, place))
         return state_class
 
     return register
 
 
-def _delegate(function: Callable[..., Any], place: int) -> Callable[..., Any]:
-    def body(state: Any, *arguments: Any) -> Any:
+def _delegate(
+    function: Callable[..., Any], body: Callable[..., Any] | None, place: int
+) -> Callable[..., Any]:
+    def delegate(state: Any, *arguments: Any) -> Any:
         return function(state[place], *arguments)
 
-    return body
+    if body is None:  # the class of the part is not known yet
+        return delegate
+
+    def delegate_live(state: Any, *arguments: Any) -> Any:
+        return body(state[place], *arguments)  # CPython need not look for the body in each call
+
+    setattr(delegate_live, "compiled", delegate)  # noqa: B010  functions have no such attribute
+    return delegate_live
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -211,11 +211,12 @@ def _blank(title: str | None, note: str | None = None) -> tuple[Figure, Axes]:
     axes = figure.add_subplot()
     width, height = WIDE
     if title:
-        axes.set_title(title)
+        axes.set_title(title, parse_math=False)  # names are text: a $ in one is no formula
         height += _LINE
     if note:
         lines = textwrap.wrap(note, _NOTE_WIDTH)
-        figure.supxlabel("\n".join(lines), fontsize=NOTE_SIZE, color="#444444")
+        note = "\n".join(lines)
+        figure.supxlabel(note, fontsize=NOTE_SIZE, color="#444444", parse_math=False)
         height += _LINE * len(lines)
     figure.set_size_inches(width, height)  # so that the plot itself keeps its size
     return figure, axes
@@ -261,4 +262,6 @@ def _legend(figure: Figure, lines: list[Line2D], results: Iterable[Result]) -> N
         text = f"shaded: mean ± {BAND_WIDTH:g} standard deviation of {several} replications"
         band = Patch(color="black", alpha=BAND_OPACITY, linewidth=0, label=textwrap.fill(text, 22))
     legend = figure.legend(handles=[*lines, band], loc="outside right upper")
+    for label in legend.get_texts():
+        label.set_parse_math(False)
     legend.get_texts()[-1].set(fontsize=NOTE_SIZE, linespacing=1.1)

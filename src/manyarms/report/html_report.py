@@ -10,7 +10,7 @@ from pathlib import Path
 
 from manyarms.core.files import replace_file
 from manyarms.errors import ResultsError
-from manyarms.lab.tables import ResultsFolder, read_results
+from manyarms.lab.tables import PROVENANCE, ResultsFolder, damage, read_results
 from manyarms.report.page.assemble import as_json, page
 from manyarms.report.page.contents import contents, of_a_run
 from manyarms.report.page.presentation import Presentation
@@ -45,10 +45,13 @@ def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000)
     if (where / STUDY).is_file():
         shown, folders = _read_study(where)
     else:
+        _refuse_earlier_study(where)
         results = read_results(where)
-        shown, folders = of_a_run(results), {"": results}
+        with damage(where / PROVENANCE):
+            shown, folders = of_a_run(results), {"": results}
     for most_times in _TIMES:
-        data = contents(folders, shown, most_times)
+        with damage(where):
+            data = contents(folders, shown, most_times)
         if len(as_json(data)) <= most_bytes:
             break
     else:
@@ -92,14 +95,26 @@ def write_study(
 
 
 def _read_study(folder: Path) -> tuple[Presentation, dict[str, ResultsFolder]]:
-    try:
+    with damage(folder / STUDY, fix="Reproduce the study into its folder again."):
         content = json.loads((folder / STUDY).read_text(encoding="utf-8"))
         if content["format"] != _FORMAT:
             raise ValueError(f"it is of another format: {content['format']!r}")
         shown, places = Presentation.from_plain(content["page"]), list(content["results"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ResultsError(
-            f"'{folder / STUDY}' cannot be used ({error}). Reproduce the study into its folder "
-            f"again: what was played is not played again."
-        ) from error
+        for place in map(Path, places):
+            if place.is_absolute() or ".." in place.parts:
+                raise ValueError(f"'{place}' is outside of the folder")
     return shown, {place: read_results(folder / place) for place in places}
+
+
+def _refuse_earlier_study(folder: Path) -> None:
+    """Say what to do with a folder that `reproduce` wrote before studies had result folders."""
+    try:
+        content = json.loads((folder / PROVENANCE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return  # its reader says what is wrong
+    if isinstance(content, dict) and "settings" in content and "spec_hash" not in content:
+        raise ResultsError(
+            f"`folder` must hold results of this version, got '{folder}', which an earlier one "
+            f"reproduced. Its tables can be read as before; for a page, run `manyarms reproduce` "
+            f"into another folder."
+        )

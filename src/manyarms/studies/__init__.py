@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 __all__ = ["PAPER", "STUDIES", "Report", "Results", "Study", "find", "reproduce"]
 
-# name -> where it is: loaded when it is asked for, because drawing takes long to import
+# name -> where it is, and what it shows: loaded when it is asked for, because drawing takes long
 STUDIES = {
-    "fig1": "paper:FIG1",
-    "fig2a": "paper:FIG2A",
-    "fig2b": "paper:FIG2B",
-    "fig3": "paper:FIG3",
-    "claims": "claims:CLAIMS",
-    "rates": "rates:RATES",
-    "lower-bound": "lower_bound:LOWER_BOUND",
-    "late": "late:LATE",
-    "best-mean": "best_mean:BEST_MEAN",
-    "contests": "contests:CONTESTS",
-    "leaderboard": "leaderboard.report:LEADERBOARD",
+    "fig1": ("paper:FIG1", "the rates of Figure 1"),
+    "fig2a": ("paper:FIG2A", "regret against hardness"),
+    "fig2b": ("paper:FIG2B", "regret over time"),
+    "fig3": ("paper:FIG3", "regret over time on a caption contest"),
+    "claims": ("claims:CLAIMS", "a verdict on each claim of the paper's text"),
+    "rates": ("rates:RATES", "the exponents of Figure 1, measured"),
+    "lower-bound": ("lower_bound:LOWER_BOUND", "the lower bound's problems, and the trade-off"),
+    "late": ("late:LATE", "what late rewards cost"),
+    "best-mean": ("best_mean:BEST_MEAN", "what a wrong best mean costs"),
+    "contests": ("contests:CONTESTS", "the policies on every caption contest that is found"),
+    "leaderboard": ("leaderboard.report:LEADERBOARD", "every policy on a suite of problems"),
 }
 PAPER = ("fig1", "fig2a", "fig2b", "fig3", "claims")  # what `manyarms reproduce` does
 
@@ -42,7 +42,7 @@ def find(name: str) -> Study:
     """
     if name not in STUDIES:
         raise UnknownNameError("study", name, STUDIES)
-    module, _, attribute = STUDIES[name].partition(":")
+    module, _, attribute = STUDIES[name][0].partition(":")
     found: Study = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
     return replace(found, name=name)
 

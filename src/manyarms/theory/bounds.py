@@ -62,7 +62,7 @@ def subroutine_bound(alpha: Numbers, horizon: Numbers) -> Any:
 
 
 def moss_plus_plus_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> Any:
-    r"""Return the bound on the regret of MOSS++ (Theorem 2).
+    r"""Return the bound on the regret of MOSS++ (Theorem 1).
 
     .. math:: 160 \, (\log_2 T)^{5/2} \, T^{\min(\max(\beta, 1 + \alpha - \beta), 1)}
 

@@ -7,14 +7,15 @@ from typing import ClassVar
 
 from manyarms.core.memory import Memory
 from manyarms.policies.moss import MossState
-from manyarms.policies.parts.parameters import KLIndexPolicy
+from manyarms.policies.parts.parameters import RankingPolicy
 from manyarms.protocol import About
+from manyarms.protocol.parameters import Flag, Positive
 
 __all__ = ["KLMOSS"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class KLMOSS(KLIndexPolicy):
+class KLMOSS(RankingPolicy):
     r"""MOSS over all n arms, with the Kullback-Leibler divergence in the place of the square.
 
     Pull an arm of largest index, which is the largest q in [0, 1] with
@@ -58,6 +59,13 @@ class KLMOSS(KLIndexPolicy):
         source="Garivier et al. 2022",
         rewards="[0, 1]",
     )
+
+    exploration: Positive = 1.0
+    count_late: Flag = False
+
+    @property
+    def kl(self) -> float:
+        return self.exploration
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossState:
         return MossState(self._arms(memory, n_arms, arms=min(n_arms, pulls)))

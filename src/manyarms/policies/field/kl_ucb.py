@@ -12,7 +12,6 @@ from manyarms.policies.parts.count_queues import Queues, ahead, due, head, more,
 from manyarms.policies.parts.kl import kl_upper
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
 from manyarms.protocol.parameters import number
-from manyarms.protocol.soundness import holds
 
 __all__ = ["KLUCB"]
 
@@ -86,11 +85,6 @@ def kl_ucb_tell(state: KlUcbState, slot: int, reward: float) -> None:
     p = min(max(state.arms.node[slot].mean, 0.0), 1.0)
     inside = 0.0 < p < 1.0
     state.negentropy[slot] = p * math.log(p) + (1.0 - p) * math.log1p(-p) if inside else 0.0
-
-
-@holds.register(KlUcbState)
-def kl_ucb_holds(state: KlUcbState, slot: int) -> bool:
-    return holds(state.arms, slot)
 
 
 @dataclass(frozen=True, kw_only=True)

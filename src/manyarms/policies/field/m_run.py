@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from manyarms.core.jit import kernel, rare
@@ -191,14 +191,4 @@ class MRun(NonRecallingMRun):
 
     name: ClassVar[str] = "m-run"
     recall: ClassVar[bool] = True
-    about: ClassVar[About] = About(
-        needs="horizon, μ* = 1",
-        guarantee="2√T failures, uniform means",
-        nanoseconds=6,
-        scaling="constant",
-        good_at="best arms that never fail",
-        source="Berry et al. 1997",
-        knowledge="mu*",
-        rewards="[0, 1]",
-        perfect_best=True,
-    )
+    about: ClassVar[About] = replace(NonRecallingMRun.about, nanoseconds=6)

@@ -36,7 +36,7 @@ class Queue(Record):
     more: int  # the next larger one
 
 
-class Late(Record):
+class LateReward(Record):
     """What is in flight for a slot."""
 
     pulls: int
@@ -53,7 +53,7 @@ class Queues(NamedTuple):
 
     node: Records[Node]
     queue: Records[Queue]
-    late: Records[Late]
+    late: Records[LateReward]
     clock: Records[CountClock]  # [clock]
     sampler: Sampler
     words: Stream
@@ -66,7 +66,7 @@ def queues(memory: Memory, n_arms: int, pulls: int) -> Queues:
     return Queues(
         memory.records(arms + 1, Node),  # place 0 is nobody's
         memory.records(pulls + 1, Queue),
-        memory.records(arms + 1, Late),
+        memory.records(arms + 1, LateReward),
         memory.records(1, CountClock),
         sampler(memory, n_arms, draws=arms),
         stream(memory),

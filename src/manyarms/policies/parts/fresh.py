@@ -15,7 +15,15 @@ from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.core.tournament import leader
 from manyarms.policies.parts.randomness import FRESH, TIES
-from manyarms.policies.parts.slots import Slots, close_slot, open_slot, refresh, set_scale, unopened
+from manyarms.policies.parts.slots import (
+    Slots,
+    close_slot,
+    credit,
+    open_slot,
+    refresh,
+    set_scale,
+    unopened,
+)
 from manyarms.protocol import arrive, ask, count_late, retire, tell, uses
 from manyarms.protocol.soundness import Known, sound
 
@@ -24,7 +32,7 @@ __all__ += ["is_retired", "pool_is_sound", "present", "put_back", "replace_arm",
 __all__ += ["resize", "retired_are", "strike"]
 
 
-@uses(slots=(tell, count_late))
+@uses(slots=(count_late,))
 class FreshArms(NamedTuple):
     """Slots of arms that were drawn, and the sampler that draws the next one."""
 
@@ -70,6 +78,11 @@ def ask_arms(arms: FreshArms) -> tuple[int, int]:
     """Return the slot of largest index and its arm."""
     slot = choose(arms)
     return slot, arms.slots.slot[slot].member
+
+
+@tell.register(FreshArms)
+def tell_arms(arms: FreshArms, slot: int, reward: float) -> None:
+    credit(arms.slots, slot, reward)
 
 
 @kernel

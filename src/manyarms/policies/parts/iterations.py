@@ -7,30 +7,27 @@ fresh arm.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Record, Records
+from manyarms.core.memory import Record
 from manyarms.core.rng import draw, restart
 from manyarms.policies.parts.fresh import reset_arms, strike
 from manyarms.policies.parts.mixtures import (
     Mixtures,
-    add_share,
     can_be_pulled,
-    close_mixture,
     leave_mixtures,
     mixture_pulls,
     real_arm,
     reset_mixtures,
 )
 from manyarms.policies.parts.randomness import MIXTURES, ORDER
-from manyarms.policies.parts.slots import GONE, close_slot
+from manyarms.policies.parts.slots import GONE, Slots, close_slot
 from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import iteration_pulls, iterations
 
-__all__ = ["IterationClock", "WaitingClock", "arrive_later", "ask_member", "begin_iteration"]
-__all__ += ["end_iteration", "is_gone", "iteration_of", "iterations_are_sound", "lose_arm"]
-__all__ += ["reset_iterations"]
+__all__ = ["IterationClock", "WaitingClock", "arrive_later", "ask_member"]
+__all__ += ["is_gone", "iteration_of", "iterations_are_sound", "lose_arm", "reset_iterations"]
 
 
 class IterationClock(Record):
@@ -47,9 +44,6 @@ class WaitingClock(IterationClock):
     waiting: int  # members without a pull in this iteration
 
 
-C = TypeVar("C", bound=IterationClock)
-
-
 @kernel
 def reset_iterations(state: Any, key: int, horizon: int) -> None:
     """Forget everything; the first iteration begins with the first pull."""
@@ -62,20 +56,11 @@ def reset_iterations(state: Any, key: int, horizon: int) -> None:
 
 
 @kernel
-def begin_iteration(clock: Records[C], beta: float) -> int:
-    """Go on to the next iteration, and return p."""
-    p = iterations(clock[0].horizon, beta)
-    clock[0].iteration += 1
-    clock[0].left = iteration_pulls(p, clock[0].iteration, clock[0].horizon)
-    return p
-
-
-@kernel
-def ask_member(state: Any, number: int) -> tuple[int, int]:
+def ask_member(mixtures: Mixtures, slots: Slots, number: int) -> tuple[int, int]:
     """Count a choice of the slot; return it and its arm, or one drawn from its mixture-arm."""
-    slot = state.arms.slots.slot[number]
+    slot = slots.slot[number]
     slot.asked += 1
-    return number, real_arm(state.mixtures, slot.member)
+    return number, real_arm(mixtures, slot.member)
 
 
 def iteration_of(state: Any) -> int:
@@ -87,15 +72,6 @@ def iteration_of(state: Any) -> int:
 def arrive_later(state: Any, count: int) -> None:
     """Let new arms be drawn from the next iteration on: a body of `arrive`."""
     state.arms.pool[0] += count
-
-
-@rare
-def end_iteration(state: Any) -> None:
-    """Turn the iteration that ended into a mixture-arm."""
-    slots = state.arms.slots
-    for k in range(slots.run[0].opened):
-        add_share(state.mixtures, slots.slot[k].member, slots.slot[k].asked)
-    close_mixture(state.mixtures)
 
 
 @rare

@@ -13,7 +13,7 @@ from manyarms.protocol import Policy
 from manyarms.protocol.parameters import Flag, Number, Positive, number
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
-__all__ = ["IndexPolicy", "KLIndexPolicy", "MixturePolicy", "RankingPolicy", "ToldBestMean"]
+__all__ = ["IndexPolicy", "MixturePolicy", "RankingPolicy", "ToldBestMean"]
 
 B = TypeVar("B", bound="ToldBestMean")
 
@@ -72,18 +72,6 @@ class IndexPolicy(RankingPolicy):
     def spread(self) -> float:
         """What stands before the logarithm, under the root: (2 sigma)^2 times exploration."""
         return 4.0 * self.sigma**2 * self.exploration
-
-
-@dataclass(frozen=True, kw_only=True)
-class KLIndexPolicy(RankingPolicy):
-    """A policy that ranks by the KL index, for rewards in [0, 1]: it has no sigma."""
-
-    exploration: Positive = 1.0
-    count_late: Flag = False
-
-    @property
-    def kl(self) -> float:
-        return self.exploration
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,11 +14,11 @@ from manyarms.core.memory import Floats, Ints, Memory, Record, Records
 from manyarms.core.rng import Stream, next_word, stream
 from manyarms.core.tournament import Tournament, clear, rekey, tournament
 from manyarms.policies.parts.kl import kl_upper, switch_at
-from manyarms.protocol import count_late, tell
+from manyarms.protocol import count_late
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["GONE", "Slots", "begin", "close_slot", "learn", "open_slot", "refresh", "set_scale"]
-__all__ += ["slots", "unopened"]
+__all__ = ["GONE", "Slots", "begin", "close_slot", "credit", "learn", "open_slot", "refresh"]
+__all__ += ["set_scale", "slots", "unopened"]
 
 GONE = -(1 << 62)  # the member of a slot whose arm was retired
 _UNSEEN = 1e300  # above every index
@@ -157,7 +157,7 @@ def free_slot(slots: Slots) -> int:
     return number
 
 
-@tell.register(Slots)
+@kernel
 def credit(slots: Slots, slot: int, reward: float) -> None:
     """Count a pull of `slot` and its reward; compute its index, and its priority among equals."""
     learn(slots, slot, reward)

@@ -43,9 +43,9 @@ function pairPlace(first, second, count) {
   return first * count - (first * (first + 1)) / 2 + (second - first - 1);
 }
 
-/** The mean of (regret of a - regret of b), and half its interval's width. */
+/** The mean of (regret of a - regret of b), and the ends of its interval. */
 function difference(setting, a, b) {
-  const at = 2 * pairPlace(Math.min(a, b), Math.max(a, b), setting.policies.length);
-  const sign = a < b ? 1 : -1;
-  return { gap: sign * setting.pairs[at], half: setting.pairs[at + 1] };
+  const at = 3 * pairPlace(Math.min(a, b), Math.max(a, b), setting.policies.length);
+  const [gap, low, high] = setting.pairs.slice(at, at + 3);
+  return a < b ? { gap, low, high } : { gap: -gap, low: -high, high: -low };
 }

@@ -45,10 +45,9 @@ class Differences {
   }
 }
 
-function verdictOn({ gap, half }) {
-  if (missing(half)) return ["open", "one run tells nothing"];
-  if (gap + half < 0) return ["good", "loses less"];
-  return gap - half > 0 ? ["bad", "loses more"] : ["open", "undecided"];
+function verdictOn({ low, high }) {
+  if (high < 0) return ["good", "loses less"];
+  return low > 0 ? ["bad", "loses more"] : ["open", "undecided"];
 }
 
 /** One row for each other policy: an interval on a common axis, zero marked. */
@@ -58,26 +57,26 @@ function duels(setting, base) {
     .filter((row) => row.k !== base)
     .map((row) => ({ ...row, ...difference(setting, row.k, base) }))
     .sort((a, b) => a.gap - b.gap);
-  const ends = rows.flatMap(({ gap, half }) => [gap - (half || 0), gap + (half || 0)]);
+  const ends = rows.flatMap((row) => [row.low, row.high]);
   const low = Math.min(...ends, 0), high = Math.max(...ends, 0), pad = 0.04 * (high - low || 1);
   const scale = linearScale(low - pad, high + pad, 0, 400, 5);
   return element("div", { class: "duel" }, rows.map((row) => duel(row, scale)));
 }
 
-function duel({ policy, gap, half }, scale) {
-  const [kind, words] = verdictOn({ gap, half });
+function duel({ policy, gap, low, high }, scale) {
+  const [kind, words] = verdictOn({ low, high });
   return element("div", { "data-policy": policy },
     element("span", { class: "who" }, swatch(policy), titleOf(policy)),
-    intervalBar(policy, gap, half || 0, scale),
+    intervalBar(policy, { gap, low, high }, scale),
     element("span", { class: "gap" },
       element("strong", null, signed(gap)), " ",
-      element("span", { class: "range" }, missing(half) ? "" : interval(gap - half, gap + half))),
+      element("span", { class: "range" }, interval(low, high))),
     element("span", { class: `says ${kind}` }, words));
 }
 
-function intervalBar(policy, gap, half, scale) {
+function intervalBar(policy, { gap, low, high }, scale) {
   const zero = scale.at(0), middle = scale.at(gap);
-  const from = scale.at(gap - half), to = scale.at(gap + half);
+  const from = scale.at(low), to = scale.at(high);
   // the bar is stretched to the width there is, its lines are not
   const stroke = (kind, d) => drawn("path", { class: kind, d, "vector-effect": "non-scaling-stroke" });
   return drawn("svg", {
@@ -95,11 +94,11 @@ function finals(setting, base) {
   const order = setting.policies.map((_, k) => k).sort((a, b) => final(a) - final(b));
   const rows = order.map((k) => {
     const policy = setting.policies[k], mean = final(k);
-    const { half, median, q05, q95 } = setting.series[k], width = last(half);
+    const { least, most, median, q05, q95 } = setting.series[k];
     return [
       element("td", { class: k === base ? "base" : null }, swatch(policy), titleOf(policy)),
       element("td", null, element("strong", null, number(mean))),
-      element("td", null, missing(width) ? "–" : interval(mean - width, mean + width)),
+      element("td", null, interval(last(least), last(most))),
       [median, q05, q95].map((values) => element("td", null, number(last(values)))),
       element("td", null, percent(setting.missed[k])),
     ];

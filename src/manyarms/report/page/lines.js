@@ -1,6 +1,6 @@
 // The lines of a figure, from the settings it shows.
 
-const KEYS = ["mean", "half", "median", "low", "high", "q05", "q95"];
+const KEYS = ["mean", "least", "most", "median", "low", "high", "q05", "q95"];
 
 /** The lines of a choice: common places `xs`, and for each policy its series at them. */
 function linesOf(figure, choice) {
@@ -28,12 +28,10 @@ function finalOf(setting, policy, key) {
 /** What is drawn of a line: its centre, and its band if one is asked for. */
 function withBand({ policy, series }, { centre, band }) {
   const line = { policy, ys: series[centre] };
-  if (band === "none" || !series.half) return line;
+  if (band === "none" || !series.least) return line;
   if (band === "spread") return { ...line, lows: series.q05, highs: series.q95 };
   if (centre === "median") return { ...line, lows: series.low, highs: series.high };
-  const shifted = (sign) =>
-    series.mean.map((mean, k) => (missing(series.half[k]) ? null : mean + sign * series.half[k]));
-  return { ...line, lows: shifted(-1), highs: shifted(1) };
+  return { ...line, lows: series.least, highs: series.most };
 }
 
 /** Nothing is lost before the first pull: a line over time begins at zero. */

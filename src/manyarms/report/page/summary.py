@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.statistics import student_quantile
 from manyarms.lab.results import Result
 
 __all__ = ["summary"]
@@ -22,7 +21,7 @@ def summary(result: Result, most_times: int) -> dict[str, Any]:
     """Return what a page shows of a cell, as plain data; at so many checkpoints at most.
 
     The pairs are in the order of `itertools.combinations`: the mean of the differences of final
-    regrets, and half the width of its 95 % interval.
+    regrets, and the ends of its 95 % interval.
     """
     kept = _thinned(len(result.times), most_times)
     final = result.summary()
@@ -31,25 +30,25 @@ def summary(result: Result, most_times: int) -> dict[str, Any]:
         "replications": result.replications,
         "fewest": min(len(rows) for rows in result.rows),
         "policies": result.policies,
-        "series": [_series(rows["regret"][:, kept]) for rows in result.rows],
+        "series": [_series(result, policy, kept) for policy in result.policies],
         "missed": [row.miss_rate for row in final.policies],
-        "pairs": [number for p in final.pairs for number in (p.difference, p.high - p.difference)],
+        "pairs": [number for p in final.pairs for number in (p.difference, p.low, p.high)],
     }
 
 
-def _series(regret: Numbers) -> dict[str, Numbers]:
-    """Return centres and bands by checkpoint; half widths and ends are nan for a single run."""
-    count = len(regret)
-    half = np.full(regret.shape[1], np.nan)
-    if count > 1:
-        half = student_quantile(0.975, count - 1) * regret.std(axis=0, ddof=1) / math.sqrt(count)
+def _series(result: Result, policy: str, kept: NDArray[np.int64]) -> dict[str, Numbers]:
+    """Return centres and bands by checkpoint; where runs are too few, a median's ends are nan."""
+    regret = result.of(policy)[:, kept]
+    least, most = (ends[kept] for ends in result.limits(policy))
     ordered = np.sort(regret, axis=0)
     q05, median, q95 = np.quantile(ordered, [0.05, 0.5, 0.95], axis=0)
-    rank = _median_rank(count)
-    ends = (ordered[rank - 1], ordered[count - rank]) if rank else (half * np.nan, half * np.nan)
+    rank, count = _median_rank(len(regret)), len(regret)
+    none = np.full(len(kept), np.nan)
+    ends = (ordered[rank - 1], ordered[count - rank]) if rank else (none, none)
     return {
         "mean": regret.mean(axis=0),
-        "half": half,
+        "least": least,
+        "most": most,
         "median": median,
         "low": ends[0],
         "high": ends[1],

@@ -1,0 +1,18 @@
+"""`python -m tests.attack`, or with beginnings of names: `python -m tests.attack cache lock`."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+
+from tests.attack import on_cache, on_cluster, on_files, on_text  # noqa: F401  they list attacks
+from tests.attack.arena import ATTACKS, run_attacks
+
+_MOST_BYTES = 16 << 30  # so that what asks for more fails here, and not the machine
+
+if __name__ == "__main__":
+    with contextlib.suppress(ImportError):  # Windows has no such limits
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+    sys.exit(run_attacks(ATTACKS, sys.argv[1:]))

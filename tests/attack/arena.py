@@ -1,0 +1,86 @@
+"""The list of attacks, and the loop that counts what they tried."""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+__all__ = ["ATTACKS", "Arena", "Attack", "Attempt", "attack", "run_attacks", "survives"]
+
+
+class Arena(NamedTuple):
+    """What an attack may use: a folder of its own, and chance that is the same every time."""
+
+    folder: Path
+    chance: random.Random
+
+    def new(self) -> Path:
+        """Make a new, empty folder."""
+        return Path(tempfile.mkdtemp(dir=self.folder))
+
+
+Attempt: TypeAlias = tuple[str, bool]  # what was tried, and whether we withstood it
+Attack: TypeAlias = Callable[[Arena], Iterator[Attempt]]
+ATTACKS: dict[str, Attack] = {}
+
+
+def attack(name: str) -> Callable[[Attack], Attack]:
+    """Put the decorated function on the list."""
+
+    def decorate(function: Attack) -> Attack:
+        assert name not in ATTACKS, name
+        ATTACKS[name] = function
+        return function
+
+    return decorate
+
+
+def survives(call: Callable[[], object], *allowed: type[Exception], seconds: float = 60.0) -> bool:
+    """Whether a call ends in time, with a result or with one of our errors, and nothing else."""
+    begun = time.monotonic()
+    try:
+        call()
+    except allowed:
+        pass
+    except Exception:
+        traceback.print_exc()
+        return False
+    return time.monotonic() - begun < seconds
+
+
+def run_attacks(attacks: dict[str, Attack], wanted: Sequence[str] = ()) -> int:
+    """Try the attacks whose names begin with a wanted word; return 1 if one of them got through."""
+    chosen = [name for name in attacks if not wanted or name.startswith(tuple(wanted))]
+    lost = 0
+    _write(f"{'attack':<52} {'tried':>7} {'withstood':>10} {'seconds':>8}")
+    for name in chosen:
+        begun = time.monotonic()
+        outcomes = list(_outcomes(attacks[name]))
+        broken = [what for what, held in outcomes if not held]
+        lost += len(broken)
+        count = f"{len(outcomes):>7} {len(outcomes) - len(broken):>10}"
+        _write(f"{name:<52} {count} {time.monotonic() - begun:>8.1f}")
+        for what in broken[:5]:
+            _write(f"    not withstood: {what}")
+    _write("All attacks were withstood." if lost == 0 else f"{lost} attacks were not withstood.")
+    return int(lost > 0 or not chosen)
+
+
+def _outcomes(function: Attack) -> Iterator[Attempt]:
+    with tempfile.TemporaryDirectory(prefix="manyarms-attack-") as folder:
+        try:
+            yield from function(Arena(Path(folder), random.Random(7)))
+        except Exception as error:  # it broke us, or itself: both are to be looked at
+            traceback.print_exc()
+            yield f"{type(error).__name__}: {error}", False
+
+
+def _write(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,134 @@
+"""Attacks on what is read: specs, contest files, results. Only our own errors may come of it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from manyarms.errors import ContestFileError, ResultsError, SpecError
+from manyarms.instances import read_contest
+from manyarms.lab import load_spec, parse_spec, read_results, run
+from tests.attack.arena import Arena, Attempt, attack, survives
+from tests.lab.bad_specs import GOOD
+
+BITS = ["\0", "\x1b[2J", "\ud800", "9" * 5000, "0x" + "f" * 5000, "nan", "-inf", "1e400", "[[", "{"]
+BITS += ["}", "]", '"', "'''", "=", ".", "\n", "\r", "#", "a." * 3000, "[" * 3000, "é" * 300]
+BITS += [
+    "true",
+    "1979-05-27T07:32:00Z",
+    "[experiment]",
+    "[[policy]]",
+    "name = 1",
+    "\ufeff",
+    "$\\frac{",
+]
+
+
+def _mutations(arena: Arena, text: str, count: int) -> Iterator[tuple[str, bytes]]:
+    """Yield changed texts: pieces are cut, doubled and swapped, and nasty bits put in."""
+    for number in range(count):
+        changed = text
+        for _ in range(arena.chance.randint(1, 4)):
+            first, last = sorted(arena.chance.randrange(len(changed) + 1) for _ in range(2))
+            last = min(last, first + arena.chance.choice([0, 1, 10, 1000]))
+            new = arena.chance.choice([*BITS, "", changed[first:last] * 2, changed[last:first:-1]])
+            changed = changed[:first] + new + changed[last:]
+            changed = changed or " "
+        yield f"mutation {number}: {changed[:300]!r}", changed.encode("utf-8", "surrogatepass")
+
+
+@attack("spec: mutations")
+def mutated_specs(arena: Arena) -> Iterator[Attempt]:
+    path = arena.folder / "spec.toml"
+    for what, data in _mutations(arena, GOOD, 3000):
+        path.write_bytes(data)
+        yield what, survives(lambda: load_spec(path), SpecError)
+
+
+@attack("spec: nesting, and numbers without end")
+def nested_specs(arena: Arena) -> Iterator[Attempt]:
+    shapes: dict[str, Callable[[int], str]] = {
+        "arrays": lambda n: f"n = {'[' * n}1{']' * n}",
+        "open arrays": lambda n: f"n = {'[' * n}",
+        "tables": lambda n: f"n = {'{a=' * n}1{'}' * n}",
+        "dotted keys": lambda n: f"{'.'.join('a' * n)} = 1",
+        "quoted keys": lambda n: " . ".join(['"a"'] * n) + " = 1",
+        "heads": lambda n: f"[{'.'.join('a' * n)}]",
+        "digits": lambda n: f"n = {'9' * n}",
+        "hexadecimal digits": lambda n: f"n = 0x{'f' * n}",
+        "floats": lambda n: f"n = 0.{'9' * n}",
+        "a string": lambda n: f'n = "{"x" * n}"',
+        "keys": lambda n: "\n".join(f"k{k} = 1" for k in range(min(n, 20_000))),
+        "values": lambda n: f"m = [{', '.join(map(str, range(min(n, 50_000))))}]",
+    }
+    for what, shape in shapes.items():
+        for size in (10, 100, 300, 330, 400, 1000, 4299, 4301, 100_000, 1_000_000):
+            text = GOOD.replace("n = 2000", shape(size))
+            yield f"{size} of {what}", survives(functools.partial(parse_spec, text), SpecError)
+
+
+@attack("contest: mutations")
+def mutated_contests(arena: Arena) -> Iterator[Attempt]:
+    rows = "\n".join(f'"caption {k}, ""quoted""",{k},1.5,10,3,4,3' for k in range(40))
+    text = f"caption,rank,mean,votes,not_funny,somewhat_funny,funny\n{rows}\n"
+    path = arena.folder / "7.csv"
+    for what, data in _mutations(arena, text, 3000):
+        path.write_bytes(data)
+        yield what, survives(lambda: read_contest(path), ContestFileError)
+
+
+@attack("results: mutations of every file")
+def mutated_results(arena: Arena) -> Iterator[Attempt]:
+    whole = arena.folder / "whole"
+    run(parse_spec(GOOD.replace("horizon = 500", "horizon = 20")), whole, progress=False)
+    copy = arena.folder / "copy"
+    for path in sorted(whole.iterdir()):
+        data = path.read_bytes()
+        shutil.copytree(whole, copy)
+        for number in range(150):
+            damaged = bytearray(data)
+            for _ in range(arena.chance.randint(1, 3)):
+                damaged[arena.chance.randrange(len(damaged))] ^= 1 << arena.chance.randrange(8)
+            cut = arena.chance.randrange(len(data)) if number % 3 == 0 else len(data)
+            (copy / path.name).write_bytes(damaged[:cut])
+
+            yield f"{path.name}, damage {number}", survives(lambda: _read(copy), ResultsError)
+        shutil.rmtree(copy)
+
+
+def _read(folder: Path) -> None:
+    results = read_results(folder)
+    _ = results.cells, results.summary_rows(), results.spec
+
+
+@attack("results: crafted provenance")
+def crafted_provenance(arena: Arena) -> Iterator[Attempt]:
+    folder = arena.folder / "out"
+    run(parse_spec(GOOD.replace("horizon = 500", "horizon = 20")), folder, progress=False)
+    said = json.loads((folder / "provenance.json").read_text())
+    values: list[Any] = [
+        None,
+        3,
+        -1,
+        "x",
+        [],
+        {},
+        [[]],
+        {"": {}},
+        "9" * 5000,
+        1e400,
+        [{"policies": {}}],
+    ]
+    for key in said:
+        for value in values:
+            (folder / "provenance.json").write_text(json.dumps(said | {key: value}))
+            said_so = f"{key} = {str(value)[:30]}"
+            yield said_so, survives(lambda: read_results(folder).cells, ResultsError)
+    for text in ("[" * 100_000, '{"a":' * 100_000, "9" * 5000, "null", "", "\ud800"):
+        data = text.encode("utf-8", "surrogatepass")
+        (folder / "provenance.json").write_bytes(data)
+        yield repr(text[:30]), survives(lambda: read_results(folder), ResultsError)
