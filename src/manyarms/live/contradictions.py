@@ -5,10 +5,8 @@ A checksum shows that a file is as it was written, not that manyarms wrote it.
 
 from __future__ import annotations
 
-import math
-
 from manyarms.errors import ParameterError
-from manyarms.live.game import ROOM, LiveGame
+from manyarms.live.game import MOST_REWARD, ROOM, LiveGame
 from manyarms.protocol.policy import arrive, generation, retire
 from manyarms.protocol.soundness import Known, holds, sound
 
@@ -42,7 +40,8 @@ def _of_arms(game: LiveGame) -> str:
 
 def _of_tallies(game: LiveGame) -> str:
     seen, count = game.tally.values(), game.arms.count
-    numbers = all(0 <= t.told <= t.asked >= 1 and math.isfinite(t.total) for t in seen)
+    largest = 1.001 * max(map(abs, game.reward_range or (MOST_REWARD,)))  # sums are rounded
+    numbers = all(0 <= t.told <= t.asked >= 1 and abs(t.total) <= t.told * largest for t in seen)
     if not numbers or not all(0 <= arm < count for arm in game.tally):
         return "its arms were not pulled as it says"
     most = ROOM if game.horizon is None else game.horizon

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from manyarms.core.checks import check_int, check_number
+from manyarms.core.checks import check_int, check_number, check_path
 from manyarms.core.files import (
     PART,
     FileLock,
@@ -100,7 +100,7 @@ class Journal:
         sync: str | float = 100,
         compact_every: int = 1_000_000,
     ) -> None:
-        self.path = Path(os.path.realpath(path))
+        self.path = Path(os.path.realpath(check_path("path", path)))
         self.failure = ""
         self._pause = _check_sync(sync)  # seconds until written records are synced; None never
         self._most = check_int("compact_every", compact_every, at_least=1)

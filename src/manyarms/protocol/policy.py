@@ -171,7 +171,7 @@ class Policy(ABC):
         seed
             Decides all random choices; the same seed and rewards give the same arms.
         reward_range
-            The smallest and the largest reward there can be; None accepts every finite number.
+            The smallest and the largest reward there can be; None accepts all up to 1e100.
         """
         # by name, so that this room does not import the one above it
         handle: type[Live] = importlib.import_module("manyarms.live.handle").Live
