@@ -12,6 +12,7 @@ import hashlib
 import random
 import signal
 import struct
+import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -21,14 +22,14 @@ from numpy.typing import NDArray
 
 import manyarms as ma
 from manyarms.live.journal import begin_file, first_check, read_file, record
-from manyarms.live.replay import replay
-from manyarms.live.saving import pack, restored, unpack
+from manyarms.live.replay import LONG, replay
+from manyarms.live.saving import JOURNAL_MAGIC, pack, restored, unpack
 from manyarms.live.store import ABANDONED, ASKED, TOLD, Event
 from manyarms.protocol.policy import arrive, retire
 from manyarms.protocol.state_dump import Columns
 
-__all__ = ["Hang", "crafted_bytes", "crafted_events", "journal_of", "opened_and_played"]
-__all__ += ["saved", "within"]
+__all__ = ["Hang", "crafted_bytes", "crafted_events", "inflating_bytes", "journal_of"]
+__all__ += ["opened", "opened_and_played", "saved", "within"]
 
 _WHOLE = tuple(sign * (1 << bits) for sign in (1, -1) for bits in (0, 5, 31, 40, 62))
 _WHOLE += (0, 3, (1 << 62) - 1, (1 << 63) - 1, -(1 << 63))
@@ -134,6 +135,13 @@ def _changes(column: NDArray[Any]) -> list[Change]:
     if kind == "f":
         return [*map(_put, _FLOATS), *_SHAPES]
     return [*map(_put, _WHOLE), _shift(1), _shift(-1), *_SHAPES]
+
+
+def inflating_bytes() -> Iterator[bytes]:
+    """Yield small files that would inflate to large ones, and say so, or lie, or say nonsense."""
+    data, zeros = saved(ma.MOSS()), zlib.compress(bytes(200 << 20), 9)
+    for whole in (200 << 20, 0, 1 << 20, (1 << 63) - 1, 1 << 63, (1 << 64) - 1):
+        yield _with_checksum(data, whole, zeros)
 
 
 def _with_checksum(data: bytes, whole: int, body: bytes | None = None) -> bytes:
@@ -248,19 +256,23 @@ def journal_of(snapshot: bytes, events: list[Event]) -> bytes:
 # What becomes of them
 
 
-def opened_and_played(data: bytes, *, long: int | None = None) -> str:
-    """Return "refused", "played", or "stopped" if it was refused while it was played.
+def opened(data: bytes, *, long: int = LONG) -> ma.Live:
+    """Return the handle of a saved one, or of a journal.
 
     A journal of `long` events or more is played again by compiled code.
     """
+    if not data.startswith(JOURNAL_MAGIC):
+        return ma.Live.from_bytes(data)
+    held, _, _ = read_file(data, "it")
+    game = restored(held.snapshot, None, "it")
+    replay(game, held.events, "it", long=long)
+    return ma.Live._of(game)
+
+
+def opened_and_played(data: bytes, *, long: int = LONG) -> str:
+    """Return "refused", "played", or "stopped" if it was refused while it was played."""
     try:
-        if data[4:5] == b"j":
-            held, _, _ = read_file(data, "it")
-            game = restored(held.snapshot, None, "it")
-            replay(game, held.events, "it", **({} if long is None else {"long": long}))
-            live = ma.Live._of(game)
-        else:
-            live = ma.Live.from_bytes(data)
+        live = opened(data, long=long)
     except ma.SavedFileError:
         return "refused"
     try:

@@ -15,9 +15,11 @@ zeros after it. Any other wrong record is damage.
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import logging
 import os
+import stat
 import struct
 import threading
 import time
@@ -151,6 +153,8 @@ class Journal:
             self._file = os.open(self.path, _APPEND)
         except FileNotFoundError:
             return None
+        if not stat.S_ISREG(os.fstat(self._file).st_mode):  # to read a pipe would take for ever
+            raise OSError(errno.EINVAL, "A journal must be a plain file", str(self))
         with open(self._file, "rb", closefd=False) as file:
             data = file.read()
         held, end, check = read_file(data, str(self))

@@ -5,7 +5,6 @@ Both ways compute every choice anew and compare it with the one that was recorde
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any, cast
@@ -17,7 +16,7 @@ from manyarms.core.jit import compiled, compiling, jit_enabled
 from manyarms.core.memory import CHECKED
 from manyarms.errors import CompilationError, ParameterError, SavedFileError
 from manyarms.live.arms import ArmNumbers
-from manyarms.live.game import ArmTally, LiveGame
+from manyarms.live.game import MOST_REWARD, ArmTally, LiveGame
 from manyarms.live.pull_ranges import PullRanges
 from manyarms.live.saving import nonsense_refused
 from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD, Events
@@ -84,8 +83,8 @@ def _can_come(game: LiveGame, names: Sequence[str | int], count: int) -> bool:
 
 
 def _can_be(rewards: NDArray[Any], limits: tuple[float, float] | None) -> bool:
-    low, high = limits or (-math.inf, math.inf)
-    return bool((np.isfinite(rewards) & (rewards >= low) & (rewards <= high)).all())
+    low, high = limits or (-MOST_REWARD, MOST_REWARD)
+    return bool(((rewards >= low) & (rewards <= high)).all())
 
 
 def _distinct(numbers: NDArray[Any]) -> bool:
