@@ -81,5 +81,6 @@ def what_forks_say(count: int, path: Path | None = None, *, seconds: float = 60.
         alarm.cancel()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(parent.pid, signal.SIGKILL)
+        parent.wait()
         parent.stdout.close()
     return said

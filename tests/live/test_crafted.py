@@ -101,6 +101,23 @@ def test_what_would_run_for_ever_is_refused(policy: ma.Policy, changes: dict[str
         ma.Live.from_bytes(crafted)
 
 
+@pytest.mark.parametrize(
+    ("policy", "changes"),
+    [
+        (ma.MOSS(), {"slot__member": lambda member: member + 12}),
+        (ma.MOSSPlusPlus(), {"share__member": lambda member: member + 12}),
+        (field.UCB1(), {"node__arm": lambda arm: arm - 12}),
+        (field.Thompson(), {"slot__arm": lambda arm: arm + 12}),
+        (ma.Patience(best_mean=0.9), {"current__arm": lambda arm: arm + 12}),
+    ],
+    ids=str,
+)
+def test_arms_that_never_came_are_refused(policy: ma.Policy, changes: dict[str, Any]) -> None:
+    data = _columns(saved(policy, moves=False), **changes)
+    with pytest.raises(ma.SavedFileError, match="its state has arms that never came"):
+        ma.Live.from_bytes(data)
+
+
 def test_what_shows_only_later_is_refused_then() -> None:
     data = _columns(saved(ma.MOSS(), moves=False), slot__pulls=lambda pulls: pulls * 0 - 1)
     live = ma.Live.from_bytes(data)

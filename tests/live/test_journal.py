@@ -280,8 +280,11 @@ def test_places_where_there_can_be_no_journal(tmp_path: Path) -> None:
         ma.recorded(tmp_path / "link", new())
     with pytest.raises(ma.ParameterError, match="`path` must be a path, got"):
         ma.Journal("a\0b")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ma.StoreError, match="cannot be opened: A journal must be a plain file"):
+        ma.recorded(tmp_path / "pipe", new())
     left = sorted(file.name for file in tmp_path.iterdir())
-    assert left == ["file", "game", "link.lock"]
+    assert left == ["file", "game", "link.lock", "pipe"]
 
 
 @pytest.mark.parametrize("what", ["game", "game.lock"])

@@ -9,14 +9,19 @@ from manyarms.errors import ParameterError
 from manyarms.live.game import MOST_REWARD, ROOM, LiveGame
 from manyarms.protocol.policy import arrive, generation, retire
 from manyarms.protocol.soundness import Known, holds, sound
+from manyarms.protocol.state_dump import Columns, classes_in
 
 __all__ = ["find_contradiction"]
 
 
-def find_contradiction(game: LiveGame) -> str:
-    """Return what cannot be of a game that comes from a file; "" if all is in order."""
+def find_contradiction(game: LiveGame, columns: Columns) -> str:
+    """Return what cannot be of a game that comes from a file; "" if all is in order.
+
+    `columns` are those of its state.
+    """
     return (
         _of_arms(game)
+        or _of_names(game, columns)
         or _of_tallies(game)
         or _of_flight(game)  # what the state is compared with stands now
         or _of_state(game)
@@ -35,6 +40,19 @@ def _of_arms(game: LiveGame) -> str:
                 game.check_can(function)
     except ParameterError:
         return "arms came or went, and the policy cannot do that"
+    return ""
+
+
+def _of_names(game: LiveGame, columns: Columns) -> str:
+    """In states of ours a number that is called so is an arm; below 0, a member is a mixture."""
+    if any(not kind.__module__.startswith("manyarms.") for kind in classes_in(game.state)):
+        return ""
+    arms = [column for name, column in columns.items() if name.endswith("/arm")]
+    members = [column for name, column in columns.items() if name.endswith("/member")]
+    if any((column < 0).any() for column in arms) or any(
+        (column >= game.arms.count).any() for column in arms + members
+    ):
+        return "its state has arms that never came"
     return ""
 
 

@@ -150,13 +150,15 @@ class Journal:
             for left in self.path.parent.glob(f"{glob.escape(self.path.name)}.{token}{ending}"):
                 left.unlink()
         try:
-            self._file = os.open(self.path, _APPEND)
+            file = os.open(self.path, _APPEND)
         except FileNotFoundError:
             return None
-        if not stat.S_ISREG(os.fstat(self._file).st_mode):  # to read a pipe would take for ever
+        if not stat.S_ISREG(os.fstat(file).st_mode):  # to read a pipe would take for ever
+            os.close(file)
             raise OSError(errno.EINVAL, "A journal must be a plain file", str(self))
-        with open(self._file, "rb", closefd=False) as file:
-            data = file.read()
+        self._file = file
+        with open(file, "rb", closefd=False) as reader:
+            data = reader.read()
         held, end, check = read_file(data, str(self))
         self._go_on(end, len(held.events.kind), check)
         self._torn = end < len(data)

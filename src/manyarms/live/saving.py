@@ -102,7 +102,7 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
         game.tally = _read_tally(columns)
         _read_flight(game.flight, columns)
         restore_state(game.state, columns)
-        wrong = find_contradiction(game)
+        wrong = find_contradiction(game, columns)
     except SavedFileError:
         raise
     except MALFORMED_ERRORS as error:
