@@ -267,10 +267,27 @@ def test_a_link_stays_a_link_and_a_mode_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_missing_files_and_folders(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="cannot be read: No such file.* save.. wrote"):
         ma.Live.load(tmp_path / "game")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="cannot be written: No such file.* Make its fol"):
         ma.MOSS().live(n_arms=9, horizon=50).save(tmp_path / "folder" / "game")
+
+
+def test_paths_of_the_wrong_kind(tmp_path: Path) -> None:
+    live = ma.MOSS().live(n_arms=9, horizon=50)
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path, tmp_path / "file" / "game", tmp_path / ("x" * 300), "", "."):
+        with pytest.raises(ma.PathError, match=r"cannot be written: .*[.]$"):
+            live.save(path)
+        with pytest.raises(ma.PathError, match=r"cannot be read: .*save.. wrote, and that this"):
+            ma.Live.load(path)
+    nowhere: list[Any] = [5, None, b"game", "a\0b", ["game"]]
+    for wrong in nowhere:
+        with pytest.raises(ma.ParameterError, match="`path` must be a path, got"):
+            live.save(wrong)
+        with pytest.raises(ma.ParameterError, match="`path` must be a path, got"):
+            ma.Live.load(wrong)
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
 # Files of released formats

@@ -14,6 +14,7 @@ from manyarms.core.tournament import Tournament, clear, leader, rekey, tournamen
 from manyarms.policies.parts.randomness import BASES, TIES
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell
 from manyarms.protocol.parameters import Positive, number, whole
+from manyarms.protocol.soundness import Known, holds, sound
 
 __all__ = ["CorralIGW"]
 
@@ -159,6 +160,19 @@ def forget_pull(state: CorralIgwState, slot: int) -> None:
     state.pull[slot].base = 0
     state.pull[slot].inverse = 0.0
     release(state.pull, slot)
+
+
+@holds.register(CorralIgwState)
+def corral_igw_holds(state: CorralIgwState, slot: int) -> bool:
+    return 0 <= slot < state.asked[0] and state.pull[slot].place < state.number.filled[0]
+
+
+@sound.register(CorralIgwState)
+def corral_igw_is_sound(state: CorralIgwState, known: Known) -> bool:
+    number = state.number
+    places = [number.cells[number.used[k] + 1] for k in range(number.filled[0])]
+    counted = state.asked[0] == known.pulls and state.observed[0] == known.told
+    return counted and sorted(places) == list(range(len(places))) and sound(state.rank, known)
 
 
 @dataclass(frozen=True, kw_only=True)

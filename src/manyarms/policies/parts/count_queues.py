@@ -19,9 +19,10 @@ from manyarms.core.jit import generic, kernel, rare
 from manyarms.core.memory import Memory, Record, Records, release
 from manyarms.core.rng import Stream, draw, next_word, priority, restart, stream
 from manyarms.core.sampler import Sampler, sampler
-from manyarms.policies.parts.pairing import Node, beats, join, leave
+from manyarms.policies.parts.pairing import Node, beats, join, leave, slots_of
 from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
 from manyarms.protocol import count_late, reset, tell
+from manyarms.protocol.soundness import Known, holds, sound
 
 __all__ = ["Queues", "ahead", "ask_largest", "due", "fresh_left", "head", "level", "more"]
 __all__ += ["next_pull", "open_fresh", "queues", "unobserved"]
@@ -238,3 +239,30 @@ def _unlink(arms: Queues, number: int) -> None:
     arms.queue[number].less = 0
     arms.queue[number].more = 0
     release(arms.queue, number)
+
+
+@holds.register(Queues)
+def queues_hold(arms: Queues, slot: int) -> bool:
+    return 1 <= slot <= arms.clock[0].opened
+
+
+@sound.register(Queues)
+def queues_are_sound(arms: Queues, known: Known) -> bool:
+    opened = arms.clock[0].opened
+    if not 0 <= opened <= known.touched or arms.clock[0].pulls != known.pulls:
+        return False
+    slots = range(1, opened + 1)
+    waiting = {k: arms.node[k].pulls for k in slots if arms.node[k].pulls or arms.late[k].queued}
+    number = 0
+    while True:  # numbers grow, and every queue but the first takes a slot away
+        queue = arms.queue[number]
+        found = slots_of(arms.node, queue.root, opened)
+        if found is None or any(waiting.pop(slot, -1) != number for slot in found):
+            return False
+        if number > 0 and not found:
+            return False
+        if queue.more == 0:
+            return not waiting and sound(arms.sampler, known)
+        if queue.more <= number or arms.queue[queue.more].less != number:
+            return False
+        number = queue.more

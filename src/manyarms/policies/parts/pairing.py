@@ -10,7 +10,7 @@ from __future__ import annotations
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Record, Records
 
-__all__ = ["Node", "beats", "join", "leave"]
+__all__ = ["Node", "beats", "join", "leave", "slots_of"]
 
 
 class Node(Record):
@@ -89,3 +89,22 @@ def _gather(nodes: Records[Node], first: int) -> int:
         pairs = nodes[pair].before
         tree = _meld(nodes, tree, pair)
     return tree
+
+
+def slots_of(nodes: Records[Node], root: int, most: int) -> set[int] | None:
+    """Return the slots of a heap that comes from a file; None if its links lead to no heap.
+
+    Slots are numbered from 1 to `most`.
+    """
+    found: set[int] = set()
+    heads = [(root, nodes[root].before)] if root != 0 else []
+    while heads:
+        slot, before = heads.pop()
+        while slot != 0:
+            node = nodes[slot]
+            if slot in found or not 1 <= slot <= most or node.before != before:
+                return None
+            found.add(slot)
+            heads.append((node.child, slot))
+            before, slot = slot, node.after if slot != root else 0
+    return found

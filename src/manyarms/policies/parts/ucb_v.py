@@ -20,6 +20,7 @@ from manyarms.core.rng import Stream, draw, next_word, priority, restart, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
 from manyarms.protocol import count_late, reset, tell
+from manyarms.protocol.soundness import Known, holds, sound
 
 __all__ = ["UcbV", "largest_index", "next_time", "open_arm", "ucb_v"]
 
@@ -251,3 +252,23 @@ def replay_expired(arms: UcbV) -> None:
         while level <= clock.levels:
             play_match(arms, block, level)
             block, level = block >> 1, level + 1
+
+
+@holds.register(UcbV)
+def ucb_v_holds(arms: UcbV, slot: int) -> bool:
+    return 0 <= slot < arms.clock[0].opened
+
+
+@sound.register(UcbV)
+def ucb_v_is_sound(arms: UcbV, known: Known) -> bool:
+    clock = arms.clock[0]
+    last = clock.seated - 1
+    if not 0 <= clock.seated <= clock.opened <= known.touched or clock.time != known.pulls:
+        return False
+    if clock.levels != max(0, last).bit_length():
+        return False
+    for level in range(1, clock.levels + 1):
+        winners = [winner_of(arms, block, level) for block in range(1 + (last >> level))]
+        if any(k >> level != block or k > last for block, k in enumerate(winners)):
+            return False
+    return sound(arms.sampler, known)
