@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_number, check_probability
-from manyarms.core.statistics import mean_interval
+from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
 from manyarms.lab.results import Result
 from manyarms.lab.tables import ResultsFolder
@@ -166,13 +166,11 @@ def draw_cells(results: ResultsFolder, folder: Path) -> tuple[list[Path], int]:
     return files, max(0, len(cells) - _CELLS)
 
 
-def draw_means(axes: Axes, x: Any, regrets: Iterable[Numbers], options: dict[str, Any]) -> Line2D:
-    """Draw means as a line, with bars for their 95 % intervals."""
-    intervals = [mean_interval(regret) for regret in regrets]
-    (line,) = axes.plot(x, [i.estimate for i in intervals], **options)
-    low, high = [i.low for i in intervals], [i.high for i in intervals]
-    if np.isfinite(low).all():  # a single replication has none
-        axes.vlines(x, low, high, colors=options["color"], linewidth=0.8, zorder=1.5)
+def draw_means(axes: Axes, x: Any, means: Iterable[Interval], options: dict[str, Any]) -> Line2D:
+    """Draw means as a line, with bars for their intervals."""
+    estimates, low, high = zip(*means, strict=True)
+    (line,) = axes.plot(x, estimates, **options)
+    axes.vlines(x, low, high, colors=options["color"], linewidth=0.8, zorder=1.5)
     return line
 
 

@@ -15,15 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from manyarms.core.files import replace_file
-from manyarms.core.statistics import Interval, mean_interval
+from manyarms.core.statistics import Interval
 from manyarms.report.style import thousands
 
 __all__ = ["Block", "Table", "Warm", "as_html", "as_markdown"]
-__all__ += ["count_of", "interval_text", "mean_text", "plain", "write_json", "write_text"]
+__all__ += ["count_of", "interval_text", "plain", "write_json", "write_text"]
 
 
 @dataclass(frozen=True)
@@ -144,12 +141,6 @@ def interval_text(interval: Interval, digits: int) -> str:
     """
     estimate, low, high = (f"{end:.{digits}f}" for end in interval)
     return estimate if math.isnan(interval.low) else f"{estimate} [{low}, {high}]"
-
-
-def mean_text(values: NDArray[np.float64]) -> str:
-    """Return a mean with half the width of its 95 % interval, as text."""
-    interval = mean_interval(values)
-    return f"{interval.estimate:.0f} ± {interval.high - interval.estimate:.0f}"
 
 
 def plain(value: Any, digits: int | None = None) -> Any:
