@@ -4,23 +4,23 @@ The model, fitted by unweighted least squares to the logarithms of mean regrets,
 
 .. math:: \log R(T) = a + \theta \log T + b \log\log T, \qquad 0 \le b \le b_{\max},
 
-with :math:`b_{\max}` the power of the logarithm in the policy's upper bound: 5/2 for MOSS++, 1
-for MOSS Oracle, and 1 for Quantile, for want of a stated one. Over the horizons that can be
-played log log T is almost a straight line in log T: a free b would trade off against θ without
-limit. Where several factors c were played, R(T) is the largest of their mean regrets, which is
-too large by up to their standard error. Mean regrets have intervals that allow for costly runs
-which were not seen. The ends of an exponent are no such interval: they are the middle 95 % of
-refits, each on runs drawn anew within every horizon and factor. They show how far the noise of
-these runs moves the fit; they know nothing of misses that did not happen, nor of the model's error,
-and are somewhat narrow where long runs are few. Kept within its limits, b makes θ too low where it is truly 0 (by 0.03 with 50 runs that vary by 30 %).
+with :math:`b_{\max}` the power of the logarithm in the policy's upper bound: 5/2 for MOSS++, 1 for
+MOSS Oracle, and 1 for Quantile, for want of a stated one. Over the horizons that can be played log
+log T is almost a straight line in log T: a free b would trade off against θ without limit. Where
+several factors c were played, R(T) is the largest of their mean regrets, which is too large by up
+to their standard error. Mean regrets have intervals that allow for costly runs which were not seen.
+The ends of an exponent are no such interval: they are the middle 95 % of refits, each on runs drawn
+anew within every horizon and factor. They show how far the noise of these runs moves the fit; they
+know nothing of misses that did not happen, nor of the model's error, and are somewhat narrow where
+long runs are few. Kept within its limits, b makes θ too low where it is truly 0 (by 0.03 with 50
+runs that vary by 30 %).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from types import MappingProxyType
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,13 +38,13 @@ __all__ += ["measured_exponents", "table_of"]
 
 MODEL = (
     "Model: log R = a + θ log T + b log log T, least squares, b between 0 and the power of log T "
-    "in the policy's bound (5/2 for MOSS++, else 1); R is the largest mean regret over the factors "
-    "c. In brackets is the middle 95 % of 2000 refits on runs drawn anew: the noise of "
-    "these runs, no interval that allows for misses which were not seen. The exponent is that of the kind of "
-    "problem on which it is largest. Bias: lower-order terms bend the line at small T; the slope "
-    "without the log log term counts (log T)^b as b / log T (0.08 b at T = 2^18); the larger of "
-    "two estimates is a little too large; where the true b is 0, noise can only raise it "
-    "and so lower θ; intervals know the noise of runs, not the model's error."
+    "in the policy's bound (5/2 for MOSS++, else 1); R is the largest mean regret over the "
+    "factors c. In brackets is the middle 95 % of 2000 refits on runs drawn anew: the noise of "
+    "these runs, no interval that allows for misses which were not seen. The exponent is that of "
+    "the kind of problem on which it is largest. Bias: lower-order terms bend the line at small "
+    "T; the slope without the log log term counts (log T)^b as b / log T (0.08 b at T = 2^18); "
+    "the larger of two estimates is a little too large; where the true b is 0, noise can only "
+    "raise it and so lower θ; intervals know the noise of runs, not the model's error."
 )
 
 _STEADY = 0.15  # a share that changes by less than this part is called constant
@@ -52,7 +52,6 @@ _UNFOUND = 0.7  # a larger share is no sign of a best arm found
 _FARTHEST = 200  # powers of two that a crossing is looked for
 
 Array = NDArray[np.float64]
-_NONE: Mapping[str, tuple[Interval, ...]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ class MeasuredExponent:
     fits: Mapping[str, ExponentFit]
     shares: Mapping[str, tuple[float, float]]  # regret over that of never finding the best arms
     missed: Mapping[str, tuple[float, float]]  # the share of runs that pulled none of them
-    regrets: Mapping[str, tuple[Interval, ...]] = _NONE  # mean regrets that were fitted
+    regrets: Mapping[str, tuple[Interval, ...]] = field(default_factory=dict)  # means fitted
 
     @property
     def kind(self) -> str:
