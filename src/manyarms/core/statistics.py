@@ -50,7 +50,7 @@ def _crossing(below: Callable[[float], bool]) -> float:
     while below(high):
         low, high = high, 2.0 * high
     for _ in range(100):
-        if high - low <= 1e-12 * high:
+        if high - low <= 1e-7 * high:
             break
         middle = 0.5 * (low + high)
         low, high = (middle, high) if below(middle) else (low, middle)

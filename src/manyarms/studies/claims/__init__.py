@@ -25,7 +25,7 @@ from manyarms.studies.claims.sentences import ADAPTIVE, SENTENCES, Paper, contes
 from manyarms.studies.study import Report, Results, Study
 from manyarms.theory.schedules import subset_size
 
-__all__ = ["CLAIMS", "contest_ratios", "experiments", "paper_claims"]
+__all__ = ["CLAIMS", "contest_ratios", "experiments", "paper_claim", "paper_claims"]
 
 EASY_AND_HARD = (0.1, 0.6, 0.8)
 OTHER_BETAS = (0.6, 0.75, 0.9)
@@ -121,28 +121,25 @@ def contest_ratios(result: Result) -> list[str]:
 
 
 def paper_claims(played: Paper, facts: Sequence[Part]) -> list[Claim]:
-    """Decide all fifteen claims; those on a stand-in for the contest say so.
+    """Decide all fifteen claims; `facts` are what `contest_facts` found, the parts of claim 10."""
+    return [paper_claim(number, played, facts) for number in range(1, len(SENTENCES) + 1)]
 
-    `facts` are what `contest_facts` found, and the parts of claim 10.
-    """
-    claims = []
-    for number, sentence in enumerate(SENTENCES, 1):
-        said = sentence.text
-        if only(played["fig3"]).is_stand_in:
-            said = re.sub("contest 652", r"\g<0> (stand-in)", said, flags=re.IGNORECASE)
-        parts = decided(facts if sentence.ask is None else sentence.ask(played))
-        claims.append(
-            Claim(
-                number,
-                said,
-                parts,
-                only(played["fig2b"]).replications,
-                sentence.reading,
-                () if sentence.beside is None else tuple(sentence.beside(played)),
-                stand_in=said != sentence.text,
-            )
-        )
-    return claims
+
+def paper_claim(number: int, played: Paper, facts: Sequence[Part]) -> Claim:
+    """Decide one claim; on a stand-in for the contest it says so."""
+    text, reading, ask, beside = SENTENCES[number - 1]
+    said = text
+    if only(played["fig3"]).is_stand_in:
+        said = re.sub("contest 652", r"\g<0> (stand-in)", said, flags=re.IGNORECASE)
+    return Claim(
+        number,
+        said,
+        decided(facts if ask is None else ask(played)),
+        only(played["fig2b"]).replications,
+        reading,
+        () if beside is None else tuple(beside(played)),
+        stand_in=said != text,
+    )
 
 
 CLAIMS = Study("the fifteen claims of the paper's text", paper.REPLICATIONS, experiments, report)
