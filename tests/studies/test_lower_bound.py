@@ -137,7 +137,7 @@ def test_figure() -> None:
     x, y = (np.asarray(values, dtype=float) for values in bound.get_data())
     assert y == pytest.approx(1 - 1 / 31 - np.sqrt(x))
     assert np.asarray(right.lines[0].get_xdata()).tolist() == [60, 900]
-    with pytest.raises(ParameterError, match="`points` must hold at least one point"):
+    with pytest.raises(ParameterError, match="`points` must contain at least one point"):
         trade_off_figure([])
 
 

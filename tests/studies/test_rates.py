@@ -261,7 +261,7 @@ def test_figures() -> None:
         "hardness \N{GREEK SMALL LETTER ALPHA} = 0.3"
     ]
     for draw in (measured_rates, exponent_fits):
-        with pytest.raises(ParameterError, match="`measured` must hold at least one"):
+        with pytest.raises(ParameterError, match="`measured` must contain at least one"):
             draw([])
 
 

@@ -193,7 +193,7 @@ def name_place(
 
 def _check_results(results: Mapping[float, Result]) -> dict[float, Result]:
     if not results:
-        raise ParameterError("`results` must hold at least one result, got none.")
+        raise ParameterError("`results` must contain at least one result, got none.")
     fix = "The keys of `results` are hardnesses."
     checked = {check_number("alpha", key, at_least=0.0, fix=fix): results[key] for key in results}
     ordered = dict(sorted(checked.items()))
@@ -287,7 +287,7 @@ def figure_1(
     'mine'
     """
     if len(betas) == 0:
-        raise ParameterError("`betas` must hold at least one number, got none.")
+        raise ParameterError("`betas` must contain at least one number, got none.")
     exponent = check_probability("subset_exponent", subset_exponent)
     low = subset_rate(exponent, exponent=exponent)
     jump = np.array([0.0, exponent, exponent, 1.0]), np.array([low, low, 1.0, 1.0])

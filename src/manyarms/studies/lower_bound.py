@@ -260,7 +260,7 @@ def trade_off_figure(points: Sequence[TradeOffPoint]) -> Figure:
     'regret with a hidden group, in units of $TΔ/2$'
     """
     if len(points) == 0:
-        raise ParameterError("`points` must hold at least one point, got none.")
+        raise ParameterError("`points` must contain at least one point, got none.")
     styles = theory_styles({point.policy: point.beta for point in points})
     with drawing(WIDE[0] + 1.6, WIDE[1] + 0.5) as figure:
         left, right = figure.subplots(1, 2)

@@ -45,7 +45,7 @@ _CURVE = 100  # checkpoints of the figures over time
 
 @dataclass(frozen=True)
 class Size:
-    """How large the problems are: the paper's size unless said otherwise."""
+    """How large the problems are: the size of the paper (default)."""
 
     n_arms: int = 20_000
     horizon: int = 50_000

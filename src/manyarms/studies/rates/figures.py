@@ -141,7 +141,7 @@ def exponent_fits(measured: Sequence[MeasuredExponent]) -> Figure:
 
 def _styles(measured: Sequence[MeasuredExponent]) -> dict[str, LineStyle]:
     if len(measured) == 0:
-        raise ParameterError("`measured` must hold at least one exponent, got none.")
+        raise ParameterError("`measured` must contain at least one exponent, got none.")
     return theory_styles({one.policy: one.beta for one in measured})
 
 
