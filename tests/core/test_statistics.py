@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from manyarms.core.statistics import (
     mean_interval,
@@ -116,15 +117,41 @@ def test_medians_have_ordered_values_for_ends() -> None:
 
 
 def test_ratio_intervals_cover() -> None:
-    """120 intervals of 95 %: at least 98 cover, but for a false alarm of about 1e-7."""
+    """60 intervals of 95 %: at least 47 cover, but for a false alarm of about 1e-6."""
     rng = np.random.default_rng(3)
     covered = medians = 0
-    for _ in range(120):
+    for _ in range(60):
         under = rng.normal(10.0, 2.0, 40)
         over = 3.0 * under + rng.normal(0.0, 4.0, 40)
         interval = ratio_interval(over, under, at_most=(100.0, 40.0))
         covered += interval.low <= 3.0 <= interval.high
         interval = median_ratio_interval(over, under)
         medians += interval.low <= 3.0 <= interval.high
-    assert covered >= 98
-    assert medians >= 98
+    assert covered >= 47
+    assert medians >= 47
+
+
+@pytest.mark.parametrize("runs", [5, 25, 100, 400])
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize("miss_rate", [0.002, 0.02, 0.3, 1.0])
+def test_intervals_of_two_valued_regret_cover(miss_rate: float, paired: bool, runs: int) -> None:
+    """At least 93 % of 1000 samples, in 32 situations; test_coverage has laws that were played.
+
+    A miss costs 20000 of at most 40000, other runs some 1000. Pairs share half of their misses.
+    An interval of 95 % falls below 93 % with probability 0.003 here; seeds are fixed.
+    """
+    rng, shape = np.random.default_rng(6), (runs, 1000)
+
+    def regret(missed: NDArray[np.bool_]) -> NDArray[np.float64]:
+        return np.where(missed, 20_000.0, rng.gamma(4.0, 250.0, shape))
+
+    shared, first, second = (rng.random(shape) for _ in range(3))
+    half = 1.0 - math.sqrt(1.0 - miss_rate)  # so that both together give the miss rate
+    values = regret((shared < half) | (first < half))
+    truth = miss_rate * 20_000 + (1 - miss_rate) * 1_000
+    low, high = 0.0, 40_000.0
+    if paired:
+        values = values - regret((shared < half) | (second < half))
+        truth, low = 0.0, -high
+    lows, highs = mean_limits(values, bounds=(low, high))
+    assert ((lows <= truth) & (truth <= highs)).mean() >= 0.93

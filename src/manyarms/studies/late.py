@@ -131,7 +131,7 @@ def regret_against_lateness(results: Family, *, counting: Mapping[str, str] = _N
     """
     if set(results) != set(_PANELS) or not all(results.values()):
         raise ParameterError(
-            f'`results` must contain results under "delay" and under "batch", got {sorted(results)}.'
+            f'`results` must contain some under "delay" and under "batch", got {sorted(results)}.'
         )
     some = next(iter(results["delay"].values()))
     shown = {label: label for label in some.policies if label not in counting.values()}
