@@ -315,7 +315,7 @@ def test_three_sentences_come_first() -> None:
     # among equals it has 2, 1 and 1 times the least regret
     assert "has 1.26 times the regret of the best such policy on each problem" in text
     assert "Patience, which is told the best mean, " in text
-    assert text.endswith("loses: empMOSS++ on 1 of 3; Patience on 1 of 2 problems.")
+    assert text.endswith("beats empMOSS++ on 1 of its 3, Patience on 1 of its 2 problems.")
     alone = placings(played("p", {"moss": [1.0, 2.0]}))
     assert in_short(alone, standings(alone)).endswith("1 times on its worst.")
 

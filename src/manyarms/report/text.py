@@ -201,7 +201,7 @@ figure { margin: 1rem 0; } figure svg { width: 100%; min-width: 38rem; height: a
 figcaption { font-size: 0.9rem; color: #555; } details { margin: 0.3rem 0; }
 @media (max-width: 40rem) {
   main { margin: 1rem auto; padding: 0 0.7rem; }
-  table { font-size: 0.78rem; } th, td { padding: 0.22rem 0.4rem; }
+  table { font-size: 0.78rem; } th, td { padding: 0.22rem 0.4rem; } th { min-width: 4rem; }
   td:first-child { max-width: 8.5rem; white-space: normal; overflow-wrap: anywhere; }
 }
 """

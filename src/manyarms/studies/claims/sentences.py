@@ -348,7 +348,7 @@ SENTENCES = (
     ),
     Sentence(
         "Quantile is good at hardness 0.1, and much worse beyond.",
-        "At most 1.5 times MOSS++ at 0.1; then at least 2 times the better of the adaptive two.",
+        "At most 1.5 times MOSS++ at 0.1; then 2 times the better of MOSS++ and empMOSS++.",
         _quantile_good_then_bad,
         _quantile_wins_when_hard,
     ),

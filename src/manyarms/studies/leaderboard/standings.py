@@ -206,12 +206,12 @@ def in_short(table: Sequence[Placing], order: Sequence[Standing]) -> str:
             f"{'; '.join(richer)}."
         )
     lost = [
-        f"{policy_title(policy)} on {len(losses(table, policy))} of {played}"
+        f"{policy_title(policy)} on {len(losses(table, policy))} of its {played}"
         for policy in STOOD_FOR
         if (played := sum(placing.policy == policy for placing in table))
     ]
     if lost:
-        said += f" To a policy that is told no more loses: {'; '.join(lost)} problems."
+        said += f" A policy that is told no more beats {', '.join(lost)} problems."
     return said
 
 
