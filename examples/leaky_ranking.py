@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import manyarms as ma
-from manyarms.core.statistics import mean_interval
 from manyarms.kit import (
     Ints,
     Memory,
@@ -184,7 +183,7 @@ def main(replications: int = 200) -> None:
             policies, instance, horizon=horizon, replications=replications, checkpoints=1
         )
         for label in result.policies:
-            mean, low, high = mean_interval(result.of(label)[:, -1])
+            mean, low, high = result.interval(label)
             print(f"best arms {name:5}  {label:16} {mean:7.0f} [{low:.0f}, {high:.0f}]")
 
 

@@ -140,7 +140,13 @@ class Patience(ToldBestMean):
 
     Notes
     -----
-    Ours. Regret at most :math:`2\sqrt{(n/m)\,T\,(4 \log T + 3)} + 1` for rewards in [0, 1]: near
+    The rule is known in other settings: UCB-TP (Kim, Vojnović & Yun, *Rotting infinitely many-armed
+    bandits*, ICML 2022) leaves an arm when its upper bound falls below a threshold, for means that
+    rot; SELECT (Feng, Ma & Zhu, *Satisficing regret minimization in bandits*, ICLR 2025) tests arms
+    against a threshold by a lower bound. The guarantee for m best arms of n, whatever m is, and its
+    proof are ours.
+
+    Regret at most :math:`2\sqrt{(n/m)\,T\,(4 \log T + 3)} + 1` for rewards in [0, 1]: near
     minimax at every hardness at once, with :math:`\sqrt{\log T}` where Parallel has
     :math:`(\log T)^2`; the proof is in docs/proofs.md. A pull costs O(1), and the memory is that of
     one arm and of the order. When all arms are discarded a new order begins. While rewards are
@@ -160,7 +166,7 @@ class Patience(ToldBestMean):
         nanoseconds=7,
         scaling="constant",
         good_at="a known best mean; statistics of one arm only",
-        source="ours, docs/proofs.md",
+        source="ours; the rule as in UCB-TP (2022)",
         kind="ours",
         knowledge="mu*",
     )
