@@ -144,7 +144,7 @@ def leaky_ask(state: LeakyState) -> tuple[int, int]:
     if clock.fresh + clock.newest > 0:
         number = open_leaky_member(state)
     else:
-        number = leader(emp.arms.slots.rank)
+        number = leader(emp.arms.slots.rank, emp.arms.slots.ties)
     slot = emp.arms.slots.slot[number]
     slot.asked += 1
     return number, real_arm(emp.mixtures, slot.member)

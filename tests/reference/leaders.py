@@ -61,7 +61,7 @@ class Leaders(Generic[V]):
         best = max(slot.value for slot in slots)
         tied = [slot for slot in slots if slot.value == best]
         if not self.tied and self.top is None:
-            if len(tied) == 1:
+            if len(tied) == 1 and best > -math.inf:
                 self.top = tied[0]
                 self.level = max((s.value for s in slots if s is not self.top), default=-math.inf)
             else:

@@ -203,7 +203,7 @@ def _find_leaders(rank: Tournament) -> None:
             _climb(rank, rank.changed[rank.base + k])
     board.changed = 0
     _list_leaders(rank)
-    if board.leaders == 1:  # it is the top, and the second largest key the level
+    if board.leaders == 1 and board.level > -math.inf:  # the second largest key is the level
         board.top = rank.leaders[rank.base]
         rank.seat[board.top].place = 0
         board.leaders = 0

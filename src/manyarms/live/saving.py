@@ -42,6 +42,7 @@ __all__ = [
     "MAGIC",
     "VERSION",
     "check_version",
+    "version_of",
     "describe",
     "first_arms",
     "gc_paused",
@@ -53,7 +54,7 @@ __all__ = [
 
 MAGIC = b"\x89arms\r\n\x1a"  # as PNG's: a transfer that changes line ends is noticed
 JOURNAL_MAGIC = b"\x89armj\r\n\x1a"
-VERSION = 1
+VERSION = 2  # 1 had another rule for ties; what it knows is read, and goes on by ours
 # what reading raises where the checksum is right, and what it covers makes no sense
 MALFORMED_ERRORS = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
 _HEADER = struct.Struct("<8sI32sQ")
@@ -264,12 +265,17 @@ def unpack(data: bytes, what: str) -> tuple[dict[str, Any], Columns]:
 
 
 def check_version(found: int, known: int, what: str) -> None:
-    """Raise if a file has another format than this code."""
-    if found != known:
+    """Raise if a file has a format that this code does not know."""
+    if not 1 <= found <= known:
         raise SavedFileError(
-            f"{what} has format {found}, and this manyarms reads format {known}. Install a newer "
-            f"manyarms, unless the file is damaged."
+            f"{what} has format {found}, and this manyarms reads formats up to {known}. Install a "
+            f"newer manyarms, unless the file is damaged."
         )
+
+
+def version_of(data: bytes) -> int:
+    """Return the format of a snapshot that `unpack` has read."""
+    return int(_HEADER.unpack_from(data)[1])
 
 
 def _read_body(body: bytes) -> tuple[dict[str, Any], Columns]:
