@@ -71,7 +71,7 @@ def next_leaky_iteration(state: LeakyState) -> None:
     clock.newest = 1
     clear(slots.rank)
     for number in range(slots.run[0].opened):
-        enter(slots.rank, -math.inf, 0)  # no member, unless it is chosen
+        enter(slots.rank, -math.inf)  # no member, unless it is chosen
         slots.slot[number].asked = _OUTSIDE
         if slots.slot[number].member < 0:
             choose_slot(emp.chosen, number)

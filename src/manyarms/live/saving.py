@@ -42,7 +42,6 @@ __all__ = [
     "MAGIC",
     "VERSION",
     "check_version",
-    "version_of",
     "describe",
     "first_arms",
     "gc_paused",
@@ -50,6 +49,7 @@ __all__ = [
     "restored",
     "snapshot",
     "unpack",
+    "version_of",
 ]
 
 MAGIC = b"\x89arms\r\n\x1a"  # as PNG's: a transfer that changes line ends is noticed
