@@ -304,7 +304,7 @@ def test_events_of_format_1_are_not_played_by_another_rule(tmp_path: Path) -> No
     copy = Path(shutil.copy(FORMATS / "v1_moss++.journal", tmp_path))
     data = copy.read_bytes()
     with pytest.raises(
-        ma.SavedFileError, match=r"in format 1, .* its 30 events .* live.save\(path\) there"
+        ma.SavedFileError, match=r"in format 1, .* its 59 events .* live.save\(path\) there"
     ):
         ma.recorded(copy)
     assert copy.read_bytes() == data
