@@ -20,6 +20,7 @@ import pytest
 import manyarms as ma
 from manyarms.live.journal import begin_file
 from manyarms.live.saving import VERSION, pack, unpack
+from manyarms.policies.field import UCB1
 from tests.helpers import ALL_POLICIES, label, run_python
 from tests.live.games import counts, play, step
 from tests.live.make_formats import FORMATS, GAMES, expected
@@ -321,6 +322,18 @@ def test_a_journal_of_format_1_without_events_goes_on(tmp_path: Path) -> None:
         pending = live.pending
     with ma.recorded(path) as live:
         assert live.pending == pending
+
+
+def test_a_state_of_format_1_that_changed_with_the_rule_is_refused() -> None:
+    live = UCB1().live(n_arms=9, horizon=50)
+    live.tell(live.ask(), 1.0)
+    about, columns = unpack(live.to_bytes(), "it")
+    columns["state.arms.node/tie"] = columns["state.arms.node/size"]
+    data = pack(about, columns)
+    with pytest.raises(
+        ma.SavedFileError, match=r"format 1, with another rule for ties, .*'tie'.*begin a new game"
+    ):
+        ma.Live.from_bytes(data[:8] + struct.pack("<I", 1) + data[12:])
 
 
 def test_there_are_files_of_the_present_format() -> None:

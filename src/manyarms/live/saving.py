@@ -95,9 +95,10 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
     except SavedFileError:
         raise
     except MALFORMED_ERRORS as error:
+        rule = ", with another rule for ties," if version_of(data) < VERSION else ""
         raise SavedFileError(
-            f"{what} does not fit this manyarms and its policies: {error!r}. Read it with the "
-            f"version that wrote it."
+            f"{what} has format {version_of(data)}{rule} and does not fit this manyarms and its "
+            f"policies: {error!r}. Read it with the version that wrote it, or begin a new game."
         ) from error
     return game
 
