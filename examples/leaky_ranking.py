@@ -70,7 +70,7 @@ def next_leaky_iteration(state: LeakyState) -> None:
     clock.newest = 1
     clear(slots.rank)
     for number in range(slots.run[0].opened):
-        enter(slots.rank, -math.inf, 0)  # no member, unless it is chosen
+        enter(slots.rank, -math.inf)  # no member, unless it is chosen
         slots.slot[number].asked = _OUTSIDE
         if slots.slot[number].member < 0:
             choose_slot(emp.chosen, number)
@@ -143,7 +143,7 @@ def leaky_ask(state: LeakyState) -> tuple[int, int]:
     if clock.fresh + clock.newest > 0:
         number = open_leaky_member(state)
     else:
-        number = leader(emp.arms.slots.rank)
+        number = leader(emp.arms.slots.rank, emp.arms.slots.ties)
     slot = emp.arms.slots.slot[number]
     slot.asked += 1
     return number, real_arm(emp.mixtures, slot.member)

@@ -18,7 +18,6 @@ from manyarms.core.rng import (
     hashed,
     next_word,
     open_unit,
-    ordered,
     priority,
     restart,
     stream,
@@ -53,12 +52,6 @@ def test_unit_stays_below_one(word: int) -> None:
     assert 0 <= priority(word) < 2**60
 
 
-@given(st.floats(allow_nan=False), st.floats(allow_nan=False))
-def test_ordered_keeps_the_order_of_floats(a: float, b: float) -> None:
-    assert (ordered(a) < ordered(b)) == (a < b)
-    assert (ordered(a) == ordered(b)) == (a == b)
-
-
 def test_a_stream_reads_the_words_of_its_key_in_turn() -> None:
     words = stream(SPARSE)
     restart(words, 42)
@@ -67,14 +60,13 @@ def test_a_stream_reads_the_words_of_its_key_in_turn() -> None:
     assert next_word(words) == draw(42, 0)
 
 
-def _both_machines(keys: object, numbers: object, ints: object, floats: object) -> None:
+def _both_machines(keys: object, ints: object, floats: object) -> None:
     for k in range(len(keys)):  # type: ignore[arg-type]
         word = draw(keys[k], k)  # type: ignore[index]
         ints[k, 0] = priority(word)  # type: ignore[index]
         ints[k, 1] = below(word, 3 + k * k * k)  # type: ignore[index]
         ints[k, 2] = hashed(k * k, 1023)  # type: ignore[index]
-        ints[k, 3] = ordered(numbers[k])  # type: ignore[index]
-        ints[k, 4] = below(word, (1 << 50) + k)  # type: ignore[index]
+        ints[k, 3] = below(word, (1 << 50) + k)  # type: ignore[index]
         floats[k] = unit(word) + open_unit(word)  # type: ignore[index]
 
 
@@ -82,15 +74,13 @@ def _both_machines(keys: object, numbers: object, ints: object, floats: object) 
 def test_both_machines_agree_bit_for_bit() -> None:
     count = 2000
     keys = np.random.default_rng(1).integers(0, 2**64, count, dtype=np.uint64)
-    numbers = np.random.default_rng(2).normal(size=count)
-    numbers[:4] = [0.0, -0.0, math.inf, -math.inf]
     results = []
     for function, own_keys in (
         (compiled(_both_machines), keys),
         (_both_machines, [int(key) for key in keys]),
     ):
-        ints, floats = np.zeros((count, 5), np.int64), np.zeros(count)
-        function(own_keys, numbers, ints, floats)
+        ints, floats = np.zeros((count, 4), np.int64), np.zeros(count)
+        function(own_keys, ints, floats)
         results.append((ints, floats))
     np.testing.assert_array_equal(results[0][0], results[1][0])
     np.testing.assert_array_equal(results[0][1], results[1][1])

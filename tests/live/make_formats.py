@@ -1,7 +1,8 @@
 """How the files in `formats` were made: they stand for what users have on their disks.
 
 Never make one again: a file that no longer loads is a bug in the code, not in the file. A new
-format gets new files, under a new version; then run `python -m tests.live.make_formats`.
+format gets new files, under a new version; then run `python -m tests.live.make_formats`. Format 1
+had another rule for ties, so what its games did next is no longer listed.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.core.rng import ordered
 from manyarms.policies.emp_moss_plus_plus import EmpMossPlusPlusState
 from manyarms.policies.parallel import ParallelState, slots_of
 from manyarms.policies.parts.slots import GONE, Slots, moss_index
@@ -70,7 +69,7 @@ def _check(live: ma.Live, alive: set[int]) -> None:
             assert run.members >= max(1, len(in_the_set))
         for k in in_the_set:
             if slots.slot[k].pulls > 0 and not slots.late_counts:
-                assert slots.rank.seat[k].high == ordered(moss_index(slots, k, 0)) >> 2
+                assert slots.rank.seat[k].key == moss_index(slots, k, 0)
 
 
 def _chaos(policy: ma.Policy, seed: int, n: int, horizon: int, change: float) -> None:

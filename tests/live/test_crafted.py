@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import struct
 from collections import Counter
@@ -77,7 +78,8 @@ def _first(value: Any) -> Any:
     ("policy", "changes"),
     [
         (field.UCB1(), {"queue__more": lambda more: np.maximum(more, 1)}),  # a circle
-        (field.UCB1(), {"node__child": lambda child: child * 0 + 1}),
+        (field.UCB1(), {"node__left": lambda left: left * 0 + 1}),
+        (field.UCB1(), {"queue__tied": lambda tied: tied + 1}),
         (ma.MOSS(), {"run__gone": lambda gone: gone + 1}),  # looks for a slot that is not there
         (ma.MOSS(), {"run__opened": lambda opened: opened * 0 + (1 << 40)}),
         (ma.MOSSPlusPlus(), {"share__guide": lambda guide: guide + (1 << 40)}),
@@ -85,8 +87,11 @@ def _first(value: Any) -> Any:
         (ma.Doubling(ma.MOSS()), {"clock__phase": lambda phase: phase + 10**9}),  # 2^phase
         (field.SatisficingTS(target=0.5), {"flight slot": _first(0)}),
         (field.EmpiricalCBT(), {"flight slot": _first(1 << 50)}),
-        (field.EmpiricalCBT(), {"seat low": _first(1 << 62), "seat high": _first(-(1 << 62))}),
+        (field.EmpiricalCBT(), {"seat key": _first(math.nan)}),
+        (field.EmpiricalCBT(), {"board top": _first(1 << 50)}),
+        (field.Greedy(), {"board leaders": _first(1 << 50)}),
         (field.UCBAIR(), {"match__winner": lambda winner: winner + (1 << 50)}),
+        (field.UCBAIR(), {"match__tied": lambda tied: tied + 1}),
         (field.UCBAIR(), {"clock__levels": lambda levels: levels + 10**9}),
         (field.Thompson(), {"clock__groups": lambda groups: groups + (1 << 40)}),
         (field.CorralIGW(), {"pull__place": lambda place: place + (1 << 40)}),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+from tests.reference.leaders import Leaders
 from tests.reference.moss import PAPER, Game, Index, Shuffle, Slot, learn
 from tests.reference.moss_plus_plus import Mixtures, arms_in, iterations, pulls_in, smallest_power
 from tests.reference.words import (
@@ -15,21 +17,28 @@ from tests.reference.words import (
     SplitMix64,
     below,
     stream,
-    upper,
 )
+
+
+def best_of(leaders: Leaders[Slot], slots: list[Slot], count: int) -> list[Slot]:
+    """Return so many slots of largest value, one after the other; each goes behind all others."""
+    chosen: list[Slot] = []
+    for _ in range(count):
+        chosen.append(leaders.choose(slots))
+        leaders.changed(chosen[-1], -math.inf)
+    return chosen
 
 
 def choose_arms(
     slots: list[Slot], places: int, untouched: int, ranking: SplitMix64
 ) -> tuple[list[Slot], int]:
     """Return the slots of the highest means, and how many untouched arms rank among them."""
-    words = {id(slot): upper(ranking.next()) for slot in slots}
     real = [slot for slot in slots if not slot.mixture]
-
-    def by_mean(some: list[Slot]) -> list[Slot]:
-        return sorted(some, key=lambda slot: (slot.mean, words[id(slot)]), reverse=True)
-
-    chosen = by_mean([slot for slot in real if slot.mean > 0])[:places]
+    for slot in slots:
+        slot.value = -math.inf if slot.mixture or slot.mean == 0 else slot.mean
+    positive = sum(slot.mean > 0 for slot in real)
+    leaders: Leaders[Slot] = Leaders(ranking)
+    chosen = best_of(leaders, slots, min(places, positive))
     zeros = [slot for slot in real if slot.mean == 0]
     fresh = 0
     while len(chosen) + fresh < places and len(zeros) + untouched > 0:
@@ -41,8 +50,8 @@ def choose_arms(
         else:
             fresh += 1
             untouched -= 1
-    negative = by_mean([slot for slot in real if slot.mean < 0])
-    return chosen + negative[: places - len(chosen) - fresh], fresh
+    negative = sum(slot.mean < 0 for slot in real)
+    return chosen + best_of(leaders, slots, min(places - len(chosen) - fresh, negative)), fresh
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,8 @@ class EmpMossPlusPlus:
 
     def play(self, n: int, horizon: int | None, key: int) -> Game:
         assert horizon is not None
-        fresh, ties, order, ranking = (stream(key, k) for k in (FRESH, TIES, ORDER, RANKING))
+        fresh, order, ranking = (stream(key, k) for k in (FRESH, ORDER, RANKING))
+        leaders: Leaders[Slot] = Leaders(stream(key, TIES))
         mixtures = Mixtures(stream(key, MIXTURES))
         shuffle = Shuffle(n, fresh)
         slots: list[Slot] = []  # all, in the order of opening
@@ -74,8 +84,11 @@ class EmpMossPlusPlus:
                 members += [slot for slot in slots if slot.mixture]
             waiting = i > 1  # the newest mixture-arm, i - 1
             size = len(members) + new_arms + waiting
+            leaders.forget()
+            for slot in slots:
+                slot.value = -math.inf
             for slot in members:
-                slot.word = ties.next()
+                slot.value = self.index.value(slot, total, size)
             before = {id(slot): slot.pulls for slot in members}
             for _ in range(pulls_in(p, i, horizon)):
                 if made == horizon:
@@ -91,7 +104,8 @@ class EmpMossPlusPlus:
                     slots.append(slot)
                     members.append(slot)
                 else:
-                    slot = self.index.best(members, total, size)
-                learn(slot, (yield mixtures.real_arm(slot)), ties)
+                    slot = leaders.choose(slots)
+                learn(slot, (yield mixtures.real_arm(slot)))
+                leaders.changed(slot, self.index.value(slot, total, size))
                 made += 1
             mixtures.add([(slot, slot.pulls - before.get(id(slot), 0)) for slot in members])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tests.reference.emp_moss_plus_plus import best_of
+from tests.reference.leaders import Leaders
 from tests.reference.moss import PAPER, Game, Index, Shuffle, Slot, learn
 from tests.reference.moss_plus_plus import Mixtures, arms_in, iterations, pulls_in, smallest_power
 from tests.reference.words import (
@@ -15,7 +17,6 @@ from tests.reference.words import (
     SplitMix64,
     below,
     stream,
-    upper,
 )
 
 
@@ -34,9 +35,10 @@ class Memory:
                 known.total += slot.total
 
     def best(self, count: int) -> list[int]:
-        words = {arm: upper(self.words.next()) for arm in self.arms}
-        means = {arm: slot.mean for arm, slot in self.arms.items()}
-        return sorted(self.arms, key=lambda arm: (means[arm], words[arm]), reverse=True)[:count]
+        for slot in self.arms.values():
+            slot.value = slot.mean
+        known = list(self.arms.values())
+        return [slot.arm for slot in best_of(Leaders(self.words), known, min(count, len(known)))]
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class HybridMossPlusPlus:
             waiting += [Slot(mixture=j) for j in range(1, i)]
             size = len(waiting)
             slots: list[Slot] = []
+            leaders: Leaders[Slot] = Leaders(ties)
             for _ in range(length):
                 if made == horizon:
                     return
@@ -72,8 +75,9 @@ class HybridMossPlusPlus:
                     slot = waiting.pop()
                     slots.append(slot)
                 else:
-                    slot = self.index.best(slots, length, size)
-                learn(slot, (yield mixtures.real_arm(slot)), ties)
+                    slot = leaders.choose(slots)
+                learn(slot, (yield mixtures.real_arm(slot)))
+                leaders.changed(slot, self.index.value(slot, length, size))
                 made += 1
             mixtures.add([(slot, slot.pulls) for slot in slots])
             memory.add(slots)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import cast
 
 from tests.reference.emp_moss_plus_plus import choose_arms
+from tests.reference.leaders import Leaders
 from tests.reference.moss import Shuffle, Slot, power, subset_size
 from tests.reference.moss_plus_plus import Mixtures, arms_in, pulls_in, smallest_power
 from tests.reference.quantile import set_size
@@ -30,7 +30,7 @@ from tests.reference.words import (
 class LateSlot(Slot):
     """`pulls` and `total` count rewards that were told; what is asked for is counted apart."""
 
-    pending: int = 0  # pulls in flight
+    late: int = 0  # pulls in flight, but for the newest of all pulls
     asked: int = 0
     owner: int = 0  # Parallel: the subroutine
 
@@ -52,7 +52,7 @@ class LateGame:
 
     def __init__(self, key: int, *, count_late: bool) -> None:
         self.count_late = count_late
-        self.ties = stream(key, TIES)
+        self.leaders: Leaders[LateSlot] = Leaders(stream(key, TIES))
         self.slots: list[LateSlot] = []  # those that may be chosen
         self.flight: dict[int, InFlight] = {}
         self.made = 0
@@ -61,14 +61,21 @@ class LateGame:
         """Return a slot and the arm to pull for it."""
         raise NotImplementedError
 
+    def horizon_and_size(self, slot: LateSlot) -> tuple[int, int]:
+        """Return H and K of the index."""
+        raise NotImplementedError
+
+    def leaders_of(self, slot: LateSlot) -> Leaders[LateSlot]:
+        """Return those that the slot is compared with."""
+        return self.leaders
+
     def ask(self) -> int:
         before = self.flight.get(self.made - 1)
         if before is not None:
             before.late = True
-            self.pending_changed(before.slot)
+            self.late_changed(before.slot, 1)
         slot, arm = self.choose()
         slot.asked += 1
-        slot.pending += 1
         self.flight[self.made] = InFlight(slot)
         self.made += 1
         return arm
@@ -76,35 +83,32 @@ class LateGame:
     def tell(self, number: int, reward: float) -> None:
         pull = self.flight.pop(number)
         slot = pull.slot
-        slot.pending -= 1
         if slot not in self.slots and not self.keeps_statistics:
             return  # its MOSS run has ended: the reward is of no use
         slot.pulls += 1
         slot.total += reward
         if slot in self.slots:
-            slot.word = self.ties.next()
-            if pull.late:
-                self.pending_changed(slot)
+            self.leaders_of(slot).changed(slot, self.value(slot))
+        if pull.late:
+            self.late_changed(slot, -1)
 
     def abandon(self, number: int) -> None:
-        slot = self.flight.pop(number).slot
-        slot.pending -= 1
-        self.pending_changed(slot)
+        pull = self.flight.pop(number)
+        self.late_changed(pull.slot, -int(pull.late))
 
-    def pending_changed(self, slot: LateSlot) -> None:
-        """Draw a word where the index depends on the pulls in flight, and so is a new one."""
+    def late_changed(self, slot: LateSlot, change: int) -> None:
+        """Count late pulls, where the index depends on them."""
+        slot.late += change
         if slot in self.slots and (slot.pulls == 0 or self.count_late):
-            slot.word = self.ties.next()
+            self.leaders_of(slot).changed(slot, self.value(slot))
 
-    def best(self, slots: Iterable[LateSlot], horizon: int, size: int) -> LateSlot:
-        def value(slot: LateSlot) -> tuple[bool, float, int]:
-            if slot.pulls == 0:  # never observed: above all others, fewest in flight first
-                return True, -slot.pending, upper(slot.word)
-            n = slot.pulls + (slot.pending if self.count_late else 0)
-            excess = max(0.0, math.log(horizon / size) - math.log(n))
-            return False, slot.mean + math.sqrt(excess / n), upper(slot.word)
-
-        return max(slots, key=value)
+    def value(self, slot: LateSlot) -> float:
+        if slot.pulls == 0:  # never observed: above all others, fewest in flight first
+            return 1e300 / slot.late if slot.late > 0 else math.inf
+        horizon, size = self.horizon_and_size(slot)
+        n = slot.pulls + (slot.late if self.count_late else 0)
+        excess = max(0.0, math.log(horizon / size) - math.log(n))
+        return slot.mean + math.sqrt(excess / n)
 
 
 class LateMoss(LateGame):
@@ -122,8 +126,11 @@ class LateMoss(LateGame):
             slot = LateSlot(self.shuffle.next())
             self.slots.append(slot)
         else:
-            slot = self.best(self.slots, self.horizon, self.size)
+            slot = self.leaders.choose(self.slots)
         return slot, slot.arm
+
+    def horizon_and_size(self, slot: LateSlot) -> tuple[int, int]:
+        return self.horizon, self.size
 
 
 class LateMossPlusPlus(LateGame):
@@ -144,6 +151,7 @@ class LateMossPlusPlus(LateGame):
             self.mixtures.add([(slot, slot.asked) for slot in self.slots])
         self.iteration += 1
         self.slots = []
+        self.leaders.forget()
         self.length = self.left = pulls_in(self.p, self.iteration, self.horizon)
         self.shuffle = Shuffle(self.n, self.fresh)
         self.waiting = list(range(1, self.iteration))
@@ -167,8 +175,11 @@ class LateMossPlusPlus(LateGame):
             slot = self.open()
             self.slots.append(slot)
         else:
-            slot = self.best(self.slots, self.length, self.size)
+            slot = self.leaders.choose(self.slots)
         return slot, self.mixtures.real_arm(slot)
+
+    def horizon_and_size(self, slot: LateSlot) -> tuple[int, int]:
+        return self.length, self.size
 
 
 class LateQuantile(LateGame):
@@ -186,14 +197,18 @@ class LateQuantile(LateGame):
             self.left = 2**self.round
             self.size = set_size("0.347", self.round, self.n)
             self.total = min(2 ** (self.round + 1) - 2, self.horizon)
+            self.leaders.forget()
             for slot in self.slots:
-                slot.word = self.ties.next()
+                slot.value = self.value(slot)
         self.left -= 1
         if len(self.slots) < self.size:
             self.slots.append(LateSlot(self.shuffle.next()))
             return self.slots[-1], self.slots[-1].arm
-        slot = self.best(self.slots, self.total, self.size)
+        slot = self.leaders.choose(self.slots)
         return slot, slot.arm
+
+    def horizon_and_size(self, slot: LateSlot) -> tuple[int, int]:
+        return self.total, self.size
 
 
 class LateParallel(LateGame):
@@ -210,6 +225,8 @@ class LateParallel(LateGame):
         fresh = stream(key, FRESH)
         self.shuffles = [Shuffle(n, fresh) for _ in shares]
         self.epochs = stream(key, EPOCHS)
+        words = stream(key, TIES)
+        self.runs: list[Leaders[LateSlot]] = [Leaders(words) for _ in shares]
         self.chosen, self.left = 0, 0
         self.told = [0] * q
         self.rewards = [0.0] * q
@@ -234,8 +251,14 @@ class LateParallel(LateGame):
             slot = LateSlot(self.shuffles[self.chosen].next(), owner=self.chosen)
             self.slots.append(slot)
         else:
-            slot = self.best(own, self.horizon, size)
+            slot = self.runs[self.chosen].choose(own)
         return slot, slot.arm
+
+    def leaders_of(self, slot: LateSlot) -> Leaders[LateSlot]:
+        return self.runs[slot.owner]
+
+    def horizon_and_size(self, slot: LateSlot) -> tuple[int, int]:
+        return self.horizon, self.sizes[slot.owner]
 
 
 class LateEmpMossPlusPlus(LateGame):
@@ -269,8 +292,11 @@ class LateEmpMossPlusPlus(LateGame):
             self.slots = cast("list[LateSlot]", ranked[0])
             self.slots += [slot for slot in self.opened if slot.mixture]
         self.size = len(self.slots) + self.new_arms + self.waiting
+        self.leaders.forget()
+        for slot in self.opened:
+            slot.value = -math.inf
         for slot in self.slots:
-            slot.word = self.ties.next()
+            slot.value = self.value(slot)
             slot.asked = 0
 
     def choose(self) -> tuple[LateSlot, int]:
@@ -286,6 +312,9 @@ class LateEmpMossPlusPlus(LateGame):
             self.opened.append(LateSlot(self.shuffle.next()))
             self.slots.append(self.opened[-1])
         else:
-            slot = self.best(self.slots, min(self.planned, self.horizon), self.size)
+            slot = self.leaders.choose(self.opened)
             return slot, self.mixtures.real_arm(slot)
         return self.opened[-1], self.mixtures.real_arm(self.opened[-1])
+
+    def horizon_and_size(self, slot: LateSlot) -> tuple[int, int]:
+        return min(self.planned, self.horizon), self.size

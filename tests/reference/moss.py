@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import Protocol, TypeAlias
 
-from tests.reference.words import FRESH, TIES, SplitMix64, below, stream, upper
+from tests.reference.leaders import Leaders
+from tests.reference.words import FRESH, TIES, SplitMix64, below, stream
 
 Game: TypeAlias = Generator[int, float, None]  # yields arms, is sent their rewards
 
@@ -20,7 +21,7 @@ class Player(Protocol):
     def play(self, n: int, horizon: int | None, key: int) -> Game: ...
 
 
-@dataclass
+@dataclass(eq=False)
 class Slot:
     """What is known of an arm, or of mixture-arm number `mixture`."""
 
@@ -28,7 +29,7 @@ class Slot:
     mixture: int = 0  # 0 for real arms
     pulls: int = 0
     total: float = 0.0
-    word: int = 0
+    value: float = -math.inf  # its index, once it has one
 
     @property
     def mean(self) -> float:
@@ -37,30 +38,24 @@ class Slot:
 
 @dataclass(frozen=True, kw_only=True)
 class Index:
-    """The MOSS index, and which slot it prefers."""
+    """The MOSS index."""
 
     sigma: float = 0.5
     exploration: float = 1.0
 
-    def best(self, slots: Sequence[Slot], horizon: int, size: int) -> Slot:
-        level = math.log(horizon / size)
+    def value(self, slot: Slot, horizon: int, size: int) -> float:
         scale = 4 * self.sigma**2 * self.exploration
-
-        def value(slot: Slot) -> float:
-            excess = max(0.0, level - math.log(slot.pulls))
-            return slot.total / slot.pulls + math.sqrt(scale * excess / slot.pulls)
-
-        return max(slots, key=lambda slot: (value(slot), upper(slot.word)))
+        excess = max(0.0, math.log(horizon / size) - math.log(slot.pulls))
+        return slot.total / slot.pulls + math.sqrt(scale * excess / slot.pulls)
 
 
 PAPER = Index()
 
 
-def learn(slot: Slot, reward: float, ties: SplitMix64) -> None:
-    """Credit a reward; the slot gets a new index, and so a new word."""
+def learn(slot: Slot, reward: float) -> None:
+    """Credit a reward."""
     slot.pulls += 1
     slot.total += reward
-    slot.word = ties.next()
 
 
 class Shuffle:
@@ -89,7 +84,8 @@ class MossRun:
     def __init__(
         self, index: Index, n: int, size: int, horizon: int, fresh: SplitMix64, ties: SplitMix64
     ) -> None:
-        self.index, self.size, self.horizon, self.ties = index, size, horizon, ties
+        self.index, self.size, self.horizon = index, size, horizon
+        self.leaders: Leaders[Slot] = Leaders(ties)
         self.shuffle = Shuffle(n, fresh)
         self.slots: list[Slot] = []
 
@@ -97,10 +93,11 @@ class MossRun:
         if len(self.slots) < self.size:
             self.slots.append(Slot(self.shuffle.next()))
             return self.slots[-1]
-        return self.index.best(self.slots, self.horizon, self.size)
+        return self.leaders.choose(self.slots)
 
     def learn(self, slot: Slot, reward: float) -> None:
-        learn(slot, reward, self.ties)
+        learn(slot, reward)
+        self.leaders.changed(slot, self.index.value(slot, self.horizon, self.size))
 
 
 def moss_game(index: Index, n: int, size: int, horizon: int, key: int) -> Game:

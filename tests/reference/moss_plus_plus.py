@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
 
+from tests.reference.leaders import Leaders
 from tests.reference.moss import PAPER, Game, Index, Shuffle, Slot, learn
 from tests.reference.words import FRESH, MIXTURES, ORDER, TIES, SplitMix64, below, stream
 
@@ -76,6 +77,7 @@ class MossPlusPlus:
             shuffle = Shuffle(n, fresh)
             waiting = list(range(1, i))
             slots: list[Slot] = []
+            leaders: Leaders[Slot] = Leaders(ties)
             for _ in range(length):
                 if made == horizon:
                     return
@@ -83,8 +85,9 @@ class MossPlusPlus:
                     slot = self.open(waiting, shuffle, size - len(slots), order)
                     slots.append(slot)
                 else:
-                    slot = self.index.best(slots, length, size)
-                learn(slot, (yield mixtures.real_arm(slot)), ties)
+                    slot = leaders.choose(slots)
+                learn(slot, (yield mixtures.real_arm(slot)))
+                leaders.changed(slot, self.index.value(slot, length, size))
                 made += 1
             mixtures.add([(slot, slot.pulls) for slot in slots])
 

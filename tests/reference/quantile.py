@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING
 from fractions import Fraction
 from itertools import count
 
+from tests.reference.leaders import Leaders
 from tests.reference.moss import PAPER, Game, Index, Shuffle, Slot, learn, power
 from tests.reference.words import FRESH, TIES, stream
 
@@ -23,7 +24,7 @@ def rounds_game(
 ) -> Game:
     """Play rounds of 2^l pulls on a set of `size_of(l)` arms; statistics are kept."""
     shuffle = Shuffle(n, stream(key, FRESH))
-    ties = stream(key, TIES)
+    leaders: Leaders[Slot] = Leaders(stream(key, TIES))
     slots: list[Slot] = []
     made = 0
     for round_number in count(1):
@@ -31,8 +32,9 @@ def rounds_game(
         total = 2 ** (round_number + 1) - 2
         if horizon is not None:
             total = min(total, horizon)
+        leaders.forget()
         for slot in slots:
-            slot.word = ties.next()
+            slot.value = index.value(slot, total, size)
         for _ in range(2**round_number):
             if made == horizon:
                 return
@@ -40,8 +42,9 @@ def rounds_game(
                 slot = Slot(shuffle.next())
                 slots.append(slot)
             else:
-                slot = index.best(slots, total, size)
-            learn(slot, (yield slot.arm), ties)
+                slot = leaders.choose(slots)
+            learn(slot, (yield slot.arm))
+            leaders.changed(slot, index.value(slot, total, size))
             made += 1
 
 

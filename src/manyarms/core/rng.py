@@ -11,9 +11,8 @@ compiled twins spell the types out, because Numba turns uint64 + int64 into some
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from manyarms.core.jit import kernel, twin
 from manyarms.core.memory import Memory, Record, Records, Word
@@ -26,7 +25,6 @@ __all__ = [
     "hashed",
     "next_word",
     "open_unit",
-    "ordered",
     "priority",
     "restart",
     "stream",
@@ -38,10 +36,8 @@ _LOW = 0xFFFF_FFFF
 _GAMMA = 0x9E37_79B9_7F4A_7C15  # the golden ratio in 64 bits: SplitMix64's step
 _MIX_1 = 0xBF58_476D_1CE4_E5B9  # the two multipliers of its output function
 _MIX_2 = 0x94D0_49BB_1331_11EB
-_ALL_BUT_SIGN = 0x7FFF_FFFF_FFFF_FFFF
 _TWO_TO_MINUS_52 = 2.0**-52
 _TWO_TO_MINUS_53 = 2.0**-53
-_FLOAT64, _INT64 = struct.Struct("<d"), struct.Struct("<q")
 
 
 def _compiled_draw() -> Callable[..., Any]:
@@ -157,27 +153,6 @@ def _compiled_priority() -> Callable[..., Any]:
 def priority(word: int) -> int:
     """Map a word to a signed integer in [0, 2^60)."""
     return word >> 4
-
-
-def _compiled_ordered() -> Callable[..., Any]:
-    from numpy import float64, int64
-
-    def ordered(number: float) -> Any:
-        bits = float64(number + 0.0).view(int64)
-        return bits ^ ((bits >> 63) & _ALL_BUT_SIGN)
-
-    return ordered
-
-
-@twin(_compiled_ordered)
-def ordered(number: float) -> int:
-    """Map floats to integers of 64 bits in the same order (0.0 and -0.0 to the same one).
-
-    >>> ordered(-1.0) < ordered(0.0) == ordered(-0.0) < ordered(0.5) < ordered(float("inf"))
-    True
-    """
-    (bits,) = _INT64.unpack(_FLOAT64.pack(number + 0.0))
-    return cast(int, bits ^ ((bits >> 63) & _ALL_BUT_SIGN))
 
 
 def _compiled_hashed() -> Callable[..., Any]:

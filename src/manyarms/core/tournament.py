@@ -1,14 +1,15 @@
-"""The slot with the largest key, when one key changes at a time.
+"""The slots with the largest key, when one key changes at a time; ties are uniform at every step.
 
-A knock-out tournament: the slots are the leaves of a binary tree, and every inner node remembers
-the slot that won there. After a key changes, only the matches between its leaf and the root are
-played again. With random ties each match is a coin toss that no processor can predict, so the
-outcome is computed with masks instead of branches: some 2.7 times as fast as a heap (44 ns against
-120 ns) when 20000 keys are equal. Written by hand because heapq orders tuples, which compiled code
-would have to allocate, and offers no change of a key.
+All slots that share the largest key are *leaders*. They stand in a list, and a random word chooses
+among them: a pull among thousands of equal keys takes a few steps. One slot may stand above the
+list: a leader whose key rose, or a slot that leads alone. While its key stays above the list's,
+nothing else needs to be looked at.
 
-While one slot leads, not even that happens: its key need only stay above `bar`, the best key
-among the others.
+Only when list and top are empty are the next leaders looked for, in a knock-out tournament: the
+slots are the leaves of a binary tree, and every inner node remembers the largest key below it.
+Keys that changed since then are brought into the tree at once. Written by hand because heapq orders
+tuples, which compiled code would have to allocate, offers no change of a key, and does not know
+which slots tie.
 
 Several tournaments may share the arrays: each has its `number`, its first slot `base`, and
 `room`, a power of two, for its slots.
@@ -20,36 +21,40 @@ import math
 from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records, power_of_two
-from manyarms.core.rng import ordered, priority
+from manyarms.core.memory import Floats, Ints, Memory, Record, Records, power_of_two
+from manyarms.core.rng import Stream, below, next_word
 
-__all__ = ["Tournament", "clear", "enter", "leader", "rekey", "tournament"]
+__all__ = ["Tournament", "clear", "disband", "enter", "leader", "rekey", "tournament"]
 
-_NO_BAR = 1 << 62  # above every key
 _ROOM = 1 << 50  # where there is no end to it
+_PART = 8  # if more than this part of all keys changed, the tree is built anew
 
 
 class Seat(Record):
-    """A slot's key and tie as two integers whose differences never overflow."""
+    """A slot's key, and where it stands."""
 
-    high: int  # the upper 62 bits of the key's order
-    low: int  # its lower 2 bits, then 60 random ones
+    key: float
+    place: int  # from 1 on in the list of leaders; 0 elsewhere
 
 
 class Board(Record):
     """Where a tournament stands."""
 
     size: int  # slots that have entered
-    seated: int  # slots in the tree; the others join it when a leader is asked for
-    leader: int  # the slot with the largest (key, tie)
-    bar: int  # the largest `high` among the other slots; _NO_BAR where it is not known
+    top: int  # the slot above the list, or -1
+    leaders: int  # slots in the list
+    level: float  # no key but the top's is larger; all slots of this key are in the list, if any is
+    seated: int  # slots in the tree
+    changed: int  # keys that changed since
 
 
 class Tournament(NamedTuple):
-    """Slots ordered by (key, tie); equal keys fall to the larger tie."""
+    """Slots ordered by key."""
 
     seat: Records[Seat]  # by slot
-    winner: Ints  # level by level: the winner of each block of 2, of 4, of 8, … slots
+    leaders: Ints  # the list
+    node: Floats  # level by level: the largest key of each block of 2, of 4, of 8, … slots
+    changed: Ints  # slots of the tree whose key changed, while they are few
     board: Records[Board]  # by tournament
     base: int
     room: int
@@ -61,6 +66,8 @@ def tournament(memory: Memory, slots: int, *, tournaments: int = 1) -> Tournamen
     room = _ROOM if memory.endless else power_of_two(slots)
     return Tournament(
         memory.records(room, Seat),
+        memory.ints(room),
+        memory.floats(room),
         memory.ints(room),
         memory.records(tournaments, Board),
         0,
@@ -74,149 +81,219 @@ def clear(rank: Tournament) -> None:
     """Remove all slots."""
     board = rank.board[rank.number]
     board.size = 0
+    board.top = -1
+    board.leaders = 0
+    board.level = math.inf
     board.seated = 0
-    board.leader = -1
-    board.bar = _NO_BAR
+    board.changed = 0
 
 
 @kernel
-def leader(rank: Tournament) -> int:
-    """Return the slot with the largest (key, tie)."""
+def leader(rank: Tournament, ties: Stream) -> int:
+    """Return a slot of the largest key, or -1 if there is none; several cost a word of `ties`."""
     board = rank.board[rank.number]
-    if board.seated < board.size:
-        _seat_newcomers(rank)
-    return board.leader
+    if board.top < 0 and board.leaders == 0:
+        _find_leaders(rank)
+    if board.top >= 0 or board.leaders == 0:
+        return board.top
+    if board.leaders == 1:
+        return rank.leaders[rank.base]
+    return rank.leaders[rank.base + below(next_word(ties), board.leaders)]
 
 
 @kernel
-def enter(rank: Tournament, key: float, tie: int) -> None:
-    """Add the next slot; the word `tie` decides ties."""
+def enter(rank: Tournament, key: float) -> None:
+    """Add the next slot."""
     board = rank.board[rank.number]
-    size = board.size
-    board.size = size + 1
-    _set(rank, rank.base + size, key, tie)
+    slot = rank.base + board.size
+    board.size += 1
+    rank.seat[slot].key = key
+    rank.seat[slot].place = 0
+    _stand(rank, slot, key)
 
 
 @kernel
-def rekey(rank: Tournament, slot: int, key: float, tie: int) -> None:
-    """Give `slot` a new key and tie; a slot that has not entered does so."""
+def rekey(rank: Tournament, slot: int, key: float) -> None:
+    """Give `slot` a new key; a slot that has not entered does so."""
+    board, seat = rank.board[rank.number], rank.seat[slot]
+    if slot - rank.base >= board.size:
+        if slot - rank.base > board.size:
+            _enter_before(rank, slot)
+        board.size += 1
+        seat.place = 0
+    seat.key = key
+    if slot == board.top:
+        if key > board.level:
+            return
+        board.top = -1
+    elif seat.place > 0:
+        if key == board.level:
+            return
+        last = rank.leaders[rank.base + board.leaders - 1]  # it fills the gap
+        rank.leaders[rank.base + seat.place - 1] = last
+        rank.seat[last].place = seat.place
+        seat.place = 0
+        board.leaders -= 1
+    _stand(rank, slot, key)
+
+
+@kernel
+def _stand(rank: Tournament, slot: int, key: float) -> None:
+    """Let a slot that stands nowhere be the top, join the leaders, or wait in the tree."""
     board = rank.board[rank.number]
-    while rank.base + board.size <= slot:
-        enter(rank, -math.inf, 0)
-    _set(rank, slot, key, tie)
-    leads = slot == board.leader
-    high = rank.seat[slot].high
-    if slot - rank.base < board.seated and not (leads and high > board.bar):
-        _replay(rank, slot)
-        if slot != board.leader:
-            board.bar = _NO_BAR if leads else max(board.bar, high)
-        else:
-            board.bar = _best_rival(rank, slot) if leads else _NO_BAR
+    if key > board.level and board.top < 0:
+        board.top = slot
+        return
+    if key == board.level and board.leaders > 0:
+        rank.leaders[rank.base + board.leaders] = slot
+        board.leaders += 1
+        rank.seat[slot].place = board.leaders
+        return
+    if key > board.level:  # a second one above the list, as late rewards may have it
+        disband(rank)
+    elif board.top < 0 and board.leaders == 0:
+        board.level = math.inf  # not known
+    if slot - rank.base < board.seated:
+        _note(rank, slot)
+
+
+@kernel
+def _note(rank: Tournament, slot: int) -> None:
+    """Write down that a key of the tree changed."""
+    board = rank.board[rank.number]
+    if _PART * board.changed <= board.seated:
+        rank.changed[rank.base + board.changed] = slot
+        board.changed += 1
 
 
 @rare
-def _seat_newcomers(rank: Tournament) -> None:
-    """Bring all slots into the tree: one by one if they are few, else by building it anew."""
+def _enter_before(rank: Tournament, slot: int) -> None:
+    """Let the slots before this one enter, behind all others."""
+    while rank.base + rank.board[rank.number].size < slot:
+        enter(rank, -math.inf)
+
+
+@rare
+def disband(rank: Tournament) -> None:
+    """Forget who leads: the leaders are looked for when one is asked for, in order of slots."""
     board = rank.board[rank.number]
-    seated, size = board.seated, board.size
-    if 8 * (size - seated) > size:
-        board.seated = size
+    if board.top >= 0 and board.top - rank.base < board.seated:
+        _note(rank, board.top)
+    for k in range(board.leaders):
+        slot = rank.leaders[rank.base + k]
+        rank.seat[slot].place = 0
+        if slot - rank.base < board.seated:
+            _note(rank, slot)
+    board.top = -1
+    board.leaders = 0
+    board.level = math.inf
+
+
+@rare
+def _find_leaders(rank: Tournament) -> None:
+    """Bring the tree up to date, and find the slots of the largest key."""
+    board = rank.board[rank.number]
+    if board.size == 0:
+        return
+    if _PART * (board.changed + board.size - board.seated) > board.size:
+        board.seated = board.size
         _build(rank)
     else:
-        for newcomer in range(seated, size):
-            board.seated = newcomer + 1
-            _replay(rank, rank.base + newcomer)
-        board.bar = _NO_BAR
+        while board.seated < board.size:
+            board.seated += 1
+            _climb(rank, rank.base + board.seated - 1)
+        for k in range(board.changed):
+            _climb(rank, rank.changed[rank.base + k])
+    board.changed = 0
+    _list_leaders(rank)
+    if board.leaders == 1 and board.level > -math.inf:  # the second largest key is the level
+        board.top = rank.leaders[rank.base]
+        rank.seat[board.top].place = 0
+        board.leaders = 0
+        board.level = _best_rival(rank, board.top)
 
 
-@rare
+@kernel
 def _build(rank: Tournament) -> None:
-    """Play all matches, level by level."""
-    board = rank.board[rank.number]
-    blocks = board.seated
+    """Compute all nodes, level by level."""
+    blocks = rank.board[rank.number].seated
     level = 0
     while blocks > 1:
-        for pair in range((blocks + 1) >> 1):
-            winner = _champion(rank, 2 * pair, level)
-            if 2 * pair + 1 < blocks:
-                rival = _champion(rank, 2 * pair + 1, level)
-                ahead = rank.seat[winner].high - rank.seat[rival].high
-                ahead_low = rank.seat[winner].low - rank.seat[rival].low
-                winner -= (winner - rival) & _lost(ahead, ahead_low)
-            rank.winner[_place(rank, pair, level + 1)] = winner
+        for block in range(blocks >> 1):
+            left, right = _largest(rank, 2 * block, level), _largest(rank, 2 * block + 1, level)
+            rank.node[_at(rank, block, level + 1)] = max(left, right)
+        if blocks & 1 == 1:
+            rank.node[_at(rank, blocks >> 1, level + 1)] = _largest(rank, blocks - 1, level)
         blocks = (blocks + 1) >> 1
         level += 1
-    board.leader = _champion(rank, 0, level)
-    board.bar = _NO_BAR
 
 
 @kernel
-def _set(rank: Tournament, slot: int, key: float, tie: int) -> None:
-    order = ordered(key)
-    rank.seat[slot].high = order >> 2
-    rank.seat[slot].low = ((order & 3) << 60) | priority(tie)
-
-
-@kernel
-def _place(rank: Tournament, block: int, level: int) -> int:
+def _at(rank: Tournament, block: int, level: int) -> int:
     return rank.base + rank.room - (rank.room >> (level - 1)) + block
 
 
 @kernel
-def _champion(rank: Tournament, block: int, level: int) -> int:
+def _largest(rank: Tournament, block: int, level: int) -> float:
+    """Return the largest key in a block of 2^level slots."""
     if level == 0:
-        return rank.base + block
-    return rank.winner[_place(rank, block, level)]
+        return rank.seat[rank.base + block].key
+    return rank.node[_at(rank, block, level)]
 
 
 @kernel
-def _replay(rank: Tournament, slot: int) -> None:
-    """Play the matches from the slot's leaf to the root, as far as they change anything."""
-    board = rank.board[rank.number]
-    last = board.seated - 1
-    base, room, winners, seats = rank.base, rank.room, rank.winner, rank.seat
-    winner, high, low = slot, seats[slot].high, seats[slot].low
-    block = slot - base
-    level = 0
-    start = base  # the place of the level's first block
-    while last >> level > 0:
-        rival_block = block ^ 1
-        if rival_block << level <= last:
-            rival = base + rival_block if level == 0 else winners[start + rival_block]
-            ahead = high - seats[rival].high
-            ahead_low = low - seats[rival].low
-            lost = _lost(ahead, ahead_low)
-            # the winner's numbers stay in registers: nothing waits for memory
-            high -= ahead & lost
-            low -= ahead_low & lost
-            winner -= (winner - rival) & lost
-        if level > 0:
-            start += room >> level
-        block >>= 1
-        level += 1
-        if winner != slot and winners[start + block] == winner:
-            return
-        winners[start + block] = winner
-    board.leader = winner
-
-
-@kernel
-def _lost(ahead: int, ahead_low: int) -> int:
-    """Return -1 if the rival stands higher, else 0: a mask, since a branch would be a guess."""
-    return (2 * ahead + (ahead_low >> 63)) >> 63
-
-
-@kernel
-def _best_rival(rank: Tournament, slot: int) -> int:
-    """Return the largest `high` that the leader met on its way to the root."""
+def _climb(rank: Tournament, slot: int) -> None:
+    """Compute the nodes between the slot's leaf and the root."""
     last = rank.board[rank.number].seated - 1
-    best = -_NO_BAR
+    best = rank.seat[slot].key
     block = slot - rank.base
     level = 0
     while last >> level > 0:
-        rival_block = block ^ 1
-        if rival_block << level <= last:
-            best = max(best, rank.seat[_champion(rank, rival_block, level)].high)
+        if (block ^ 1) << level <= last:
+            best = max(best, _largest(rank, block ^ 1, level))
+        block >>= 1
+        level += 1
+        rank.node[_at(rank, block, level)] = best
+
+
+@kernel
+def _list_leaders(rank: Tournament) -> None:
+    """Fill the list with all slots of the largest key, in their order."""
+    board = rank.board[rank.number]
+    last = board.seated - 1
+    root = 0  # the level of the block that holds all slots
+    while last >> root > 0:
+        root += 1
+    board.level = _largest(rank, 0, root)
+    block, level = 0, root
+    while block << level <= last:
+        if _largest(rank, block, level) != board.level:
+            block += 1
+        elif level > 0:
+            block *= 2
+            level -= 1
+            continue
+        else:
+            slot = rank.base + block
+            rank.leaders[rank.base + board.leaders] = slot
+            board.leaders += 1
+            rank.seat[slot].place = board.leaders
+            block += 1
+        while block & 1 == 0 and level < root:  # a larger block begins here
+            block >>= 1
+            level += 1
+
+
+@kernel
+def _best_rival(rank: Tournament, slot: int) -> float:
+    """Return the largest key of the other slots."""
+    last = rank.board[rank.number].seated - 1
+    best = -math.inf
+    block = slot - rank.base
+    level = 0
+    while last >> level > 0:
+        if (block ^ 1) << level <= last:
+            best = max(best, _largest(rank, block ^ 1, level))
         block >>= 1
         level += 1
     return best

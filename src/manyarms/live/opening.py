@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 
 from manyarms.core.files import fix_for
-from manyarms.errors import ParameterError, StoreError
+from manyarms.errors import ParameterError, SavedFileError, StoreError
 from manyarms.live.game import LiveGame
 from manyarms.live.handle import Live
 from manyarms.live.journal import Journal
 from manyarms.live.replay import replay
-from manyarms.live.saving import describe, first_arms, gc_paused, restored
+from manyarms.live.saving import (
+    VERSION,
+    describe,
+    first_arms,
+    gc_paused,
+    restored,
+    snapshot,
+    version_of,
+)
 from manyarms.live.store import Contents, Store
 
 __all__ = ["recorded"]
@@ -99,6 +107,8 @@ def _begun(store: Store, live: Live | None) -> Live:
 
 def _gone_on(store: Store, live: Live | None, held: Contents) -> Live:
     game = restored(held.snapshot, None if live is None else live.policy, str(store))
+    if version_of(held.snapshot) < VERSION:
+        _renew(store, game, len(held.events.kind))
     replay(game, held.events, str(store))
     if live is None:
         live = Live._of(game)
@@ -108,6 +118,17 @@ def _gone_on(store: Store, live: Live | None, held: Contents) -> Live:
         live._game = game
         live._recorder.begin(game, store)
     return live
+
+
+def _renew(store: Store, game: LiveGame, events: int) -> None:
+    """Let a store of an older format begin with a snapshot of this one, if there are no events."""
+    if events > 0:
+        raise SavedFileError(
+            f"{store} was recorded in format 1, by a manyarms with another rule for ties: its "
+            f"{events} events cannot be played again here. Open it with that manyarms, "
+            f"live.save(path) there, and read that file here with Live.load(path)."
+        )
+    store.save(snapshot(game))
 
 
 def _refuse_another_game(store: Store, game: LiveGame, recorded: LiveGame) -> None:

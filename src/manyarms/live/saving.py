@@ -55,11 +55,12 @@ __all__ = [
     "restored",
     "snapshot",
     "unpack",
+    "version_of",
 ]
 
 MAGIC = b"\x89arms\r\n\x1a"  # as PNG's: a transfer that changes line ends is noticed
 JOURNAL_MAGIC = b"\x89armj\r\n\x1a"
-VERSION = 1
+VERSION = 2  # 1 had another rule for ties; what it knows is read, and goes on by ours
 # what reading raises where the checksum is right, and what it covers makes no sense
 MALFORMED_ERRORS = (
     *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
@@ -106,9 +107,10 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
     except SavedFileError:
         raise
     except MALFORMED_ERRORS as error:
+        rule = ", with another rule for ties," if version_of(data) < VERSION else ""
         raise SavedFileError(
-            f"{what} does not fit this manyarms and its policies: {error!r}. Read it with the "
-            f"version that wrote it."
+            f"{what} has format {version_of(data)}{rule} and does not fit this manyarms and its "
+            f"policies: {error!r}. Read it with the version that wrote it, or begin a new game."
         ) from error
     if wrong:
         raise SavedFileError(
@@ -330,12 +332,17 @@ def _inflated(small: bytes, whole: int) -> bytes:
 
 
 def check_version(found: int, known: int, what: str) -> None:
-    """Raise if a file has another format than this code."""
-    if found != known:
+    """Raise if a file has a format that this code does not know."""
+    if not 1 <= found <= known:
         raise SavedFileError(
-            f"{what} has format {found}, and this manyarms reads format {known}. Install a newer "
-            f"manyarms, unless the file is damaged."
+            f"{what} has format {found}, and this manyarms reads formats up to {known}. Install a "
+            f"newer manyarms, unless the file is damaged."
         )
+
+
+def version_of(data: bytes) -> int:
+    """Return the format of a snapshot that `unpack` has read."""
+    return int(_HEADER.unpack_from(data)[1])
 
 
 def _read_body(body: bytes) -> tuple[dict[str, Any], Columns]:

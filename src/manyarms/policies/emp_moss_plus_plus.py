@@ -98,7 +98,7 @@ def next_emp_iteration(state: EmpMossPlusPlusState) -> None:
     state.arms.sampler.n[0] = state.arms.pool[0]
     clear(slots.rank)
     for number in range(slots.run[0].opened):
-        enter(slots.rank, -math.inf, 0)  # no member, unless it is chosen
+        enter(slots.rank, -math.inf)  # no member, unless it is chosen
         slots.slot[number].asked = _OUTSIDE
         if GONE < slots.slot[number].member < 0:
             choose_slot(state.chosen, number)
@@ -142,7 +142,7 @@ def emp_moss_plus_plus_ask(state: EmpMossPlusPlusState) -> tuple[int, int]:
     if clock.fresh + clock.newest > 0:
         number = open_member(state)
     else:
-        number = leader(state.arms.slots.rank)
+        number = leader(state.arms.slots.rank, state.arms.slots.ties)
     return ask_member(state.mixtures, state.arms.slots, number)
 
 

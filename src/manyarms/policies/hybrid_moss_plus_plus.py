@@ -125,7 +125,7 @@ def hybrid_ask(state: HybridMossPlusPlusState) -> tuple[int, int]:
         number = open_slot(state.arms.slots, state.waiting[at])
         state.waiting[at] = state.waiting[clock.waiting]
     else:
-        number = leader(state.arms.slots.rank)
+        number = leader(state.arms.slots.rank, state.arms.slots.ties)
     return ask_member(state.mixtures, state.arms.slots, number)
 
 

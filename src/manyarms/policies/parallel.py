@@ -63,7 +63,16 @@ def slots_of(state: ParallelState, i: int) -> Slots:
     """Return subroutine i's part of the shared slots."""
     own, slots = state.subroutine[i], state.arms.slots
     shared = slots.rank
-    rank = Tournament(shared.seat, shared.winner, shared.board, own.base, own.room, i)
+    rank = Tournament(
+        shared.seat,
+        shared.leaders,
+        shared.node,
+        shared.changed,
+        shared.board,
+        own.base,
+        own.room,
+        i,
+    )
     return Slots(
         slots.slot,
         slots.run,

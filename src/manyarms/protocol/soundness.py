@@ -8,6 +8,7 @@ by, or a link leads to. Where numbers follow from the pulls so far they must be 
 
 from __future__ import annotations
 
+import math
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from manyarms.core.tournament import Tournament
 
 __all__ = ["Known", "holds", "sound"]
 
-_HIGH, _LOW = 1 << 61, 1 << 62  # the limits of a seat's numbers: beyond, masks are no masks
+_MIXTURES = 64  # more than a table holds beside arms
 
 
 class Known(NamedTuple):
@@ -28,6 +29,11 @@ class Known(NamedTuple):
     told: int  # rewards
     touched: int  # arms that were asked for
     retired: frozenset[int]
+
+    @property
+    def slots(self) -> int:
+        """The slots that a table may have, at most."""
+        return self.touched + len(self.retired) + _MIXTURES
 
 
 @singledispatch
@@ -59,8 +65,15 @@ def sampler_is_sound(sampler: Sampler, known: Known) -> bool:
 
 @sound.register(Tournament)
 def tournament_is_sound(rank: Tournament, known: Known) -> bool:
-    seats: Any = rank.seat
-    boards: Any = rank.board
-    return all(-_HIGH <= s.high < _HIGH and 0 <= s.low < _LOW for s in seats.values()) and (
-        all(0 <= board.size <= len(seats) for board in boards.values())
+    board, base = rank.board[rank.number], rank.base
+    if not 0 <= board.leaders <= board.size <= known.slots:
+        return False
+    seats = {slot: rank.seat[slot] for slot in range(base, base + board.size)}
+    places = {rank.leaders[base + k]: k + 1 for k in range(board.leaders)}
+    alone = board.top == -1 or (board.top in seats and board.top not in places)
+    unused = board.size == board.top == 0  # it was never cleared
+    return (
+        (alone or unused)
+        and places == {slot: seat.place for slot, seat in seats.items() if seat.place != 0}
+        and not any(math.isnan(seat.key) for seat in seats.values())
     )

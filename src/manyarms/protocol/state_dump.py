@@ -1,8 +1,8 @@
 """A state as columns of numbers, whatever memory it lives in.
 
 Only what was touched and is not zero is kept, and nothing that depends on the room a memory
-makes: maps as names and values, tournaments without their tree, which is built again when a
-leader is asked for. So a state may be written from dicts, read into arrays, played by compiled
+makes: maps as names and values, tournaments without their tree, which is built again when leaders
+are looked for. So a state may be written from dicts, read into arrays, played by compiled
 code, and go back.
 """
 
@@ -31,9 +31,11 @@ _SPECIAL = (HashMap, Sampler, Tournament)
 _PREFIXES: dict[type, tuple[str, ...]] = {
     HashMap: ("name", "number"),
     Sampler: ("moved ", "drawn ", "n "),
-    Tournament: ("board ", "seat "),
+    Tournament: ("board ", "seat ", "leaders "),
 }
 _END = 1 << 62  # beyond all places and numbers
+_TREE = ("seated", "changed")  # of a tournament's board: what is known with its tree
+_ALL_BUT_SIGN = 0x7FFF_FFFF_FFFF_FFFF
 
 
 def dump_state(state: Any) -> Columns:
@@ -102,10 +104,11 @@ def _dump(part: Any) -> Columns:
             **_prefixed("n ", _dump_sequence(part.n)),
         }
     if isinstance(part, Tournament):
-        board = _dump_sequence(part.board)  # the rest of it is known with the tree
+        board = _dump_sequence(part.board)
         return {
-            **{f"board {name}": board[name] for name in (_PLACE, "size") if name in board},
+            **_prefixed("board ", {name: c for name, c in board.items() if name not in _TREE}),
             **_prefixed("seat ", _dump_sequence(part.seat)),
+            **_prefixed("leaders ", _dump_sequence(part.leaders)),
         }
     return _dump_sequence(part)
 
@@ -125,20 +128,29 @@ def _restore(part: Any, columns: Columns) -> None:
         _restore_sequence(part.drawn, _without("drawn ", columns))
         _restore_sequence(part.n, _without("n ", columns))
     elif isinstance(part, Tournament):
-        _restore_sequence(part.seat, _without("seat ", columns))
-        _restore_sequence(part.board, _cleared_boards(_without("board ", columns)))
+        _restore_sequence(part.seat, _seats(_without("seat ", columns)))
+        _restore_sequence(part.leaders, _without("leaders ", columns))
+        _restore_sequence(part.board, _boards(_without("board ", columns)))
     else:
         _restore_sequence(part, columns)
 
 
-def _cleared_boards(columns: Columns) -> Columns:
+def _boards(columns: Columns) -> Columns:
     """Add what a tournament's board says before its tree is built."""
     blank = tournament(SPARSE, 1)
     clear(blank)
     board: Any = blank.board[0]
-    rest = [field for field in _fields(cast(Any, type(board))) if field != "size"]
-    count = len(columns.get(_PLACE, ()))
-    return columns | {f: np.full(count, getattr(board, f), np.int64) for f in rest}
+    fields, count = _fields(cast(Any, type(board))), len(columns.get(_PLACE, ()))
+    return {f: np.full(count, getattr(board, f), kind) for f, kind in fields.items()} | columns
+
+
+def _seats(columns: Columns) -> Columns:
+    """Read the keys as format 1 of files has them: as integers in the same order, in two parts."""
+    if "high" not in columns:
+        return columns
+    order = (columns["high"] << 2) | (columns["low"] >> 60)  # then came a random priority
+    bits = order ^ ((order >> 63) & _ALL_BUT_SIGN)
+    return {_PLACE: columns[_PLACE], "key": bits.view(np.float64)}
 
 
 def _dump_map(hash_map: HashMap) -> Columns:

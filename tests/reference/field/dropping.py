@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from tests.reference.leaders import Leaders
 from tests.reference.moss import Game, Shuffle, Slot, learn
 from tests.reference.words import FRESH, TIES, SplitMix64, below, stream, unit, upper
 
@@ -194,12 +195,14 @@ class Best:
 @dataclass(frozen=True)
 class Greedy:
     def play(self, n: int, horizon: int | None, key: int) -> Game:
-        shuffle, ties = Shuffle(n, stream(key, FRESH)), stream(key, TIES)
+        shuffle = Shuffle(n, stream(key, FRESH))
+        leaders: Leaders[Slot] = Leaders(stream(key, TIES))
         slots: list[Slot] = []
         while True:
             if shuffle.left > 0:
                 slots.append(Slot(shuffle.next()))
                 slot = slots[-1]
             else:
-                slot = max(slots, key=lambda slot: (slot.mean, upper(slot.word)))
-            learn(slot, (yield slot.arm), ties)
+                slot = leaders.choose(slots)
+            learn(slot, (yield slot.arm))
+            leaders.changed(slot, slot.mean)

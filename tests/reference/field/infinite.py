@@ -7,23 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.reference.field.dropping import factor_for, loss_bound
+from tests.reference.leaders import Leaders
 from tests.reference.moss import Game, Shuffle
-from tests.reference.words import FRESH, TIES, SplitMix64, below, stream, unit, upper
+from tests.reference.words import FRESH, TIES, below, stream, unit
 
 BASES = 9
 
 
-@dataclass
+@dataclass(eq=False)
 class Opened:
     """An arm with all its rewards."""
 
     arm: int
     rewards: list[float] = field(default_factory=list)
-    word: int = 0
-
-    def learn(self, reward: float, ties: SplitMix64) -> None:
-        self.rewards.append(reward)
-        self.word = upper(ties.next())
+    value: float = -math.inf
 
     @property
     def mean(self) -> float:
@@ -45,20 +42,19 @@ class EmpiricalCbt:
     def play(self, n: int, horizon: int | None, key: int) -> Game:
         assert horizon is not None
         factor = factor_for(self.factor, horizon)
-        shuffle, ties = Shuffle(n, stream(key, FRESH)), stream(key, TIES)
+        shuffle = Shuffle(n, stream(key, FRESH))
+        leaders: Leaders[Opened] = Leaders(stream(key, TIES))
         opened: list[Opened] = []
         loss = 0.0
         while True:
-            bounds = [loss_bound(arm.rewards, factor) for arm in opened]
-            if shuffle.left > 0 and min(bounds, default=math.inf) > loss / horizon:
-                opened.append(Opened(shuffle.next()))
-                chosen = opened[-1]
-            else:
-                tied = [arm for arm, low in zip(opened, bounds, strict=True) if low == min(bounds)]
-                chosen = max(tied, key=lambda arm: arm.word)
-            reward = yield chosen.arm
+            best = leaders.choose(opened) if opened else None
+            if best is None or (shuffle.left > 0 and -best.value > loss / horizon):
+                best = Opened(shuffle.next())
+                opened.append(best)
+            reward = yield best.arm
             loss += 1 - reward
-            chosen.learn(reward, ties)
+            best.rewards.append(reward)
+            leaders.changed(best, -loss_bound(best.rewards, factor))
 
 
 def ucb_v_index(arm: Opened, time: int) -> float:
@@ -81,9 +77,10 @@ def ucb_v_game(n: int, key: int, opens: Callable[[int, int], bool]) -> Game:
             chosen = opened[-1]
         else:
             # arms of the same rewards in number and sum have the same index
-            values = {id(arm): ucb_v_index(arm, time) for arm in opened}
-            chosen = max(opened, key=lambda arm: (values[id(arm)], arm.word))
-        chosen.learn((yield chosen.arm), ties)
+            values = [ucb_v_index(arm, time) for arm in opened]
+            tied = [a for a, v in zip(opened, values, strict=True) if v == max(values)]
+            chosen = tied[below(ties.next(), len(tied))] if len(tied) > 1 else tied[0]
+        chosen.rewards.append((yield chosen.arm))
 
 
 @dataclass(frozen=True)
@@ -118,7 +115,8 @@ class CorralIgw:
     eta: float = 0.125
 
     def play(self, n: int, horizon: int | None, key: int) -> Game:
-        words, ties = stream(key, BASES), stream(key, TIES)
+        words = stream(key, BASES)
+        leaders: Leaders[Opened] = Leaders(stream(key, TIES))
         steps = max(1, self.bases - 1)
         gammas = [self.low * (self.high / self.low) ** (j / steps) for j in range(self.bases)]
         shares = [1 / self.bases] * self.bases
@@ -132,13 +130,15 @@ class CorralIgw:
             arm = below(words.next(), n)
             coin = unit(words.next())
             if opened:
-                best = max(opened.values(), key=lambda some: (some.mean, some.word))
+                best = leaders.choose([*opened.values()])
                 mean = opened[arm].mean if arm in opened else 0.0
                 gap = max(0.0, best.mean - mean)
                 if coin >= n / (n + gammas[base] * gap):
                     arm = best.arm
             reward = yield arm
-            opened.setdefault(arm, Opened(arm)).learn(reward, ties)
+            pulled = opened.setdefault(arm, Opened(arm))
+            pulled.rewards.append(reward)
+            leaders.changed(pulled, pulled.mean)
             loss = -min(1.0, max(0.0, reward)) / shares[base]
             shares = log_barrier_step(shares, base, self.eta * loss)
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
 from tests.reference.moss import Index, Slot
-from tests.reference.words import upper
 
 
 def clipped(mean: float) -> float:
@@ -55,14 +53,11 @@ class KLIndex(Index):
 
     switch: bool = False
 
-    def best(self, slots: Sequence[Slot], horizon: int, size: int) -> Slot:
-        def value(slot: Slot) -> float:
-            mean = slot.total / slot.pulls
-            if slot.pulls * size >= horizon:
-                return mean
-            level = (math.log(horizon / size) - math.log(slot.pulls)) / slot.pulls
-            if self.switch and Fraction(slot.pulls) ** 5 > Fraction(horizon, size):
-                return mean + math.sqrt(self.exploration * level / 2)
-            return largest(mean, self.exploration * level)
-
-        return max(slots, key=lambda slot: (value(slot), upper(slot.word)))
+    def value(self, slot: Slot, horizon: int, size: int) -> float:
+        mean = slot.total / slot.pulls
+        if slot.pulls * size >= horizon:
+            return mean
+        level = (math.log(horizon / size) - math.log(slot.pulls)) / slot.pulls
+        if self.switch and Fraction(slot.pulls) ** 5 > Fraction(horizon, size):
+            return mean + math.sqrt(self.exploration * level / 2)
+        return largest(mean, self.exploration * level)

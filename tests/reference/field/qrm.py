@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from itertools import count
 
+from tests.reference.leaders import Leaders
 from tests.reference.moss import PAPER, Game, Index, Shuffle, Slot, learn
 from tests.reference.quantile import rounds_game, set_size
 from tests.reference.words import FRESH, ORDER, TIES, below, stream
@@ -47,7 +48,9 @@ class Qrm2Restarted:
             while len(arms) < set_size(self.exponent, round_number, n):
                 arms.append(shuffle.next())
             slots: list[Slot] = []
-            for _ in range(2**round_number):
+            leaders: Leaders[Slot] = Leaders(ties)
+            length = 2**round_number
+            for _ in range(length):
                 if made == horizon:
                     return
                 if len(slots) < len(arms):
@@ -57,6 +60,7 @@ class Qrm2Restarted:
                     slot = Slot(arms[waiting - 1])
                     slots.append(slot)
                 else:
-                    slot = self.index.best(slots, 2**round_number, len(arms))
-                learn(slot, (yield slot.arm), ties)
+                    slot = leaders.choose(slots)
+                learn(slot, (yield slot.arm))
+                leaders.changed(slot, self.index.value(slot, length, len(arms)))
                 made += 1

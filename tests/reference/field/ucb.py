@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from tests.reference.moss import Game, Shuffle, Slot, learn
-from tests.reference.words import FRESH, TIES, stream, upper
+from tests.reference.words import FRESH, TIES, below, stream
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,16 @@ class UcbPlayer:
                 slot = Slot(shuffle.next())
                 slots.append(slot)
             else:
-                value = functools.partial(self.index, t=t, opened=len(slots))
-                slot = max(slots, key=lambda s: (value(s), s.mean, upper(s.word)))
-            learn(slot, (yield slot.arm), ties)
+                tied = self.leaders(slots, t)
+                slot = tied[below(ties.next(), len(tied))] if len(tied) > 1 else tied[0]
+            learn(slot, (yield slot.arm))
+
+    def leaders(self, slots: list[Slot], t: int) -> list[Slot]:
+        """Return all slots of largest index, fewest pulls first, else as they were opened."""
+        # where the means differ an index is the same by rounding only
+        values = [(self.index(slot, t, len(slots)), slot.mean) for slot in slots]
+        tied = [slot for slot, v in zip(slots, values, strict=True) if v == max(values)]
+        return sorted(tied, key=lambda slot: slot.pulls)
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def corral_igw_ask(state: CorralIgwState) -> tuple[int, int]:
     known = state.number.cells[at] != 0
     place = state.number.cells[at + 1] if known else state.number.filled[0]
     if state.observed[0] > 0:
-        best = leader(state.rank)
+        best = leader(state.rank, state.ties)
         gap = max(0.0, mean_of(state, best) - (mean_of(state, place) if known else 0.0))
         if coin * (state.n_arms + state.gamma[j] * gap) >= state.n_arms:
             place = best
@@ -143,7 +143,7 @@ def corral_igw_tell(state: CorralIgwState, slot: int, reward: float) -> None:
     own.pulls += 1
     own.total += reward
     state.observed[0] += 1
-    rekey(state.rank, pull.place, own.total / own.pulls, next_word(state.ties))
+    rekey(state.rank, pull.place, own.total / own.pulls)
     corral(state, pull.base, -state.eta * min(1.0, max(0.0, reward)) * pull.inverse)
     forget_pull(state, slot)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from manyarms.core.memory import Memory, Record, Records
-from manyarms.core.rng import Stream, draw, next_word, restart, stream
+from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
 from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, forget, suffer
@@ -54,7 +54,7 @@ def empirical_cbt_reset(state: EmpiricalCbtState, key: int, horizon: int) -> Non
 @ask.register(EmpiricalCbtState)
 def empirical_cbt_ask(state: EmpiricalCbtState) -> tuple[int, int]:
     clock = state.clock[0]
-    slot = leader(state.rank)
+    slot = leader(state.rank, state.ties)
     enough = slot >= 0 and state.losses[slot].bound <= clock.loss / clock.horizon
     if not enough and clock.opened < state.sampler.n[0]:
         slot = clock.opened
@@ -70,7 +70,7 @@ def empirical_cbt_tell(state: EmpiricalCbtState, slot: int, reward: float) -> No
     loss = 1.0 - reward
     state.clock[0].loss += loss
     bound = suffer(state.losses, slot, loss, state.clock[0].factor)
-    rekey(state.rank, slot, -bound, next_word(state.ties))
+    rekey(state.rank, slot, -bound)
 
 
 @count_late.register(EmpiricalCbtState)
@@ -79,7 +79,7 @@ def empirical_cbt_count_late(state: EmpiricalCbtState, slot: int, change: int) -
     losses.late += change
     if losses.pulls == 0:  # last of all while its first reward is late; next if that never comes
         losses.bound = _UNSEEN * losses.late if losses.late > 0 else -math.inf
-        rekey(state.rank, slot, -losses.bound, next_word(state.ties))
+        rekey(state.rank, slot, -losses.bound)
 
 
 @holds.register(EmpiricalCbtState)

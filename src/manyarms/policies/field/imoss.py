@@ -10,14 +10,17 @@ from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.count_queues import (
     Queues,
-    ahead,
+    any_leader,
+    forget_leaders,
     fresh_left,
     head,
+    lead,
     more,
     next_pull,
     open_fresh,
     queues,
     unobserved,
+    waits,
 )
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
 from manyarms.protocol.parameters import Share, number
@@ -41,7 +44,7 @@ def imoss_ask(state: ImossState) -> tuple[int, int]:
     opened = arms.clock[0].opened
     if opened < t**state.growth and fresh_left(arms) > 0:
         slot = open_fresh(arms)
-    elif unobserved(arms) > 0:
+    elif waits(arms):
         slot = unobserved(arms)
     else:
         slot = largest_imoss_index(state, t, opened)
@@ -53,19 +56,20 @@ def largest_imoss_index(state: ImossState, t: int, opened: int) -> int:
     """Compute the index for the heads of the queues."""
     arms = state.arms
     most = state.spread * math.log(t / opened)  # what stands under the root is not more for any N
-    best, best_index = 0, -math.inf
+    best = -math.inf
+    forget_leaders(arms)
     number = more(arms, 0)
     while number > 0:
-        slot = head(arms, number)
-        mean = arms.node[slot].mean
-        if mean + math.sqrt(most / number) >= best_index:
+        mean = arms.node[head(arms, number)].mean
+        if mean + math.sqrt(most / number) >= best:
             index = mean
             if opened * number < t:
                 index += math.sqrt(state.spread * math.log(t / (opened * number)) / number)
-            if ahead(arms, slot, index, best, best_index):
-                best, best_index = slot, index
+            if index >= best:
+                lead(arms, number, index > best)
+                best = index
         number = more(arms, number)
-    return max(1, best)
+    return any_leader(arms)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,17 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Floats, Ints, Memory
-from manyarms.policies.parts.count_queues import Queues, ahead, due, head, more, next_pull, queues
+from manyarms.policies.parts.count_queues import (
+    Queues,
+    any_leader,
+    due,
+    forget_leaders,
+    head,
+    lead,
+    more,
+    next_pull,
+    queues,
+)
 from manyarms.policies.parts.kl import kl_upper
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
 from manyarms.protocol.parameters import number
@@ -53,7 +63,8 @@ def largest_kl_index(state: KlUcbState, level: float) -> int:
     """Compute the index for the heads of the queues, unless a cheaper look rules them out."""
     arms = state.arms
     favourite = arms.node[state.last[0]].pulls  # the slot pulled last, or one as good, often leads
-    best, best_index = 0, -math.inf
+    best = -math.inf
+    forget_leaders(arms)
     log_q = log_not_q = 0.0
     number = favourite if favourite > 0 else more(arms, 0)
     while number > 0:
@@ -62,14 +73,15 @@ def largest_kl_index(state: KlUcbState, level: float) -> int:
         p = min(max(mean, 0.0), 1.0)
         divergence = state.negentropy[slot] - p * log_q - (1.0 - p) * log_not_q
         # the divergence of the best index so far from this mean, near enough
-        if p >= best_index or best_index >= 1.0 or divergence <= bound + _HAIR:
+        if p >= best or best >= 1.0 or divergence <= bound + _HAIR:
             index = kl_upper(mean, bound)
-            if ahead(arms, slot, index, best, best_index):
-                best, best_index = slot, index
+            if index >= best:
+                lead(arms, number, index > best)
+                best = index
                 if 0.0 < index < 1.0:
                     log_q, log_not_q = math.log(index), math.log1p(-index)
         number = after(arms, number, favourite)
-    return max(1, best)
+    return any_leader(arms)
 
 
 @kernel

@@ -69,7 +69,7 @@ def qrm2_restarted_ask(state: Qrm2RestartedState) -> tuple[int, int]:
         next_qrm2_round(state)
     clock.left -= 1
     if clock.waiting == 0:
-        slot = leader(state.arms.slots.rank)
+        slot = leader(state.arms.slots.rank, state.arms.slots.ties)
         return slot, state.arms.slots.slot[slot].member
     at = below(next_word(state.order), clock.waiting)
     clock.waiting -= 1

@@ -62,7 +62,7 @@ def best_means(chosen: Chosen, slots: Slots, arms: int, untouched: int) -> int:
                 positive += 1
             else:
                 negative += 1
-        enter(slots.rank, mean, next_word(chosen.words))
+        enter(slots.rank, mean)
     _choose_leaders(chosen, slots.rank, min(arms, positive))
     fresh = _choose_zeros(chosen, arms - chosen.size[0], zero, untouched)
     _choose_leaders(chosen, slots.rank, min(arms - chosen.size[0] - fresh, negative))
@@ -72,9 +72,9 @@ def best_means(chosen: Chosen, slots: Slots, arms: int, untouched: int) -> int:
 @rare
 def _choose_leaders(chosen: Chosen, rank: Tournament, count: int) -> None:
     for _ in range(count):
-        slot = leader(rank)
+        slot = leader(rank, chosen.words)
         choose_slot(chosen, slot)
-        rekey(rank, slot, -math.inf, 0)
+        rekey(rank, slot, -math.inf)
 
 
 @rare

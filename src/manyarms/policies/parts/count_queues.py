@@ -1,13 +1,13 @@
 """Arms by how often they were pulled, for indices that change with time for all arms at once.
 
 Among arms with the same number N of pulls only one of largest mean can have the largest index, if
-the index grows with the mean. So the arms of each N stand in a queue of their own, by (mean,
-random tie), and the index is computed for the heads only: O(distinct N) a pull, and no more than
-sqrt(2 T) of them, where a full argmax would take O(arms).
+the index grows with the mean. So the arms of each N stand in a queue of their own, by mean, and the
+index is computed once for each queue: O(distinct N) a pull, and no more than sqrt(2 T) of them,
+where a full argmax would take O(arms).
 
-A queue is a pairing heap, which lets go of any member, as a late reward may ask for. The nonempty
-queues are linked in order of N; queue 0 holds arms that were opened and never observed. Slots are
-numbered from 1.
+A queue knows how many of its slots share the largest mean, and finds any of them by its place
+(`treap`), so that ties are broken uniformly at every step. The nonempty queues are linked in order
+of N; queue 0 holds arms that were opened and never observed. Slots are numbered from 1.
 """
 
 from __future__ import annotations
@@ -16,22 +16,33 @@ import math
 from typing import Any, NamedTuple
 
 from manyarms.core.jit import generic, kernel, rare
-from manyarms.core.memory import Memory, Record, Records, release
-from manyarms.core.rng import Stream, draw, next_word, priority, restart, stream
+from manyarms.core.memory import Ints, Memory, Record, Records, release
+from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, sampler
-from manyarms.policies.parts.pairing import Node, beats, join, leave, slots_of
 from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
+from manyarms.policies.parts.treap import (
+    Node,
+    comes_before,
+    first_alike,
+    join,
+    last,
+    leave,
+    nth,
+    slots_below,
+)
 from manyarms.protocol import count_late, reset, tell
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["Queues", "ahead", "ask_largest", "due", "fresh_left", "head", "level", "more"]
-__all__ += ["next_pull", "open_fresh", "queues", "unobserved"]
+__all__ = ["Queues", "any_leader", "ask_largest", "due", "forget_leaders", "fresh_left", "head"]
+__all__ += ["lead", "level", "more", "next_pull", "open_fresh", "queues", "unobserved", "waits"]
 
 
 class Queue(Record):
     """The queue of one N."""
 
-    root: int  # its head
+    root: int
+    head: int  # the last of its slots, so one of largest mean
+    tied: int  # slots of that mean
     less: int  # the next smaller N whose queue is not empty
     more: int  # the next larger one
 
@@ -46,6 +57,7 @@ class LateReward(Record):
 class CountClock(Record):
     opened: int  # arms that have slots
     pulls: int  # pulls asked for
+    leading: int  # queues whose heads share the largest index
 
 
 class Queues(NamedTuple):
@@ -55,6 +67,7 @@ class Queues(NamedTuple):
     queue: Records[Queue]
     late: Records[LateReward]
     clock: Records[CountClock]  # [clock]
+    leading: Ints  # the N of these queues, in order
     sampler: Sampler
     words: Stream
     ties: Stream
@@ -68,6 +81,7 @@ def queues(memory: Memory, n_arms: int, pulls: int) -> Queues:
         memory.records(pulls + 1, Queue),
         memory.records(arms + 1, LateReward),
         memory.records(1, CountClock),
+        memory.ints(math.isqrt(2 * pulls) + 1),
         sampler(memory, n_arms, draws=arms),
         stream(memory),
         stream(memory),
@@ -82,6 +96,7 @@ def reset_queues(arms: Queues, key: int, horizon: int) -> None:
     number = 0
     while True:
         arms.queue[number].root = 0
+        arms.queue[number].tied = 0
         number = arms.queue[number].more
         if number == 0:
             break
@@ -116,7 +131,7 @@ def due(arms: Queues) -> int:
     """Return the slot of an arm whose index is infinite, a fresh one if there is; 0 if none."""
     if fresh_left(arms) > 0:
         return open_fresh(arms)
-    return unobserved(arms)
+    return unobserved(arms) if waits(arms) else 0
 
 
 @kernel
@@ -140,9 +155,17 @@ def open_fresh(arms: Queues) -> int:
 
 
 @kernel
+def waits(arms: Queues) -> bool:
+    """Whether an arm with a slot has no reward so far."""
+    return arms.queue[0].root != 0
+
+
+@kernel
 def unobserved(arms: Queues) -> int:
-    """Return the slot of an arm without any reward so far, fewest pulls in flight; 0 if none."""
-    return arms.queue[0].root
+    """Return the slot of an arm without any reward so far, fewest pulls in flight."""
+    forget_leaders(arms)
+    lead(arms, 0, True)
+    return any_leader(arms)
 
 
 @kernel
@@ -153,30 +176,69 @@ def more(arms: Queues, number: int) -> int:
 
 @kernel
 def head(arms: Queues, number: int) -> int:
-    """Return the slot of largest (mean, tie) among those pulled `number` times."""
-    return arms.queue[number].root
+    """Return a slot of largest mean among those pulled `number` times."""
+    return arms.queue[number].head
 
 
 @kernel
-def ahead(arms: Queues, slot: int, index: float, best: int, best_index: float) -> bool:
-    """Whether a slot comes before the best one so far: by index, then mean, then tie."""
-    if index != best_index or best == 0:
-        return index > best_index or best == 0
-    return beats(arms.node, slot, best)
+def forget_leaders(arms: Queues) -> None:
+    """Begin to look for the queues whose heads have the largest index."""
+    arms.clock[0].leading = 0
+
+
+@kernel
+def lead(arms: Queues, number: int, alone: bool) -> None:
+    """Let the queue of N = `number` lead: alone, or with those of the same index so far.
+
+    If their means differ the index is the same by rounding only, and the larger mean leads.
+    """
+    clock = arms.clock[0]
+    if not alone:
+        mean = arms.node[head(arms, number)].mean
+        other = arms.node[head(arms, arms.leading[0])].mean
+        if mean < other:
+            return
+        alone = mean > other
+    place = 0 if alone else clock.leading
+    clock.leading = place + 1
+    while place > 0 and arms.leading[place - 1] > number:
+        arms.leading[place] = arms.leading[place - 1]
+        place -= 1
+    arms.leading[place] = number
+
+
+@kernel
+def any_leader(arms: Queues) -> int:
+    """Return a slot of largest index, any with the same chance; several cost a word of TIES."""
+    tied = 0
+    for k in range(arms.clock[0].leading):
+        tied += arms.queue[arms.leading[k]].tied
+    if tied == 0:
+        return 1  # no head at all: no reward was told, and none said to be late
+    at = below(next_word(arms.ties), tied) if tied > 1 else 0
+    k = 0
+    while at >= arms.queue[arms.leading[k]].tied:
+        at -= arms.queue[arms.leading[k]].tied
+        k += 1
+    queue = arms.queue[arms.leading[k]]
+    if queue.tied == 1:
+        return queue.head
+    return nth(arms.node, queue.root, arms.node[queue.root].size - queue.tied + at)
 
 
 @kernel
 def largest_index(arms: Queues, level: float) -> int:
-    r"""Return the slot of largest :math:`\bar x + \sqrt{\text{level} / N}`."""
-    best, best_index = 0, -math.inf
+    r"""Return a slot of largest :math:`\bar x + \sqrt{\text{level} / N}`."""
+    best = -math.inf
+    forget_leaders(arms)
     number = more(arms, 0)
     while number > 0:
-        slot = head(arms, number)
-        index = arms.node[slot].mean + math.sqrt(level / number)
-        if ahead(arms, slot, index, best, best_index):
-            best, best_index = slot, index
+        index = arms.node[head(arms, number)].mean + math.sqrt(level / number)
+        if index >= best:
+            lead(arms, number, index > best)
+            best = index
         number = more(arms, number)
-    return max(1, best)  # no head at all: no reward was told, and none said to be late
+    return any_leader(arms)
 
 
 @tell.register(Queues)
@@ -185,7 +247,7 @@ def credit(arms: Queues, slot: int, reward: float) -> None:
     node = arms.node[slot]
     number = node.pulls
     if number > 0 or arms.late[slot].queued == 1:
-        arms.queue[number].root = leave(arms.node, arms.queue[number].root, slot)
+        _unqueue(arms, slot, number)
         arms.late[slot].queued = 0
     node.pulls = number + 1
     node.total += reward
@@ -210,7 +272,7 @@ def _await(arms: Queues, slot: int) -> None:
     """Queue an arm never observed: fewest pulls in flight first."""
     late = arms.late[slot]
     if late.queued == 1:
-        arms.queue[0].root = leave(arms.node, arms.queue[0].root, slot)
+        _unqueue(arms, slot, 0)
     late.queued = 1
     arms.node[slot].mean = -float(late.pulls)
     _queue(arms, slot, 0)
@@ -218,8 +280,29 @@ def _await(arms: Queues, slot: int) -> None:
 
 @kernel
 def _queue(arms: Queues, slot: int, number: int) -> None:
-    arms.node[slot].tie = priority(next_word(arms.ties))
-    arms.queue[number].root = join(arms.node, arms.queue[number].root, slot)
+    queue = arms.queue[number]
+    ahead = queue.root == 0 or arms.node[slot].mean > arms.node[queue.head].mean
+    if ahead:
+        queue.tied = 1
+    elif arms.node[slot].mean == arms.node[queue.head].mean:
+        queue.tied += 1
+    if ahead or comes_before(arms.node, queue.head, slot):
+        queue.head = slot
+    queue.root = join(arms.node, queue.root, slot)
+
+
+@kernel
+def _unqueue(arms: Queues, slot: int, number: int) -> None:
+    queue = arms.queue[number]
+    tied = arms.node[slot].mean == arms.node[queue.head].mean
+    queue.root = leave(arms.node, queue.root, slot)
+    if tied:
+        queue.tied -= 1
+        if slot == queue.head or queue.tied == 0:
+            queue.head = last(arms.node, queue.root)
+        if queue.tied == 0 and queue.root != 0:
+            first = first_alike(arms.node, queue.root, arms.node[queue.head].mean)
+            queue.tied = arms.node[queue.root].size - first
 
 
 @kernel
@@ -238,6 +321,7 @@ def _unlink(arms: Queues, number: int) -> None:
     arms.queue[after].less = less
     arms.queue[number].less = 0
     arms.queue[number].more = 0
+    arms.queue[number].head = 0
     release(arms.queue, number)
 
 
@@ -256,13 +340,19 @@ def queues_are_sound(arms: Queues, known: Known) -> bool:
     number = 0
     while True:  # numbers grow, and every queue but the first takes a slot away
         queue = arms.queue[number]
-        found = slots_of(arms.node, queue.root, opened)
+        found = slots_below(arms.node, queue.root, opened)
         if found is None or any(waiting.pop(slot, -1) != number for slot in found):
             return False
-        if number > 0 and not found:
+        if (number > 0 and not found) or not _head_is_right(arms, queue, found):
             return False
         if queue.more == 0:
             return not waiting and sound(arms.sampler, known)
         if queue.more <= number or arms.queue[queue.more].less != number:
             return False
         number = queue.more
+
+
+def _head_is_right(arms: Queues, queue: Queue, slots: set[int]) -> bool:
+    means = sorted((arms.node[slot].mean, slot) for slot in slots)
+    tied = sum(mean == means[-1][0] for mean, _ in means)
+    return queue.tied == tied and (not means or queue.head == means[-1][1])

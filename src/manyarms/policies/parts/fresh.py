@@ -90,7 +90,7 @@ def choose(arms: FreshArms) -> int:
     """Return the slot of largest index; arms never pulled come first, in random order."""
     if unopened(arms.slots) > 0:
         return open_slot(arms.slots, draw_arm(arms))
-    return leader(arms.slots.rank)
+    return leader(arms.slots.rank, arms.slots.ties)
 
 
 @kernel

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records
-from manyarms.core.rng import Stream, draw, next_word, restart, stream
+from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
 from manyarms.policies.parts.randomness import RANKING
 
@@ -94,13 +94,13 @@ def rank_best(history: History, count: int, iteration: int) -> int:
     for place in range(known(history)):
         pulled = history.pulled[place]
         mean = pulled.total / pulled.pulls if pulled.pulls > 0 else -math.inf  # retired
-        enter(history.rank, mean, next_word(history.words))
+        enter(history.rank, mean)
     chosen = 0
     while chosen < min(count, known(history)):
-        place = leader(history.rank)
+        place = leader(history.rank, history.words)
         if history.pulled[place].pulls == 0:
             return chosen
-        rekey(history.rank, place, -math.inf, 0)
+        rekey(history.rank, place, -math.inf)
         history.best[chosen] = place
         history.pulled[place].chosen = iteration
         chosen += 1

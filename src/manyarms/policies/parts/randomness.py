@@ -10,7 +10,7 @@ __all__ = ["BASES", "EPOCHS", "FRESH", "MIXTURES", "ORDER", "PHASES", "RANKING",
 __all__ += ["SAMPLES", "SUBSET", "TIES", "draw_fresh", "is_success", "reset_order"]
 
 FRESH = 1  # which arm is drawn next: one word for each arm
-TIES = 2  # the priority among equal indices: one word for each index computed
+TIES = 2  # which of several leaders is pulled: one word each time
 ORDER = 3  # real or mixture-arm first, while both wait for their first pull: one word each time
 MIXTURES = 4  # one word for each step into a mixture-arm
 RANKING = 5  # empMOSS++: ties among equal means when a set is chosen

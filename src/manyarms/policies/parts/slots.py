@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Floats, Ints, Memory, Record, Records
-from manyarms.core.rng import Stream, next_word, stream
-from manyarms.core.tournament import Tournament, clear, rekey, tournament
+from manyarms.core.rng import Stream, stream
+from manyarms.core.tournament import Tournament, clear, disband, rekey, tournament
 from manyarms.policies.parts.kl import kl_upper, switch_at
 from manyarms.protocol import count_late
 from manyarms.protocol.soundness import Known, holds, sound
@@ -24,7 +24,6 @@ GONE = -(1 << 62)  # the member of a slot whose arm was retired
 _UNSEEN = 1e300  # above every index
 _LOGS = 4096  # logarithms of smaller numbers are computed once
 _ALWAYS = 1 << 62  # more pulls than there are
-_MIXTURES = 64  # more than a table holds beside arms
 
 
 class Slot(Record):
@@ -102,7 +101,8 @@ def begin(slots: Slots, members: int, horizon: int) -> None:
 
 @kernel
 def set_scale(slots: Slots, members: int, horizon: int) -> None:
-    """Set K and H; indices computed before stay as they are until `refresh`."""
+    """Set K and H; indices computed before stay as they are until `refresh`, which must follow."""
+    disband(slots.rank)
     run = slots.run[slots.rank.number]
     run.members = members
     run.horizon = horizon
@@ -144,7 +144,7 @@ def close_slot(slots: Slots, slot: int) -> None:
     slots.run[slots.rank.number].gone += 1
     slots.slot[slot].member = GONE
     slots.slot[slot].asked = 0
-    rekey(slots.rank, slot, -math.inf, 0)
+    rekey(slots.rank, slot, -math.inf)
 
 
 @rare
@@ -159,10 +159,10 @@ def free_slot(slots: Slots) -> int:
 
 @kernel
 def credit(slots: Slots, slot: int, reward: float) -> None:
-    """Count a pull of `slot` and its reward; compute its index, and its priority among equals."""
+    """Count a pull of `slot` and its reward; compute its index."""
     learn(slots, slot, reward)
     late = slots.late[slot] if slots.late_counts else 0
-    rekey(slots.rank, slot, moss_index(slots, slot, late), next_word(slots.ties))
+    rekey(slots.rank, slot, moss_index(slots, slot, late))
 
 
 @kernel
@@ -181,7 +181,7 @@ def refresh(slots: Slots, slot: int) -> None:
     else:  # never observed: above all others, those with fewest pulls in flight first
         index = math.inf if late == 0 else _UNSEEN / late
     if slots.slot[slot].member != GONE:
-        rekey(slots.rank, slot, index, next_word(slots.ties))
+        rekey(slots.rank, slot, index)
 
 
 @count_late.register(Slots)
@@ -234,7 +234,7 @@ def log_of(slots: Slots, number: int) -> float:
 @sound.register(Slots)
 def slots_are_sound(slots: Slots, known: Known) -> bool:
     run, base = slots.run[slots.rank.number], slots.rank.base
-    if not 0 <= run.gone <= run.opened <= known.touched + len(known.retired) + _MIXTURES:
+    if not 0 <= run.gone <= run.opened <= known.slots:
         return False
     free = [slots.slot[k].member == GONE for k in range(base, base + run.opened)]
     begun = run.members >= 1 if run.horizon > 0 else run.opened == 0

@@ -15,8 +15,8 @@ import math
 from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Memory, Record, Records, Word, power_of_two
-from manyarms.core.rng import Stream, draw, next_word, priority, restart, stream
+from manyarms.core.memory import Memory, Record, Records, power_of_two
+from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
 from manyarms.protocol import count_late, reset, tell
@@ -37,7 +37,6 @@ class UcbVArm(Record):
     mean: float
     spread: float  # sqrt(2 V / N)
     slope: float  # 3 / N
-    tie: Word  # drawn with each reward; the larger wins among equal indices
     arm: int
     pulls: int  # N
     total: float  # the sum of rewards
@@ -49,6 +48,7 @@ class UcbVMatch(Record):
     """A match between the two halves of a block of slots."""
 
     winner: int
+    tied: int  # slots of the same index as the winner
     until: float  # the largest E for which this match, and all below it, stand
 
 
@@ -128,11 +128,30 @@ def open_arm(arms: UcbV) -> int:
 
 @kernel
 def largest_index(arms: UcbV) -> int:
-    """Return the slot of largest index at this time."""
+    """Return a slot of largest index at this time, any with the same chance."""
     clock = arms.clock[0]
     if stands_until(arms, 0, clock.levels) < clock.explore:
         replay_expired(arms)
+    if tied_in(arms, 0, clock.levels) > 1:
+        return any_leader(arms)
     return winner_of(arms, 0, clock.levels)
+
+
+@kernel
+def any_leader(arms: UcbV) -> int:
+    """Go down from the root to one of those that tie, by a word."""
+    level = arms.clock[0].levels
+    best = index(arms, winner_of(arms, 0, level))
+    at = below(next_word(arms.ties), tied_in(arms, 0, level))
+    block = 0
+    while level > 0:
+        block, level = 2 * block, level - 1
+        if index(arms, winner_of(arms, block, level)) != best:
+            block += 1
+        elif at >= tied_in(arms, block, level):
+            at -= tied_in(arms, block, level)
+            block += 1
+    return block
 
 
 @tell.register(UcbV)
@@ -169,7 +188,6 @@ def seat_unseen(arms: UcbV, slot: int) -> None:
 def seat(arms: UcbV, slot: int) -> None:
     """Play the matches of an arm whose index changed; all up to it join the tournament."""
     clock = arms.clock[0]
-    arms.slot[slot].tie = next_word(arms.ties)
     for newcomer in range(min(clock.seated, slot), slot + 1):
         clock.seated = max(clock.seated, newcomer + 1)
         while newcomer >> clock.levels > 0:
@@ -189,6 +207,11 @@ def winner_of(arms: UcbV, block: int, level: int) -> int:
 
 
 @kernel
+def tied_in(arms: UcbV, block: int, level: int) -> int:
+    return 1 if level == 0 else arms.match[place_of(arms, block, level)].tied
+
+
+@kernel
 def stands_until(arms: UcbV, block: int, level: int) -> float:
     """Return the E up to which the block's winner is known; a block of no slots has no matches."""
     if level == 0 or block << level >= arms.clock[0].seated:
@@ -203,15 +226,18 @@ def play_match(arms: UcbV, block: int, level: int) -> None:
     left, right = 2 * block, 2 * block + 1
     until = min(stands_until(arms, left, level - 1), stands_until(arms, right, level - 1))
     winner = winner_of(arms, left, level - 1)
+    tied = tied_in(arms, left, level - 1)
     if right << (level - 1) < clock.seated:
         loser = winner_of(arms, right, level - 1)
         lead = index(arms, winner) - index(arms, loser)
-        tied = lead == 0.0 and priority(arms.slot[winner].tie) < priority(arms.slot[loser].tie)
-        if lead < 0.0 or tied:
+        if lead <= 0.0:
+            tied = tied_in(arms, right, level - 1) + (tied if lead == 0.0 else 0)
+        if lead < 0.0:
             winner, loser, lead = loser, winner, -lead
         until = min(until, clock.explore + leads_for(arms, winner, loser, lead))
     match = arms.match[place_of(arms, block, level)]
     match.winner = winner
+    match.tied = tied
     match.until = until
 
 
@@ -223,11 +249,13 @@ def index(arms: UcbV, slot: int) -> float:
 
 @kernel
 def leads_for(arms: UcbV, winner: int, loser: int, lead: float) -> float:
-    """Return how much E may grow before the loser can catch up."""
+    """Return how much E may grow before the loser can catch up, or is no longer level."""
     ahead, behind = arms.slot[winner], arms.slot[loser]
     same = ahead.mean == behind.mean and ahead.spread == behind.spread
     if same and ahead.slope == behind.slope:
         return math.inf
+    if lead == 0.0:
+        return 0.0
     fastest = behind.slope + behind.spread / (2.0 * arms.clock[0].root)
     gains = fastest - ahead.slope - ahead.spread / _SLOWEST
     if gains <= 0.0:
@@ -268,7 +296,22 @@ def ucb_v_is_sound(arms: UcbV, known: Known) -> bool:
     if clock.levels != max(0, last).bit_length():
         return False
     for level in range(1, clock.levels + 1):
-        winners = [winner_of(arms, block, level) for block in range(1 + (last >> level))]
-        if any(k >> level != block or k > last for block, k in enumerate(winners)):
-            return False
+        for block in range(1 + (last >> level)):
+            k = winner_of(arms, block, level)
+            if k >> level != block or k > last or not _match_is_right(arms, block, level):
+                return False
     return sound(arms.sampler, known)
+
+
+def _match_is_right(arms: UcbV, block: int, level: int) -> bool:
+    """Whether a match that stands counts those that tie, so that a way leads down to each."""
+    clock = arms.clock[0]
+    if stands_until(arms, block, level) < clock.explore:
+        return True  # it will be played again
+    winner, tied = winner_of(arms, block, level), 0
+    for half in (2 * block, 2 * block + 1):
+        if half << (level - 1) < clock.seated:
+            other = winner_of(arms, half, level - 1)
+            if index(arms, other) == index(arms, winner):
+                tied += tied_in(arms, half, level - 1)
+    return tied == tied_in(arms, block, level)

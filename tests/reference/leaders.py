@@ -1,0 +1,73 @@
+"""Ties: uniformly at random among the slots of largest value, at every step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+from tests.reference.words import SplitMix64, below
+
+
+class Valued(Protocol):
+    """What is ranked by its value, as far as it has one."""
+
+    value: float
+
+
+V = TypeVar("V", bound=Valued)
+
+
+class Leaders(Generic[V]):
+    """The list of those that tie, which says what a word means.
+
+    Every choice looks at all slots, and checks that the list holds those of largest value. Who is
+    in it follows from the values; the order follows from what happened.
+    """
+
+    def __init__(self, words: SplitMix64) -> None:
+        self.words = words
+        self.forget()
+
+    def forget(self) -> None:
+        """Let the next choice make a new list."""
+        self.tied: list[V] = []
+        self.top: V | None = None  # one whose value is above that of the list
+        self.level = math.inf  # no value but the top's is larger
+
+    def changed(self, slot: V, value: float) -> None:
+        """Give a slot a new value."""
+        slot.value = value
+        if slot is self.top:
+            if value > self.level:
+                return
+            self.top = None
+        elif slot in self.tied:
+            if value == self.level:
+                return
+            self.tied[self.tied.index(slot)] = self.tied[-1]  # the last one fills the gap
+            self.tied.pop()
+        if value > self.level and self.top is None:
+            self.top = slot
+        elif value > self.level:
+            self.forget()
+        elif value == self.level and self.tied:
+            self.tied.append(slot)
+        elif not self.tied and self.top is None:
+            self.level = math.inf
+
+    def choose(self, slots: Sequence[V]) -> V:
+        """Return one of largest value; the slots come in the order they were opened."""
+        best = max(slot.value for slot in slots)
+        tied = [slot for slot in slots if slot.value == best]
+        if not self.tied and self.top is None:
+            if len(tied) == 1 and best > -math.inf:
+                self.top = tied[0]
+                self.level = max((s.value for s in slots if s is not self.top), default=-math.inf)
+            else:
+                self.tied, self.level = list(tied), best
+        leaders = [self.top] if self.top is not None else self.tied
+        assert set(leaders) == set(tied)
+        if len(leaders) == 1:
+            return leaders[0]
+        return leaders[below(self.words.next(), len(leaders))]
