@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test quick reproduce bench attack check lint types imports unit unit-no-jit docs build format clean
+.PHONY: test quick quick-rules quick-rooms reproduce bench attack check lint types imports unit unit-no-jit docs build format clean
 
 test: check
 
@@ -17,7 +17,13 @@ check: lint types imports
 
 # A developer's minute: everything but the docs site, the slow tests and the run without the JIT.
 quick: lint types imports
-	$(BIN)/python -m pytest -q -m "not slow" tests src
+	$(MAKE) -j2 quick-rules quick-rooms
+
+quick-rules: $(STAMP)
+	$(BIN)/python -m pytest -q -m "not slow" tests/policies tests/live
+
+quick-rooms: $(STAMP)
+	$(BIN)/python -m pytest -q -m "not slow" tests src --ignore tests/policies --ignore tests/live
 
 lint: $(STAMP)
 	$(BIN)/ruff check
@@ -29,15 +35,13 @@ types: $(STAMP)
 imports: $(STAMP)
 	$(BIN)/lint-imports
 
-# Live handles never compile, so their longest tests run below only.
-INTERPRETED := tests/live/test_arms.py tests/live/test_saving.py tests/live/test_handle.py
-
+# Live handles never compile, so most of their tests run below only.
 unit: $(STAMP)
-	$(BIN)/python -m pytest $(addprefix --ignore ,$(INTERPRETED))
+	$(BIN)/python -m pytest -m "not interpreted"
 
 # CPython runs the same kernels here, so that coverage sees them and a wrong index raises.
 unit-no-jit: $(STAMP)
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not compiled" tests src --ignore tests/policies/test_oracle.py --ignore tests/policies/test_late_oracle.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -m "not compiled and not slow" tests src --ignore tests/policies/test_oracle.py --ignore tests/policies/test_late_oracle.py
 	$(BIN)/coverage report --fail-under=95
 
 # The site, into site/; a warning is an error. (The variable silences a notice of the theme's makers.)

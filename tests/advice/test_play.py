@@ -105,6 +105,7 @@ def test_a_round_of_every_arm_best_loses_nothing() -> None:
     assert all(game.exact and game.regrets.tolist() == [0.0] for game in row)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_the_mean_that_is_not_played_is_the_one_that_is() -> None:
     """MOSS with n >= T: the exact mean against 400 runs, false alarm 1e-6.

@@ -91,6 +91,7 @@ def test_advise_writes_json(run: Run, tmp_path: Path) -> None:
     assert json.loads(path.read_text()) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_the_docs_show_what_advise_prints(run: Run) -> None:
     page = (Path(__file__).parents[2] / "docs" / "theory.md").read_text()
@@ -155,11 +156,13 @@ def test_policies_are_listed(run: Run) -> None:
         assert name in printed
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_warm_compiles_everything(run: Run) -> None:
     assert "8 policies ready" in run("warm")
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_reproduce_plays_shows_and_writes(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
@@ -280,6 +283,7 @@ name = "moss-oracle"
 """
 
 
+@pytest.mark.slow
 def test_run_show_and_plot(tmp_path: Path, run: Run) -> None:
     spec, folder = tmp_path / "small.toml", tmp_path / "results"
     spec.write_text(SPEC)

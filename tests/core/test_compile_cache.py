@@ -43,6 +43,7 @@ def _played(tmp_path: Path, code: str = PLAY) -> list[str]:
     return run_python(code.format(folder=str(tmp_path)), **environment).stdout.split()
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_the_cache_serves_the_next_process_and_notices_edits(tmp_path: Path) -> None:
     source = tmp_path / "own.py"
@@ -53,6 +54,7 @@ def test_the_cache_serves_the_next_process_and_notices_edits(tmp_path: Path) -> 
     assert _played(tmp_path) == ["0.0", "0"]
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_the_cache_notices_changed_constants(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
@@ -251,6 +253,7 @@ def test_there_is_no_cache_where_there_is_no_home(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_without_a_cache_everything_still_works(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OWN_POLICY.format(arm=9))

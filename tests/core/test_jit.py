@@ -13,7 +13,8 @@ from manyarms.protocol.policy import ask
 from tests.helpers import OWN_POLICY, run_python
 
 
-@pytest.mark.parametrize("arm", [-1, 10, 10**9])
+@pytest.mark.slow
+@pytest.mark.parametrize("arm", [-1, 10**9])
 def test_an_arm_that_does_not_exist_is_reported(arm: int, tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OWN_POLICY.format(arm=arm))
     code = (
@@ -84,6 +85,7 @@ def test_without_the_jit_a_loop_is_itself(monkeypatch: pytest.MonkeyPatch) -> No
     assert jit.compiled(loop) is loop
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_a_policy_compiles_once_for_all_instances() -> None:
     run_python(
@@ -111,6 +113,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("body", MISTAKES)
 def test_what_numba_refuses_is_said_in_one_sentence(body: str, tmp_path: Path) -> None:

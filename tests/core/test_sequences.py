@@ -52,6 +52,7 @@ def test_the_error_is_spent_and_no_more() -> None:
     assert parts[0] / parts[9] == pytest.approx(100.0)
 
 
+@pytest.mark.slow
 def test_sequences_hold_at_all_times_at_once() -> None:
     """1000 sequences of 1000 values, for each of four laws: at most 5 % may ever be wrong.
 

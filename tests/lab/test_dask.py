@@ -98,6 +98,7 @@ def _pids(scheduler: str) -> list[int]:
         return list(client.run(os.getpid).values())
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_nothing_but_time(
     experiment: Experiment, whole: dict[str, bytes], scheduler: str, tmp_path: Path
 ) -> None:
@@ -187,6 +188,7 @@ def _alive(group: int) -> list[str]:
     return [row[2] for row in rows if row[0] == str(group) and row[1][0] != "Z"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to a group of processes")
 def test_a_cluster_of_its_own_ends_with_ctrl_c(
     experiment: Experiment, whole: dict[str, bytes], tmp_path: Path
@@ -262,6 +264,7 @@ async def _answers(address: str, security: Any) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_cluster_of_our_own_listens_to_us_alone() -> None:
     ours, theirs = distributed.Security.temporary(), distributed.Security.temporary()
     with dask_engine._local(1, ours) as address, dask_engine._connected(address, ours) as client:
@@ -360,6 +363,7 @@ def test_how_a_chunk_may_fail(error: Exception | None, words: str) -> None:
         told.result(timeout=0)
 
 
+@pytest.mark.slow
 def test_a_machine_too_busy_to_start_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 

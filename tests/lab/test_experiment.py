@@ -61,6 +61,7 @@ def test_equal_content_is_equal() -> None:
     assert len({first, *others}) == 5
 
 
+@pytest.mark.slow
 def test_each_loop_is_compiled_before_threads_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[tuple[str, int]] = []
     real = Threads.compile

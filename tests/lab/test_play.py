@@ -68,6 +68,7 @@ def live_arms(policy: ma.Policy, instance: Instance, late: dict[str, Any]) -> li
     return arms
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", LATENESS)
 @pytest.mark.parametrize("policy", ALL_POLICIES + COUNTING, ids=label)
 def test_live_picks_the_arms_of_the_simulator(policy: ma.Policy, late: str) -> None:
@@ -119,6 +120,7 @@ def test_the_same_bits_in_pieces_and_for_any_number_of_workers(
     np.testing.assert_array_equal(whole.recommended, pieces.recommended)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ALL_POLICIES + COUNTING, ids=label)
 def test_small_problems_stay_within_their_memory(policy: ma.Policy) -> None:
     """With the JIT off a place beyond the room made raises."""

@@ -155,6 +155,7 @@ def test_a_stopped_run_goes_on(
     assert read_results(tmp_path).provenance["sessions"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [*range(1, 9), 30, 52, 53, 54, 55])
 def test_stopped_at_any_file(
     experiment: Experiment,
@@ -221,6 +222,7 @@ def _chunk_files(folder: Path) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="sends SIGKILL")
 def test_killed_ten_times_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("manyarms.lab.chunks.CHUNK_PULLS", CHUNK)
@@ -247,6 +249,7 @@ def test_killed_ten_times_and_resumed(tmp_path: Path, monkeypatch: pytest.Monkey
     assert {path.name for path in folder.iterdir()} == {*FINAL, "provenance.json"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with _child(tmp_path, 2) as child:
@@ -528,6 +531,7 @@ def test_bad_arguments(experiment: Experiment, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("manyarms.lab.chunks.CHUNK_PULLS", 20_000_000)

@@ -43,6 +43,7 @@ def _most(live: ma.Live, chance: random.Random, pulls: int) -> int:
     return most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
 def test_no_policy_needs_more_memory_for_more_pulls(policy: ma.Policy) -> None:
     live = policy.live(n_arms=ARMS, horizon=None if policy.anytime else 2 * PULLS, seed=1)

@@ -26,6 +26,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
 # Every event comes back
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arms", [{"n_arms": 12}, {"n_arms": None, "arms": list("abcdefghijkl")}])
 def test_opened_again_after_every_event_of_a_long_game(
     opened: Opened, arms: dict[str, Any]
@@ -46,6 +47,7 @@ def test_opened_again_after_every_event_of_a_long_game(
     assert min(counts(control)) > 2  # of everything that can happen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
 def test_every_policy_comes_back(policy: ma.Policy, opened: Opened) -> None:
     control = new(policy)

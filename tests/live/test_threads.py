@@ -90,6 +90,7 @@ def test_eight_threads_and_200000_pulls() -> None:
     assert {arm.arm: arm.told for arm in live.arms()} == pulled
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
     [ma.EmpMOSSPlusPlus(), ma.Parallel(best_mean=0.9), ma.Doubling(ma.MOSSPlusPlus())],

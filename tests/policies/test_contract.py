@@ -56,6 +56,7 @@ def test_corner(policy: ma.Policy, name: str, instance: Instance, horizon: int) 
         assert (result.best_pulls == horizon).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "instance", "horizon"), CORNERS, ids=[c[0] for c in CORNERS])
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
 def test_corner_live(policy: ma.Policy, name: str, instance: Instance, horizon: int) -> None:

@@ -71,12 +71,14 @@ def check_games(pair: Pair, traffic: str, count_late: bool) -> None:
         check_same(picked, expected, f"{policy!r}, n={n}, T={horizon}, {world}, {seed=}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("traffic", TRAFFIC)
 @pytest.mark.parametrize("pair", LATE_PAIRS, ids=label)
 def test_late_games(pair: Pair, traffic: str) -> None:
     check_games(pair, traffic, count_late=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("traffic", ["in order", "in order, some lost", "late"])
 @pytest.mark.parametrize("pair", LATE_PAIRS, ids=label)
 def test_late_pulls_count_in_the_bonus(pair: Pair, traffic: str) -> None:

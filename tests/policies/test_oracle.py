@@ -57,6 +57,7 @@ def test_every_policy_with_a_name_has_a_reference() -> None:
     assert set(listed) <= {pair.policy.name for pair in PAIRS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pair", "n"), sized(PAIRS))
 def test_live_games(pair: Pair, n: int) -> None:
     for horizon in pair.horizons:
@@ -64,6 +65,7 @@ def test_live_games(pair: Pair, n: int) -> None:
             check_live(pair, n, horizon, world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", [p for p in PAIRS if p.policy.anytime], ids=label)
 def test_games_without_a_horizon(pair: Pair) -> None:
     for n, world in product((1, 3, 60), WORLDS):
@@ -112,6 +114,7 @@ def test_the_oracle_told_m(m: int) -> None:
         check_live(pair, n, horizon, world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("horizon", "beta"),
     [(32, "0.6"), (33, "0.6"), (2**20, "0.55"), (2**20 + 1, "0.55"), (2**10, "0.9")],

@@ -33,6 +33,7 @@ def simulated_arms(policy: ma.Policy, instance: Instance, seed: int) -> list[int
     return [int(arm) for arm in result.arms[0, 0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("world", INSTANCES)
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)

@@ -55,6 +55,7 @@ def metadata(dist: Path) -> Message:
         return Parser().parsestr(archive.read(name).decode())
 
 
+@pytest.mark.slow
 def test_twine_has_nothing_to_say(dist: Path) -> None:
     command = [sys.executable, "-m", "twine", "check", "--strict", *map(str, dist.iterdir())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -131,6 +131,7 @@ def test_specs_are_valid(page: Path) -> None:
             assert experiment_from(spec).cells
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_the_first_experiment_is_as_start_shows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -31,6 +31,7 @@ def _row(output: str, name: str) -> list[float]:
     return [float(cell) for cell in row.removeprefix(name).split()]
 
 
+@pytest.mark.slow
 def test_prompts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.setattr(importlib.import_module("prompts"), "RUNS", 6)
@@ -44,6 +45,7 @@ def test_prompts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _row(output, "moss ")[2] < found
 
 
+@pytest.mark.slow
 def test_captions_from_the_stand_in(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -57,6 +59,7 @@ def test_captions_from_the_stand_in(
     assert late[2] == in_turn[2] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("MANYARMS_DATA" not in os.environ, reason="no contest data here")
 def test_captions_from_the_real_ratings(run: Run) -> None:
     output = run("captions_live")

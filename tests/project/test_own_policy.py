@@ -27,6 +27,7 @@ def own_policy() -> ma.Policy:
     return policy
 
 
+@pytest.mark.slow
 def test_live_and_simulated_runs_pick_the_same_arms(own_policy: ma.Policy) -> None:
     # rewards that depend on the arm alone, so that live rewards are known without a tape
     means = np.random.default_rng(1).integers(0, 2, 500).astype(float)
@@ -57,6 +58,7 @@ def test_it_has_a_name_in_the_registry(own_policy: ma.Policy) -> None:
     assert ma.policy("explore-then-commit", arms=10, tries=3) == own_policy
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_the_example_runs_as_a_script() -> None:
     script = EXAMPLES / "own_policy.py"

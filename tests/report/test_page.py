@@ -64,6 +64,7 @@ def test_numbers_are_those_of_the_tables(run: Path) -> None:
     assert [choice["settings"] for choice in over_time["choices"]] == [[0], [1]]
 
 
+@pytest.mark.slow
 def test_a_page_is_the_same_each_time_and_knows_no_machine(run: Path, paper: Path) -> None:
     for folder in (run, paper):
         first = write_report(folder).read_bytes()
@@ -135,6 +136,7 @@ def test_sets_of_claim_14_are_drawn_against_their_size(paper: Path) -> None:
         assert setting["series"][0]["mean"] == pytest.approx([by_size[size]], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_page_shows_what_was_reproduced_last(tmp_path: Path) -> None:
     reproduce_paper(tmp_path, "fig2b", "claims", replications=2)
     reproduce_paper(tmp_path, "fig2b", replications=3)

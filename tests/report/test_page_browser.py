@@ -370,6 +370,7 @@ def test_it_prints(paper: Browser) -> None:
     assert shown == {".controls": "none", ".places": "none", ".plot": "block"}
 
 
+@pytest.mark.slow
 def test_dark_screens_get_colours_that_can_be_seen(paper: Browser) -> None:
     colour = f"""getComputedStyle(document.querySelector('{OVER_TIME}
         .plot [data-policy="moss-oracle"]')).color""".replace("\n", "")

@@ -62,6 +62,7 @@ def test_moss_on_tiny_problems(means: tuple[float, ...], horizon: int) -> None:
     assert abs(row.mean - exact_moss_regret(means, horizon)) < FALSE_ALARM_Z * row.se
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("policy", [ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus(), ma.MOSS()])
 def test_the_first_arms_are_a_uniform_sample(policy: ma.Policy) -> None:

@@ -28,6 +28,7 @@ def _same_law(a: NDArray[np.float64], b: NDArray[np.float64]) -> None:
     assert np.abs(cdfs[0] - cdfs[1]).max() <= math.sqrt(math.log(2 / 1e-6) / (2 * sizes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
 def test_renumbering_the_arms_does_not_change_the_law(policy: ma.Policy) -> None:
     # best arms first, last, and scattered: a policy that broke ties by position would tell
@@ -43,6 +44,7 @@ def test_renumbering_the_arms_does_not_change_the_law(policy: ma.Policy) -> None
     _same_law(regrets[0], regrets[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [p for p in EVERY_POLICY if p.name != "best"], ids=label)
 def test_nor_does_it_for_any_policy_with_a_name(policy: ma.Policy) -> None:
     # shorter, because there are many; `best` is told an arm by its number
@@ -101,6 +103,7 @@ def _plain_moss_plus_plus(means: NDArray[np.float64], horizon: int, seed: int) -
     return regret
 
 
+@pytest.mark.slow
 def test_moss_plus_plus_against_a_plain_one() -> None:
     means = np.r_[np.full(5, 0.9), np.tile([0.1, 0.3, 0.5], 25)]
     instance = ma.instances.from_means(means, rewards=ma.instances.Gaussian(0.5))

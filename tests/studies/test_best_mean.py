@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import manyarms as ma
 from manyarms.studies import find
@@ -20,6 +21,7 @@ def test_the_truth_is_among_what_is_told() -> None:
         assert [player.parameters["best_mean"] for player in cell.players] == list(TOLD)
 
 
+@pytest.mark.slow
 def test_reproduce(tmp_path: Path) -> None:
     report = reproduce([find("best-mean")], tmp_path, replications=2)
     own = {f"best_mean.{ending}" for ending in ("md", "pdf", "svg", "png")}

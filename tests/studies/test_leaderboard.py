@@ -416,6 +416,7 @@ def small_suite(replications: int, seed: int) -> list[Experiment]:
     return [Experiment("leaderboard", (on("few", 5), on("many", 50)), seed)]
 
 
+@pytest.mark.slow
 def test_it_plays_ranks_and_writes(tmp_path: Path) -> None:
     small = replace(LEADERBOARD, experiments=small_suite)
     report = reproduce([small], tmp_path, replications=3, seed=1, workers=1)

@@ -141,6 +141,7 @@ def test_figure() -> None:
         trade_off_figure([])
 
 
+@pytest.mark.slow
 def test_reproduce(tmp_path: Path) -> None:
     short = partial(experiments, horizon=2**8, betas=(0.5,), doublings=2)
     small = replace(find("lower-bound"), experiments=short)

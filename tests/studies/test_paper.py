@@ -75,6 +75,7 @@ def test_figure_1_needs_no_results_and_has_no_page(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"fig1.pdf", "fig1.svg", "fig1.png"}
 
 
+@pytest.mark.slow
 def test_many_replications_are_compared_with_the_papers(tmp_path: Path) -> None:
     study = replace(small_study("claims"), report=partial(claims.report, few=2))
     report = reproduce([study], tmp_path, replications=12)

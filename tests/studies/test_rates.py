@@ -246,6 +246,7 @@ def test_table_and_data() -> None:
     assert high > 0.5 * HORIZONS[-1]
 
 
+@pytest.mark.slow
 def test_figures() -> None:
     figure = measured_rates(measured())
     (legend,) = figure.legends
@@ -265,6 +266,7 @@ def test_figures() -> None:
             draw([])
 
 
+@pytest.mark.slow
 def test_reproduce(tmp_path: Path) -> None:
     short = partial(experiments, alphas=(0.3,), betas=(0.5,), longest=14)
     small = replace(find("rates"), experiments=short)

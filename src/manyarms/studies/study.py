@@ -107,9 +107,9 @@ def reproduce(
     >>> import tempfile
     >>> from manyarms.studies import find
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     report = reproduce([find("best-mean")], folder, replications=2)
+    ...     report = reproduce([find("fig1")], folder)
     ...     sorted(path.name for path in report.files)
-    ['best_mean.md', 'best_mean.pdf', 'best_mean.png', 'best_mean.svg', 'report.html', 'study.json']
+    ['fig1.pdf', 'fig1.png', 'fig1.svg']
     """
     folder = Path(out)
     planned: dict[str, Experiment] = {}
