@@ -20,10 +20,10 @@ quick: lint types imports
 	$(MAKE) -j2 quick-rules quick-rooms
 
 quick-rules: $(STAMP)
-	$(BIN)/python -m pytest -q -m "not slow" tests/policies tests/live
+	$(BIN)/python -m pytest -q -m "not slow" tests/policies tests/live tests/core tests/lab
 
 quick-rooms: $(STAMP)
-	$(BIN)/python -m pytest -q -m "not slow" tests src --ignore tests/policies --ignore tests/live
+	$(BIN)/python -m pytest -q -m "not slow" tests src $(addprefix --ignore tests/,policies live core lab)
 
 lint: $(STAMP)
 	$(BIN)/ruff check

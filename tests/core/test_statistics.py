@@ -116,6 +116,7 @@ def test_medians_have_ordered_values_for_ends() -> None:
     assert median_ratio_interval(np.arange(5.0), np.ones(5)).high == math.inf
 
 
+@pytest.mark.slow
 def test_ratio_intervals_cover() -> None:
     """60 intervals of 95 %: at least 47 cover, but for a false alarm of about 1e-6."""
     rng = np.random.default_rng(3)
@@ -131,6 +132,7 @@ def test_ratio_intervals_cover() -> None:
     assert medians >= 47
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [5, 25, 100, 400])
 @pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.parametrize("miss_rate", [0.002, 0.02, 0.3, 1.0])

@@ -341,6 +341,7 @@ def test_a_worker_that_fails_is_told(
         run(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "words"),
     [

@@ -100,6 +100,7 @@ def _chaos(policy: ma.Policy, seed: int, n: int, horizon: int, change: float) ->
         _check(live, alive)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", MORE_POLICIES, ids=label)
 def test_whatever_happens_a_retired_arm_is_never_asked_again(policy: ma.Policy) -> None:
     games = [(1, 20, 0.1), (2, 30, 0.1), (5, 64, 0.1), (20, 150, 0.2), (30, 200, 0.04)]

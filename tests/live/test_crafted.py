@@ -30,6 +30,7 @@ from tests.live.games import in_turn, new
 from tests.live.stores import Memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
 def test_every_number_of_a_saved_handle_may_be_wrong(policy: ma.Policy) -> None:
     data = saved(policy)
@@ -141,6 +142,7 @@ def test_a_small_file_does_not_become_a_large_one() -> None:
             ma.Live.from_bytes(data)
 
 
+@pytest.mark.slow
 def test_a_handle_that_is_nearly_all_zeros_can_be_read(tmp_path: Path) -> None:
     live = field.Best(arm=0).live(n_arms=1)
     for _ in range(10):

@@ -52,6 +52,7 @@ def test_saved_and_loaded_at_every_event_of_a_long_game(policy: ma.Policy) -> No
     assert min(counts(control)) > 10  # of everything that can happen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
 def test_saved_and_loaded_at_every_event(policy: ma.Policy) -> None:
     live, control = (policy.live(n_arms=40, horizon=2000, seed=6) for _ in range(2))

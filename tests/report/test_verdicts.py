@@ -99,6 +99,7 @@ def test_parts_that_depend_on_chance_share_the_error() -> None:
     assert asked[-1] == 0.95
 
 
+@pytest.mark.slow
 def test_a_family_of_true_parts_is_rarely_wrong() -> None:
     """Of 120 claims with 20 true parts each, at most 16 have a part that is said to fail.
 
