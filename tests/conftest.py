@@ -17,7 +17,17 @@ settings.register_profile("fixed", derandomize=True, deadline=None, max_examples
 settings.load_profile("fixed")
 
 if TYPE_CHECKING:
-    from manyarms.studies import Report
+    from manyarms.studies.study import Report
+
+
+@pytest.fixture
+def contest_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the one folder in which contests are found, still empty."""
+    folder = tmp_path / "contests"
+    folder.mkdir()
+    monkeypatch.setenv("MANYARMS_DATA", str(folder))
+    monkeypatch.setattr("manyarms.instances.contests.cache_folder", lambda: tmp_path / "cache")
+    return folder
 
 
 @pytest.fixture(scope="session")

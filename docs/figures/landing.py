@@ -40,12 +40,11 @@ def draw_regret(folder: Path, *, replications: int = 200) -> Path:
 
 def draw_cost(folder: Path, *, turns: int = 120) -> Path:
     """Draw nanoseconds per simulated pull against the number of arms; print the numbers."""
-    from manyarms.report._matplotlib import Figure, look, settle
+    from manyarms.report.drawing import drawing
     from manyarms.report.style import BAND_OPACITY, WIDE, policy_styles, policy_title
 
     measured = _measure(turns=turns)
-    with look():
-        figure = Figure(figsize=WIDE)
+    with drawing(*WIDE) as figure:
         axes = figure.add_subplot()
         for name, style in policy_styles(measured).items():
             best, median = np.min(measured[name], axis=1), np.median(measured[name], axis=1)
@@ -57,7 +56,6 @@ def draw_cost(folder: Path, *, turns: int = 120) -> Path:
         axes.set_ylim(0, 1.1 * max(np.median(rows, axis=1).max() for rows in measured.values()))
         axes.set_title(f"line: best of {turns} turns; shaded: up to the median")
         figure.legend(loc="outside right upper")
-        settle(figure)
     return _save(figure, folder / "landing_cost.svg")
 
 
@@ -90,7 +88,7 @@ def _once(policy: ma.Policy, n: int) -> float:
 
 
 def _save(figure: Figure, path: Path) -> Path:
-    from manyarms.report._matplotlib import look
+    from manyarms.report.drawing import look
 
     with look():
         figure.savefig(path, format="svg", metadata={"Date": None})

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import manyarms as ma
-from manyarms.advice.choice import ALIKE
+from manyarms.advice.play import ALIKE
 
 Regrets = NDArray[np.float64]
 
@@ -151,11 +151,6 @@ def test_everything_becomes_json() -> None:
     shares = {f"(≤{100 * row.high / 40:.1f})" for row in advice.rows}
     assert all(share in str(advice) for share in shares)
     assert all(0.7 * 40 < row.high < 0.8 * 40 for row in advice.rows)
-
-
-def test_bad_numbers_of_runs() -> None:
-    with pytest.raises(ma.ParameterError, match="`replications` must be an integer >= 1, got 0"):
-        ma.advise(n=5, horizon=5, replications=0)
 
 
 @pytest.fixture(scope="module", params=["unknown", "bounded", "best-mean"])

@@ -60,19 +60,8 @@ def test_problems_are_in_order_and_end_with_the_hardest(
     assert counts == sorted(set(counts), reverse=True)
     assert counts[-1] == asked.fewest
     assert all(1 <= m <= n for m in counts)
-    for problem in asked.problems():
-        assert sum(size for size, _ in asked.gaps(problem)) == n
     beyond = [problem for problem in asked.problems() if not problem.within_reach]
     assert len(beyond) <= 1
-
-
-def test_gaps_are_those_of_the_instance() -> None:
-    asked = ask(n=103, best_mean=0.8, others=[0.7, 0.3, 0.5])
-    (problem, *_) = asked.problems()
-    instance = asked.instance(problem)
-    gaps = sorted(0.8 - instance.mean(arm) for arm in range(103))
-    ours = [gap for size, gap in asked.gaps(problem) for _ in range(size)]
-    assert ours == pytest.approx(gaps)
 
 
 def test_the_others_keep_the_papers_proportions() -> None:

@@ -1,9 +1,11 @@
-"""The command line: what it prints, what it refuses, how it ends."""
+"""The command line: what it prints and writes, what it refuses, how it ends."""
 
 from __future__ import annotations
 
 import json
+import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,16 +15,30 @@ from manyarms.cli.main import main
 from tests.helpers import run_python
 
 SMALL = ["--n", "200", "--m", "5", "--horizon", "60", "--replications", "4"]
+SIMULATE = ["simulate", "--policy", "moss", *SMALL]
+ADVISE = ["advise", "--n", "500", "--horizon", "60", "--replications", "2"]
+
+Run = Callable[..., str]
 
 
-def run(*words: str) -> int:
-    return main(list(words))
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs a command and returns what it printed, or why it failed."""
+
+    def run(*words: str, code: int = 0) -> str:
+        capsys.readouterr()
+        assert main(list(words)) == code
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        assert code == 0 or words[0] == "data" or printed.out == ""
+        return printed.err if code else printed.out
+
+    return run
 
 
-def test_simulate_prints_json_for_each_policy(capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulate_prints_json_for_each_policy(run: Run) -> None:
     names = ["--policy", "moss++", "--policy", "empmoss++:beta=0.6,rank=pulled"]
-    assert run("simulate", *names, *SMALL, "--seed", "1", "--json", "-") == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(run("simulate", *names, *SMALL, "--seed", "1", "--json", "-"))
     assert [row["policy"] for row in rows] == ["moss++", "empmoss++"]
     needed = {"policy", "mean", "se", "median", "q05", "q95", "replications", "seconds"}
     assert all(needed <= row.keys() for row in rows)
@@ -31,113 +47,143 @@ def test_simulate_prints_json_for_each_policy(capsys: pytest.CaptureFixture[str]
     assert rows[0]["mean"] == expected.summary().policies[0].mean
 
 
-def test_simulate_reports_checkpoints(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_simulate_reports_checkpoints(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
-    words = ["--policy", "moss", *SMALL, "--checkpoints", "20,40", "--json", str(path)]
-    assert run("simulate", *words) == 0
+    assert run(*SIMULATE, "--checkpoints", "20,40", "--json", str(path)) == ""
     (row,) = json.loads(path.read_text())
     assert list(row["regret_at"]) == ["20", "40"]
     assert 0 <= row["regret_at"]["20"] <= row["regret_at"]["40"] <= row["mean"]
-    assert capsys.readouterr().out == ""
 
 
-def test_simulate_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--policy", "moss-oracle", "--policy", "moss", *SMALL]
-    assert run("simulate", *words) == 0
-    printed = capsys.readouterr().out
+def test_simulate_prints_a_table(run: Run) -> None:
+    printed = run(*SIMULATE, "--policy", "moss-oracle")
     assert "paired differences" in printed
     assert "regret on planted(n=200, m=5) after 60 pulls, 4 replications" in printed
 
 
-def test_an_oracle_is_told_the_hardness(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_oracle_is_told_the_hardness(run: Run) -> None:
     words = ["--n", "200", "--alpha", "0.5", "--horizon", "50", "--replications", "2"]
-    assert run("simulate", "--policy", "moss-oracle", *words, "--json", "-") == 0
-    told = json.loads(capsys.readouterr().out)
-    policy = "moss-oracle:alpha=0.5"
-    assert run("simulate", "--policy", policy, *words, "--json", "-") == 0
-    assert json.loads(capsys.readouterr().out)[0]["mean"] == told[0]["mean"]
+    told, given = (
+        json.loads(run("simulate", "--policy", policy, *words, "--json", "-"))[0]["mean"]
+        for policy in ("moss-oracle", "moss-oracle:alpha=0.5")
+    )
+    assert told == given
+
+
+def test_advise_prints_the_advice(run: Run) -> None:
+    printed = run(*ADVISE, "--m-at-least", "20", "--betas", "0.5,0.7", "--seed", "2")
+    advice = ma.advise(n=500, horizon=60, m_at_least=20, betas=[0.5, 0.7], replications=2, seed=2)
+    assert printed == f"{advice}\n"
+    assert max(map(len, printed.splitlines())) < 120
+    for word in ("Take", "because", "What would change it", "empmoss++ beta=0.7", "hardness"):
+        assert word in printed
+
+
+def test_advise_writes_json(run: Run, tmp_path: Path) -> None:
+    words = [*ADVISE, "--alpha-at-most", "0.3", "--best-mean", "0.8", "--others", "0.2,0.7"]
+    whole = json.loads(run(*words, "--json", "-"))
+    assert (whole["best_mean"], whole["others"]) == (0.8, [0.2, 0.7])
+    needed = {"policy", "label", "beta", "alpha", "rate", "mean", "low", "high", "median",
+              "miss_rate", "share", "excess", "ratio", "replications"}  # fmt: skip
+    assert all(needed <= row.keys() for row in whole["rows"])
+    path = tmp_path / "advice.json"
+    assert run(*words, "--json", str(path)) == ""
+    assert json.loads(path.read_text()) == whole
+
+
+@pytest.mark.compiled
+def test_the_docs_show_what_advise_prints(run: Run) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "theory.md").read_text()
+    (command,) = re.findall(r"^manyarms (advise .*)$", page, re.M)
+    (shown,) = re.findall(r"^```text\n(.*?)\n```$", page, re.M | re.S)
+    printed = run(*command.split())
+    for part in shown.split("\n…\n"):
+        assert part in printed
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--policy", "mosss", *SMALL], "Did you mean 'moss'?"),
-        (["--policy", "moss:betta=1", *SMALL], "'betta'"),
-        (["--policy", "moss:beta", *SMALL], "name:key=value"),
-        (["--policy", "moss++:beta=0.1", *SMALL], "`beta` must be a number >= 0.5"),
-        (["--policy", "moss", "--horizon", "9"], "`--n` is required"),
-        (["--policy", "moss", *SMALL, "--instance", "magic"], "`--instance` must be planted"),
-        (["--policy", "moss", *SMALL, "--checkpoints", "a,b"], "`--checkpoints` must be times"),
-        (["--policy", "moss", *SMALL, "--checkpoints", "9,99"], "`checkpoints` must be"),
-        (["--policy", "moss", *SMALL, "--seed", "-1"], "`seed` must be"),
-        (["--policy", "moss", "--n", "9", "--alpha", "2", "--horizon", "9"], "`alpha` must be"),
-        (["--policy", "moss", "--n", "x", "--horizon", "9"], "'x' is not a valid"),
-        (["--policy", "moss"], "horizon"),
-        (["--nonsense"], "nonsense"),
+        (["simulate", "--policy", "mosss", *SMALL], "Did you mean 'moss'?"),
+        (["simulate", "--policy", "moss:betta=1", *SMALL], "'betta'"),
+        (["simulate", "--policy", "moss:beta", *SMALL], "name:key=value"),
+        (["simulate", "--policy", "moss++:beta=0.1", *SMALL], "`beta` must be a number >= 0.5"),
+        (["simulate", "--policy", "moss", "--horizon", "9"], "`--n` is required"),
+        ([*SIMULATE, "--instance", "magic"], "`--instance` must be planted"),
+        ([*SIMULATE, "--checkpoints", "a,b"], "`--checkpoints` must be times"),
+        ([*SIMULATE, "--checkpoints", "9,99"], "`checkpoints` must be"),
+        ([*SIMULATE, "--seed", "-1"], "`seed` must be"),
+        ([*SIMULATE[:3], "--n", "9", "--alpha", "2", "--horizon", "9"], "`alpha` must be"),
+        ([*SIMULATE, "--n", "x"], "'x' is not a valid"),
+        (["simulate", "--policy", "moss"], "horizon"),
+        (["simulate", "--nonsense"], "nonsense"),
+        ([*ADVISE, "--m-at-least", "501"], "must be an integer >= 1 and <= 500, got 501."),
+        ([*ADVISE, "--m-at-least", "5", "--alpha-at-most", "0.1"], "Give the one that you know."),
+        ([*ADVISE, "--alpha-at-most", "1.2"], "must be a number >= 0 and <= 1, got 1.2."),
+        ([*ADVISE, "--best-mean", "1.2"], "`best_mean` must be a number > 0 and <= 1, got 1.2."),
+        ([*ADVISE, "--others", "a,b"], "must be numbers such as 0.1,0.3,0.5, got 'a,b'."),
+        ([*ADVISE, "--betas", ""], "`--betas` must be numbers such as 0.5,0.6,0.75, got ''."),
+        ([*ADVISE, "--others", "0.95"], "`others` must be a number >= 0 and < 0.9, got 0.95."),
+        ([*ADVISE, "--replications", "0"], "`replications` must be an integer >= 1, got 0."),
+        ([*ADVISE, "--workers", "0"], "`workers` must be an integer >= 1, got 0."),
+        ([*ADVISE, "--json", "no/such/a.json"], "must name a file in a folder that exists"),
+        ([*ADVISE, "--n", "0"], "`n` must be an integer >= 1"),
+        (["advise", "--n", "5"], "--horizon"),
+        (["reproduce", "--replications", "0"], "`replications` must be an integer >= 1, got 0.\n"),
+        (["reproduce", "fig9"], "fig9"),
     ],
 )
 def test_bad_usage_is_one_sentence_and_exits_with_2(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, run: Run
 ) -> None:
-    assert run("simulate", *words) == 2
-    printed = capsys.readouterr()
-    assert message in printed.err
-    assert "Traceback" not in printed.err
-    assert printed.out == ""
+    assert message in run(*words, code=2)
+
+
+def test_a_file_that_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path) -> None:
+    words = [*ADVISE, "--m-at-least", "500", "--json", str(tmp_path)]
+    assert "Is a directory" in run(*words, code=1)
 
 
 def test_debug_shows_the_traceback() -> None:
     with pytest.raises(ma.UnknownNameError):
-        run("--debug", "simulate", "--policy", "mosss", *SMALL)
+        main(["--debug", "simulate", "--policy", "mosss", *SMALL])
 
 
-def test_policies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("policies") == 0
-    printed = capsys.readouterr().out
+def test_policies_are_listed(run: Run) -> None:
+    printed = run("policies")
     for name in ("moss++", "anytime-parallel", "quantile"):
         assert name in printed
 
 
 @pytest.mark.compiled
-def test_warm_compiles_everything(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("warm") == 0
-    assert "8 policies ready" in capsys.readouterr().out
+def test_warm_compiles_everything(run: Run) -> None:
+    assert "8 policies ready" in run("warm")
 
 
 @pytest.mark.compiled
 def test_reproduce_plays_shows_and_writes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # the same problems, on a hundredth of the arms and pulls
     monkeypatch.setattr("manyarms.studies.best_mean.N_ARMS", 200)
     monkeypatch.setattr("manyarms.studies.best_mean.HORIZON", 500)
     words = ["reproduce", "best-mean", "--replications", "3", "--out", str(tmp_path)]
-    assert run(*words) == 0
-    printed = capsys.readouterr().out
+    printed = run(*words)
     assert "best mean told" in printed
     assert f"files in {tmp_path}" in printed
     assert (tmp_path / "best_mean.svg").is_file()
     (results,) = (tmp_path / "results").iterdir()
     before = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
-    assert run(*words) == 0  # what is finished is not played again
+    run(*words)  # what is finished is not played again
     assert {path.name: path.stat().st_mtime_ns for path in results.iterdir()} == before
 
 
-def test_reproduce_refuses_bad_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("reproduce", "--replications", "0") == 2
-    assert "`replications` must be an integer >= 1, got 0.\n" in capsys.readouterr().err
-    assert run("reproduce", "fig9") == 2
-
-
-def test_an_interrupt_is_no_traceback(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupt_is_no_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*words: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("manyarms.studies.study.reproduce", interrupt)
-    assert run("reproduce") == 130
-    assert capsys.readouterr().err.lstrip() == "manyarms: interrupted\n"
+    assert run("reproduce", code=130).lstrip() == "manyarms: interrupted\n"
 
 
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["reproduce", "--help"]])
@@ -152,13 +198,12 @@ def test_help_needs_neither_numba_nor_matplotlib(words: list[str]) -> None:
     assert time.perf_counter() - begun < 30  # it answers at once; this catches a hang
 
 
-def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_help_with_an_example(run: Run) -> None:
     from manyarms.cli.app import app
 
     for name, command in app.commands.items():
         assert f"Example: manyarms {name}" in (command.help or "")
-        assert run(name, "--help") == 0
-    assert "Usage" in capsys.readouterr().out
+        assert "Usage" in run(name, "--help")
 
 
 def test_without_the_extra_the_command_line_says_what_to_install() -> None:
@@ -185,45 +230,33 @@ Three.,1.2,0.1,10,9,1,0
 
 
 @pytest.fixture
-def contests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "contests"
-    folder.mkdir()
-    (folder / "777.csv").write_text(CONTEST)
-    monkeypatch.setenv("MANYARMS_DATA", str(folder))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return folder
+def contest(contest_folder: Path) -> Path:
+    path = contest_folder / "777.csv"
+    path.write_text(CONTEST)
+    return path
 
 
-def test_data_lists_and_describes_contests(
-    contests: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("data", "list") == 0
-    assert "777" in capsys.readouterr().out
-    assert run("data", "info", "777") == 0
-    printed = capsys.readouterr().out
+def test_data_lists_and_describes_contests(contest: Path, run: Run) -> None:
+    assert "777" in run("data", "list")
+    printed = run("data", "info", "777")
     assert "captions       2" in printed
     assert "One, two." in printed
-    assert run("data", "info", "778") == 1
-    assert "778" in capsys.readouterr().err
+    assert "778" in run("data", "info", "778", code=1)
+    contest.unlink()
+    assert "manyarms data get 652" in run("data", "list")  # there is none
 
 
-def test_data_says_when_there_is_none(contests: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (contests / "777.csv").unlink()
-    assert run("data", "list") == 0
-    assert "manyarms data get 652" in capsys.readouterr().out
+@pytest.mark.usefixtures("contest")
+def test_data_get_says_why_it_failed(run: Run) -> None:
+    assert "777.csv" in run("data", "get", "777")  # it is there already
+    assert "must be" in run("data", "get", "not a contest!", code=2)
 
 
-def test_data_get_says_why_it_failed(contests: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("data", "get", "777") == 0  # it is there already
-    assert run("data", "get", "not a contest!") == 2
-    assert "must be" in capsys.readouterr().err
-
-
-def test_simulate_on_a_contest(contests: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulate_on_a_contest(contest: Path, run: Run) -> None:
     words = ["--policy", "moss", "--horizon", "20", "--replications", "2"]
-    for contest in ("777", str(contests / "777.csv")):
-        assert run("simulate", *words, "--instance", f"captions:{contest}") == 0
-        assert "captions(777, n=2" in capsys.readouterr().out
+    for name in ("777", str(contest)):
+        printed = run("simulate", *words, "--instance", f"captions:{name}")
+        assert "captions(777, n=2" in printed
 
 
 SPEC = """
@@ -247,40 +280,31 @@ name = "moss-oracle"
 """
 
 
-def test_run_show_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_show_and_plot(tmp_path: Path, run: Run) -> None:
     spec, folder = tmp_path / "small.toml", tmp_path / "results"
     spec.write_text(SPEC)
-    assert run("run", str(spec), "--out", str(folder)) == 0
-    printed = capsys.readouterr().out
+    printed = run("run", str(spec), "--out", str(folder))
     assert "small: 2 settings, 24 games, 1.44e+03 pulls" in printed
     assert "moss++(beta=0.75)" in printed
     before = (folder / "regret.parquet").read_bytes()
-    assert run("run", str(spec), "--out", str(folder)) == 0  # finished: nothing to do
+    run("run", str(spec), "--out", str(folder))  # finished: nothing to do
     assert (folder / "regret.parquet").read_bytes() == before
-    capsys.readouterr()
-    assert run("show", str(folder), "--json") == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert [(row["alpha"], row["policy"]) for row in rows][:2] == [
-        (0.2, "moss++(beta=0.5)"),
-        (0.2, "moss++(beta=0.75)"),
-    ]
+    rows = json.loads(run("show", str(folder), "--json"))
+    played = [(row["alpha"], row["policy"]) for row in rows]
+    assert played[:2] == [(0.2, "moss++(beta=0.5)"), (0.2, "moss++(beta=0.75)")]
     instance = ma.instances.planted(n=200, alpha=0.2, horizon=60)
     expected = ma.simulate(ma.MOSSPlusPlus(), instance, horizon=60, replications=4)
     assert rows[0]["mean"] == expected.summary().policies[0].mean
-    assert run("plot", str(folder)) == 0
+    run("plot", str(folder))
     drawn = {path.name for path in (folder / "figures").iterdir()}
     assert {"hardness.png", "over_time_1.pdf", "over_time_2.svg"} <= drawn
 
 
-def test_run_and_show_refuse_in_one_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_and_show_refuse_in_one_sentence(tmp_path: Path, run: Run) -> None:
     spec = tmp_path / "bad.toml"
     spec.write_text(SPEC.replace("beta", "betta").replace("horizon = 60", "horizon = 0"))
-    assert run("run", str(spec), "--out", str(tmp_path / "out")) == 2
-    message = capsys.readouterr().err
+    message = run("run", str(spec), "--out", str(tmp_path / "out"), code=2)
     assert "Did you mean 'beta'?" in message
     assert "horizon" in message
     assert not (tmp_path / "out").exists()
-    assert run("show", str(tmp_path)) == 1
-    assert "must hold results of manyarms" in capsys.readouterr().err
+    assert "must hold results of manyarms" in run("show", str(tmp_path), code=1)

@@ -11,10 +11,10 @@ pytest.importorskip("rich", reason='pip install "manyarms[lab]"')
 
 import manyarms as ma
 from manyarms.cli.main import main
-from manyarms.cli.screen import Watching, counting, show, write_json
+from manyarms.cli.screen import counting, show, watching, write_json
 from manyarms.errors import FolderError
 from manyarms.protocol import registry
-from manyarms.report.markdown import Table
+from manyarms.report.text import Table
 
 NASTY = "[bold]x[/] [/] :smile: [link=x]y $\\frac{ \x1b[2J\x1b]0;t\x07 \x9b1m \r \b"
 SHOWN = NASTY
@@ -28,7 +28,7 @@ def test_texts_and_tables_are_shown_as_they_are(capsys: pytest.CaptureFixture[st
 
 
 def test_notes_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    with Watching() as watch:
+    with watching() as watch:
         watch.begin(NASTY)(1, 2, NASTY)
     with counting(3) as advance:
         advance(NASTY)
@@ -63,11 +63,11 @@ def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, path: str) -> Non
 
 
 def test_the_bar_counts_each_run_once() -> None:
-    watch = Watching()
     total = 0
-    for _ in range(3):
-        begun = watch.begin("a run")
-        for done in (0, 2000, 4000, 4000):  # the end may be told twice
-            begun(done, 4000, "")
-        total += 4000
-        assert watch._before + watch._now == total
+    with watching() as watch:
+        for _ in range(3):
+            begun = watch.begin("a run")
+            for done in (0, 2000, 4000, 4000):  # the end may be told twice
+                begun(done, 4000, "")
+            total += 4000
+            assert watch._before + watch._now == total

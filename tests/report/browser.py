@@ -164,11 +164,6 @@ class Browser:
         """Move the mouse."""
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
-    def picture(self, *, whole: bool = False) -> bytes:
-        """Return a screenshot as PNG."""
-        taken = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        return base64.b64decode(taken["data"])
-
     def pdf(self) -> bytes:
         """Return the page as it would be printed."""
         return base64.b64decode(self.call("Page.printToPDF", printBackground=False)["data"])

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from manyarms.lab import experiment_from, run
-from manyarms.studies import PAPER, Report, Study, claims, find, paper, reproduce
+from manyarms.studies import PAPER, claims, find, paper
+from manyarms.studies.study import Report, Study, reproduce
 
 SIX = ("moss", "moss-oracle", "quantile", "parallel", "moss++", "empmoss++")
 HOSTILE = '</script><script>document.title = "taken"</script>'

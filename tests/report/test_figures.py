@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +12,9 @@ from numpy.typing import NDArray
 
 from manyarms.errors import ManyarmsError, MissingExtraError, ParameterError
 from manyarms.lab.results import Result
-from manyarms.lab.workbench import row_type
 from manyarms.theory.rates import moss_plus_plus_rate, quantile_rate
+from tests.helpers import run_python
+from tests.report.made import made_result
 
 pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
 
@@ -26,45 +23,23 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from manyarms.report import figures
+from manyarms.report import figures, save_figure
 from manyarms.report.style import policy_styles, policy_title
 
 PAPER = ("moss", "moss-oracle", "quantile", "parallel", "moss++", "empmoss++")
 NAMED = (*PAPER, "anytime-moss++", "anytime-parallel")
 
 
-def made_up(policies: tuple[str, ...], regret: Any, times: tuple[int, ...]) -> Result:
-    """Return regrets by (policy, replication, checkpoint) as a result."""
-    return Result(
-        policies=policies,
-        specifications=policies,
-        instance="made up",
-        n_arms=10,
-        best_mean=0.9,
-        horizon=times[-1],
-        seed=0,
-        first_replication=0,
-        times=np.array(times),
-        rows=tuple(_rows(np.array(own, dtype=float)) for own in regret),
-    )
-
-
-def _rows(regret: NDArray[np.float64]) -> NDArray[Any]:
-    rows = np.ones(len(regret), row_type(regret.shape[1]))
-    rows["regret"] = regret
-    return rows
-
-
-def tiny() -> Result:
+def tiny(times: float = 1) -> Result:
     # moss: mean 10 and 22, deviations 2 and 4 (from 8, 10, 12 and 18, 22, 26); moss++: none
-    regret = [[[8, 18], [10, 22], [12, 26]], [[5, 6], [5, 6], [5, 6]]]
-    return made_up(("moss", "moss++"), regret, (1000, 50_000))
+    regret = {"moss": [[8, 18], [10, 22], [12, 26]], "moss++": [[5, 6], [5, 6], [5, 6]]}
+    scaled = {policy: times * np.array(runs) for policy, runs in regret.items()}
+    return made_result(scaled, (1000, 50_000))
 
 
 def many(labels: tuple[str, ...], points: int = 50) -> Result:
-    times = tuple(range(100, 100 * points + 1, 100))
     regret = np.random.default_rng(1).random((len(labels), 4, points)).cumsum(axis=2)
-    return made_up(labels, regret, times)
+    return made_result(dict(zip(labels, regret, strict=True)), range(100, 100 * points + 1, 100))
 
 
 def words(figure: Figure) -> list[str]:
@@ -118,10 +93,43 @@ def test_names_in_figure_1_do_not_overlap() -> None:
     assert [text.get_text() for text in texts] == ["0.55", "0.75", "β ="]
 
 
+def mine(alpha: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 0.8 + 0.2 * alpha
+
+
+def test_further_rates_have_lines_of_their_own() -> None:
+    points = np.array([0.0, 0.4, 0.9]), np.array([0.3, 0.7, 0.95])
+    figure = figures.figure_1(betas=(0.5, 0.7), others={"mine": mine, "measured": points})
+    axes = figure.axes[0]
+    names = [str(line.get_label()) for line in axes.lines]
+    assert names[-2:] == ["mine", "measured"]
+    assert np.array_equal(axes.lines[-1].get_xydata(), np.transpose(points))
+    drawn = np.asarray(axes.lines[-2].get_xydata())
+    assert np.array_equal(drawn[:, 1], mine(drawn[:, 0]))
+    legend = figure.legends[0]
+    assert [text.get_text() for text in legend.get_texts()][-2:] == ["mine", "measured"]
+    styles = {(line.get_color(), str(line.get_marker())) for line in axes.lines}
+    assert len(styles) == len(axes.lines)
+    assert axes.get_ylim()[0] == pytest.approx(0.25)  # room for a rate of 0.3
+
+
+def test_the_legend_is_beside_the_plot() -> None:
+    figure = figures.figure_1(others={"mine": mine, "a rate with quite a long name": mine})
+    plot = figure.axes[0].get_window_extent()
+    assert figure.legends[0].get_window_extent().x0 >= plot.x1
+    assert plot.width > 200  # of 500: it is not squeezed
+
+
+def test_without_them_the_figure_is_the_papers() -> None:
+    plain, empty = figures.figure_1(), figures.figure_1(others={})
+    for figure in (plain, empty):
+        assert len(figure.axes[0].lines) == 9
+        assert figure.axes[0].get_ylim()[0] == 0.45
+        assert not figure.legends
+
+
 def test_against_hardness() -> None:
-    easy = tiny()
-    hard = made_up(easy.policies, 2 * easy.regret, (1000, 50_000))
-    figure = figures.regret_against_hardness({0.5: hard, 0.1: easy}, title="a title")
+    figure = figures.regret_against_hardness({0.5: tiny(times=2), 0.1: tiny()}, title="a title")
     axes = figure.axes[0]
     assert axes.get_title() == "a title"
     assert axes.get_xlabel() == "hardness \N{GREEK SMALL LETTER ALPHA}"
@@ -139,9 +147,8 @@ def test_against_hardness() -> None:
 
 
 def test_a_policy_left_out_at_some_hardness() -> None:
-    result = tiny()
-    alone = made_up(("moss",), result.regret[:1, :2], (1000, 50_000))
-    figure = figures.regret_against_hardness({0.1: alone, 0.2: result})
+    alone = replace(tiny().first(2), policies=("moss",), rows=tiny().first(2).rows[:1])
+    figure = figures.regret_against_hardness({0.1: alone, 0.2: tiny()})
     assert [len(np.asarray(line.get_xdata())) for line in figure.axes[0].lines] == [2, 1]
     assert words(figure)[-1].endswith("of 2 to 3 replications")
 
@@ -171,10 +178,9 @@ def test_one_replication_has_no_band() -> None:
 
 
 def test_no_regret_at_all(tmp_path: Path) -> None:
-    result = made_up(("moss",), np.zeros((1, 3, 2)), (1000, 50_000))
-    figure = figures.regret_over_time(result)
+    figure = figures.regret_over_time(tiny(times=0))
     assert figure.axes[0].get_ylim() == (0.0, 1.0)
-    figures.save_figure(figure, tmp_path / "nothing")
+    save_figure(figure, tmp_path / "nothing")
 
 
 def test_a_policy_looks_the_same_in_every_figure() -> None:
@@ -229,13 +235,13 @@ def test_nothing_is_cut_off_and_no_text_overlaps(draw: str) -> None:
 
 
 def test_files_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
-    first = figures.save_figure(figures.regret_over_time(tiny()), tmp_path / "new" / "fig2.b")
+    first = save_figure(figures.regret_over_time(tiny()), tmp_path / "new" / "fig2.b")
     assert [path.name for path in first] == ["fig2.b.pdf", "fig2.b.svg", "fig2.b.png"]
     before = [path.read_bytes() for path in first]
     assert [content[:4] for content in before] == [b"%PDF", b"<?xm", b"\x89PNG"]
     figure = figures.regret_over_time(tiny())
     for _ in range(2):
-        again = figures.save_figure(figure, str(tmp_path / "new" / "fig2.b"))
+        again = save_figure(figure, str(tmp_path / "new" / "fig2.b"))
         assert [path.read_bytes() for path in again] == before
     assert b"CreationDate" not in before[0]
     assert b"<dc:date>" not in before[1]
@@ -255,16 +261,16 @@ def test_a_failed_write_leaves_the_old_file(
 
     monkeypatch.setattr(Path, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        figures.save_figure(figures.figure_1(), tmp_path / "fig")
+        save_figure(figures.figure_1(), tmp_path / "fig")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_settings_of_the_user_neither_change_nor_matter(tmp_path: Path) -> None:
-    plain = figures.save_figure(figures.figure_1(), tmp_path / "plain")
+    plain = save_figure(figures.figure_1(), tmp_path / "plain")
     with matplotlib.rc_context({"font.size": 30, "lines.linewidth": 9, "axes.facecolor": "red"}):
         before = dict(matplotlib.rcParams)
-        other = figures.save_figure(figures.figure_1(), tmp_path / "other")
+        other = save_figure(figures.figure_1(), tmp_path / "other")
         assert dict(matplotlib.rcParams) == before
     assert [p.read_bytes() for p in plain] == [p.read_bytes() for p in other]
 
@@ -275,6 +281,14 @@ def test_settings_of_the_user_neither_change_nor_matter(tmp_path: Path) -> None:
         (lambda: figures.figure_1(betas=()), r"`betas` must hold at least one number"),
         (lambda: figures.figure_1(betas=(0.3,)), r"`beta` must be .*>= 0.5.* got 0.3"),
         (lambda: figures.figure_1(subset_exponent=2), r"`subset_exponent` must be .* got 2"),
+        (
+            lambda: figures.figure_1(others={"wrong": ([0.0, 1.0], [0.5, 2.0])}),
+            r"`rate` must hold numbers >= 0 and <= 1, got 2.0",
+        ),
+        (
+            lambda: figures.figure_1(others={"wrong": ([0.5, 1.0], [0.5, 1.0])}),
+            r"`alphas` must increase from 0",
+        ),
         (lambda: figures.regret_against_hardness({}), r"`results` must hold at least one"),
         (
             lambda: figures.regret_against_hardness({math.nan: tiny()}),
@@ -291,36 +305,28 @@ def test_bad_input(call: object, message: str) -> None:
         call()  # type: ignore[operator]
 
 
-def run(code: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-    )
-
-
 def test_no_pyplot_no_numba() -> None:
-    code = """
+    run_python(
+        """
 import sys
 import manyarms.report
 assert "matplotlib" not in sys.modules
 manyarms.report.figure_1()
-assert "matplotlib.pyplot" not in sys.modules
-assert "numba" not in sys.modules
+assert not {"matplotlib.pyplot", "numba"} & set(sys.modules)
 """
-    done = run(code)
-    assert done.returncode == 0, done.stderr
+    )
 
 
 def test_without_matplotlib_the_error_tells_what_to_install() -> None:
-    code = """
+    done = run_python(
+        """
 import sys
 sys.modules["matplotlib"] = None
 import manyarms.report.style
-import manyarms.report.figures
+try: import manyarms.report.figures
+except ImportError as error: print(type(error).__name__, error)
 """
-    done = run(code)
-    last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("manyarms.errors.MissingExtraError: matplotlib must be installed")
-    assert 'pip install "manyarms[lab]"' in last
+    )
+    assert done.stdout.startswith("MissingExtraError matplotlib must be installed")
+    assert 'pip install "manyarms[lab]"' in done.stdout
     assert issubclass(MissingExtraError, ManyarmsError)
-    assert issubclass(MissingExtraError, ImportError)

@@ -14,7 +14,7 @@ import pytest
 
 from manyarms.report import write_report
 from manyarms.report.style import policy_title
-from manyarms.studies import Report
+from manyarms.studies.study import Report
 from tests.report.browser import Browser, find_browser
 from tests.report.page_samples import HOSTILE, SIX, run_folder
 

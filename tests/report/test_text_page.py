@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from manyarms.report.markdown import Table
-from manyarms.report.text_page import Block, Warm, as_html, as_markdown
+from manyarms.report.text import Block, Table, Warm, as_html, as_markdown
 
 PAGE: list[Block] = [
     "# A title",

@@ -12,7 +12,8 @@ import manyarms as ma
 from manyarms.lab import Player, cell
 from manyarms.lab.experiment import Experiment
 from manyarms.lab.simulate import run_in_memory
-from manyarms.report.figures import regret_over_time, save_figure
+from manyarms.report.drawing import save_figure
+from manyarms.report.figures import regret_over_time
 
 NAME = r"$\frac{ and $ \nonsense"
 

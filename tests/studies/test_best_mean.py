@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
-
-pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
 
 import manyarms as ma
-from manyarms.studies import find, reproduce
+from manyarms.studies import find
 from manyarms.studies.best_mean import TOLD, experiments, regret_against_best_mean
+from manyarms.studies.study import reproduce
 
 
 def test_the_truth_is_among_what_is_told() -> None:

@@ -8,17 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
-
 from matplotlib.axes import Axes
 
 import manyarms as ma
 from manyarms.errors import ParameterError
 from manyarms.lab.results import Result
-from manyarms.report.markdown import Table
-from manyarms.studies import find, reproduce
+from manyarms.report.text import Table
+from manyarms.studies import find
 from manyarms.studies.late import COUNTING, experiments, regret_against_lateness
+from manyarms.studies.study import reproduce
 
 PAIR = {"moss": "moss(count_late=True)"}
 
@@ -107,8 +105,3 @@ def test_one_replication_has_no_bars() -> None:
 def test_lateness_without_results(results: dict[str, dict[int, Result]]) -> None:
     with pytest.raises(ParameterError, match='under "delay" and under "batch"'):
         regret_against_lateness(results)
-
-
-def test_replications_are_checked(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="`replications` must be an integer >= 1"):
-        reproduce([find("late")], tmp_path, replications=0)

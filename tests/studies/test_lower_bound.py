@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
-
 import manyarms as ma
 from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
 from manyarms.report.verdicts import Verdict
-from manyarms.studies import find, reproduce
+from manyarms.studies import find
 from manyarms.studies.lower_bound import (
     TradeOffPoint,
     experiments,
@@ -28,6 +26,7 @@ from manyarms.studies.lower_bound import (
     trade_off_points,
     trade_off_table,
 )
+from manyarms.studies.study import reproduce
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 
 # K = 31, gap 31/2048, TΔ/2 = 7936, floor 1984; from R_0 = 0 the bound is 7936 * 30/31 = 7680
@@ -161,8 +160,3 @@ def test_reproduce(tmp_path: Path) -> None:
         for budget in (4.0, 8.0)
         for policy in ("moss-oracle(alpha=0)", "moss++(beta=0.5)")
     ]
-
-
-def test_one_run_is_too_few(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="`replications` must be an integer >= 2"):
-        reproduce([find("lower-bound")], tmp_path, replications=1)

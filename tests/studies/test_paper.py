@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
-
 from manyarms.instances import stand_in_652
 from manyarms.lab.tables import read_results
-from manyarms.report.markdown import Table
-from manyarms.studies import PAPER, Report, claims, find, paper, reproduce
+from manyarms.report.text import Table
+from manyarms.studies import PAPER, claims, find, paper
+from manyarms.studies.study import Report, reproduce
 from tests.report.page_samples import SIX, reproduce_paper, small_study
 
 

@@ -14,26 +14,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
-
-from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
 from manyarms.lab import Cell, Result
-from manyarms.lab.workbench import row_type
 from manyarms.policies import MOSSPlusPlus
-from manyarms.studies import find, reproduce
-from manyarms.studies.rates import (
-    APART,
+from manyarms.studies import find
+from manyarms.studies.rates import APART, experiments, runs_at
+from manyarms.studies.rates.figures import exponent_fits, measured_rates
+from manyarms.studies.rates.fit import (
+    Array,
     MeasuredExponent,
-    experiments,
-    exponent_fits,
+    explain,
     fit_exponent,
     measured_exponents,
-    measured_rates,
-    runs_at,
+    table_of,
 )
-from manyarms.studies.rates.fit import Array, ExponentFit
-from manyarms.studies.rates.words import as_data, explain, table_of
+from manyarms.studies.study import reproduce
+from tests.report.made import made_result
 
 HORIZONS = [2**k for k in range(10, 23, 2)]
 
@@ -163,31 +159,14 @@ def test_intervals_hold_the_truth() -> None:
     assert max(widths) < 1.5  # and not because they hold everything
 
 
-def test_a_fit_is_plain_data() -> None:
-    fit = fit_exponent(exact(lambda t: t**0.5), largest_log_power=2.5)
-    assert isinstance(fit, ExponentFit)
-    assert isinstance(fit.exponent, Interval)
-    assert all(isinstance(value, float) for value in (*fit.regret, *fit.errors, fit.log_power))
-
-
 def game(policy: str, kind: str, horizon: int, mean: float, **others: Any) -> Result:
     """Return four runs of a policy, of which `missed` met no best arm (default: 0)."""
     values = {"beta": None, "alpha": 0.3, "factor": 1.0, "settled": float(horizon)} | others
-    rows = np.ones(4, row_type(1))
-    rows["regret"][:, 0] = mean * np.array([0.9, 1.0, 1.0, 1.1])
-    rows["best_pulls"][: values.pop("missed", 0)] = 0
-    return Result(
-        policies=(policy,),
-        specifications=(policy,),
-        instance="made up",
-        n_arms=10,
-        best_mean=0.9,
-        horizon=horizon,
-        seed=0,
-        first_replication=0,
-        times=np.array([horizon]),
-        rows=(rows,),
-        policy_parameters=({"beta": values.pop("beta")},),
+    return made_result(
+        {policy: mean * np.array([0.9, 1.0, 1.0, 1.1])},
+        [horizon],
+        missed={policy: values.pop("missed", 0)},
+        told={policy: {"beta": values.pop("beta")}},
         parameters=values | {"kind": kind, "horizon": horizon},
     )
 
@@ -211,9 +190,9 @@ def test_the_faster_growth_is_the_measured_one() -> None:
     moss_plus_plus, oracle, quantile = measured()
     assert moss_plus_plus.kind == "lower bound"
     assert moss_plus_plus.rate == pytest.approx(0.8)
-    assert moss_plus_plus.exponent.estimate == pytest.approx(0.8)
+    assert moss_plus_plus.fit.exponent.estimate == pytest.approx(0.8)
     assert moss_plus_plus.shares["lower bound"] == pytest.approx((1.2, 1.2))
-    assert oracle.exponent.estimate == pytest.approx(0.65)
+    assert oracle.fit.exponent.estimate == pytest.approx(0.65)
     assert oracle.rate == pytest.approx(0.65)
     assert quantile.rate == pytest.approx(0.867)
     assert [one.fit.largest_log_power for one in measured()] == [2.5, 1.0, 1.0]
@@ -258,7 +237,7 @@ def test_table_and_data() -> None:
     assert [row[0] for row in table.rows] == ["MOSS++ (β = 0.5)", "MOSS Oracle", "Quantile"]
     assert {len(row) for row in table.rows} == {len(table.head)}
     assert table.rows[0][3].startswith("0.800 [")
-    assert as_data(measured())[0]["fits"]["planted"]["horizons"] == tuple(HORIZONS)
+    assert measured()[0].as_dict()["fits"]["planted"]["horizons"] == tuple(HORIZONS)
 
 
 def test_figures() -> None:
@@ -298,8 +277,3 @@ def test_reproduce(tmp_path: Path) -> None:
     ]
     assert list(written["results"][0]["fits"]) == ["planted", "lower bound"]
     assert page.count("MOSS Oracle") == 2  # in the table, and in the notes
-
-
-def test_one_run_is_too_few(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="`replications` must be an integer >= 2"):
-        reproduce([find("rates")], tmp_path, replications=1)

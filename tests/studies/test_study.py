@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("matplotlib", reason="the extra `lab` is not installed")
-
 import manyarms as ma
 from manyarms.errors import ParameterError
 from manyarms.lab.experiment import Experiment, cell
 from manyarms.report.html_report import write_report
-from manyarms.studies import Report, Results, Study, find, reproduce
+from manyarms.studies import STUDIES, find
+from manyarms.studies.study import Report, Results, Study, reproduce
 from tests.report.test_page import data_in
 
 
@@ -82,9 +81,14 @@ def test_studies_share_what_they_play(tmp_path: Path) -> None:
     assert data_in(tmp_path / "report.html")["title"] == "What plain results look like"
 
 
-def test_too_few_replications_are_refused_before_anything_is_played(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="`replications` must be an integer >= 2, got 1"):
-        reproduce([PLAIN], tmp_path, replications=1)
+@pytest.mark.parametrize("name", STUDIES)
+def test_too_few_replications_are_refused_before_anything_is_played(
+    name: str, tmp_path: Path
+) -> None:
+    fewest = 2 if name in ("rates", "lower-bound", "leaderboard") else 1
+    refused = f"`replications` must be an integer >= {fewest}, got {fewest - 1}"
+    with pytest.raises(ParameterError, match=refused):
+        reproduce([find(name)], tmp_path, replications=fewest - 1)
     assert list(tmp_path.iterdir()) == []
 
 

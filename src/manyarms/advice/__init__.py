@@ -1,6 +1,5 @@
 """Advice: which policy to take for a problem of a given size, in numbers and in words."""
 
-from manyarms.advice.advise import BETAS, advise
-from manyarms.advice.table import Advice, AdviceRow
+from manyarms.advice.advise import BETAS, Advice, AdviceRow, advise
 
 __all__ = ["BETAS", "Advice", "AdviceRow", "advise"]

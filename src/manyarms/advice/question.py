@@ -1,19 +1,32 @@
-"""What is asked: the arms, the pulls, and what is known of the best arms; checked once."""
+"""What is asked, checked once, and the policies that may be the answer."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from manyarms.core.checks import check_int, check_number, check_probability
 from manyarms.errors import ParameterError
 from manyarms.instances import Instance, planted
+from manyarms.policies import (
+    MOSS,
+    EmpMOSSPlusPlus,
+    HybridMOSSPlusPlus,
+    MOSSOracle,
+    MOSSPlusPlus,
+    Parallel,
+    Patience,
+    Quantile,
+)
+from manyarms.protocol import Policy
 from manyarms.protocol.policy import MOST_ARMS
-from manyarms.theory import Problem, best_arms
+from manyarms.theory import Problem, best_arms, minimax_rate, moss_plus_plus_rate, quantile_rate
+from manyarms.theory.schedules import iteration_arms, iterations, quantile_arms, subset_size
 
-__all__ = ["Question", "question"]
+__all__ = ["Candidate", "Question", "candidates", "question"]
 
 _LONGEST = 10**7  # beyond it a few runs of each policy take minutes, and gigabytes
 _POINTS = 5  # hardnesses on the curve
@@ -29,6 +42,7 @@ class Question:
     m_at_least: int | None
     alpha_at_most: float | None
     best_mean: float | None
+    best: float  # the best mean that is planted
     others: tuple[float, ...]
     betas: tuple[float, ...]
 
@@ -43,11 +57,6 @@ class Question:
         return self.fewest == self.n or self.horizon == 1
 
     @property
-    def best(self) -> float:
-        """The best mean of the planted instances."""
-        return _BEST if self.best_mean is None else self.best_mean
-
-    @property
     def fewest(self) -> int:
         """The fewest best arms there may be; where nothing is known, the fewest within reach."""
         if self.m_at_least is not None:
@@ -58,7 +67,7 @@ class Question:
     @property
     def hardest(self) -> Problem:
         """The problem with the fewest best arms."""
-        return self._problem(self.fewest)
+        return self.problems()[-1]
 
     @property
     def largest_regret(self) -> float:
@@ -76,27 +85,15 @@ class Question:
         most = max(1.0, self.n / within_reach / 2.0)
         ratios = (2.0 * math.pow(most, k / points) for k in range(1, points))
         easier = {max(within_reach, math.ceil(self.n / ratio)) for ratio in ratios}
-        counts = easier | {within_reach, self.fewest}
-        return [self._problem(m) for m in sorted(counts, reverse=True)]
+        counts = sorted(easier | {within_reach, self.fewest}, reverse=True)
+        return [Problem(n=self.n, m=m, horizon=self.horizon) for m in counts]
 
     def instance(self, problem: Problem) -> Instance:
         """Return planted arms with as many best ones as the problem has."""
         return planted(n=self.n, m=int(problem.m), best=self.best, others=self.others)
 
-    def gaps(self, problem: Problem) -> list[tuple[int, float]]:
-        """Return how many arms lose how much: (size, gap), the smallest gap first."""
-        groups = len(self.others)
-        share, rest = divmod(self.n - int(problem.m), groups)
-        sizes = [int(problem.m)] + [share + (k < rest) for k in range(groups)]
-        gaps = [0.0] + [self.best - other for other in self.others]
-        return sorted(zip(sizes, gaps, strict=True), key=lambda pair: pair[1])
-
-    def _problem(self, m: int) -> Problem:
-        return Problem(n=self.n, m=m, horizon=self.horizon)
-
 
 def question(
-    *,
     n: Any,
     horizon: Any,
     m_at_least: Any,
@@ -124,36 +121,81 @@ def question(
         fix = "Rewards lie in [0, 1]; rescale yours."
         best_mean = check_number("best_mean", best_mean, above=0.0, at_most=1.0, fix=fix)
     best = _BEST if best_mean is None else best_mean
-    return Question(
-        n,
-        horizon,
-        m_at_least,
-        alpha_at_most,
-        best_mean,
-        _check_others(others, best),
-        _check_betas(betas),
-    )
-
-
-def _check_others(others: Any, best: float) -> tuple[float, ...]:
+    fix = f"They must be smaller than the best mean, which is {best:g}; `best_mean` sets it."
     if others is None:
         # the paper's means in proportion, free of digits that only rounding made
-        return tuple(float(f"{mean / _BEST * best:.12g}") for mean in _OTHERS)
-    fix = f"They must be smaller than the best mean, which is {best:g}; `best_mean` sets it."
-    return tuple(
-        check_number("others", mean, at_least=0.0, below=best, fix=fix)
-        for mean in _listed("others", others)
-    )
+        others = [float(f"{mean / _BEST * best:.12g}") for mean in _OTHERS]
+    else:
+        others = _numbers("others", others, at_least=0.0, below=best, fix=fix)
+    betas = sorted(set(_numbers("betas", betas, at_least=0.5, at_most=1.0)))
+    known = m_at_least, alpha_at_most, best_mean
+    return Question(n, horizon, *known, best, tuple(others), tuple(betas))
 
 
-def _check_betas(betas: Any) -> tuple[float, ...]:
-    checked = [
-        check_number("betas", beta, at_least=0.5, at_most=1.0) for beta in _listed("betas", betas)
-    ]
-    return tuple(sorted(set(checked)))
-
-
-def _listed(name: str, values: Any) -> Sequence[Any]:
+def _numbers(name: str, values: Any, **bounds: Any) -> list[float]:
     if isinstance(values, str) or not hasattr(values, "__iter__") or not list(values):
         raise ParameterError(f"`{name}` must be a list with at least one number, got {values!r}.")
-    return list(values)
+    return [check_number(name, value, **bounds) for value in values]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A policy that may be recommended."""
+
+    policy: Policy
+    arms: int  # the size of its largest set
+    rate: Callable[[float], float] | None = None  # by hardness, if one is proven
+    dominated: bool = False  # by another policy's rate: nowhere larger, somewhere smaller
+
+    @property
+    def has_guarantee(self) -> bool:
+        """Whether a rate is proven, and no other policy promises more."""
+        return self.rate is not None and not self.dominated
+
+    @property
+    def label(self) -> str:
+        """The policy's name, with its beta if it has one."""
+        beta = getattr(self.policy, "beta", None)
+        return self.policy.name if beta is None else f"{self.policy.name} beta={beta:g}"
+
+    @property
+    def is_moss(self) -> bool:
+        """Whether this is MOSS on one set of arms."""
+        return isinstance(self.policy, MOSS | MOSSOracle)
+
+
+def candidates(question: Question) -> list[Candidate]:
+    """Return the policies that can be played with what is known, the simplest first.
+
+    The order matters: of policies that do alike the first is recommended. So MOSS comes first,
+    then what has a guarantee, then what has none.
+    """
+    n, horizon, betas = question.n, question.horizon, question.betas
+    first_set = {beta: iteration_arms(iterations(horizon, beta), 1, n) for beta in betas}
+    # the exponent of sqrt(n T), which is 1 from n = T on
+    rate_of_moss = 1.0 if n >= horizon else (1.0 + math.log(n) / math.log(horizon)) / 2.0
+    found = [Candidate(MOSS(), n, lambda alpha: rate_of_moss)]
+    if question.bounded and (oracle := _oracle(question)).arms < min(n, horizon):
+        found.append(oracle)  # else it is MOSS
+    if question.best_mean is not None:
+        found.append(Candidate(Patience(best_mean=question.best_mean), 1, minimax_rate))
+        parallel = Parallel(best_mean=question.best_mean)
+        found.append(Candidate(parallel, min(n, horizon), minimax_rate))
+    found += [
+        Candidate(kind(beta=beta), first_set[beta], partial(moss_plus_plus_rate, beta=beta))
+        for kind in (MOSSPlusPlus, HybridMOSSPlusPlus)
+        for beta in betas
+    ]
+    last_set = quantile_arms((horizon + 1).bit_length(), Quantile().exponent, n)
+    found.append(Candidate(Quantile(), last_set, quantile_rate, dominated=True))
+    return found + [Candidate(EmpMOSSPlusPlus(beta=beta), first_set[beta]) for beta in betas]
+
+
+def _oracle(question: Question) -> Candidate:
+    """MOSS Oracle for the hardest problem there may be; its rate holds for all easier ones."""
+    n, m, alpha = question.n, question.m_at_least, question.alpha_at_most
+    # it is bounded: one of the two is known
+    ratio, power = (2.0, alpha or 0.0) if m is None else (n / m, 0.0)
+    size = subset_size(question.horizon, power, ratio, n)
+    rate = minimax_rate(min(question.hardest.alpha, 1.0))
+    return Candidate(MOSSOracle(m=m, alpha=alpha), size, lambda alpha: rate)

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from manyarms.advice.candidates import Candidate
-from manyarms.advice.choice import ALIKE, Choice
-from manyarms.advice.playing import Game
-from manyarms.advice.question import Question
+from manyarms.advice.play import ALIKE, Choice, Game
+from manyarms.advice.question import Candidate, Question
 from manyarms.policies import MOSS, MOSSOracle
 from manyarms.theory import best_arms
 
@@ -39,15 +37,17 @@ def problem_in_words(question: Question, players: Sequence[Candidate]) -> tuple[
 
 
 def _size(question: Question) -> str:
-    if question.n == 1:
-        return f"1 arm; {_count(question.horizon, 'pull')}."
+    n, horizon, fewest = question.n, question.horizon, question.fewest
+    pulls = f"{horizon:,} pull{'' if horizon == 1 else 's'}."
+    if n == 1:
+        return f"1 arm; {pulls}"
     if question.m_at_least is not None:
-        known = f"at least {question.fewest:,} of them best"
+        known = f"at least {fewest:,} of them best"
     elif question.alpha_at_most is not None:
-        known = f"hardness at most {question.alpha_at_most:g}: at least {question.fewest:,} best"
+        known = f"hardness at most {question.alpha_at_most:g}: at least {fewest:,} best"
     else:
         known = "an unknown number of them best"
-    return f"{_count(question.n, 'arm')}, {known}; {_count(question.horizon, 'pull')}."
+    return f"{n:,} arms, {known}; {pulls}"
 
 
 def _special(question: Question) -> list[str]:
@@ -96,16 +96,15 @@ def reasons(question: Question, players: Sequence[Candidate], made: Choice) -> t
     """Say why the winner is recommended."""
     if question.trivial:
         return ("Any policy will do; this is the simplest.",)
-    alphas = [problem.alpha for problem in question.problems()]
-    winner = made.winner
-    name = players[winner].label
-    where = int(made.excesses[:, winner].argmax())
+    alphas, winner = [problem.alpha for problem in question.problems()], made.winner
+    name, several = players[winner].label, len(alphas) > 1
     if made.worst[winner] == 0.0:
-        place = "at every hardness played" if len(alphas) > 1 else "of all"
+        place = "at every hardness played" if several else "of all"
         sentences = [f"{name} has the lowest mean regret {place}."]
     else:
+        where = int(made.excesses[:, winner].argmax())
         best = players[int(made.excesses[where].argmin())].label
-        whatever = "At every hardness played, " if len(alphas) > 1 else ""
+        whatever = "At every hardness played, " if several else ""
         sentences = [
             f"{whatever}{name} loses at most {_percent(made.worst[winner])} of the horizon more "
             f"than the best candidate there; most at {alphas[where]:.2f}, where that is {best}."
@@ -116,36 +115,30 @@ def reasons(question: Question, players: Sequence[Candidate], made: Choice) -> t
     if not question.hardest.within_reach:
         sentences.append("Out of reach, nothing finds a best arm: one can only settle for less.")
     first, last = (_percent(made.shares[k, winner]) for k in (0, -1))
-    spread = f"{first} (easiest) to {last} (hardest)" if len(alphas) > 1 else first
+    spread = f"{first} (easiest) to {last} (hardest)" if several else first
     sentences.append(f"Expect a regret of {spread} of the horizon.")
     sentences.append(f"{made.wins[winner]:.0%} of bootstrap samples of the runs choose it again.")
     return tuple(sentences)
 
 
 def _rivals(players: Sequence[Candidate], made: Choice) -> list[str]:
-    worst, winner = made.worst, made.winner
-    order = [int(k) for k in worst.argsort(kind="stable") if k != winner]
-    alike = [players[k].label for k in order if worst[k] < worst[winner]]
+    worst, own = made.worst, players[made.winner]
+    order = [int(k) for k in worst.argsort(kind="stable") if k != made.winner]
+    alike = [players[k].label for k in order if worst[k] < worst[made.winner]]
+    behind = [k for k in order if worst[k] >= worst[made.winner]]
+    safe = None if own.has_guarantee else next(k for k in order if players[k].has_guarantee)
     sentences = []
     if alike:
         sentences.append(
             f"It is taken before {', '.join(alike)}, which may do better by less than "
             f"{_percent(ALIKE)} of the horizon, because it is simpler or has a guarantee."
         )
-    behind = [k for k in order if worst[k] >= worst[winner]]
-    proven = [k for k in order if players[k].has_guarantee]
-    safe = None if players[winner].has_guarantee else proven[0]
     if behind and behind[0] != safe:
         sentences.append(f"Next comes {_standing(players, made, behind[0])}.")
     if safe is not None:
         best = _standing(players, made, safe)
-        name = players[winner].label
-        lacks = (
-            "Nothing is proven about"
-            if players[winner].rate is None
-            else "Others promise more than"
-        )
-        sentences.append(f"{lacks} {name}; of those with a guarantee the best is {best}.")
+        lacks = "Nothing is proven about" if own.rate is None else "Others promise more than"
+        sentences.append(f"{lacks} {own.label}; of those with a guarantee the best is {best}.")
     return sentences
 
 
@@ -172,18 +165,14 @@ def caveats(
         others = np.where(np.arange(len(players)) == winner, -1.0, made.wins)
         rival = players[int(others.argmax())].label
         sentences.append(f"More replications may decide for {rival}.")
-    easiest, hardest = (players[int(made.shares[k].argmin())] for k in (0, -1))
-    alphas = [problem.alpha for problem in question.problems()]
-    if len(alphas) > 1 and hardest is not players[winner]:
-        sentences.append(
-            f"To be sure that the hardness is {alphas[-1]:.2f} and no less: there "
-            f"{hardest.label} loses least."
-        )
-    if len(alphas) > 1 and easiest is not players[winner]:
-        easy = f"{alphas[0]:.2f}"
-        sentences.append(
-            f"To know that the hardness is at most {easy}: there {easiest.label} loses least."
-        )
+    easy, hard = (f"{question.problems()[k].alpha:.2f}" for k in (0, -1))
+    ends = {
+        f"be sure that the hardness is {hard} and no less": int(made.shares[-1].argmin()),
+        f"know that the hardness is at most {easy}": int(made.shares[0].argmin()),
+    }
+    for known, best in ends.items():
+        if len(made.shares) > 1 and best != winner:
+            sentences.append(f"To {known}: there {players[best].label} loses least.")
     if not question.bounded:
         sentences.append("To know how many arms are best, at least: it admits moss-oracle.")
     if question.best_mean is None:
@@ -194,7 +183,3 @@ def caveats(
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 import click
 
@@ -14,12 +14,14 @@ from manyarms.studies import PAPER, STUDIES
 
 __all__ = ["app"]
 
-F = TypeVar("F", bound=Callable[..., Any])
 Engine = Literal["threads", "dask"]
 
 _PULLS_PER_SECOND = 2e7  # one worker, roughly: for the estimate before a run
 
-_folder = click.argument("folder", type=click.Path(path_type=Path))
+_path = click.Path(path_type=Path)
+_folder = click.argument("folder", type=_path)
+_horizon = click.option("--horizon", type=int, required=True, help="The number of pulls.")
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _json = click.option("--json", "json_path", help="Write JSON to this file; - is standard output.")
 _seed = click.option(
     "--seed", type=int, default=0, show_default=True, help="Decides everything random."
@@ -31,21 +33,18 @@ _workers = click.option(
 )
 
 
-def _engine(command: F) -> F:
-    """Add the options that say who plays."""
-    for option in (
-        click.option("--scheduler", help="A Dask scheduler, such as tcp://10.0.0.5:8786."),
-        click.option(
-            "--engine",
-            type=click.Choice(("threads", "dask")),
-            default="threads",
-            show_default=True,
-            help="Who plays: threads, or a Dask cluster, started here unless --scheduler is given.",
-        ),
-        _workers,
-    ):
-        command = option(command)
-    return command
+_scheduler = click.option("--scheduler", help="A Dask scheduler, such as tcp://10.0.0.5:8786.")
+_engine = click.option(
+    "--engine",
+    type=click.Choice(("threads", "dask")),
+    default="threads",
+    show_default=True,
+    help="Who plays: threads, or a Dask cluster, started here unless --scheduler is given.",
+)
+
+
+def _since(begun: float) -> str:
+    return f"{time.perf_counter() - begun:.1f} s"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -64,10 +63,12 @@ def _listed() -> str:
 @click.argument("name", type=click.Choice(("all", *STUDIES)), default="all", metavar="[NAME]")
 @click.option("--replications", type=int, help="Independent repetitions (default: the study's).")
 @_seed
+@_workers
 @_engine
+@_scheduler
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=_path,
     help="Folder for figures, tables and verdicts (default: out/paper, or out/NAME).",
 )
 def reproduce(
@@ -86,14 +87,14 @@ def reproduce(
 
     Example: manyarms reproduce fig2a --replications 1000
     """
-    from manyarms.cli.screen import Timer, Watching, show
+    from manyarms.cli.screen import show, watching
     from manyarms.studies import find
-    from manyarms.studies import reproduce as play
+    from manyarms.studies.study import reproduce as play
 
-    timer = Timer()
+    begun = time.perf_counter()
     names = PAPER if name == "all" else [name]
     folder = out or Path("out") / ("paper" if name in ("all", *PAPER) else name)
-    with Watching() as watch:
+    with watching() as watch:
         report = play(
             [find(each) for each in names],
             folder,
@@ -102,15 +103,15 @@ def reproduce(
             workers=workers,
             engine=engine,
             scheduler=scheduler,
-            watch=watch.over,
+            watch=watch.begin,
         )
     show(*report.shown)
-    show(f"\n{len(report.files)} files in {folder}, {timer}")
+    show(f"\n{len(report.files)} files in {folder}, {_since(begun)}")
 
 
 @app.command()
 @click.option("--n", type=int, required=True, help="The number of arms.")
-@click.option("--horizon", type=int, required=True, help="The number of pulls.")
+@_horizon
 @click.option("--m-at-least", type=int, help="The least number of best arms.")
 @click.option(
     "--alpha-at-most", type=float, help="The largest hardness, from 0 (easy) to 1, instead."
@@ -151,8 +152,8 @@ def advise(
         m_at_least=m_at_least,
         alpha_at_most=alpha_at_most,
         best_mean=best_mean,
-        others=None if others is None else numbers("others", others, "0.1,0.3,0.5"),
-        betas=BETAS if betas is None else numbers("betas", betas, "0.5,0.6,0.75"),
+        others=numbers("others", others, "0.1,0.3,0.5", float) or None,
+        betas=numbers("betas", betas, "0.5,0.6,0.75", float) or BETAS,
         replications=replications,
         seed=seed,
         workers=workers,
@@ -171,7 +172,7 @@ def advise(
     required=True,
     help="A name, or name:key=value,key=value. Repeatable.",
 )
-@click.option("--horizon", type=int, required=True, help="The number of pulls.")
+@_horizon
 @click.option(
     "--instance",
     default="planted",
@@ -206,15 +207,15 @@ def simulate(
     Example: manyarms simulate --policy moss++ --policy empmoss++ --n 20000 --alpha 0.4
     --horizon 50000
     """
-    from manyarms.cli.screen import Watching, show, write_json
-    from manyarms.cli.words import check_json_path, instance_from, json_rows, policy_from, times
+    from manyarms.cli.screen import show, watching, write_json
+    from manyarms.cli.words import check_json_path, instance_from, json_rows, numbers, policy_from
     from manyarms.lab import simulate as play
 
     check_json_path(json_path)
     arms = instance_from(instance, n=n, alpha=alpha, m=m, horizon=horizon)
     chosen = [policy_from(text, arms, alpha) for text in policies]
-    wanted = times(checkpoints)
-    with Watching() as watch:
+    wanted = numbers("checkpoints", checkpoints or None, "12500,25000,50000", int)
+    with watching() as watch:
         result = play(
             chosen,
             arms,
@@ -232,15 +233,17 @@ def simulate(
 
 
 @app.command()
-@click.argument("spec", type=click.Path(path_type=Path))
+@click.argument("spec", type=_path)
 @click.option(
     "--out",
     "folder",
-    type=click.Path(path_type=Path),
+    type=_path,
     required=True,
     help="Folder for the results: new, or that of the same spec.",
 )
+@_workers
 @_engine
+@_scheduler
 def run(
     spec: Path, folder: Path, workers: int | None, engine: Engine, scheduler: str | None
 ) -> None:
@@ -248,7 +251,7 @@ def run(
 
     Example: manyarms run examples/beta_sweep.toml --out out/beta_sweep
     """
-    from manyarms.cli.screen import Watching, duration, show, summary_table
+    from manyarms.cli.screen import duration, show, summary_table, watching
     from manyarms.errors import ResultsError
     from manyarms.lab import load_spec
     from manyarms.lab import run as play
@@ -261,7 +264,7 @@ def run(
         f"{experiment.pulls:.3g} pulls, {duration(experiment.pulls / _PULLS_PER_SECOND)} of one "
         f"processor, into {folder}"
     )
-    with Watching() as watch:
+    with watching() as watch:
         results = play(
             experiment,
             folder,
@@ -279,7 +282,7 @@ def run(
 
 @app.command("show")
 @_folder
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_as_json
 def show_results(folder: Path, as_json: bool) -> None:
     """Print the summary of a finished run.
 
@@ -326,7 +329,7 @@ def report(folder: Path) -> None:
 
 
 @app.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_as_json
 def policies(as_json: bool) -> None:
     """List the policies: what they need to know, guarantee, cost, and what they are good at.
 
@@ -343,17 +346,17 @@ def warm() -> None:
 
     Example: manyarms warm (in the build of a container image)
     """
-    from manyarms.cli.screen import Timer, Watching, show
+    from manyarms.cli.screen import show, watching
     from manyarms.instances import planted
     from manyarms.lab import simulate as play
     from manyarms.policies import PAPER_POLICIES
 
-    timer = Timer()
-    with Watching() as watch:
+    begun = time.perf_counter()
+    with watching() as watch:
         for policy in PAPER_POLICIES:
-            begun = watch.begin(f"compiling {policy.label}")
-            play(policy, planted(n=10, m=1), horizon=1, replications=1, progress=begun)
-    show(f"{len(PAPER_POLICIES)} policies ready, {timer}")
+            heard = watch.begin(f"compiling {policy.label}")
+            play(policy, planted(n=10, m=1), horizon=1, replications=1, progress=heard)
+    show(f"{len(PAPER_POLICIES)} policies ready, {_since(begun)}")
 
 
 app.add_command(data)

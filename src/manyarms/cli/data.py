@@ -23,19 +23,17 @@ def list_contests() -> None:
     """
     from manyarms.cli.screen import show
     from manyarms.instances import local_contests, read_contest
-    from manyarms.report.markdown import Table
+    from manyarms.report.text import Table
 
     rows = []
     for name, path in local_contests().items():
         facts = read_contest(path).info()
         rows.append([name, str(facts["captions"]), str(facts["best_arms"]), str(path)])
-    if rows:
-        show(Table(["contest", "captions", "best arms", "file"], rows))
-    else:
-        show(
-            "No contest files here. Get one with `manyarms data get 652`, or set MANYARMS_DATA "
-            "to a folder that holds some."
-        )
+    none = (
+        "No contest files here. Get one with `manyarms data get 652`, or set MANYARMS_DATA to a "
+        "folder that holds some."
+    )
+    show(Table(["contest", "captions", "best arms", "file"], rows) if rows else none)
 
 
 @data.command("get")

@@ -12,13 +12,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from rich.table import Table as Grid
 
 from manyarms.cli.printable import printable
-from manyarms.cli.screen import out
+from manyarms.cli.screen import out, show
 from manyarms.errors import ParameterError
 from manyarms.protocol import About, described, policy_names
 from manyarms.protocol.registry import maker
+from manyarms.report.text import Table
 
 __all__ = ["list_policies", "policies_as_markdown", "with_table"]
 
@@ -26,11 +27,7 @@ BEGIN = "<!-- made by `python -m manyarms.cli.listing docs/choosing.md` -->"
 END = "<!-- end of what is made -->"
 
 _WIDTH = 100
-_TITLES = {
-    "paper": "The paper's",
-    "ours": "Our own",
-    "field": "The field",
-}
+_TITLES = {"paper": "The paper's", "ours": "Our own", "field": "The field"}
 
 
 def list_policies(*, as_json: bool = False) -> None:
@@ -42,7 +39,7 @@ def list_policies(*, as_json: bool = False) -> None:
         rows = [{"name": n, **f, "parameters": _parameters(n)} for n, f in facts.items()]
         sys.stdout.write(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
         return
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, width=_WIDTH)
+    table = Grid(box=SIMPLE_HEAD, pad_edge=False, width=_WIDTH)
     table.add_column("name", no_wrap=True)
     table.add_column("needs to know", max_width=15)
     table.add_column("guarantee")
@@ -56,26 +53,16 @@ def list_policies(*, as_json: bool = False) -> None:
         first_line = (inspect.getdoc(maker(name)) or "").split("\n")[0]
         table.add_row(printable(name), "", "", "", "", printable(first_line))
     out.print(table)
-    out.print("ns: of a pull at n = 20000, T = 50000, hardness 0.4. More with --json.")
+    show("ns: of a pull at n = 20000, T = 50000, hardness 0.4. More with --json.")
 
 
 def policies_as_markdown() -> str:
     """Return what is said about policies as Markdown: a table for each kind."""
+    head = ["policy", "needs to know", "guarantee", "good at", "ns a pull", "grows with", "source"]
     parts = []
     for kind, title in _TITLES.items():
-        members = [item for item in described().items() if item[1].kind == kind]
-        head = (
-            "policy",
-            "needs to know",
-            "guarantee",
-            "good at",
-            "ns a pull",
-            "grows with",
-            "source",
-        )
-        lines = [head, ("---",) * len(head), *(_row(*item) for item in members)]
-        table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-        parts.append(f"### {title}\n\n{table}")
+        rows = [_row(name, about) for name, about in described().items() if about.kind == kind]
+        parts.append(f"### {title}\n\n{Table(head, rows).markdown()}")
     return "\n\n".join(parts)
 
 
@@ -88,17 +75,10 @@ def with_table(page: str) -> str:
     return f"{before}{BEGIN}\n\n{policies_as_markdown()}\n\n{END}{after}"
 
 
-def _row(name: str, about: About) -> tuple[str, ...]:
-    only = " (rewards in [0, 1])" if about.rewards != "any" else ""
-    return (
-        f"`{name}`",
-        about.needs + only,
-        about.guarantee,
-        about.good_at,
-        f"{about.nanoseconds}",
-        about.scaling,
-        about.source,
-    )
+def _row(name: str, about: About) -> list[str]:
+    needs = about.needs + (" (rewards in [0, 1])" if about.rewards != "any" else "")
+    cost = f"{about.nanoseconds}", about.scaling
+    return [f"`{name}`", needs, about.guarantee, about.good_at, *cost, about.source]
 
 
 def _parameters(name: str) -> dict[str, str]:

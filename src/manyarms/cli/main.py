@@ -39,18 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if "--debug" in words:
             raise
         _say(str(error))
-        return 2 if _is_usage(error) else 1
+        # whether the words of the command, or the spec it names, are at fault
+        return 2 if isinstance(error, ParameterError | UnknownNameError | SpecError) else 1
     except OSError as error:  # a file that cannot be read or written
         if "--debug" in words:
             raise
         _say(f"{error}. {fix_for(error)}.")
         return 1
     return 0
-
-
-def _is_usage(error: ManyarmsError) -> bool:
-    """Whether the words of the command, or the spec it names, are at fault."""
-    return isinstance(error, ParameterError | UnknownNameError | SpecError)
 
 
 def _say(text: str) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from rich.console import Console
@@ -16,6 +14,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -26,20 +25,11 @@ from rich.text import Text
 from manyarms.cli.printable import printable
 from manyarms.core.files import fix_for, replace_file
 from manyarms.errors import FolderError
-from manyarms.lab.experiment import Experiment
 from manyarms.lab.tables import ResultsFolder
-from manyarms.report.markdown import Table
+from manyarms.report.text import Table
 
-__all__ = [
-    "Timer",
-    "Watching",
-    "counting",
-    "duration",
-    "out",
-    "show",
-    "summary_table",
-    "write_json",
-]
+__all__ = ["Watch", "counting", "duration", "out", "show", "summary_table", "watching"]
+__all__ += ["write_json"]
 
 _WIDE = 200  # where nobody looks, nothing is cut
 
@@ -108,73 +98,47 @@ def duration(seconds: float) -> str:
     return f"about {seconds:.0f} s" if seconds < 3600 else f"about {seconds / 3600:.1f} hours"
 
 
-class Timer:
-    """The time since it was made, as text."""
-
-    def __init__(self) -> None:
-        self._begun = time.perf_counter()
-
-    def __str__(self) -> str:
-        return f"{time.perf_counter() - self._begun:.1f} s"
-
-
-@contextlib.contextmanager
-def counting(total: int) -> Iterator[Callable[[str], None]]:
-    """Show how many of `total` things are done; what is yielded takes the name of each."""
-    bar = Progress(
+def _bar(*columns: ProgressColumn | str) -> Progress:
+    """Return a bar on stderr that is gone in the end, and absent where nobody looks."""
+    return Progress(
         BarColumn(bar_width=24),
-        MofNCompleteColumn(),
+        *columns,
         TimeRemainingColumn(),
         TextColumn("{task.description}", markup=False),
         console=_notes,
         transient=True,
         disable=not _notes.is_terminal,
     )
-    task = bar.add_task("", total=total)
-    with bar:
+
+
+@contextmanager
+def counting(total: int) -> Iterator[Callable[[str], None]]:
+    """Show how many of `total` things are done; what is yielded takes the name of each."""
+    with _bar(MofNCompleteColumn()) as bar:
+        task = bar.add_task("", total=total)
         yield lambda name: bar.update(task, advance=1, description=printable(name))
 
 
-class Watching:
-    """One bar over several runs, with the rate and the time left."""
+@contextmanager
+def watching() -> Iterator[Watch]:
+    """Show one bar over several runs, with the rate and the time left."""
+    with _bar("{task.percentage:>3.0f}%", "{task.fields[rate]}") as bar:
+        yield Watch(bar)
 
-    def __init__(self) -> None:
+
+class Watch:
+    """Hears of the progress of runs, and moves a bar."""
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar, self._task = bar, bar.add_task("", total=None, rate="")
         self._before = 0  # pulls of the runs that are done
         self._now = 0  # pulls of the current one
         self._total: int | None = None  # of all runs, where that is known
         self._label = ""
-        self._bar = Progress(
-            BarColumn(bar_width=24),
-            TextColumn("{task.percentage:>3.0f}%"),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            TextColumn("{task.description}", markup=False),
-            console=_notes,
-            transient=True,
-            disable=not _notes.is_terminal,
-        )
-        self._task = self._bar.add_task("", total=None, rate="")
 
-    def __enter__(self) -> Watching:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bar.stop()
-
-    def over(self, experiments: Sequence[Experiment]) -> Watching:
-        """Say what will be played in all."""
-        self._total = sum(experiment.pulls for experiment in experiments)
-        return self
-
-    def begin(self, label: str) -> Watching:
-        """Name the run that follows; the result hears of its progress."""
-        self._label = label
+    def begin(self, label: str, total: int | None = None) -> Watch:
+        """Name the run that follows, and the pulls of all; the result hears of its progress."""
+        self._label, self._total = label, total
         self._before, self._now = self._before + self._now, 0
         if not _notes.is_terminal:
             _notes.print(f"manyarms: {printable(label)}", soft_wrap=True)

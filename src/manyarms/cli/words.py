@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from manyarms.errors import ParameterError
 from manyarms.instances import Instance, captions, planted
@@ -13,7 +13,9 @@ from manyarms.lab.results import Result
 from manyarms.lab.sweep import told
 from manyarms.protocol import Policy, policy
 
-__all__ = ["check_json_path", "instance_from", "json_rows", "numbers", "policy_from", "times"]
+__all__ = ["check_json_path", "instance_from", "json_rows", "numbers", "policy_from"]
+
+T = TypeVar("T", int, float)
 
 
 def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
@@ -49,24 +51,14 @@ def instance_from(
     )
 
 
-def times(text: str | None) -> list[int]:
-    """Return the times of `--checkpoints`."""
+def numbers(name: str, text: str | None, such_as: str, kind: type[T]) -> list[T]:
+    """Return the numbers of an option; none if it is not given."""
     try:
-        return [int(word) for word in text.split(",")] if text else []
+        return [] if text is None else [kind(word) for word in text.split(",")]
     except ValueError:
-        raise ParameterError(
-            f"`--checkpoints` must be times such as 12500,25000,50000, got {text!r}."
-        ) from None
-
-
-def numbers(name: str, text: str, such_as: str) -> list[float]:
-    """Return the numbers of an option."""
-    try:
-        return [float(word) for word in text.split(",")]
-    except ValueError:
-        raise ParameterError(
-            f"`--{name}` must be numbers such as {such_as}, got {text!r}."
-        ) from None
+        what = "times" if kind is int else "numbers"
+        wrong = f"`--{name}` must be {what} such as {such_as}, got {text!r}."
+        raise ParameterError(wrong) from None
 
 
 def check_json_path(path: str | None) -> None:

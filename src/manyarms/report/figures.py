@@ -1,57 +1,65 @@
-"""The paper's figures, drawn from results. Each function returns a matplotlib Figure."""
+"""The paper's figures, and their parts. Each figure is a matplotlib Figure."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.checks import check_number
+from manyarms.core.checks import check_number, check_probability
 from manyarms.core.statistics import mean_interval
 from manyarms.errors import ParameterError
 from manyarms.lab.results import Result
 from manyarms.lab.tables import ResultsFolder
-from manyarms.report._matplotlib import (
+from manyarms.report.drawing import (
     Axes,
     Figure,
-    FuncFormatter,
     Line2D,
     MaxNLocator,
+    MultipleLocator,
     Patch,
-    look,
-    settle,
+    drawing,
+    save_figure,
 )
-from manyarms.report.rates_figure import figure_1
-from manyarms.report.saving import save_figure
 from manyarms.report.style import (
+    ALPHA,
     BAND_OPACITY,
     BAND_WIDTH,
     HARDNESS,
+    MINIMAX_LINE,
+    NARROW,
     NOTE_SIZE,
+    QUANTILE_LINE,
+    SUBSET_LINE,
     WIDE,
+    LineStyle,
     policy_styles,
     policy_title,
+    shades,
     thousands,
 )
+from manyarms.theory.pareto import Rate, rate_on_grid
+from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate, subset_rate
 
-__all__ = [
-    "draw_cells",
-    "draw_means",
-    "figure_1",
-    "mean_text",
-    "regret_against_hardness",
-    "regret_over_time",
-    "save_figure",
-]
+__all__ = ["draw_cells", "draw_means", "figure_1", "legend_beside", "name_place"]
+__all__ += ["regret_against_hardness", "regret_over_time"]
 
 _MARKS = 10  # markers on a line over time: enough to tell it, not so many as to hide it
 _LINE = 0.16  # inches, of a title or a line of a note
 _NOTE_WIDTH = 105  # characters
 _TICKS = 10  # up to so many hardnesses get a tick each
+_CELLS = 24  # that are drawn over time, at most
+_ALPHAS: NDArray[np.float64] = np.linspace(0.0, 1.0, 1001)
+_ROOM = 0.06  # of the axis, that the name of a rate takes
+_RATE_MARKS = 8  # markers on a line of `others`, which tell it from the paper's
+_NONE: Mapping[str, Rate] = MappingProxyType({})
+
+Numbers = NDArray[np.float64]
 
 
 def regret_against_hardness(results: Mapping[float, Result], *, title: str | None = None) -> Figure:
@@ -62,43 +70,37 @@ def regret_against_hardness(results: Mapping[float, Result], *, title: str | Non
     results
         What was measured, by hardness; all with the same horizon.
     title
-        Above the plot; none unless given.
+        Above the plot (default: none).
 
     Examples
     --------
     >>> import manyarms as ma
-    >>> results = {
-    ...     alpha: ma.simulate(
-    ...         [ma.MOSS(), ma.MOSSPlusPlus()],
-    ...         ma.instances.planted(n=500, alpha=alpha, horizon=1000),
-    ...         horizon=1000,
-    ...         replications=3,
-    ...     )
-    ...     for alpha in (0.2, 0.4)
-    ... }
-    >>> [line.get_label() for line in regret_against_hardness(results).axes[0].lines]
+    >>> def played(alpha):
+    ...     instance = ma.instances.planted(n=500, alpha=alpha, horizon=1000)
+    ...     policies = [ma.MOSS(), ma.MOSSPlusPlus()]
+    ...     return ma.simulate(policies, instance, horizon=1000, replications=3)
+    >>> figure = regret_against_hardness({alpha: played(alpha) for alpha in (0.2, 0.4)})
+    >>> [line.get_label() for line in figure.axes[0].lines]
     ['MOSS', 'MOSS++']
     """
     ordered = _check_results(results)
-    alphas, all_results = list(ordered), list(ordered.values())
-    with look():
-        figure, axes = _blank(title)
-        pulls = thousands(all_results[0].horizon)
+    with drawing(*WIDE) as figure:
+        axes = _plot(figure, title)
+        pulls = thousands(next(iter(ordered.values())).horizon)
         axes.set(xlabel=HARDNESS, ylabel=f"mean pseudo-regret after {pulls} pulls")
         lines = []
-        styles = policy_styles(name for result in all_results for name in result.policies)
+        styles = policy_styles(name for result in ordered.values() for name in result.policies)
         for label, style in styles.items():
             # a policy may have been left out at some hardnesses
-            played = [alpha for alpha in alphas if label in ordered[alpha].policies]
-            final = [_mean_and_band(ordered[alpha].of(label)[:, -1:]) for alpha in played]
+            played = {a: result for a, result in ordered.items() if label in result.policies}
+            final = [_mean_and_band(result.of(label)[:, -1:]) for result in played.values()]
             means, bands = (np.concatenate(column) for column in zip(*final, strict=True))
-            options = style.options() | {"label": policy_title(label)}
-            lines.append(_draw(axes, np.array(played), means, bands, options))
-        if len(alphas) <= _TICKS:
-            axes.set_xticks(alphas, [f"{alpha:g}" for alpha in alphas])
+            options = style.options(label=policy_title(label))
+            lines.append(_draw(axes, np.array(list(played)), means, bands, options))
+        if len(ordered) <= _TICKS:
+            axes.set_xticks(list(ordered), [f"{alpha:g}" for alpha in ordered])
         _from_zero(axes)
-        _legend(figure, lines, all_results)
-        settle(figure)
+        _legend(figure, lines, ordered.values())
     return figure
 
 
@@ -113,10 +115,8 @@ def regret_over_time(
     ----------
     result
         What was measured.
-    title
-        Above the plot; none unless given.
-    note
-        In small print below the plot, such as "stand-in data".
+    title, note
+        Above the plot, and in small print below it, such as "stand-in data" (default: none).
 
     Examples
     --------
@@ -126,8 +126,8 @@ def regret_over_time(
     >>> regret_over_time(result, note="a first try").axes[0].get_xlabel()
     'time t (pulls)'
     """
-    with look():
-        figure, axes = _blank(title, note)
+    with drawing(*WIDE) as figure:
+        axes = _plot(figure, title, note)
         axes.set(xlabel="time t (pulls)", ylabel="mean pseudo-regret up to time t")
         times = np.concatenate([[0], result.times])  # when nothing is lost yet
         step = max(1, len(times) // _MARKS)
@@ -136,47 +136,37 @@ def regret_over_time(
             means, bands = (np.concatenate([[0.0], v]) for v in _mean_and_band(result.of(label)))
             # each line's markers at other times than its neighbours'
             start = step - 1 - k * step // len(result.policies)
-            options = style.options() | {"label": policy_title(label), "markevery": (start, step)}
+            options = style.options(label=policy_title(label), markevery=(start, step))
             lines.append(_draw(axes, times, means, bands, options))
         axes.set_xlim(0, 1.01 * result.horizon)
         axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-        axes.xaxis.set_major_formatter(FuncFormatter(thousands))
+        axes.xaxis.set_major_formatter(thousands)
         _from_zero(axes)
         lines.sort(key=lambda line: -float(np.asarray(line.get_ydata())[-1]))
         _legend(figure, lines, [result])
-        settle(figure)
     return figure
 
 
-def draw_cells(results: ResultsFolder, folder: Path, *, most: int = 24) -> tuple[list[Path], int]:
+def draw_cells(results: ResultsFolder, folder: Path) -> tuple[list[Path], int]:
     """Draw the cells of a run: against hardness if that is all that differs, and over time.
-
-    Parameters
-    ----------
-    results, folder
-        What to draw, and where.
-    most
-        How many cells are drawn over time, at most (default: 24).
 
     Returns
     -------
     tuple
-        The files written, and the number of cells left out.
+        The files written, and the number of cells that were too many to draw over time.
     """
     cells = results.cells
     files = []
     if all(list(each.parameters) == ["alpha"] for each in cells):
         by_alpha = {float(each.parameters["alpha"]): each for each in cells}
         files += save_figure(regret_against_hardness(by_alpha), folder / "hardness")
-    for number, each in enumerate(cells[:most], 1):
+    for number, each in enumerate(cells[:_CELLS], 1):
         title = ", ".join(f"{name} = {value}" for name, value in each.parameters.items()) or None
         files += save_figure(regret_over_time(each, title=title), folder / f"over_time_{number}")
-    return files, max(0, len(cells) - most)
+    return files, max(0, len(cells) - _CELLS)
 
 
-def draw_means(
-    axes: Axes, x: Any, regrets: Iterable[NDArray[np.float64]], options: dict[str, Any]
-) -> Line2D:
+def draw_means(axes: Axes, x: Any, regrets: Iterable[Numbers], options: dict[str, Any]) -> Line2D:
     """Draw means as a line, with bars for their 95 % intervals."""
     intervals = [mean_interval(regret) for regret in regrets]
     (line,) = axes.plot(x, [i.estimate for i in intervals], **options)
@@ -186,10 +176,21 @@ def draw_means(
     return line
 
 
-def mean_text(regret: NDArray[np.float64]) -> str:
-    """Return the mean final regret with half the width of its 95 % interval, as text."""
-    interval = mean_interval(regret[:, -1])
-    return f"{interval.estimate:.0f} ± {interval.high - interval.estimate:.0f}"
+def legend_beside(figure: Figure, lines: Sequence[Line2D], notes: Sequence[Patch]) -> None:
+    """Put a legend beside the plots, with notes below it in small print."""
+    legend = figure.legend(handles=[*lines, *notes], loc="outside right upper")
+    for text in legend.get_texts():  # names are text: a $ in one is no formula
+        text.set_parse_math(False)
+    for text in legend.get_texts()[-len(notes) :]:
+        text.set(fontsize=NOTE_SIZE, linespacing=1.1)
+
+
+def name_place(
+    axes: Axes, text: str, at: tuple[float, float], shift: tuple[float, float], **options: Any
+) -> None:
+    """Write beside a place of a plot, in small print, so many points away."""
+    options = {"textcoords": "offset points", "fontsize": NOTE_SIZE, **options}
+    axes.annotate(text, at, xytext=shift, **options)
 
 
 def _check_results(results: Mapping[float, Result]) -> dict[float, Result]:
@@ -206,20 +207,17 @@ def _check_results(results: Mapping[float, Result]) -> dict[float, Result]:
     return ordered
 
 
-def _blank(title: str | None, note: str | None = None) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=WIDE)
-    axes = figure.add_subplot()
-    width, height = WIDE
-    if title:
-        axes.set_title(title, parse_math=False)  # names are text: a $ in one is no formula
-        height += _LINE
-    if note:
-        lines = textwrap.wrap(note, _NOTE_WIDTH)
+def _plot(figure: Figure, title: str | None, note: str | None = None) -> Axes:
+    """Begin a plot; the figure grows by its title and note, so that the plot keeps its size."""
+    lines = textwrap.wrap(note or "", _NOTE_WIDTH)
+    if lines:
         note = "\n".join(lines)
         figure.supxlabel(note, fontsize=NOTE_SIZE, color="#444444", parse_math=False)
-        height += _LINE * len(lines)
-    figure.set_size_inches(width, height)  # so that the plot itself keeps its size
-    return figure, axes
+    width, height = WIDE
+    figure.set_size_inches(width, height + _LINE * (bool(title) + len(lines)))
+    axes = figure.add_subplot()
+    axes.set_title(title or "", parse_math=False)
+    return axes
 
 
 def _from_zero(axes: Axes) -> None:
@@ -228,10 +226,10 @@ def _from_zero(axes: Axes) -> None:
     half_step = np.diff(locator.tick_values(0.0, needed))[0] / 2
     axes.set_ylim(0.0, half_step * np.ceil(needed / half_step))
     axes.yaxis.set_major_locator(locator)
-    axes.yaxis.set_major_formatter(FuncFormatter(thousands))
+    axes.yaxis.set_major_formatter(thousands)
 
 
-def _mean_and_band(regret: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _mean_and_band(regret: Numbers) -> tuple[Numbers, Numbers]:
     """Return mean and half the height of the band, by checkpoint."""
     means = regret.mean(axis=0)
     if len(regret) == 1:  # no spread to speak of
@@ -241,14 +239,10 @@ def _mean_and_band(regret: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
 
 def _draw(axes: Axes, x: Any, means: Any, bands: Any, options: dict[str, Any]) -> Line2D:
     (line,) = axes.plot(x, means, **options)
-    colour = options["color"]
+    # bands that overlap are told apart in grey by their edges
+    face, edge = ((options["color"], opacity) for opacity in (BAND_OPACITY, 2 * BAND_OPACITY))
     axes.fill_between(
-        x,
-        means - bands,
-        means + bands,
-        facecolor=(colour, BAND_OPACITY),
-        edgecolor=(colour, 2 * BAND_OPACITY),  # bands that overlap are told apart in grey
-        linewidth=0.4,
+        x, means - bands, means + bands, facecolor=face, edgecolor=edge, linewidth=0.4
     )
     return line
 
@@ -261,7 +255,100 @@ def _legend(figure: Figure, lines: list[Line2D], results: Iterable[Result]) -> N
         several = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
         text = f"shaded: mean ± {BAND_WIDTH:g} standard deviation of {several} replications"
         band = Patch(color="black", alpha=BAND_OPACITY, linewidth=0, label=textwrap.fill(text, 22))
-    legend = figure.legend(handles=[*lines, band], loc="outside right upper")
-    for label in legend.get_texts():
-        label.set_parse_math(False)
-    legend.get_texts()[-1].set(fontsize=NOTE_SIZE, linespacing=1.1)
+    legend_beside(figure, lines, [band])
+
+
+def figure_1(
+    *,
+    betas: Sequence[float] = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+    subset_exponent: float = 0.5,
+    others: Mapping[str, Rate] = _NONE,
+    title: str | None = None,
+) -> Figure:
+    """Draw Figure 1: the rates of MOSS++ for several `betas`, and of others, against hardness.
+
+    Parameters
+    ----------
+    betas
+        Parameters of MOSS++, one line each.
+    subset_exponent
+        Of the subset method, which plays MOSS on about T^subset_exponent random arms.
+    others
+        Further rates by name, as `pareto_position` takes them: a function of an array of
+        hardnesses, or a pair of arrays.
+    title
+        Above the plot (default: none).
+
+    Examples
+    --------
+    >>> figure = figure_1(betas=(0.5, 0.75))
+    >>> [line.get_label() for line in figure.axes[0].lines][:2]
+    ['MOSS++ (β = 0.5)', 'MOSS++ (β = 0.75)']
+    >>> figure = figure_1(others={"mine": lambda alpha: 0.8 + 0.2 * alpha})
+    >>> figure.axes[0].lines[-1].get_label()
+    'mine'
+    """
+    if len(betas) == 0:
+        raise ParameterError("`betas` must hold at least one number, got none.")
+    exponent = check_probability("subset_exponent", subset_exponent)
+    low = subset_rate(exponent, exponent=exponent)
+    jump = np.array([0.0, exponent, exponent, 1.0]), np.array([low, low, 1.0, 1.0])
+    minimax, subset = f"minimax: (1 + {ALPHA})/2", f"MOSS on $T^{{\\,{exponent:g}}}$ random arms"
+    with drawing(*(WIDE if others else NARROW)) as figure:
+        axes = figure.add_subplot()
+        lines = [
+            _draw_family(axes, sorted(set(betas))),
+            _draw_rate(axes, _ALPHAS, minimax_rate(_ALPHAS), minimax, MINIMAX_LINE),
+            _draw_rate(axes, *jump, subset, SUBSET_LINE),
+            _draw_rate(axes, _ALPHAS, quantile_rate(_ALPHAS), "Quantile", QUANTILE_LINE),
+            *_draw_others(axes, others),
+        ]
+        axes.set(xlabel=HARDNESS, ylabel=f"rate θ({ALPHA}): regret grows as $T^{{\\,θ({ALPHA})}}$")
+        lowest = min(float(np.min(line.get_ydata())) for line in axes.lines)
+        axes.set(xlim=(0.0, 1.0), ylim=(min(0.45, lowest - 0.05), 1.0))
+        axes.xaxis.set_major_locator(MultipleLocator(0.2))
+        axes.yaxis.set_major_locator(MultipleLocator(0.1))
+        axes.set_title(title or "", pad=16)
+        if others:
+            figure.legend(handles=lines, loc="outside right upper")
+        else:  # no rate is below the minimax rate: the corner below it stays empty
+            axes.legend(
+                handles=lines, loc="lower right", frameon=True, framealpha=1, edgecolor="none"
+            )
+    return figure
+
+
+def _draw_family(axes: Axes, betas: Sequence[float]) -> Line2D:
+    """Draw one line for each beta, and return a line that stands for all in the legend."""
+    colours = shades(len(betas))
+    decimals = max(len(f"{beta:g}".partition(".")[2]) for beta in betas)
+    names: list[tuple[float, str, str, int]] = []
+    for beta, colour in zip(betas, colours, strict=True):
+        rates = moss_plus_plus_rate(_ALPHAS, beta=beta)
+        _draw_rate(axes, _ALPHAS, rates, f"MOSS++ (β = {beta:g})", LineStyle(colour))
+        if (
+            not names or beta - names[-1][0] >= _ROOM
+        ):  # it reaches rate 1 at α = β: there its name is
+            names.append((beta, f"{beta:.{decimals}f}", "center", 0))
+    names.append((min(betas), "β =", "right", -8 - 2 * decimals))
+    for at, text, align, shift in names:
+        name_place(axes, text, (at, 1.0), (shift, 4), ha=align, annotation_clip=False)
+    return Line2D([], [], color=colours[len(betas) // 2], label="MOSS++ (β at the top)")
+
+
+def _draw_others(axes: Axes, others: Mapping[str, Rate]) -> list[Line2D]:
+    lines = []
+    for k, (label, style) in enumerate(policy_styles(others).items()):
+        line = _draw_rate(axes, *rate_on_grid(others[label]), label, style)
+        # along the line, not by points, and each line's markers elsewhere than its neighbours'
+        line.set_markevery(((k + 1) / (len(others) + 1) / _RATE_MARKS, 1 / _RATE_MARKS))
+        lines.append(line)
+    return lines
+
+
+def _draw_rate(axes: Axes, alphas: Numbers, rates: Numbers, label: str, style: LineStyle) -> Line2D:
+    # lines along rate 1 are on the edge, and would lose half their width to it
+    (line,) = axes.plot(
+        alphas, rates, label=label, clip_on=False, solid_capstyle="butt", **style.options()
+    )
+    return line

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable
 from dataclasses import asdict
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from manyarms.core.files import replace_file
 from manyarms.errors import ResultsError
 from manyarms.lab.tables import PROVENANCE, ResultsFolder, damage, read_results
-from manyarms.report.page.assemble import as_json, page
 from manyarms.report.page.contents import contents, of_a_run
 from manyarms.report.page.presentation import Presentation
+from manyarms.report.text import plain, write_json
 
 __all__ = ["REPORT", "STUDY", "write_report", "write_study"]
 
@@ -21,6 +25,12 @@ REPORT, STUDY = "report.html", "study.json"
 
 _FORMAT = "manyarms study 1"
 _TIMES = (200, 100, 50, 20, 5, 1)  # checkpoints of a line, at most: as many as fit
+_DIGITS = 5  # of numbers in the page: more than a screen can show
+# In the order in which they stand in the file; together they are one script.
+_SCRIPTS = (
+    *("data.js", "elements.js", "scale.js", "plot.js", "lines.js", "pointer.js", "figure.js"),
+    *("differences.js", "sections.js", "main.js"),
+)
 
 
 def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000) -> Path:
@@ -52,7 +62,7 @@ def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000)
     for most_times in _TIMES:
         with damage(where):
             data = contents(folders, shown, most_times)
-        if len(as_json(data)) <= most_bytes:
+        if len(text := as_json(data)) <= most_bytes:
             break
     else:
         raise ResultsError(
@@ -60,38 +70,40 @@ def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000)
             f"{len(data['settings'])} settings. Sweep fewer values, or draw them with "
             f"`manyarms plot`."
         )
-    replace_file(where / REPORT, page(data).encode())
+    replace_file(where / REPORT, _page(data["title"], text).encode())
     return where / REPORT
 
 
-def write_study(
-    folder: Path,
-    studies: Sequence[str],
-    options: Mapping[str, int | None],
-    results: Sequence[ResultsFolder],
-    shown: Presentation,
-) -> Path:
-    """Write `study.json`, which says that a folder is a study's, and what its page shows.
+def _page(title: str, data: str) -> str:
+    """Return data, styles and scripts as one file of HTML that needs nothing else."""
+    script = "\n".join(map(_read, _SCRIPTS))
+    parts = {"title": html.escape(title), "styles": _read("page.css"), "script": script}
+    parts["data"] = data
+    return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], _read("template.html"))
 
-    Parameters
-    ----------
-    folder, studies, options
-        Where it is, and what was reproduced, with which options.
-    results
-        Its results, within the folder.
-    shown
-        What the page shows beside them.
+
+def _read(name: str) -> str:
+    return resources.files("manyarms.report.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def as_json(data: Any) -> str:
+    r"""Return compact JSON that may stand within a script element.
+
+    >>> as_json({"a": [1.0, 0.1234567, float("nan")], "b": "</script>"})
+    '{"a":[1,0.12346,null],"b":"\\u003c/script>"}'
     """
-    content = {
-        "format": _FORMAT,
-        "studies": list(studies),
-        "options": dict(options),
-        "results": [each.folder.relative_to(folder).as_posix() for each in results],
-        "page": asdict(shown),
-    }
-    text = json.dumps(content, indent=1, allow_nan=False)
-    replace_file(folder / STUDY, f"{text}\n".encode())
-    return folder / STUDY
+    short = plain(data, _DIGITS)
+    text = json.dumps(short, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
+
+
+def write_study(
+    folder: Path, results: Iterable[ResultsFolder], shown: Presentation, **about: Any
+) -> Path:
+    """Write `study.json`: where a study's results are, what its page shows, and how it was made."""
+    places = [each.folder.relative_to(folder).as_posix() for each in results]
+    content = {"format": _FORMAT, **about, "results": places, "page": asdict(shown)}
+    return write_json(folder / STUDY, content)
 
 
 def _read_study(folder: Path) -> tuple[Presentation, dict[str, ResultsFolder]]:

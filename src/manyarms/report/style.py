@@ -6,31 +6,12 @@ Knows no plotting package: what is here is plain data.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import count
+from itertools import cycle
 from typing import Any, NamedTuple
 
-__all__ = [
-    "ALPHA",
-    "BAND_OPACITY",
-    "BAND_WIDTH",
-    "HARDNESS",
-    "LOOK",
-    "MARKS",
-    "MINIMAX_LINE",
-    "NARROW",
-    "NOTE_SIZE",
-    "QUANTILE_LINE",
-    "SUBSET_LINE",
-    "WIDE",
-    "LineStyle",
-    "policy_styles",
-    "policy_title",
-    "shades",
-    "thousands",
-]
-
-
-MARKS = ("o", "s", "^", "D", "v")  # of lines that are told apart by shade and marker
+__all__ = ["ALPHA", "BAND_OPACITY", "BAND_WIDTH", "HARDNESS", "LOOK", "MINIMAX_LINE", "NARROW"]
+__all__ += ["NOTE_SIZE", "QUANTILE_LINE", "SUBSET_LINE", "WIDE", "LineStyle", "policy_styles"]
+__all__ += ["policy_title", "shades", "thousands"]
 
 
 class LineStyle(NamedTuple):
@@ -46,8 +27,8 @@ class LineStyle(NamedTuple):
     size: float = 4.0
     filled: bool = True
 
-    def options(self) -> dict[str, Any]:
-        """Return the style as keyword arguments of matplotlib's `plot`."""
+    def options(self, **others: Any) -> dict[str, Any]:
+        """Return the style, with `others`, as keyword arguments of matplotlib's `plot`."""
         return {
             "color": self.colour,
             "linestyle": (0, self.dashes) if self.dashes else "-",
@@ -55,6 +36,7 @@ class LineStyle(NamedTuple):
             "markersize": self.size,
             "markerfacecolor": self.colour if self.filled else "white",
             "markeredgecolor": self.colour,
+            **others,
         }
 
 
@@ -93,13 +75,7 @@ _TITLES = {
 # For all other lines: Paul Tol's muted colours, with hollow markers, which no named line has.
 # 8, 5 and 7 have no common factor: the first 280 combinations are all different.
 _COLOURS = ("#332288", "#44AA99", "#882255", "#999933", "#88CCEE", "#CC6677", "#117733", "#AA4499")
-_DASHES: tuple[tuple[float, ...], ...] = (
-    (),
-    (5, 1.5),
-    (1.5, 1),
-    (7, 1.2, 1.5, 1.2),
-    (3, 1, 1, 1, 1, 1),
-)
+_DASHES = ((), (5, 1.5), (1.5, 1), (7, 1.2, 1.5, 1.2), (3, 1, 1, 1, 1, 1))
 _MARKERS = ("o", "s", "^", "D", "v", "p", "h")
 
 # One hue from dark to light for an ordered family of lines: grey print keeps the order.
@@ -114,6 +90,7 @@ NARROW = (3.4, 2.6)  # inches: one of two columns
 WIDE = (5.0, 2.8)  # inches: one column, or a plot with its legend beside it
 NOTE_SIZE = 7  # points
 
+_TICKS = {"labelsize": 8, "direction": "out", "major.width": 0.6, "major.size": 2.5}
 # STIX comes with matplotlib, so that figures are the same wherever they are drawn, and goes with
 # the Times of most papers.
 LOOK: dict[str, Any] = {
@@ -129,14 +106,7 @@ LOOK: dict[str, Any] = {
     "axes.axisbelow": True,
     "grid.color": "#E4E4E4",
     "grid.linewidth": 0.5,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "xtick.direction": "out",
-    "ytick.direction": "out",
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
+    **{f"{axis}tick.{key}": value for axis in "xy" for key, value in _TICKS.items()},
     "lines.linewidth": 1.3,
     "lines.markeredgewidth": 0.8,
     "legend.fontsize": 8,
@@ -157,32 +127,20 @@ def policy_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
     A policy looks the same in every figure, whatever is drawn beside it. A label with
     parameters is a line of its own, unlike every other in the figure.
 
-    Examples
-    --------
     >>> styles = policy_styles(["moss++", "moss++(beta=0.6)", "mine"])
     >>> [style.colour for style in styles.values()]
     ['#0072B2', '#332288', '#44AA99']
     """
-    others = count()
+    free = zip(cycle(_COLOURS), cycle(_DASHES), cycle(_MARKERS))
     return {
-        label: _NAMED.get(label) or _free_style(next(others)) for label in dict.fromkeys(labels)
+        label: _NAMED.get(label) or LineStyle(*next(free), filled=False)
+        for label in dict.fromkeys(labels)
     }
-
-
-def _free_style(number: int) -> LineStyle:
-    return LineStyle(
-        _COLOURS[number % len(_COLOURS)],
-        _DASHES[number % len(_DASHES)],
-        _MARKERS[number % len(_MARKERS)],
-        filled=False,
-    )
 
 
 def policy_title(label: str) -> str:
     """Return a policy's name as the paper writes it, with the parameters that `label` has.
 
-    Examples
-    --------
     >>> policy_title("moss-oracle"), policy_title("moss++(beta=0.6)"), policy_title("mine")
     ('MOSS Oracle', 'MOSS++ (β = 0.6)', 'mine')
     """
@@ -198,8 +156,6 @@ def policy_title(label: str) -> str:
 def shades(number: int) -> list[str]:
     """Return shades of one hue from dark to light, for an ordered family of lines.
 
-    Examples
-    --------
     >>> shades(3)
     ['#08306B', '#537DAB', '#9ECAEB']
     """
@@ -208,11 +164,9 @@ def shades(number: int) -> list[str]:
     return ["#" + "".join(f"{round(a + t * (b - a)):02X}" for a, b in ends) for t in steps]
 
 
-def thousands(value: float, position: int | None = None) -> str:
+def thousands(value: float, position: float | None = None) -> str:
     """Return a number as it stands at an axis; `position` is matplotlib's, and not used.
 
-    Examples
-    --------
     >>> [thousands(value) for value in (0, 2.5, 50_000, 25_000_000)]
     ['0', '2.5', '50,000', '25M']
     """

@@ -13,18 +13,10 @@ from enum import StrEnum
 from typing import Any
 
 from manyarms.core.statistics import Interval
+from manyarms.report.text import plain
 
-__all__ = [
-    "Claim",
-    "Part",
-    "Verdict",
-    "claims_as_markdown",
-    "exactly",
-    "less",
-    "more",
-    "revisions",
-    "within",
-]
+__all__ = ["Claim", "Part", "Verdict", "claims_as_markdown", "exactly", "less", "more", "revisions"]
+__all__ += ["within"]
 
 _SHOWN = 6  # parts of a claim that the table lists
 
@@ -39,27 +31,17 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Part:
-    """One inequality of a claim.
+    """One inequality of a claim."""
 
-    Attributes
-    ----------
-    what
-        What was measured, in words.
-    rule
-        What the claim asks of it, such as "> 0".
-    """
-
-    what: str
-    rule: str
+    what: str  # was measured, in words
+    rule: str  # that the claim asks for, such as "> 0"
     interval: Interval
     verdict: Verdict
 
     def __str__(self) -> str:
-        estimate, low, high = self.interval
-        numbers = f"{_short(estimate)}"
-        if not math.isnan(low):
-            numbers += f" [{_short(low)}, {_short(high)}]"
-        return f"{self.what}: {numbers}, asked {self.rule}: {self.verdict}"
+        estimate, low, high = map(_short, self.interval)
+        ends = "" if math.isnan(self.interval.low) else f" [{low}, {high}]"
+        return f"{self.what}: {estimate}{ends}, asked {self.rule}: {self.verdict}"
 
 
 @dataclass(frozen=True)
@@ -79,11 +61,9 @@ class Claim:
             return Verdict.FAILS
         return Verdict.OPEN if Verdict.OPEN in verdicts or not verdicts else Verdict.HOLDS
 
-    def counts(self) -> tuple[int, int, int]:
-        """Return how many parts hold, fail, and are undecided."""
-        kinds = (Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN)
-        holds, fails, still_open = (len(self.parts_that(kind)) for kind in kinds)
-        return holds, fails, still_open
+    def counts(self) -> str:
+        """Return how many parts hold, fail, and are undecided: "2 / 0 / 1"."""
+        return " / ".join(str(len(self.parts_that(kind))) for kind in Verdict)
 
     def parts_that(self, verdict: Verdict) -> list[Part]:
         """Return the parts with this verdict."""
@@ -96,10 +76,7 @@ class Claim:
             "claim": self.text,
             "verdict": str(self.verdict),
             "replications": self.replications,
-            "parts": [
-                asdict(part) | {"interval": [_finite(end) for end in part.interval]}
-                for part in self.parts
-            ],
+            "parts": [plain(asdict(part)) for part in self.parts],
         }
 
 
@@ -133,10 +110,6 @@ def _decide(interval: Interval, low: float, high: float) -> Verdict:
     return Verdict.FAILS if interval.high < low or interval.low > high else Verdict.OPEN
 
 
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
-
-
 def _short(number: float) -> str:
     if not math.isfinite(number):
         return str(number)
@@ -161,8 +134,8 @@ def claims_as_markdown(claims: Sequence[Claim], notes: Sequence[str] = ()) -> st
         shown = "<br>".join(str(part) for part in deciding[:_SHOWN])
         if len(deciding) > _SHOWN:
             shown += f"<br>and {len(deciding) - _SHOWN} more"
-        counts = " / ".join(str(count) for count in claim.counts())
-        lines.append(f"| {claim.number} | {claim.text} | {claim.verdict} | {counts} | {shown} |")
+        about = (claim.number, claim.text, claim.verdict, claim.counts(), shown)
+        lines.append(f"| {' | '.join(map(str, about))} |")
     return "\n".join(lines)
 
 

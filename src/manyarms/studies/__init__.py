@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from manyarms.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from manyarms.studies.study import Report, Results, Study, reproduce
+    from manyarms.studies.study import Study
 
-__all__ = ["PAPER", "STUDIES", "Report", "Results", "Study", "find", "reproduce"]
+__all__ = ["PAPER", "STUDIES", "find"]
 
 # name -> where it is, and what it shows: loaded when it is asked for, because drawing takes long
 STUDIES = {
@@ -45,9 +45,3 @@ def find(name: str) -> Study:
     module, _, attribute = STUDIES[name][0].partition(":")
     found: Study = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
     return replace(found, name=name)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in ("Report", "Results", "Study", "reproduce"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.study"), name)

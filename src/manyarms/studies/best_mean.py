@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from manyarms.instances import planted
-from manyarms.lab.experiment import Experiment, cell
+from manyarms.lab.experiment import Experiment
 from manyarms.lab.results import Result
 from manyarms.policies import Parallel
-from manyarms.report._matplotlib import Figure, FuncFormatter, look, settle
-from manyarms.report.figures import draw_means, mean_text
-from manyarms.report.markdown import Table
+from manyarms.report.drawing import Figure, drawing, save_figure
+from manyarms.report.figures import draw_means, name_place
 from manyarms.report.page.presentation import Presentation, Section
-from manyarms.report.saving import save_figure
-from manyarms.report.style import HARDNESS, MARKS, NARROW, NOTE_SIZE, LineStyle, shades, thousands
-from manyarms.studies.study import Report, Results, Study, write_text
+from manyarms.report.style import HARDNESS, NARROW, LineStyle, shades, thousands
+from manyarms.report.text import Table, mean_text, write_text
+from manyarms.studies.paper import Size, by_hardness, planted_cells
+from manyarms.studies.study import Report, Results, Study
 
 __all__ = ["BEST_MEAN", "regret_against_best_mean"]
 
 ALPHAS = (0.1, 0.25, 0.4)
 TOLD = (0.5, 0.6, 0.7, 0.8, 0.85, 0.88, 0.9, 0.92, 0.95, 1.0, 1.1)  # the truth is 0.9
 N_ARMS, HORIZON = 20_000, 50_000
+_MARKERS = ("o", "s", "^", "D", "v")
 
 
 def experiments(replications: int, seed: int) -> list[Experiment]:
@@ -31,27 +31,17 @@ def experiments(replications: int, seed: int) -> list[Experiment]:
     >>> [each.parameters["alpha"] for each in experiment.cells]
     [0.1, 0.25, 0.4]
     """
-    cells = [
-        cell(
-            [Parallel(best_mean=told) for told in TOLD],
-            planted(n=N_ARMS, alpha=alpha, horizon=HORIZON),
-            horizon=HORIZON,
-            replications=replications,
-            checkpoints=1,
-            parameters={"alpha": alpha},
-        )
-        for alpha in ALPHAS
-    ]
-    return [Experiment("best_mean", tuple(cells), seed)]
+    policies, size = [Parallel(best_mean=told) for told in TOLD], Size(N_ARMS, HORIZON)
+    return [planted_cells("best_mean", ALPHAS, lambda _: policies, replications, seed, size)]
 
 
 def report(results: Results, out: Path) -> Report:
     """Draw regret against the best mean told, and write the table."""
-    by_alpha = {each.parameters["alpha"]: each for each in results["best_mean"].cells}
+    by_alpha = by_hardness(results["best_mean"])
     table = Table(
         ["best mean told", *(f"hardness {alpha:g}" for alpha in by_alpha)],
         [
-            [f"{told:g}", *(mean_text(each.rows[k]["regret"]) for each in by_alpha.values())]
+            [f"{told:g}", *(mean_text(r.rows[k]["regret"][:, -1]) for r in by_alpha.values())]
             for k, told in enumerate(TOLD)
         ],
     )
@@ -84,35 +74,24 @@ def regret_against_best_mean(results: Mapping[float, Result]) -> Figure:
     >>> regret_against_best_mean({0.2: result}).axes[0].get_xlabel()
     'best mean told to Parallel'
     """
-    with look():
-        figure = Figure(figsize=NARROW)
+    first = next(iter(results.values()))
+    with drawing(*NARROW) as figure:
         axes = figure.add_subplot()
-        first = next(iter(results.values()))
-        colours = shades(len(results))
         for k, (alpha, result) in enumerate(sorted(results.items())):
-            style = LineStyle(colours[k], marker=MARKS[k % len(MARKS)])
-            options = style.options() | {"label": f"{HARDNESS} = {alpha:g}"}
+            style = LineStyle(shades(len(results))[k], marker=_MARKERS[k % len(_MARKERS)])
+            options = style.options(label=f"{HARDNESS} = {alpha:g}")
             told = [float(parameters["best_mean"]) for parameters in result.policy_parameters]
             draw_means(axes, told, [rows["regret"][:, -1] for rows in result.rows], options)
         axes.axvline(first.best_mean, color="black", linewidth=0.8, dashes=(2, 2), zorder=0)
-        axes.annotate(
-            "the truth",
-            (first.best_mean, 1.0),
-            xycoords=("data", "axes fraction"),
-            xytext=(-3, -2),
-            textcoords="offset points",
-            ha="right",
-            va="top",
-            fontsize=NOTE_SIZE,
-        )
+        where = {"xycoords": ("data", "axes fraction"), "ha": "right", "va": "top"}
+        name_place(axes, "the truth", (first.best_mean, 1.0), (-3, -2), **where)
         axes.set(
             xlabel="best mean told to Parallel",
             ylabel=f"mean pseudo-regret after {thousands(first.horizon)} pulls",
         )
         axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_formatter(FuncFormatter(thousands))
+        axes.yaxis.set_major_formatter(thousands)
         axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.92))
-        settle(figure)
     return figure
 
 

@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 
 from manyarms.core.statistics import Interval, mean_interval
 from manyarms.errors import ContestFileError, ContestNotFoundError
-from manyarms.instances import Contest, from_means, local_contests, read_contest
+from manyarms.instances import captions, local_contests
 from manyarms.lab.experiment import Cell, Experiment, cell
 from manyarms.lab.results import Result
-from manyarms.report._matplotlib import Axes, Figure, MultipleLocator, look, settle
-from manyarms.report.markdown import Table
-from manyarms.report.saving import save_figure
+from manyarms.report.drawing import Axes, Figure, MultipleLocator, drawing, save_figure
 from manyarms.report.style import NOTE_SIZE, policy_styles, policy_title
+from manyarms.report.text import Table, count_of, interval_text, plain, write_json, write_text
 from manyarms.studies.paper import six_policies
-from manyarms.studies.study import Report, Results, Study, write_json, write_text
+from manyarms.studies.study import Report, Results, Study
 
 __all__ = ["CONTESTS", "ContestStanding", "contest_cell", "contest_ranks", "contest_standings"]
 
@@ -50,7 +49,7 @@ class ContestStanding(NamedTuple):
     """How one policy does over all contests."""
 
     policy: str
-    relative: Interval  # regret over that of the best policy of the contest
+    relative_regret: Interval  # over that of the best policy of the contest
     wins: int
     rank: Interval  # 1 is the best
     miss_rate: float
@@ -65,36 +64,22 @@ def experiments(replications: int, seed: int) -> list[Experiment]:
     return [Experiment("contests", tuple(cells), seed)]
 
 
-def _contests(but: Sequence[str] = ()) -> tuple[list[Contest], list[str]]:
+def _contests(but: Sequence[str] = ()) -> tuple[list[Path], list[str]]:
     """Return the contests on this machine, but some, and why others cannot be played."""
     readable, left_out = [], []
     for name, path in local_contests().items():
         if name not in but:
             try:
-                contest = read_contest(path)
-                contest.means()  # refuses one without a funny caption
-                readable.append(contest)
+                captions(path)
+                readable.append(path)
             except ContestFileError as error:
                 left_out.append(str(error))
     return readable, left_out
 
 
-def contest_cell(contest: Contest, threshold: float | str, replications: int) -> Cell:
-    r"""Return what Figure 3 plays on contest 652, for this contest, without the curve.
-
-    >>> import pathlib, tempfile
-    >>> text = "caption,votes,not_funny,somewhat_funny,funny\nA,9,3,4,2\nB,9,4,4,1\nC,9,9,0,0\n"
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "7.csv"
-    ...     _ = path.write_text(text)
-    ...     contest = read_contest(path)
-    >>> [contest_cell(contest, t, 10).instance.label for t in THRESHOLDS]
-    ['captions(7, n=3, m=2)', 'captions(7, n=3, m=1)']
-    """
-    means = contest.means(threshold=None if isinstance(threshold, str) else threshold)
-    name = contest.path.stem
-    label = f"captions({name}, n={means.size}, m={(means == 1.0).sum()})"
-    instance = from_means(means, label=label)
+def contest_cell(path: Path, threshold: float | str, replications: int) -> Cell:
+    """Return what Figure 3 plays on contest 652, for the contest of a file, without the curve."""
+    instance = captions(path, threshold=None if isinstance(threshold, str) else threshold)
     alpha = instance.problem(HORIZON).alpha
     return cell(
         six_policies(alpha),
@@ -102,15 +87,14 @@ def contest_cell(contest: Contest, threshold: float | str, replications: int) ->
         horizon=HORIZON,
         replications=replications,
         checkpoints=1,
-        parameters={"contest": name, "threshold": threshold, "alpha": alpha},
+        parameters={"contest": path.stem, "threshold": threshold, "alpha": alpha},
     )
 
 
 def report(results: Results, out: Path) -> Report:
     """Compare the policies over contests; write tables and data, and draw their ranks."""
     cells = results["contests"].cells
-    names = [each.parameters["contest"] for each in cells]
-    _, left_out = _contests(but=names)
+    _, left_out = _contests(but=[each.parameters["contest"] for each in cells])
     # on which some policy lost nothing: they have no ratio
     easy = dict.fromkeys(each.parameters["contest"] for each in cells if _regrets(each).min() <= 0)
     left_out += [f"{name}: a policy lost nothing on it, so there is no ratio." for name in easy]
@@ -183,28 +167,19 @@ def _game_title(threshold: float | str) -> str:
     return f"best: all within {threshold:g} of the funniest"
 
 
-def _count(played: Sequence[Result], what: str = "contest") -> str:
-    return f"{len(played)} {what}{'' if len(played) == 1 else 's'}"
-
-
 def _standings_table(threshold: float | str, played: Sequence[Result]) -> Table:
     rows = [
         [
             policy_title(row.policy),
-            _interval_text(row.relative),
+            interval_text(row.relative_regret, 2),
             str(row.wins),
-            _interval_text(row.rank),
+            interval_text(row.rank, 2),
             f"{row.miss_rate:.0%}",
         ]
-        for row in sorted(contest_standings(played), key=lambda row: row.relative.estimate)
+        for row in sorted(contest_standings(played), key=lambda row: row.relative_regret.estimate)
     ]
-    title = f"{_count(played)}; {_game_title(threshold)}"
+    title = f"{count_of(len(played), 'contest')}; {_game_title(threshold)}"
     return Table(["policy", "relative regret", "wins", "rank", "missed"], rows, title)
-
-
-def _interval_text(interval: Interval) -> str:
-    ends = "" if math.isnan(interval.low) else f" [{interval.low:.2f}, {interval.high:.2f}]"
-    return f"{interval.estimate:.2f}{ends}"
 
 
 def _contests_table(played: Sequence[Result]) -> Table:
@@ -223,7 +198,7 @@ def _markdown(games: Games, left_out: Sequence[str]) -> str:
     played = next(iter(games.values()))
     first = played[0]
     blocks = [
-        f"# {_count(played, 'caption contest')}, {first.horizon} pulls, "
+        f"# {count_of(len(played), 'caption contest')}, {first.horizon} pulls, "
         f"{first.replications} replications, seed {first.seed}"
     ]
     for threshold, results in games.items():
@@ -246,13 +221,8 @@ def _data(games: Games, left_out: Sequence[str]) -> dict[str, Any]:
         {
             "threshold": None if threshold == PLAIN else threshold,
             "policies": [
-                {
-                    "policy": row.policy,
-                    "relative_regret": _plain(row.relative._asdict()),
-                    "wins": row.wins,
-                    "rank": _plain(row.rank._asdict()),
-                    "miss_rate": row.miss_rate,
-                }
+                row._asdict()
+                | {"relative_regret": row.relative_regret._asdict(), "rank": row.rank._asdict()}
                 for row in contest_standings(played)
             ],
             "contests": [_contest_data(each) for each in played],
@@ -260,7 +230,7 @@ def _data(games: Games, left_out: Sequence[str]) -> dict[str, Any]:
         for threshold, played in games.items()
     ]
     about = {key: getattr(first, key) for key in ("horizon", "replications", "seed")}
-    return {**about, "games": found, "left_out": list(left_out)}
+    return dict(plain({**about, "games": found, "left_out": list(left_out)}))
 
 
 def _contest_data(result: Result) -> dict[str, Any]:
@@ -270,13 +240,9 @@ def _contest_data(result: Result) -> dict[str, Any]:
         "captions": result.n_arms,
         "best": result.n_best,
         "hardness": result.parameters["alpha"],
-        "regret": {row.policy: _plain({"mean": row.mean, "se": row.se}) for row in rows},
+        "regret": {row.policy: {"mean": row.mean, "se": row.se} for row in rows},
         "miss_rate": {row.policy: row.miss_rate for row in rows},
     }
-
-
-def _plain(numbers: Mapping[str, float]) -> dict[str, float | None]:
-    return {key: None if math.isnan(value) else value for key, value in numbers.items()}
 
 
 def contest_ranks(games: Games) -> Figure:
@@ -292,14 +258,12 @@ def contest_ranks(games: Games) -> Figure:
     first = next(iter(games.values()))
     rows = sorted(contest_standings(first), key=lambda row: row.rank.estimate)
     order = [row.policy for row in rows]
-    with look():
-        figure = Figure(figsize=(_PANEL[0] * len(games), _PANEL[1]))
+    with drawing(_PANEL[0] * len(games), _PANEL[1]) as figure:
         panels = figure.subplots(1, len(games), sharey=True, squeeze=False)[0]
         for axes, (threshold, played) in zip(panels, games.items(), strict=True):
             _draw(axes, played, order)
-            _single_ranks(axes, played, order)
             axes.set_title(_game_title(threshold))
-            axes.set_xlabel(f"mean rank over {_count(played)}")
+            axes.set_xlabel(f"mean rank over {count_of(len(played), 'contest')}")
         panels[0].set_yticks(range(len(order)), [policy_title(policy) for policy in order])
         panels[0].invert_yaxis()  # the best on top
         note = (
@@ -307,31 +271,27 @@ def contest_ranks(games: Games) -> Figure:
             f"{first[0].replications} replications"
         )
         figure.supxlabel(note, fontsize=NOTE_SIZE)
-        settle(figure)
     return figure
 
 
 def _draw(axes: Axes, played: Sequence[Result], order: list[str]) -> None:
+    """Draw mean ranks with their intervals, and the rank on each contest as a small dot."""
     rows = {row.policy: row for row in contest_standings(played)}
+    ranks = np.array([_ranks(each) for each in played])
     for place, (policy, style) in enumerate(policy_styles(order).items()):
         rank = rows[policy].rank
         if np.isfinite(rank.low):  # a single contest has none
             axes.plot([rank.low, rank.high], [place, place], color=style.colour, linewidth=1.6)
-        options = style.options() | {"linestyle": "", "markersize": style.size + 1.5}
+        options = style.options(linestyle="", markersize=style.size + 1.5)
         axes.plot([rank.estimate], [place], **options, zorder=3)
-    axes.set_xlim(0.6, len(order) + 0.4)
-    axes.xaxis.set_major_locator(MultipleLocator(1))
-
-
-def _single_ranks(axes: Axes, played: Sequence[Result], order: list[str]) -> None:
-    """Draw the rank on each contest as a small dot; those that coincide spread below."""
-    ranks = np.array([_ranks(each) for each in played])
-    for place, policy in enumerate(order):
         column = ranks[:, played[0].policies.index(policy)]
-        for rank, count in zip(*np.unique(column, return_counts=True), strict=True):
-            x = rank + (np.arange(count) - (count - 1) / 2) * min(0.08, 0.7 / count)
+        for own, count in zip(*np.unique(column, return_counts=True), strict=True):
+            # those that coincide are spread
+            x = own + (np.arange(count) - (count - 1) / 2) * min(0.08, 0.7 / count)
             y = np.full(count, place + 0.3)
             axes.plot(x, y, linestyle="", marker=".", markersize=2.5, color="#999999", zorder=1)
+    axes.set_xlim(0.6, len(order) + 0.4)
+    axes.xaxis.set_major_locator(MultipleLocator(1))
 
 
 CONTESTS = Study("the policies on every caption contest that is found", 20, experiments, report)

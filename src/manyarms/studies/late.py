@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,29 +15,21 @@ from manyarms.errors import ParameterError
 from manyarms.instances import planted
 from manyarms.lab.experiment import Cell, Experiment, Player, cell
 from manyarms.lab.results import Result
-from manyarms.policies import MOSS, EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus, Parallel, Quantile
-from manyarms.report._matplotlib import Axes, Figure, Line2D, Patch, look, settle
-from manyarms.report.figures import draw_means, mean_text
-from manyarms.report.markdown import Table
-from manyarms.report.saving import save_figure
-from manyarms.report.style import NOTE_SIZE, policy_styles, policy_title, thousands
-from manyarms.studies.study import Report, Results, Study, write_text
+from manyarms.report.drawing import Axes, Figure, Line2D, Patch, drawing, save_figure
+from manyarms.report.figures import draw_means, legend_beside
+from manyarms.report.style import policy_styles, policy_title, thousands
+from manyarms.report.text import Table, mean_text, write_text
+from manyarms.studies.paper import six_policies
+from manyarms.studies.study import Report, Results, Study
 
 __all__ = ["LATE", "regret_against_lateness"]
 
 GAMES = {"late": (20_000, 50_000), "late_short": (2000, 5000)}  # arms and horizon
 ALPHA = 0.25  # as in Figure 2(b), whose problem the longer game is
 LATENESS = (10, 100, 1000)  # delays, and sizes of batches
-POLICIES: tuple[Callable[..., Any], ...] = (
-    MOSS,
-    partial(MOSSOracle, alpha=ALPHA),
-    Quantile,
-    Parallel,
-    MOSSPlusPlus,
-    EmpMOSSPlusPlus,
-)
+POLICIES: list[Any] = six_policies(ALPHA)
 # a policy's label, and the label of its form that counts late pulls
-COUNTING = {name: f"{name}(count_late)" for name in (policy().name for policy in POLICIES)}
+COUNTING = {policy.name: f"{policy.name}(count_late)" for policy in POLICIES}
 
 _TWO_PANELS = (6.6, 3.0)  # inches
 _PANELS = {"delay": "delay (pulls)", "batch": "batch size (pulls)"}
@@ -67,13 +59,13 @@ def experiments(
 def _cells(n_arms: int, horizon: int, replications: int) -> Iterator[Cell]:
     players = [
         Player(
-            policy := make(count_late=count_late),
+            replace(policy, count_late=count_late),
             COUNTING[policy.name] if count_late else policy.name,
             replications,
             {"count_late": int(count_late)},
         )
         for count_late in (False, True)
-        for make in POLICIES
+        for policy in POLICIES
     ]
     instance = planted(n=n_arms, alpha=ALPHA, horizon=horizon)
     for delay, batch in ((0, 1), *((k, 1) for k in LATENESS), *((0, k) for k in LATENESS)):
@@ -107,7 +99,7 @@ def _table(name: str, corner: str, family: Family, labels: Mapping[str, str]) ->
     del columns["batch 1"]  # the same as no delay
     head = ["in turn" if column == "delay 0" else column for column in columns]
     rows = [
-        [policy_title(policy), *(mean_text(each.of(label)) for each in columns.values())]
+        [policy_title(policy), *(mean_text(each.of(label)[:, -1]) for each in columns.values())]
         for policy, label in labels.items()
     ]
     some = family["delay"][0]
@@ -143,14 +135,13 @@ def regret_against_lateness(results: Family, *, counting: Mapping[str, str] = _N
         )
     some = next(iter(results["delay"].values()))
     shown = {label: label for label in some.policies if label not in counting.values()}
-    with look():
-        figure = Figure(figsize=_TWO_PANELS)
+    with drawing(*_TWO_PANELS) as figure:
         panels = figure.subplots(1, 2, sharey=True)
         lines: list[Line2D] = []
         for axes, (late, label) in zip(panels, _PANELS.items(), strict=True):
             places = dict(sorted(results[late].items()))
-            lines += _draw(axes, places, shown, {})
-            _draw(axes, places, counting, {"markerfacecolor": "white", "linewidth": 0.7})
+            lines += _draw(axes, places, shown)
+            _draw(axes, places, counting, markerfacecolor="white", linewidth=0.7)
             axes.set_xticks(range(len(places)), [thousands(place) for place in places])
             axes.set_xlabel(label)
         _logarithmic(panels[0], some.horizon)
@@ -158,15 +149,12 @@ def regret_against_lateness(results: Family, *, counting: Mapping[str, str] = _N
         if counting:
             notes.insert(0, "hollow: late pulls count in the bonus (count_late)")
         handles = [Patch(alpha=0.0, label=textwrap.fill(note, 24)) for note in notes]
-        legend = figure.legend(handles=[*lines[: len(shown)], *handles], loc="outside right upper")
-        for text in legend.get_texts()[-len(handles) :]:
-            text.set(fontsize=NOTE_SIZE, linespacing=1.1)
-        settle(figure)
+        legend_beside(figure, lines[: len(shown)], handles)
     return figure
 
 
 def _draw(
-    axes: Axes, places: Mapping[int, Result], labels: Mapping[str, str], others: dict[str, Any]
+    axes: Axes, places: Mapping[int, Result], labels: Mapping[str, str], **options: Any
 ) -> list[Line2D]:
     """Draw a line for each label, in the style of the policy it belongs to."""
     return [
@@ -174,7 +162,7 @@ def _draw(
             axes,
             range(len(places)),
             [result.of(labels[policy])[:, -1] for result in places.values()],
-            style.options() | {"label": policy_title(policy)} | others,
+            style.options(label=policy_title(policy), **options),
         )
         for policy, style in policy_styles(labels).items()
     ]

@@ -19,14 +19,14 @@ from manyarms.instances.lower_bound import lower_bound_instance
 from manyarms.lab.experiment import Experiment, Player, cell
 from manyarms.lab.results import Result
 from manyarms.policies import MOSSOracle, MOSSPlusPlus
-from manyarms.report._matplotlib import Axes, Figure, FuncFormatter, Line2D, look, settle
-from manyarms.report.markdown import Table
-from manyarms.report.saving import save_figure
+from manyarms.report.drawing import Axes, Figure, Line2D, drawing, save_figure
+from manyarms.report.figures import name_place
 from manyarms.report.style import ALPHA as ALPHA_LETTER
 from manyarms.report.style import NOTE_SIZE, WIDE, LineStyle, thousands
+from manyarms.report.text import Table, interval_text, write_json, write_text
 from manyarms.report.verdicts import Part, Verdict, more
 from manyarms.studies.rates.figures import legend_lines, theory_styles
-from manyarms.studies.study import Report, Results, Study, write_json, write_text
+from manyarms.studies.study import Report, Results, Study
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 
 __all__ = ["LOWER_BOUND", "TradeOffPoint", "trade_off_figure"]
@@ -64,13 +64,10 @@ def experiments(
     >>> [round(each.parameters["budget"]) for each in experiment.cells][::2][:3]
     [45, 91, 181]
     """
-    oracle = MOSSOracle(alpha=ALPHA_PRIME)
-    players = [
-        Player(oracle, f"{oracle.name}(alpha={ALPHA_PRIME:g})", replications, {"beta": None}),
-        *(
-            Player(MOSSPlusPlus(beta=beta), f"moss++(beta={beta:g})", replications, {"beta": beta})
-            for beta in betas
-        ),
+    oracle, label = MOSSOracle(alpha=ALPHA_PRIME), f"moss-oracle(alpha={ALPHA_PRIME:g})"
+    players = [Player(oracle, label, replications, {"beta": None})] + [
+        Player(MOSSPlusPlus(beta=beta), f"moss++(beta={beta:g})", replications, {"beta": beta})
+        for beta in betas
     ]
     cells = [
         cell(
@@ -112,36 +109,23 @@ def report(results: Results, out: Path) -> Report:
     provenance = results["lower-bound"].provenance
     about = {key: provenance[key] for key in ("seed", "replications", "versions")}
     data = about | {"results": [point.as_dict() for point in points]}
-    return Report(
-        [
-            *save_figure(trade_off_figure(points), out / "lower-bound"),
-            write_text(out / "lower-bound.md", "\n\n".join(page)),
-            write_json(out / "lower-bound.json", data),
-        ],
-        [table, *notes],
-    )
+    files = [
+        *save_figure(trade_off_figure(points), out / "lower-bound"),
+        write_text(out / "lower-bound.md", "\n\n".join(page)),
+        write_json(out / "lower-bound.json", data),
+    ]
+    return Report(files, [table, *notes])
 
 
 @dataclass(frozen=True)
 class TradeOffPoint:
-    """One policy at one budget.
-
-    Attributes
-    ----------
-    family, policy, beta
-        What was played, who played it, and its parameter if it is MOSS++, else None.
-    easy, hard
-        R_0, the regret on instance 0, and R_1, which stands for the average R̄ over the
-        exchangeable instances 1, …, K; each with a 97.5 % interval.
-    replications
-        The number of runs.
-    """
+    """One policy at one budget; intervals have 97.5 % confidence."""
 
     family: LowerBoundFamily
     policy: str
-    beta: float | None
-    easy: Interval
-    hard: Interval
+    beta: float | None  # of MOSS++
+    easy: Interval  # R_0, the regret on instance 0
+    hard: Interval  # R_1, which stands for the average R̄ over the exchangeable 1, …, K
     replications: int
 
     @property
@@ -230,34 +214,29 @@ def trade_off_notes(points: Sequence[TradeOffPoint]) -> list[str]:
 
 
 def _counts(parts: Sequence[Part]) -> str:
-    names = {Verdict.HOLDS: "holds", Verdict.FAILS: "fails", Verdict.OPEN: str(Verdict.OPEN)}
     verdicts = [part.verdict for part in parts]
-    return ", ".join(f"{verdicts.count(kind)} {name}" for kind, name in names.items())
+    words = {kind: "fails" if kind == Verdict.FAILS else str(kind) for kind in Verdict}
+    return ", ".join(f"{verdicts.count(kind)} {word}" for kind, word in words.items())
 
 
 def trade_off_table(points: Sequence[TradeOffPoint]) -> Table:
     """Return a row for each point."""
-    rows = []
-    for point in points:
-        floor = point.check_floor()
-        means = (
-            f"{mean:.0f} [{low:.0f}, {high:.0f}]" for mean, low, high in (point.easy, point.hard)
-        )
-        rows.append(
-            (
-                f"{point.family.budget:.0f}",
-                f"{point.family.gap:.3g}",
-                point.policy,
-                *means,
-                f"{point.bound:.0f}" if point.bound > 0 else "below 0",
-                str(point.check_trade_off().verdict),
-                f"{point.family.floor:.0f}",
-                "R_0 > B" if floor is None else str(floor.verdict),
-            )
-        )
     head = ("B", "Δ", "policy", "R_0", "R̄", "bound from R_0", "", "2^-8 TK/B, if R_0 ≤ B", "")
-    title = f"The lower bound, checked with {points[0].replications} replications"
-    return Table(head, rows, title)
+    rows = [
+        (
+            f"{point.family.budget:.0f}",
+            f"{point.family.gap:.3g}",
+            point.policy,
+            interval_text(point.easy, 0),
+            interval_text(point.hard, 0),
+            f"{point.bound:.0f}" if point.bound > 0 else "below 0",
+            str(point.check_trade_off().verdict),
+            f"{point.family.floor:.0f}",
+            "R_0 > B" if (floor := point.check_floor()) is None else str(floor.verdict),
+        )
+        for point in points
+    ]
+    return Table(head, rows, f"The lower bound, checked with {points[0].replications} replications")
 
 
 def trade_off_figure(points: Sequence[TradeOffPoint]) -> Figure:
@@ -285,26 +264,26 @@ def trade_off_figure(points: Sequence[TradeOffPoint]) -> Figure:
     if len(points) == 0:
         raise ParameterError("`points` must hold at least one point, got none.")
     styles = theory_styles({point.policy: point.beta for point in points})
-    with look():
-        figure = Figure(figsize=(WIDE[0] + 1.6, WIDE[1] + 0.5))
+    with drawing(WIDE[0] + 1.6, WIDE[1] + 0.5) as figure:
         left, right = figure.subplots(1, 2)
         _draw_bound(left, points)
         for policy, style in styles.items():
-            own = [point for point in points if point.policy == policy]
-            _draw_left(left, own, style)
-            _draw_right(right, own, style)
+            _draw(left, right, [point for point in points if point.policy == policy], style)
         right.set(xscale="log", yscale="log")
         right.margins(x=0.3)  # room for the names of the budgets
         right.set(xlabel="regret on instance 0, $R_0$")
         right.set_ylabel("regret with a hidden group, $\\bar R$")
         for axis in (right.xaxis, right.yaxis):
-            axis.set_major_formatter(FuncFormatter(thousands))
+            axis.set_major_formatter(thousands)
+        # the ends of the first policy's line have names: small budgets are wide gaps
+        own = [point for point in points if point.policy == points[0].policy]
+        for point in (own[0], own[-1]):
+            name, at = thousands(round(point.family.budget)), (point.easy[0], point.hard[0])
+            name_place(right, f"B = {name}", at, (-6, -2), ha="right")
         options: dict[str, Any] = {"color": "#555555", "linewidth": 0.8, "dashes": _BOUND}
         below = Line2D([], [], label="lower bound, given $R_0$", **options)
-        _name_budgets(right, points)
         handles = [*legend_lines(styles), below]
         figure.legend(handles=handles, loc="outside lower center", ncols=3)
-        settle(figure)
     return figure
 
 
@@ -327,34 +306,17 @@ def _draw_bound(axes: Axes, points: Sequence[TradeOffPoint]) -> None:
         axes.text(1.25 * low, y, text, fontsize=NOTE_SIZE, va="bottom", color="#333333")
 
 
-def _draw_left(axes: Axes, points: Sequence[TradeOffPoint], style: LineStyle) -> None:
-    x = [point.explored for point in points]
-    axes.plot(x, [point.lost for point in points], **style.options() | {"linewidth": 0.8})
+def _draw(left: Axes, right: Axes, points: Sequence[TradeOffPoint], style: LineStyle) -> None:
+    """Draw one policy in both plots."""
+    thin = style.options(linewidth=0.8)
+    left.plot([p.explored for p in points], [p.lost for p in points], **thin)
     for point in points:
         ends = [end / point.family.settled for end in point.hard[1:]]
-        axes.plot([point.explored] * 2, ends, color=style.colour, linewidth=0.8)
-
-
-def _draw_right(axes: Axes, points: Sequence[TradeOffPoint], style: LineStyle) -> None:
-    x = [point.easy.estimate for point in points]
-    axes.plot(x, [point.hard.estimate for point in points], **style.options() | {"linewidth": 0.8})
+        left.plot([point.explored] * 2, ends, color=style.colour, linewidth=0.8)
+    right.plot([p.easy.estimate for p in points], [p.hard.estimate for p in points], **thin)
     above = [(point.easy.estimate, point.bound) for point in points if point.bound > 0]
     if above:
-        axes.plot(*zip(*above, strict=True), color=style.colour, linewidth=0.8, dashes=_BOUND)
-
-
-def _name_budgets(axes: Axes, points: Sequence[TradeOffPoint]) -> None:
-    """Name the ends of the first policy's line: small budgets are wide gaps."""
-    own = [point for point in points if point.policy == points[0].policy]
-    for point in (own[0], own[-1]):
-        axes.annotate(
-            f"B = {thousands(round(point.family.budget))}",
-            (point.easy.estimate, point.hard.estimate),
-            xytext=(-6, -2),
-            textcoords="offset points",
-            ha="right",
-            fontsize=NOTE_SIZE,
-        )
+        right.plot(*zip(*above, strict=True), color=style.colour, linewidth=0.8, dashes=_BOUND)
 
 
 LOWER_BOUND = Study(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +16,10 @@ from manyarms.lab.results import Result
 from manyarms.lab.tables import ResultsFolder
 from manyarms.policies import MOSS, EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus, Parallel, Quantile
 from manyarms.protocol import Policy
+from manyarms.report.drawing import save_figure
 from manyarms.report.figures import figure_1, regret_against_hardness, regret_over_time
-from manyarms.report.markdown import Table
 from manyarms.report.page.figures import curves
 from manyarms.report.page.presentation import Presentation, Section
-from manyarms.report.page.words import count_of
-from manyarms.report.saving import save_figure
 from manyarms.report.style import (
     ALPHA,
     HARDNESS,
@@ -29,23 +29,12 @@ from manyarms.report.style import (
     LineStyle,
     shades,
 )
+from manyarms.report.text import Table, count_of
 from manyarms.studies.study import Report, Results, Study
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate, subset_rate
 
-__all__ = [
-    "FIG1",
-    "FIG2A",
-    "FIG2B",
-    "FIG3",
-    "Size",
-    "by_hardness",
-    "fig2a",
-    "fig2b",
-    "fig3",
-    "planted_cells",
-    "presentation",
-    "six_policies",
-]
+__all__ = ["FIG1", "FIG2A", "FIG2B", "FIG3", "Size", "fig2a", "fig2b", "fig3"]
+__all__ += ["by_hardness", "planted_cells", "presentation", "six_policies"]
 
 ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 BETA = 0.5
@@ -89,10 +78,7 @@ def fig2a(replications: int, seed: int, size: Size = FULL) -> list[Experiment]:
 
 def fig2b(replications: int, seed: int, size: Size = FULL) -> list[Experiment]:
     """Return Figure 2(b)'s experiment: regret over time at hardness 0.25."""
-    made = planted_cells(
-        "fig2b", [0.25], six_policies, replications, seed, size, checkpoints=_CURVE
-    )
-    return [made]
+    return [planted_cells("fig2b", [0.25], six_policies, replications, seed, size, _CURVE)]
 
 
 def fig3(replications: int, seed: int, size: Size = FULL) -> list[Experiment]:
@@ -115,7 +101,6 @@ def planted_cells(
     replications: int,
     seed: int,
     size: Size,
-    *,
     checkpoints: int = 1,
 ) -> Experiment:
     """Return an experiment on the paper's made-up problems, with a cell for each hardness."""
@@ -134,8 +119,8 @@ def planted_cells(
 
 
 def by_hardness(results: ResultsFolder) -> dict[float, Result]:
-    """Return an experiment's results by hardness."""
-    return {each.parameters["alpha"]: each for each in results.cells}
+    """Return an experiment's results by hardness, which is nan where none is stated."""
+    return {each.parameters.get("alpha", math.nan): each for each in results.cells}
 
 
 def _report_fig1(results: Results, out: Path) -> Report:
@@ -158,17 +143,12 @@ def _report_fig2a(results: Results, out: Path) -> Report:
     return Report(files, [table], presentation(results, ["fig2a"]))
 
 
-def _report_fig2b(results: Results, out: Path) -> Report:
-    files = save_figure(regret_over_time(results["fig2b"].cells[0]), out / "fig2b")
-    return Report(files, page=presentation(results, ["fig2b"]))
-
-
-def _report_fig3(results: Results, out: Path) -> Report:
-    result = results["fig3"].cells[0]
+def _over_time(name: str, results: Results, out: Path) -> Report:
+    result = results[name].cells[0]
     note = result.instance if result.is_stand_in else None
-    files = save_figure(regret_over_time(result, note=note), out / "fig3")
+    files = save_figure(regret_over_time(result, note=note), out / name)
     shown = [] if note is None else [f"Figure 3 does not show the contest itself, but a {note}."]
-    return Report(files, [*shown], presentation(results, ["fig3"]))
+    return Report(files, [*shown], presentation(results, [name]))
 
 
 _TITLE = "On Regret with Multiple Best Arms"
@@ -219,11 +199,9 @@ def _rates() -> dict[str, object]:
     )
 
 
-def _nothing(replications: int, seed: int) -> list[Experiment]:
-    return []
-
-
-FIG1 = Study("Figure 1: rates, from theory alone", REPLICATIONS, _nothing, _report_fig1)
+FIG1 = Study("Figure 1: rates, from theory alone", REPLICATIONS, lambda *_: [], _report_fig1)
 FIG2A = Study("Figure 2(a): regret against hardness", REPLICATIONS, fig2a, _report_fig2a)
-FIG2B = Study("Figure 2(b): regret over time", REPLICATIONS, fig2b, _report_fig2b)
-FIG3 = Study("Figure 3: regret over time on contest 652", REPLICATIONS, fig3, _report_fig3)
+FIG2B = Study("Figure 2(b): regret over time", REPLICATIONS, fig2b, partial(_over_time, "fig2b"))
+FIG3 = Study(
+    "Figure 3: regret over time on contest 652", REPLICATIONS, fig3, partial(_over_time, "fig3")
+)

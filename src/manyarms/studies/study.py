@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from manyarms.core.checks import check_int
-from manyarms.core.files import replace_file
 from manyarms.errors import ResultsError
 from manyarms.lab.experiment import Experiment
 from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.run import run
 from manyarms.lab.tables import ResultsFolder
 from manyarms.report.html_report import REPORT, write_report, write_study
-from manyarms.report.markdown import Table
 from manyarms.report.page.presentation import Presentation
+from manyarms.report.text import Table
 from manyarms.studies import PAPER
 
-__all__ = ["Report", "Results", "Study", "reproduce", "write_text"]
+__all__ = ["Report", "Results", "Study", "reproduce"]
 
 Results = Mapping[str, ResultsFolder]  # by the experiment's name
 
@@ -32,10 +30,8 @@ class Report:
 
     Attributes
     ----------
-    files
-        What it wrote.
-    shown
-        What a reader should see at once.
+    files, shown
+        What it wrote, and what a reader should see at once.
     page
         What the page of all results shows beside them (default: nothing).
     """
@@ -59,14 +55,12 @@ class Study:
     ----------
     title
         What it shows, in one line.
-    replications
-        How often each policy plays unless the user says otherwise.
+    replications, fewest
+        How often each policy plays unless the user says otherwise, and at least.
     experiments
         Given the replications and the seed, what is played; names are unique within the study.
     report
         Given the results by name and a folder, draws, decides and writes.
-    fewest
-        The smallest number of replications that makes sense.
     name
         What `manyarms reproduce` calls it; `find` fills it in.
     """
@@ -79,13 +73,6 @@ class Study:
     name: str = ""
 
 
-class Watch(Protocol):
-    """Shows how far several experiments are."""
-
-    def begin(self, label: str) -> ProgressCallback:
-        """Name the experiment that follows, and return who hears of its progress."""
-
-
 def reproduce(
     studies: Sequence[Study],
     out: str | os.PathLike[str],
@@ -95,7 +82,7 @@ def reproduce(
     workers: int | None = None,
     engine: Literal["threads", "dask"] = "threads",
     scheduler: str | None = None,
-    watch: Callable[[Sequence[Experiment]], Watch] | None = None,
+    watch: Callable[[str, int], ProgressCallback] | None = None,
 ) -> Report:
     """Play what studies need, each experiment once, and let them report.
 
@@ -112,7 +99,8 @@ def reproduce(
     seed, workers, engine, scheduler
         As for `run`.
     watch
-        Given the experiments, shows how far they are (default: as `run` does).
+        Given an experiment's name and the pulls of all, returns who hears of its progress
+        (default: as `run` does).
 
     Examples
     --------
@@ -129,7 +117,7 @@ def reproduce(
         count = one.replications if replications is None else replications
         check_int("replications", count, at_least=one.fewest)
         planned |= {each.name: each for each in one.experiments(count, seed)}
-    shown = None if watch is None else watch(list(planned.values()))
+    pulls = sum(experiment.pulls for experiment in planned.values())
     results = {
         name: run(
             experiment,
@@ -137,7 +125,7 @@ def reproduce(
             workers=workers,
             engine=engine,
             scheduler=scheduler,
-            progress=None if shown is None else shown.begin(name),
+            progress=None if watch is None else watch(name, pulls),
         )
         for name, experiment in planned.items()
     }
@@ -173,22 +161,11 @@ def _write_page(
         )
     ]
     page = report.page.merged(Presentation(repeat=repeat if targets else []))
-    report.files.append(write_study(folder, names, options, list(results.values()), page))
+    about = {"studies": names, "options": options}
+    report.files.append(write_study(folder, results.values(), page, **about))
     try:
         report.files.append(write_report(folder))
         report.shown.append(f"Look at {report.files[-1]}")
     except ResultsError as error:  # too much for one page: all else is as good as ever
         (folder / REPORT).unlink(missing_ok=True)  # it would show something else
         report.shown.append(f"No page was written: {error}")
-
-
-def write_text(path: Path, text: str) -> Path:
-    """Write a page or a file of data as a whole, and return its path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, (text.rstrip("\n") + "\n").encode())
-    return path
-
-
-def write_json(path: Path, content: object) -> Path:
-    """Write plain data as JSON."""
-    return write_text(path, json.dumps(content, indent=1, allow_nan=False))

@@ -8,6 +8,13 @@ from manyarms.theory.bounds import (
     parallel_bound,
     subroutine_bound,
 )
+from manyarms.theory.guard_bounds import (
+    anytime_guarded_bound,
+    guarded_bound,
+    guarded_problem_bound,
+    guarded_steps_bound,
+)
+from manyarms.theory.guard_schedule import GuardStages, guard_stages
 from manyarms.theory.hardness import Problem, best_arms, hardness, miss_probability
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 from manyarms.theory.moss_bounds import learning_error_bound, moss_bound
@@ -25,14 +32,20 @@ from manyarms.theory.rates import (
 from manyarms.theory.vacuity import informative_from, share_of_horizon
 
 __all__ = [
+    "GuardStages",
     "LowerBoundFamily",
     "ParetoPosition",
     "Problem",
     "Schedule",
     "adaptation_cost",
+    "anytime_guarded_bound",
     "anytime_moss_plus_plus_bound",
     "best_arms",
     "frontier_rate",
+    "guard_stages",
+    "guarded_bound",
+    "guarded_problem_bound",
+    "guarded_steps_bound",
     "hardness",
     "hybrid_moss_plus_plus_bound",
     "informative_from",

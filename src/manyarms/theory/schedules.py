@@ -8,6 +8,15 @@ from manyarms.core.jit import kernel
 
 __all__ = [
     "epoch_length",
+    "guard_allowance",
+    "guard_error",
+    "guard_log",
+    "guard_lower_level",
+    "guard_stage_arms",
+    "guard_stage_pulls",
+    "guard_stage_start",
+    "guard_stages_planned",
+    "guard_upper_level",
     "iteration_arms",
     "iteration_pulls",
     "iterations",
@@ -104,3 +113,130 @@ def quantile_arms(round_number: int, exponent: float, n_arms: int) -> int:
     [2, 2, 12, 47]
     """
     return min(math.ceil(math.pow(2.0, exponent * round_number)), n_arms)
+
+
+@kernel
+def guard_log(horizon: int) -> float:
+    r"""Return the logarithm that the guard reckons with.
+
+    .. math:: L = \max(1, \log T)
+
+    >>> guard_log(2), round(guard_log(50_000), 3)
+    (1.0, 10.82)
+    """
+    return max(1.0, math.log(horizon))
+
+
+@kernel
+def guard_lower_level(horizon: int) -> float:
+    r"""Return the level of the lower bounds that the guard's floor is made of.
+
+    .. math:: x_{low} = \tfrac52 L
+
+    >>> round(guard_lower_level(50_000), 3)
+    27.049
+    """
+    return 2.5 * guard_log(horizon)
+
+
+@kernel
+def guard_upper_level(horizon: int) -> float:
+    r"""Return the level of the upper bounds by which the guard rules arms out.
+
+    The first x of 1, 1.25, 1.5, … with
+
+    .. math:: 2 e \lceil x L \rceil e^{-x} \le 1
+
+    >>> guard_upper_level(50_000), guard_upper_level(5_000_000)
+    (6.0, 6.5)
+    """
+    level = 1.0
+    while 2.0 * math.ceil(level * guard_log(horizon)) * math.exp(1.0 - level) > 1.0:
+        level += 0.25
+    return level
+
+
+@kernel
+def guard_stages_planned(horizon: int, beta: float) -> int:
+    r"""Return the number of the guard's stages.
+
+    These are 0, and every later i with
+
+    .. math:: 2^{-i} \, T^\beta / L > \tfrac12
+
+    >>> guard_stages_planned(50_000, 0.5), guard_stages_planned(2, 0.5)
+    (6, 2)
+    """
+    size = math.pow(horizon, beta) / guard_log(horizon)
+    stages = 1
+    while size / (1 << stages) > 0.5:
+        stages += 1
+    return stages
+
+
+@kernel
+def guard_stage_arms(horizon: int, beta: float, stage: int) -> int:
+    r"""Return how many arms stage i of the guard tests, if there are so many.
+
+    .. math:: a_i = \lceil 2^{-i} \, T^\beta / L \rceil
+
+    >>> [guard_stage_arms(50_000, 0.5, i) for i in (0, 1, 5)]
+    [21, 11, 1]
+    """
+    return math.ceil(math.pow(horizon, beta) / guard_log(horizon) / (1 << stage))
+
+
+@kernel
+def guard_stage_pulls(horizon: int, beta: float, stage: int) -> int:
+    r"""Return the number of pulls that an arm has at the end of stage i of the guard.
+
+    .. math:: \lceil (S / a_i)^2 \rceil, \quad S = T^\beta / L
+
+    Never more than T: a stage with more would begin after the end.
+
+    >>> [guard_stage_pulls(50_000, 0.5, i) for i in (0, 1, 5)]
+    [1, 4, 428]
+    """
+    size = math.pow(horizon, beta) / guard_log(horizon)
+    share = size / guard_stage_arms(horizon, beta, stage)
+    return math.ceil(min(share * share, float(horizon)))
+
+
+@kernel
+def guard_stage_start(horizon: int, beta: float, stage: int) -> int:
+    r"""Return the number of pulls after which stage i of the guard is due.
+
+    .. math:: \lceil T^\beta S / a_i \rceil, \quad S = T^\beta / L
+
+    Never more than T, when no pull is left for it.
+
+    >>> [guard_stage_start(50_000, 0.5, i) for i in (0, 1, 5)]
+    [221, 421, 4622]
+    """
+    power = math.pow(horizon, beta)
+    share = power / guard_log(horizon) / guard_stage_arms(horizon, beta, stage)
+    return math.ceil(min(power * share, float(horizon)))
+
+
+@kernel
+def guard_error(upper_level: float, lower_level: float, pulls: int) -> float:
+    r"""Return how far below the best mean the floor may be after a stage of the guard.
+
+    .. math:: (\sqrt{x_i / 2} + \sqrt{x_{low} / 2}) / \sqrt{n_i}
+
+    >>> guard_error(8.0, 18.0, 25)
+    1.0
+    """
+    return (math.sqrt(upper_level / 2.0) + math.sqrt(lower_level / 2.0)) / math.sqrt(pulls)
+
+
+@kernel
+def guard_allowance(horizon: int, beta: float) -> float:
+    r"""Return what a rule may lose against the guard's floor before it is dropped.
+
+    .. math:: 4 \, T^\beta L
+
+    >>> round(guard_allowance(50_000, 0.5), 1)
+    9677.5
+    """
+    return 4.0 * math.pow(horizon, beta) * guard_log(horizon)

@@ -10,30 +10,24 @@ from typing import Any
 from manyarms.lab.results import Result
 from manyarms.lab.tables import ResultsFolder
 from manyarms.protocol.policy import MOST_ARMS
-from manyarms.report.page.figures import looks, over_time, swept
+from manyarms.report.page.figures import looks, over_time, plainly, summary, swept
 from manyarms.report.page.presentation import Presentation, Section
-from manyarms.report.page.summary import summary
-from manyarms.report.page.words import count_of, plainly, spread, titles, versions
+from manyarms.report.style import policy_title, thousands
+from manyarms.report.text import count_of
 
 __all__ = ["contents", "of_a_run"]
 
 _AGAINST = "Final regret, problem by problem", "What each policy had lost at the end of the run."
 _OVER_TIME = "Regret over time", "What was lost so far, against always pulling a best arm."
+_NAMED = 8  # policies, before the rest is only counted
 
 
 def contents(
     folders: Mapping[str, ResultsFolder], shown: Presentation, most_times: int
 ) -> dict[str, Any]:
-    """Return the data of a page.
+    """Return the data of a page, whose lines have so many checkpoints at most.
 
-    Parameters
-    ----------
-    folders
-        The results, by the path of their folder from the page; empty if they are beside it.
-    shown
-        What else there is to say.
-    most_times
-        The checkpoints of a line, at most.
+    Folders are by their path from the page, which is empty for one that the page lies in.
     """
     cells = {str(each.provenance["name"]): each.cells for each in folders.values()}
     lines = [section.line for section in shown.sections.values() if section.line]
@@ -63,15 +57,11 @@ def contents(
 def of_a_run(results: ResultsFolder) -> Presentation:
     """Return what there is to say of a single run: its name, its spec, how to run it again."""
     command = "manyarms run spec.toml --out again\nmanyarms report again"
-    return Presentation(
-        title=str(results.provenance["name"]),
-        repeat=[]
-        if results.spec is None
-        else [
-            ("The experiment, as spec.toml", results.spec.strip()),
-            ("Run it; stop it whenever you like, the same command goes on", command),
-        ],
-    )
+    repeat = [
+        ("The experiment, as spec.toml", (results.spec or "").strip()),
+        ("Run it; stop it whenever you like, the same command goes on", command),
+    ]
+    return Presentation(str(results.provenance["name"]), repeat=repeat if results.spec else [])
 
 
 class _Page:
@@ -163,10 +153,9 @@ def _lead(folders: Iterable[ResultsFolder]) -> str:
     runs = {len(rows) for each in cells for rows in each.rows}
     pulls = sum(each.horizon * len(rows) for each in cells for rows in each.rows)
     return (
-        f"{count_of(len(policies), 'policy', 'policies')} on "
-        f"{count_of(len(cells), 'problem', 'problems')}, "
-        f"{spread(runs)} {'run' if runs == {1} else 'runs'} of each: "
-        f"{count_of(pulls, 'pull', 'pulls')} in all. Every policy met the same luck."
+        f"{count_of(len(policies), 'policy', 'policies')} on {count_of(len(cells), 'problem')}, "
+        f"{_spread(runs)} {'run' if runs == {1} else 'runs'} of each: {count_of(pulls, 'pull')} "
+        f"in all. Every policy met the same luck."
     )
 
 
@@ -177,26 +166,52 @@ def _facts(folders: Sequence[ResultsFolder]) -> list[tuple[str, str]]:
     stand_ins = [each.instance for each in cells if each.is_stand_in]
     last = folders[-1].provenance
     return [
-        ("Arms", spread(arms)),
-        *([("Best arms", spread(best))] if best else []),
-        *([("Not the data themselves", spread(stand_ins))] if stand_ins else []),
-        ("Policies", titles(label for each in cells for label in each.policies)),
-        ("Pulls of a run", spread(each.horizon for each in cells)),
-        ("Runs of each policy", spread(len(rows) for each in cells for rows in each.rows)),
-        ("Seed", spread({str(folder.provenance["seed"]) for folder in folders})),
-        ("Computed by", versions(last)),
+        ("Arms", _spread(arms)),
+        *([("Best arms", _spread(best))] if best else []),
+        *([("Not the data themselves", _spread(stand_ins))] if stand_ins else []),
+        ("Policies", _titles(label for each in cells for label in each.policies)),
+        ("Pulls of a run", _spread(each.horizon for each in cells)),
+        ("Runs of each policy", _spread(len(rows) for each in cells for rows in each.rows)),
+        ("Seed", _spread({str(folder.provenance["seed"]) for folder in folders})),
+        ("Computed by", _versions(last)),
         *([("Spec", f"SHA-256 {last['spec_hash']}")] if folders[-1].spec else []),
     ]
 
 
 def _pandas(place: str, folder: ResultsFolder) -> str:
     """Return how to read the first of the tables."""
-    columns = [*folder.cells[0].parameters, "policy"]
-    return "\n".join(
-        (
-            "import pandas as pd",
-            "",
-            f'runs = pd.read_parquet("{"/".join(filter(None, ("again", place)))}/runs.parquet")',
-            f'print(runs.groupby({json.dumps(columns)})["regret"].describe())',
-        )
+    path = "/".join(filter(None, ("again", place, "runs.parquet")))
+    columns = json.dumps([*folder.cells[0].parameters, "policy"])
+    return (
+        f'import pandas as pd\n\nruns = pd.read_parquet("{path}")\n'
+        f'print(runs.groupby({columns})["regret"].describe())'
     )
+
+
+def _titles(policies: Iterable[str]) -> str:
+    """Name policies, each once, and count those that are too many to name.
+
+    >>> _titles(["moss", "moss++", "moss"]), _titles(map(str, range(10)))
+    ('MOSS, MOSS++', '0, 1, 2, 3, 4, 5, 6, 7 and 2 more')
+    """
+    named = [policy_title(label) for label in dict.fromkeys(policies)]
+    more = len(named) - _NAMED
+    return ", ".join(named[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _versions(provenance: Mapping[str, Any]) -> str:
+    """Say what software computed it; the machine does not matter, and is left out."""
+    found = provenance.get("versions", {})
+    ordered = sorted(found, key=lambda name: (name != "manyarms", name))
+    return ", ".join(f"{name} {found[name]}" for name in ordered if found[name])
+
+
+def _spread(values: Iterable[Any]) -> str:
+    """Say which values there are: each once, or the ends of many.
+
+    >>> _spread([20, 10, 20]), _spread(range(9)), _spread(["a"])
+    ('10, 20', '0 to 8', 'a')
+    """
+    different = sorted(set(values), key=lambda v: (isinstance(v, str), v))
+    words = [thousands(v) if isinstance(v, int | float) else str(v) for v in different]
+    return ", ".join(words) if len(words) <= 4 else f"{words[0]} to {words[-1]}"

@@ -1,18 +1,97 @@
-"""The figures of a page, as plain data: how lines look, and which settings a figure shows."""
+"""Settings and figures of a page, as plain data: its numbers, how lines look, what is drawn."""
 
 from __future__ import annotations
 
+import functools
+import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from manyarms.lab.results import Result
-from manyarms.report.page.words import plainly
 from manyarms.report.style import LineStyle, policy_styles, policy_title
 
-__all__ = ["curves", "looks", "over_time", "swept"]
+__all__ = ["curves", "looks", "over_time", "plainly", "summary", "swept"]
 
 _DARK_PAPER = 0.015  # relative luminance of the page's background in the dark
 _CONTRAST = 4.0  # of a line with it, at least: WCAG asks 3
+
+
+def plainly(parameters: Mapping[str, Any]) -> str:
+    """Return parameters as one would write them.
+
+    >>> plainly({"horizon": 1000, "alpha": 0.25, "problem": "easy"})
+    'horizon = 1000, alpha = 0.25, problem = easy'
+    """
+    return ", ".join(
+        f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}"
+        for name, value in parameters.items()
+    )
+
+
+def summary(result: Result, most_times: int) -> dict[str, Any]:
+    """Return what a page shows of a cell, as plain data; at so many checkpoints at most.
+
+    The pairs are in the order of `itertools.combinations`: the mean of the differences of final
+    regrets, and the ends of its 95 % interval.
+    """
+    kept = _thinned(len(result.times), most_times)
+    final = result.summary()
+    return {
+        "times": result.times[kept].tolist(),
+        "replications": result.replications,
+        "fewest": min(len(rows) for rows in result.rows),
+        "policies": result.policies,
+        "series": [_series(result, policy, kept) for policy in result.policies],
+        "missed": [row.miss_rate for row in final.policies],
+        "pairs": [number for p in final.pairs for number in (p.difference, p.low, p.high)],
+    }
+
+
+def _series(result: Result, policy: str, kept: NDArray[np.int64]) -> dict[str, list[float]]:
+    """Return centres and bands by checkpoint; where runs are too few, a median's ends are nan."""
+    regret = result.of(policy)[:, kept]
+    limits = (ends[kept] for ends in result.limits(policy))
+    ordered = np.sort(regret, axis=0)
+    q05, median, q95 = np.quantile(ordered, [0.05, 0.5, 0.95], axis=0)
+    rank, none = _median_rank(len(regret)), np.full(len(kept), np.nan)
+    ends = (ordered[rank - 1], ordered[len(regret) - rank]) if rank else (none, none)
+    names = ("mean", "least", "most", "median", "low", "high", "q05", "q95")
+    values = (regret.mean(axis=0), *limits, median, *ends, q05, q95)
+    return {name: value.tolist() for name, value in zip(names, values, strict=True)}
+
+
+@functools.cache
+def _median_rank(count: int) -> int:
+    """Return r such that the r-th smallest and largest values hold the median with 95 %; else 0.
+
+    The number of values below the median is binomial, whatever their distribution: the interval
+    misses it with probability 2 P(B < r).
+
+    >>> [_median_rank(count) for count in (5, 6, 20, 100, 5000)]
+    [0, 1, 6, 40, 2431]
+    """
+    # by logarithms: 2 to the power of thousands is no float
+    logs = [math.lgamma(k + 1) for k in range(count + 1)]
+    all_ways = logs[count] - count * math.log(2.0)
+    chances = (math.exp(all_ways - logs[k] - logs[count - k]) for k in range(count))
+    return sum(2.0 * below <= 0.05 for below in itertools.accumulate(chances))
+
+
+def _thinned(count: int, most: int) -> NDArray[np.int64]:
+    """Return places spread evenly over so many, the last one among them.
+
+    >>> _thinned(10, 4).tolist(), _thinned(3, 9).tolist()
+    ([0, 3, 6, 9], [0, 1, 2])
+    """
+    if count <= most:
+        return np.arange(count)
+    if most == 1:
+        return np.array([count - 1])
+    return np.round(np.linspace(0, count - 1, most)).astype(np.int64)
 
 
 def looks(policies: Iterable[str]) -> dict[str, Any]:
@@ -59,10 +138,7 @@ def _luminance(channels: Sequence[int]) -> float:
 def over_time(results: Sequence[Result], first: int) -> dict[str, Any] | None:
     """Return a figure of regret over time; None if no setting has more than its end.
 
-    Parameters
-    ----------
-    results, first
-        What was played, and the place of its first setting among those of the page.
+    `first` is the place of the first result's setting among those of the page.
     """
     choices = [
         {"label": plainly(result.parameters), "settings": [place]}
@@ -73,14 +149,9 @@ def over_time(results: Sequence[Result], first: int) -> dict[str, Any] | None:
 
 
 def swept(results: Sequence[Result], first: int, axes: Iterable[str]) -> dict[str, Any] | None:
-    """Return a figure of final regret against each swept parameter; None if nothing is swept.
+    """Return a figure of final regret against each parameter of `axes`, where others are equal.
 
-    Parameters
-    ----------
-    results, first
-        What was played, and the place of its first setting among those of the page.
-    axes
-        The parameters to draw against, each where all others are equal.
+    None if nothing is swept; `first` is as for `over_time`.
     """
     choices = []
     for axis in axes:
@@ -121,15 +192,8 @@ def curves(
 ) -> dict[str, Any]:
     """Return a figure of lines that are not regrets, such as rates, for a `Presentation`.
 
-    Parameters
-    ----------
-    title, text, axis, value
-        Above the figure, and at its axes.
-    x, lines
-        Where the lines have values; by name, a line's values and look.
+    `axis` and `value` stand at its axes; `lines` are, by name, a line's values at `x` and its look.
 
-    Examples
-    --------
     >>> style = LineStyle("#000000")
     >>> lines = {"half": ([0.0, 0.5], style)}
     >>> made = curves("Half", "x/2.", axis="x", value="y", x=[0, 1], lines=lines)
@@ -145,8 +209,5 @@ def curves(
             "series": [{"mean": [float(y) for y in ys]} for ys, _ in named.values()],
         },
         "figure": {"kind": "curves", "title": title, "text": text, "axis": axis, "value": value},
-        "looks": {
-            label: _look(name, style)
-            for name, (label, (_, style)) in zip(lines, named.items(), strict=True)
-        },
+        "looks": {f"{title}: {name}": _look(name, style) for name, (_, style) in lines.items()},
     }

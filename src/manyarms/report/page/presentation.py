@@ -13,28 +13,15 @@ Pairs = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Section:
-    """How a page shows one experiment.
+    """How a page shows one experiment."""
 
-    Attributes
-    ----------
-    group
-        Its name in lists, and before titles, such as "Figure 2(a)".
-    title, text
-        Above its first figure (default: what fits any experiment).
-    against, line
-        A parameter of policies to draw final regret against, and the policy whose line that is.
-    logarithmic
-        Whether that parameter's axis is logarithmic at first (default: no).
-    beside
-        By another experiment: its policies that are drawn too, where cells have equal parameters.
-    """
-
-    group: str = ""
-    title: str = ""
+    group: str = ""  # its name in lists, and before titles, such as "Figure 2(a)"
+    title: str = ""  # above its first figure, with `text` (default: what fits any experiment)
     text: str = ""
-    against: str = ""
-    line: str = ""
-    logarithmic: bool = False
+    against: str = ""  # a parameter of policies, to draw final regret against
+    line: str = ""  # the policy whose line that is
+    logarithmic: bool = False  # whether that axis is so at first
+    # by another experiment: its policies that are drawn too, where cells have equal parameters
     beside: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
@@ -42,23 +29,6 @@ class Section:
 class Presentation:
     """What a page says that does not follow from the results alone.
 
-    Attributes
-    ----------
-    title
-        Of the page.
-    lead
-        The sentences below the title (default: how much was played).
-    facts, repeat
-        Facts beside the usual ones, and commands to repeat it, each with a name.
-    sections
-        By experiment, in the order of the page; experiments that are not here come last.
-    curves
-        Figures of further lines, each made by `figures.curves`.
-    claims
-        Claims with their verdicts, each from `Claim.as_dict`.
-
-    Examples
-    --------
     >>> first = Presentation("A title", lead=["One."], sections={"a": Section("Figure 1")})
     >>> second = Presentation("A title", lead=["One.", "Two."], sections={"b": Section()})
     >>> both = first.merged(second)
@@ -67,12 +37,13 @@ class Presentation:
     """
 
     title: str = ""
-    lead: Sequence[str] = ()
-    facts: Pairs = ()
+    lead: Sequence[str] = ()  # sentences below the title (default: how much was played)
+    facts: Pairs = ()  # beside the usual ones
+    # by experiment, in the order of the page; experiments that are not here come last
     sections: Mapping[str, Section] = field(default_factory=dict)
-    curves: Sequence[dict[str, Any]] = ()
-    claims: Sequence[dict[str, Any]] = ()
-    repeat: Pairs = ()
+    curves: Sequence[dict[str, Any]] = ()  # figures of further lines, each by `figures.curves`
+    claims: Sequence[dict[str, Any]] = ()  # with their verdicts, each from `Claim.as_dict`
+    repeat: Pairs = ()  # commands, each with a name
 
     def merged(self, other: Presentation) -> Presentation:
         """Return both as one; what both say is said once."""

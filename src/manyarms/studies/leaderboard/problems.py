@@ -69,18 +69,18 @@ def experiments(replications: int, seed: int) -> list[Experiment]:
 
 def entered(problem: SuiteProblem, replications: int) -> Cell:
     """Let everybody play on a problem who applies, the slow less often."""
-    players = [
-        Player(
-            policy(name, **parameters, **_told(name, problem)),
-            label,
-            min(replications, _affordable(about, problem.horizon)),
-            {"knowledge": about.knowledge, "perfect_best": int(about.perfect_best)},
-        )
-        for label, name, about, parameters in _entrants()
-        if _applies(about, problem.instance)
-    ]
+    instance, horizon = problem.instance, problem.horizon
+    players = []
+    for label, name, about, parameters in _entrants():
+        applies = about.rewards == "any" or instance.rewards.bounded
+        if applies and (instance.best_mean == 1.0 or not about.perfect_best):
+            entrant = policy(name, **parameters, **_told(name, problem))
+            affordable = int(SECONDS * 1e9 / (max(1, about.nanoseconds) * horizon))
+            runs = min(replications, max(FEWEST, affordable))
+            facts = {"knowledge": about.knowledge, "perfect_best": int(about.perfect_best)}
+            players.append(Player(entrant, label, runs, facts))
     where = {"problem": problem.name, "family": problem.family}
-    return cell(players, problem.instance, horizon=problem.horizon, checkpoints=1, parameters=where)
+    return cell(players, instance, horizon=horizon, checkpoints=1, parameters=where)
 
 
 def _entrants() -> Iterator[tuple[str, str, About, dict[str, Any]]]:
@@ -91,16 +91,6 @@ def _entrants() -> Iterator[tuple[str, str, About, dict[str, Any]]]:
             yield name, name, about, {}
     for label, (name, parameters) in _VARIANTS.items():
         yield label, name, replace(said[name], rewards="[0, 1]"), parameters
-
-
-def _applies(about: About, instance: Instance) -> bool:
-    if about.rewards != "any" and not instance.rewards.bounded:
-        return False
-    return not about.perfect_best or instance.best_mean == 1.0
-
-
-def _affordable(about: About, horizon: int) -> int:
-    return max(FEWEST, int(SECONDS * 1e9 / (max(1, about.nanoseconds) * horizon)))
 
 
 def _told(name: str, problem: SuiteProblem) -> dict[str, Any]:

@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from manyarms.report._matplotlib import Axes, Figure, FuncFormatter, look, settle
-from manyarms.report.markdown import Table
-from manyarms.report.saving import save_figure
+from manyarms.report.drawing import Axes, Figure, drawing, save_figure
 from manyarms.report.style import policy_styles, policy_title
-from manyarms.report.text_page import Block, Warm, as_html, as_markdown
+from manyarms.report.text import Block, Table, Warm, as_html, as_markdown, interval_text, write_text
 from manyarms.studies.leaderboard import standings as statistics
 from manyarms.studies.leaderboard.problems import CONTESTS, experiments
 from manyarms.studies.leaderboard.standings import Placing, Rank, Standing
-from manyarms.studies.study import Report, Results, Study, write_text
+from manyarms.studies.study import Report, Results, Study
 
 __all__ = ["LEADERBOARD", "leaderboard_csv", "profiles"]
 
@@ -115,7 +113,7 @@ def leaderboard_csv(table: Sequence[Placing], facts: Mapping[str, Any]) -> str:
     for p in table:
         s = p.summary
         values = [s.mean, s.se, s.median, s.miss_rate, p.relative, p.relative_equal]
-        values += [*p.rank.interval, *p.rank_equal.interval]
+        values += [*statistics.rank_interval(p.rank), *statistics.rank_interval(p.rank_equal)]
         names = [p.problem, p.family, p.policy, p.knowledge, s.replications]
         writer.writerow([*names, *(f"{value:.5g}" for value in values)])
     return text.getvalue()
@@ -152,7 +150,8 @@ def standings_tables(order: Sequence[Standing]) -> dict[str, Table]:
         told = KNOWLEDGE[s.knowledge].capitalize() + _ALSO.get(s.knowledge, "")
         cells = [s.policy, f"{s.problems}", f"{s.runs}"]
         cells += [_warm(_factor(x), x) for x in (s.relative_equal, s.relative)]
-        cells += ["{:.1f} [{:.1f}, {:.1f}]".format(*x.interval) for x in (s.rank_equal, s.rank)]
+        ranks = (statistics.rank_interval(rank) for rank in (s.rank_equal, s.rank))
+        cells += [interval_text(rank, 1) for rank in ranks]
         cells += [_factor(s.worst.relative_equal), s.worst.problem]
         found.setdefault(_PERFECT if s.perfect_best else told, []).append(cells)
     return {title: Table(head, rows) for title, rows in found.items()}
@@ -194,7 +193,8 @@ def _warm(text: str, relative: float) -> Warm:
 
 
 def _rank_text(rank: Rank) -> str:
-    value, low, high = (f"{x:.0f}" if x == round(x) else f"{x:.1f}" for x in rank.interval)
+    interval = statistics.rank_interval(rank)
+    value, low, high = (f"{x:.0f}" if x == round(x) else f"{x:.1f}" for x in interval)
     return value if low == high else f"{value} [{low}, {high}]"
 
 
@@ -204,8 +204,7 @@ def profiles(table: Sequence[Placing], order: Sequence[Standing]) -> Figure:
     The best is that among the policies of equal knowledge, who share a panel.
     """
     kinds = [kind for kind in KNOWLEDGE if any(placing.knowledge == kind for placing in table)]
-    with look():
-        figure = Figure(figsize=_SIZE)
+    with drawing(*_SIZE) as figure:
         for at, kind in enumerate(kinds):
             axes = figure.add_subplot(1, len(kinds), at + 1)
             _draw(axes, table, [standing for standing in order if standing.knowledge == kind])
@@ -214,7 +213,6 @@ def profiles(table: Sequence[Placing], order: Sequence[Standing]) -> Figure:
                 axes.set_ylabel("share of the problems played")
             else:
                 axes.tick_params(labelleft=False)
-        settle(figure)
     return figure
 
 
@@ -231,14 +229,14 @@ def _draw(axes: Axes, table: Sequence[Placing], members: Sequence[Standing]) -> 
     for policy, style in policy_styles(p for p in problems if p in named).items():
         few = problems[policy] < max(problems.values())
         label = policy_title(policy) + (f" ({problems[policy]} problems)" if few else "")
-        options = style.options() | {"marker": "", "label": label}
+        options = style.options(marker="", label=label)
         axes.step(*_profile(table, policy), where="post", **options)
     if len(problems) > len(named):
         axes.plot([], [], label=f"{len(problems) - len(named)} others", **grey)
     axes.set_xscale("log")
     axes.set_xlim(1.0, _FURTHEST)
     axes.set_ylim(0.0, 1.02)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     axes.set_xlabel("within this factor of the least regret")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17))
 

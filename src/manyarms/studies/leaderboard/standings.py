@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,27 +14,15 @@ from manyarms.core.statistics import Interval, mean_interval
 from manyarms.lab.results import PolicySummary, Result, summarise
 from manyarms.report.style import policy_title
 
-__all__ = ["Placing", "Rank", "Standing", "losses", "placings", "standings", "where_we_lose"]
+__all__ = ["Placing", "Standing", "losses", "placings", "rank_interval", "standings"]
+__all__ += ["where_we_lose"]
 
 CONFIDENCE = 0.95
 DRAWS = 500  # of the bootstrap
 STOOD_FOR = ("empmoss++", "hybrid-moss++", "patience")
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Rank:
-    """A rank, 1 being the least mean regret, and what it is in each bootstrap draw."""
-
-    value: float
-    draws: Floats
-
-    @functools.cached_property
-    def interval(self) -> Interval:
-        """The rank with its bootstrap interval."""
-        low, high = np.quantile(self.draws, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2]).tolist()
-        return Interval(self.value, min(low, self.value), max(high, self.value))
+Rank = Floats  # 1 is the least mean regret; what was measured, then what each bootstrap draw gives
 
 
 class Placing(NamedTuple):
@@ -80,6 +66,7 @@ def placings(result: Result) -> list[Placing]:
     means = np.array([regret.mean() for regret in regrets])
     weights = np.random.default_rng(0).standard_exponential((DRAWS, result.replications))
     drawn = [(own := weights[:, : len(r)]) @ r / own.sum(axis=1) for r in regrets]
+    largest = float(result.largest_regret[-1])
     every = np.column_stack([means, drawn]).T  # by (draw, policy), after what was measured
     found = []
     for k in np.argsort(means, kind="stable").tolist():
@@ -87,25 +74,27 @@ def placings(result: Result) -> list[Placing]:
         equals = [other["knowledge"] == about["knowledge"] for other in result.policy_parameters]
         # 1 + the number of rivals with less regret; equal ones share a rank
         less = every < every[:, [k]] * (1 - 1e-12)
-        ranks = [1.0 + less.sum(axis=1), 1.0 + less[:, equals].sum(axis=1)]
+        name, missed = result.policies[k], result.rows[k]["best_pulls"] == 0
         found.append(
             Placing(
                 **result.parameters,
-                **about | {"policy": result.policies[k]},
+                **about | {"policy": name},
                 regret=regrets[k],
-                summary=summarise(
-                    result.policies[k],
-                    regrets[k],
-                    result.rows[k]["best_pulls"] == 0,
-                    largest=float(result.largest_regret[-1]),
-                ),
+                summary=summarise(name, regrets[k], missed, largest=largest),
                 relative=_ratio(means[k], means.min()),
                 relative_equal=_ratio(means[k], means[equals].min()),
-                rank=Rank(float(ranks[0][0]), ranks[0][1:]),
-                rank_equal=Rank(float(ranks[1][0]), ranks[1][1:]),
+                rank=1.0 + less.sum(axis=1),
+                rank_equal=1.0 + less[:, equals].sum(axis=1),
             )
         )
     return found
+
+
+def rank_interval(rank: Rank) -> Interval:
+    """Return a rank with its bootstrap interval."""
+    value, ends = float(rank[0]), [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2]
+    low, high = np.quantile(rank[1:], ends).tolist()
+    return Interval(value, min(low, value), max(high, value))
 
 
 def standings(table: Iterable[Placing]) -> list[Standing]:
@@ -123,8 +112,8 @@ def standings(table: Iterable[Placing]) -> list[Standing]:
             _geometric_mean([placing.relative for placing in own]),
             _geometric_mean([placing.relative_equal for placing in own]),
             max(own, key=lambda placing: placing.relative_equal),
-            _mean_rank([placing.rank for placing in own]),
-            _mean_rank([placing.rank_equal for placing in own]),
+            np.mean([placing.rank for placing in own], axis=0),
+            np.mean([placing.rank_equal for placing in own], axis=0),
         )
         for policy, own in found.items()
     ]
@@ -175,11 +164,6 @@ def where_we_lose(table: Sequence[Placing]) -> str:
         f"at {100 * CONFIDENCE:g} % that allows for the choice among all rivals."
     )
     return " ".join(["Where we lose:", *sentences, rule])
-
-
-def _mean_rank(ranks: Sequence[Rank]) -> Rank:
-    draws = np.stack([rank.draws for rank in ranks]).mean(axis=0)
-    return Rank(float(np.mean([rank.value for rank in ranks])), draws)
 
 
 def _ratio(over: float, under: float) -> float:

@@ -12,23 +12,17 @@ from manyarms.instances.lower_bound import lower_bound_instance
 from manyarms.lab.experiment import Experiment, Player, cell
 from manyarms.policies import MOSSOracle, MOSSPlusPlus, Quantile
 from manyarms.protocol import Policy
-from manyarms.report.saving import save_figure
+from manyarms.report.drawing import save_figure
+from manyarms.report.style import ALPHA, policy_title
+from manyarms.report.text import write_json, write_text
 from manyarms.studies.rates.figures import exponent_fits, measured_rates
-from manyarms.studies.rates.fit import MeasuredExponent, fit_exponent, measured_exponents
-from manyarms.studies.rates.words import MODEL, as_data, notes_on, table_of
-from manyarms.studies.study import Report, Results, Study, write_json, write_text
+from manyarms.studies.rates.fit import MODEL, explain, measured_exponents, table_of
+from manyarms.studies.study import Report, Results, Study
 from manyarms.theory.hardness import best_arms
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 from manyarms.theory.schedules import subset_size
 
-__all__ = [
-    "RATES",
-    "MeasuredExponent",
-    "exponent_fits",
-    "fit_exponent",
-    "measured_exponents",
-    "measured_rates",
-]
+__all__ = ["RATES", "experiments", "runs_at"]
 
 ALPHAS = (0.1, 0.3, 0.5)
 BETAS = (0.5, 0.6, 0.75)
@@ -192,7 +186,8 @@ def report(results: Results, out: Path) -> Report:
         f"Runs: {runs} (planted: {4 * runs}) up to T = 2^{FULL_RUNS.bit_length() - 1}, then fewer, "
         f"as 1/T, but at least {min(game.replications for game in games)}."
     )
-    table, notes = table_of(measured), notes_on(measured)
+    table = table_of(measured)
+    notes = [f"{policy_title(m.policy)}, {ALPHA} = {m.alpha:g}: {explain(m)}" for m in measured]
     page = [
         "# Measured exponents of regret in the horizon",
         MODEL,
@@ -203,15 +198,13 @@ def report(results: Results, out: Path) -> Report:
     ]
     provenance = results["rates"].provenance
     data = {"seed": provenance["seed"], "replications": runs, "versions": provenance["versions"]}
-    return Report(
-        [
-            *save_figure(measured_rates(measured), out / "rates"),
-            *save_figure(exponent_fits(measured), out / "rates_fits"),
-            write_text(out / "rates.md", "\n\n".join(page)),
-            write_json(out / "rates.json", data | {"results": as_data(measured)}),
-        ],
-        [table, f"\n{MODEL}\n{rule}\n", *notes],
-    )
+    files = [
+        *save_figure(measured_rates(measured), out / "rates"),
+        *save_figure(exponent_fits(measured), out / "rates_fits"),
+        write_text(out / "rates.md", "\n\n".join(page)),
+        write_json(out / "rates.json", data | {"results": [one.as_dict() for one in measured]}),
+    ]
+    return Report(files, [table, f"\n{MODEL}\n{rule}\n", *notes])
 
 
 RATES = Study("the exponents of Figure 1, measured", 300, experiments, report, fewest=2)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.errors import ParameterError
-from manyarms.report._matplotlib import Axes, Figure, Line2D, MultipleLocator, look, settle
+from manyarms.report.drawing import Axes, Figure, Line2D, MultipleLocator, drawing
 from manyarms.report.style import (
     ALPHA,
     HARDNESS,
@@ -29,23 +29,17 @@ _MARKERS = ("s", "o", "^", "D", "v", "P")
 _APART = 0.016  # of the hardness axis, between points of one hardness
 _ROOM = 0.7  # inches, of the legend
 _TICKS = [2**k for k in (10, 15, 20, 25)]
-_LINES: dict[str, tuple[float, ...]] = {  # dashes, by kind of problem
-    "planted": (),
-    "lower bound": (4.0, 1.5),
-    "shrinking gap": (1.0, 1.0),
+# by kind of problem, as matplotlib takes them
+_LINES: dict[str, Any] = {
+    "planted": "-",
+    "lower bound": (0, (4.0, 1.5)),
+    "shrinking gap": (0, (1.0, 1.0)),
 }
 
 
 def theory_styles(betas: Mapping[str, float | None]) -> dict[str, LineStyle]:
-    """Return a colour and a marker for each policy; MOSS++ in shades, by beta.
+    """Return a colour and a marker for each policy; MOSS++, which has a beta, in shades.
 
-    Parameters
-    ----------
-    betas
-        By label, the parameter of MOSS++, and None for another policy.
-
-    Examples
-    --------
     >>> styles = theory_styles({"quantile": None, "moss++(beta=0.5)": 0.5, "moss-oracle": None})
     >>> [(label, style.marker) for label, style in styles.items()]
     [('moss++(beta=0.5)', 's'), ('moss-oracle', 'o'), ('quantile', '^')]
@@ -63,7 +57,7 @@ def theory_styles(betas: Mapping[str, float | None]) -> dict[str, LineStyle]:
 def legend_lines(styles: Mapping[str, LineStyle]) -> list[Line2D]:
     """Return what a legend shows of each policy."""
     return [
-        Line2D([], [], label=policy_title(policy), **style.options())
+        Line2D([], [], **style.options(label=policy_title(policy)))
         for policy, style in styles.items()
     ]
 
@@ -74,16 +68,11 @@ def _rate_line(label: str, other: LineStyle) -> LineStyle:
 
 
 def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
-    """Draw the proven rates as lines and the measured exponents as points with intervals.
-
-    Parameters
-    ----------
-    measured
-        From `measured_exponents`.
+    """Draw proven rates as lines, and what `measured_exponents` found as points with intervals.
 
     Examples
     --------
-    >>> from manyarms.studies.rates import MeasuredExponent, fit_exponent
+    >>> from manyarms.studies.rates.fit import fit_exponent
     >>> runs = {2**k: [np.full(5, 2.0 ** (0.6 * k))] for k in (10, 12, 14)}
     >>> fits = {"planted": fit_exponent(runs, largest_log_power=2.5)}
     >>> one = MeasuredExponent("moss++(beta=0.5)", 0.5, 0.1, fits, {}, {})
@@ -91,21 +80,20 @@ def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
     ['MOSS++ (β = 0.5)']
     """
     styles = _styles(measured)
-    with look():
-        figure = Figure(figsize=(WIDE[0], WIDE[1] + _ROOM))
+    with drawing(WIDE[0], WIDE[1] + _ROOM) as figure:
         axes = figure.add_subplot()
         handles = []
         for k, (policy, style) in enumerate(styles.items()):
             own = [one for one in measured if one.policy == policy]
-            line = _rate_line(policy, LineStyle(style.colour)).options() | {"linewidth": 1.0}
+            line = _rate_line(policy, LineStyle(style.colour)).options(linewidth=1.0)
             axes.plot(_ALPHAS, own[0].rate_at(_ALPHAS), **line)
             _draw_points(axes, own, style, (k - (len(styles) - 1) / 2) * _APART)
-            both = style.options() | {"linestyle": line["linestyle"], "linewidth": 1.0}
             name = "minimax, and MOSS Oracle" if policy == "moss-oracle" else policy_title(policy)
-            handles.append(Line2D([], [], label=name, **both))
+            both = style.options(label=name, linestyle=line["linestyle"], linewidth=1.0)
+            handles.append(Line2D([], [], **both))
         axes.set(xlabel=HARDNESS, ylabel=f"exponent: regret grows as $T^{{\\,θ({ALPHA})}}$")
-        low = min(one.exponent.low for one in measured)
-        high = max(max(one.exponent.high, one.fit.plain.high) for one in measured)
+        low = min(one.fit.exponent.low for one in measured)
+        high = max(max(one.fit.exponent.high, one.fit.plain.high) for one in measured)
         axes.set(xlim=(0.0, 0.7), ylim=(min(0.45, low - 0.03), max(1.03, high + 0.03)))
         axes.xaxis.set_major_locator(MultipleLocator(0.1))
         axes.yaxis.set_major_locator(MultipleLocator(0.1))
@@ -116,21 +104,15 @@ def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
         figure.legend(
             handles=handles, loc="outside lower center", ncols=3, title=legend, title_fontsize=8
         )
-        settle(figure)
     return figure
 
 
 def exponent_fits(measured: Sequence[MeasuredExponent]) -> Figure:
     """Draw mean regret against the horizon, and the fits, one plot for each hardness.
 
-    Parameters
-    ----------
-    measured
-        From `measured_exponents`.
-
     Examples
     --------
-    >>> from manyarms.studies.rates import MeasuredExponent, fit_exponent
+    >>> from manyarms.studies.rates.fit import fit_exponent
     >>> runs = {2**k: [np.full(5, 2.0 ** (0.6 * k))] for k in (10, 12, 14)}
     >>> fits = {"planted": fit_exponent(runs, largest_log_power=2.5)}
     >>> one = MeasuredExponent("moss++(beta=0.5)", 0.5, 0.1, fits, {}, {})
@@ -139,8 +121,7 @@ def exponent_fits(measured: Sequence[MeasuredExponent]) -> Figure:
     """
     styles = _styles(measured)
     alphas = sorted({one.alpha for one in measured})
-    with look():
-        figure = Figure(figsize=(WIDE[0] + 1.6, WIDE[1] + _ROOM))
+    with drawing(WIDE[0] + 1.6, WIDE[1] + _ROOM) as figure:
         plots = figure.subplots(1, len(alphas), sharex=True, sharey=True, squeeze=False)[0]
         for axes, alpha in zip(plots, alphas, strict=True):
             for one in (one for one in measured if one.alpha == alpha):
@@ -150,12 +131,11 @@ def exponent_fits(measured: Sequence[MeasuredExponent]) -> Figure:
             axes.set_title(f"{HARDNESS} = {alpha:g}")
         plots[0].set_ylabel("mean regret (worst factor)")
         handles = legend_lines(styles) + [
-            Line2D([], [], color="#555555", label=f"fit: {kind}", **_dashes(kind))
-            for kind in _LINES
+            Line2D([], [], color="#555555", label=f"fit: {kind}", linestyle=line)
+            for kind, line in _LINES.items()
             if any(kind in one.fits for one in measured)
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=4)
-        settle(figure)
     return figure
 
 
@@ -169,29 +149,18 @@ def _draw_points(
     axes: Axes, measured: Sequence[MeasuredExponent], style: LineStyle, shift: float
 ) -> None:
     for one in measured:
-        x, (estimate, low, high), plain = one.alpha + shift, one.exponent, one.fit.plain.estimate
+        x, (estimate, low, high) = one.alpha + shift, one.fit.exponent
+        plain = one.fit.plain.estimate
         axes.plot(x, plain, marker="_", markersize=7, color=style.colour, zorder=3)
-        ends = [estimate, plain]
-        axes.plot([x] * 2, ends, color=style.colour, linewidth=0.6, dashes=(1, 2))
-        axes.errorbar(
-            x,
-            estimate,
-            yerr=[[max(0.0, estimate - low)], [max(0.0, high - estimate)]],
-            capsize=2,
-            elinewidth=0.9,
-            zorder=3,
-            ecolor=style.colour,
-            **style.options(),
-        )
+        axes.plot([x] * 2, [estimate, plain], color=style.colour, linewidth=0.6, dashes=(1, 2))
+        errors = [[max(0.0, estimate - low)], [max(0.0, high - estimate)]]
+        options = style.options(capsize=2, elinewidth=0.9, zorder=3, ecolor=style.colour)
+        axes.errorbar(x, estimate, yerr=errors, **options)
 
 
 def _draw_fits(axes: Axes, one: MeasuredExponent, style: LineStyle) -> None:
     for kind, fit in one.fits.items():
-        axes.plot(fit.horizons, fit.regret, **style.options() | {"linestyle": "none"})
+        axes.plot(fit.horizons, fit.regret, **style.options(linestyle="none"))
         x = np.geomspace(fit.horizons[0], fit.horizons[-1], 50)
         fitted = [fit.at(horizon) for horizon in x]
-        axes.plot(x, fitted, color=style.colour, linewidth=0.8, **_dashes(kind))
-
-
-def _dashes(kind: str) -> dict[str, Any]:
-    return {"linestyle": (0, _LINES[kind]) if _LINES[kind] else "-"}
+        axes.plot(x, fitted, color=style.colour, linewidth=0.8, linestyle=_LINES[kind])

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -26,35 +26,42 @@ from numpy.typing import NDArray
 from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
 from manyarms.lab.results import Result
+from manyarms.report.style import ALPHA, policy_title
+from manyarms.report.text import Table, interval_text
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate
 
-__all__ = ["ExponentFit", "MeasuredExponent", "fit_exponent", "measured_exponents"]
+__all__ = ["MODEL", "ExponentFit", "MeasuredExponent", "explain", "fit_exponent"]
+__all__ += ["measured_exponents", "table_of"]
+
+MODEL = (
+    "Model: log R = a + θ log T + b log log T, least squares, b between 0 and the power of log T "
+    "in the policy's bound (5/2 for MOSS++, else 1); R is the largest mean regret over the factors "
+    "c; 95 % intervals from 2000 bootstrap refits over runs. The exponent is that of the kind of "
+    "problem on which it is largest. Bias: lower-order terms bend the line at small T; the slope "
+    "without the log log term counts (log T)^b as b / log T (0.08 b at T = 2^18); the larger of "
+    "two estimates is a little too large; where the true b is 0, noise can only raise it "
+    "and so lower θ; intervals know the noise of runs, not the model's error."
+)
+
+_STEADY = 0.15  # a share that changes by less than this part is called constant
+_UNFOUND = 0.7  # a larger share is no sign of a best arm found
+_FARTHEST = 200  # powers of two that a crossing is looked for
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class ExponentFit:
-    """The model fitted to one series.
+    """The model fitted to one series."""
 
-    Attributes
-    ----------
-    exponent, plain
-        θ with the log log term, and the slope without it.
-    log_power, intercept, largest_log_power
-        b, a, and how large b may be.
-    horizons, regret, errors
-        T, the worst mean regret at each, and its standard error.
-    """
-
-    exponent: Interval
-    plain: Interval
-    log_power: float
-    intercept: float
-    largest_log_power: float
+    exponent: Interval  # θ, with the log log term
+    plain: Interval  # the slope without it
+    log_power: float  # b
+    intercept: float  # a
+    largest_log_power: float  # how large b may be
     horizons: tuple[int, ...]
-    regret: tuple[float, ...]
-    errors: tuple[float, ...]
+    regret: tuple[float, ...]  # the worst mean at each horizon
+    errors: tuple[float, ...]  # its standard errors
 
     def at(self, horizon: float) -> float:
         """Return the fitted regret."""
@@ -76,24 +83,16 @@ class ExponentFit:
 class MeasuredExponent:
     """A policy at one hardness: the rate it is proven to have, and what was measured.
 
-    Attributes
-    ----------
-    policy, beta, alpha
-        The policy's label, the parameter of MOSS++ (None for others), and the hardness.
-    fits
-        By kind of problem.
-    shares, missed
-        By kind: at the first and the last horizon, regret as a share of that of never finding
-        the best arms, and the share of runs that pulled none of them; both of the factor that is
-        worst at the last.
+    Mappings are by kind of problem; pairs are of the first and the last horizon, for the factor
+    that is worst at the last.
     """
 
     policy: str
-    beta: float | None
+    beta: float | None  # of MOSS++
     alpha: float
     fits: Mapping[str, ExponentFit]
-    shares: Mapping[str, tuple[float, float]]
-    missed: Mapping[str, tuple[float, float]]
+    shares: Mapping[str, tuple[float, float]]  # regret over that of never finding the best arms
+    missed: Mapping[str, tuple[float, float]]  # the share of runs that pulled none of them
 
     @property
     def kind(self) -> str:
@@ -102,13 +101,8 @@ class MeasuredExponent:
 
     @property
     def fit(self) -> ExponentFit:
-        """The fit there."""
+        """The fit there; its exponent is the measured one."""
         return self.fits[self.kind]
-
-    @property
-    def exponent(self) -> Interval:
-        """The exponent there: the measured one."""
-        return self.fit.exponent
 
     @property
     def rate(self) -> float:
@@ -120,6 +114,20 @@ class MeasuredExponent:
         if self.beta is not None:
             return moss_plus_plus_rate(alpha, beta=self.beta)
         return quantile_rate(alpha) if self.policy == "quantile" else minimax_rate(alpha)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        return {
+            "policy": self.policy,
+            "alpha": self.alpha,
+            "rate": self.rate,
+            "exponent": list(self.fit.exponent),
+            "kind": self.kind,
+            "says": explain(self),
+            "fits": {kind: asdict(fit) for kind, fit in self.fits.items()},
+            "regret_in_units_of_horizon_times_gap": self.shares,
+            "missed": self.missed,
+        }
 
 
 def fit_exponent(
@@ -214,3 +222,76 @@ def _measure(policy: str, alpha: float, kinds: Mapping[str, list[Result]]) -> Me
 def _ends(game: Result) -> tuple[float, float]:
     settled: float = game.parameters["settled"]
     return float(game.regret.mean()) / settled, float((game.best_pulls == 0).mean())
+
+
+def table_of(measured: Sequence[MeasuredExponent]) -> Table:
+    """Return a row for each policy and hardness."""
+    rows = []
+    for one in measured:
+        shown = {kind: interval_text(fit.exponent, 3) for kind, fit in one.fits.items()}
+        others = ", ".join(f"{kind}: {text}" for kind, text in shown.items() if kind != one.kind)
+        about = (policy_title(one.policy), f"{one.alpha:g}", f"{one.rate:.3g}", shown[one.kind])
+        plain = f"{one.fit.log_power:.2g}", interval_text(one.fit.plain, 3)
+        rows.append((*about, one.kind, *plain, others or "none"))
+    slopes = ("θ", "measured", "on", "b", "slope without log log", "other problems")
+    return Table(("policy", ALPHA, *slopes), rows)
+
+
+def explain(one: MeasuredExponent) -> str:
+    """Say how the measured exponent compares with the rate, and what in the numbers explains it."""
+    fit, (estimate, low, high) = one.fit, one.fit.exponent
+    if low <= one.rate <= high:
+        words = [f"agrees with θ = {one.rate:.3g}"]
+    else:
+        side = "below" if one.rate > high else "above"
+        words = [f"{abs(estimate - one.rate):.3f} {side} θ = {one.rate:.3g}"]
+        if estimate < one.rate < fit.plain.estimate:
+            words.append(f"the slope without log log, {fit.plain.estimate:.3f}, is above it")
+    slopes = fit.local_slopes()
+    steps = [r / t**one.rate for t, r in zip(fit.horizons, fit.regret, strict=True)]
+    words += [
+        f"slopes between neighbouring horizons: {slopes[0]:.2f} first, {slopes[-1]:.2f} last",
+        f"R/T^θ: {steps[0]:.3g} first, {steps[-1]:.3g} last",
+        _logarithms(one),
+        _share(one),
+    ]
+    first, last = one.missed[one.kind]
+    if max(first, last) >= 0.01:
+        words.append(f"{first:.0%} of the runs pulled no best arm at first, {last:.0%} last")
+    return "; ".join(words + _crossings(one)) + "."
+
+
+def _logarithms(one: MeasuredExponent) -> str:
+    """Say which power of log T would make the data agree with the rate."""
+    needed, allowed = one.fit.log_power_at(one.rate), one.fit.largest_log_power
+    if needed < 0:
+        below = one.rate - one.fit.plain.estimate
+        return f"the slope without log log is {below:.3f} below θ, before any logarithm"
+    within = "within" if needed <= allowed else "more than"
+    return (
+        f"given θ the line needs (log T)^{needed:.2g}, {within} the (log T)^{allowed:g} that the "
+        f"model allows"
+    )
+
+
+def _share(one: MeasuredExponent) -> str:
+    first, last = one.shares[one.kind]
+    numbers = f"regret is {first:.2g} times T·gap at first and {last:.2g} times last"
+    change = math.log(last / first)
+    if min(first, last) > _UNFOUND and abs(change) < _STEADY:
+        return f"{numbers}: the best arms are as good as unfound at all horizons"
+    return f"{numbers}: the best arms are found ever better" if change < -_STEADY else numbers
+
+
+def _crossings(one: MeasuredExponent) -> list[str]:
+    """Say until when another kind of problem, whose exponent is smaller, costs more."""
+    words = []
+    for kind, other in one.fits.items():
+        start = math.log2(max(one.fit.horizons[-1], other.horizons[-1]))
+        if kind == one.kind or other.at(2**start) <= one.fit.at(2**start):
+            continue
+        powers = range(math.ceil(start), _FARTHEST)
+        when = next((k for k in powers if one.fit.at(2.0**k) > other.at(2.0**k)), None)
+        until = "as far as the fits reach" if when is None else f"until about T = 2^{when}"
+        words.append(f"{kind} problems cost more {until}, by the fits")
+    return words

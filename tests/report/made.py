@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,31 +13,28 @@ from manyarms.lab.workbench import row_type
 
 def made_result(
     regrets: Mapping[str, Any],
+    times: Sequence[int] = (1000,),
     *,
     missed: Mapping[str, int] | None = None,
-    parameters: Mapping[str, Any] | None = None,
     told: Mapping[str, Mapping[str, Any]] | None = None,
-    horizon: int = 1000,
+    **others: Any,
 ) -> Result:
-    """Return what policies lost, run by run; the first `missed` runs never pulled a best arm."""
+    """Return what policies lost, run by run, at each time; `missed` of them met no best arm."""
     rows = []
     for policy, regret in regrets.items():
-        block = np.zeros(len(regret), row_type(1))
-        block["regret"][:, 0] = regret
+        block = np.zeros(len(regret), row_type(len(times)))
+        block["regret"] = np.reshape(regret, (len(regret), len(times)))
         block["best_pulls"] = np.arange(len(regret)) >= (missed or {}).get(policy, 0)
         rows.append(block)
+    about: dict[str, Any] = {"instance": "made up", "n_arms": 100, "n_best": 10, "seed": 4}
     return Result(
         policies=tuple(regrets),
         specifications=tuple(regrets),
-        instance="by hand",
-        n_arms=100,
         best_mean=1.0,
-        horizon=horizon,
-        seed=4,
+        horizon=times[-1],
         first_replication=0,
-        times=np.array([horizon]),
+        times=np.array(times),
         rows=tuple(rows),
-        parameters=parameters or {},
         policy_parameters=tuple((told or {}).get(policy, {}) for policy in regrets),
-        n_best=10,
+        **about | others,
     )

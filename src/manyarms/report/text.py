@@ -1,4 +1,4 @@
-"""Pages of text and tables, written once and rendered twice: as Markdown and as HTML.
+"""Tables and pages of text, written once and rendered twice: as Markdown and as HTML.
 
 A page is a list of blocks: Markdown (a heading, a picture or a paragraph with `**strong**` and
 `` `code` ``), or a table. A table with a title is folded away in HTML, and left out of Markdown.
@@ -7,12 +7,47 @@ A page is a list of blocks: Markdown (a heading, a picture or a paragraph with `
 from __future__ import annotations
 
 import html
+import json
+import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from manyarms.report.markdown import Table
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["Block", "Warm", "as_html", "as_markdown"]
+from manyarms.core.files import replace_file
+from manyarms.core.statistics import Interval, mean_interval
+from manyarms.report.style import thousands
+
+__all__ = ["Block", "Table", "Warm", "as_html", "as_markdown"]
+__all__ += ["count_of", "interval_text", "mean_text", "plain", "write_json", "write_text"]
+
+
+@dataclass(frozen=True)
+class Table:
+    r"""A head, rows and a title, all text.
+
+    >>> print(Table(["policy", "regret"], [["moss", "12"], ["a|b", "7"]]).markdown())
+    | policy | regret |
+    | --- | --- |
+    | moss | 12 |
+    | a\|b | 7 |
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+
+    def markdown(self) -> str:
+        """Return the table as Markdown, without the title."""
+        lines = [self.head, ["---"] * len(self.head), *self.rows]
+        return "\n".join(
+            f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
+        )
+
 
 Block = str | Table
 
@@ -48,15 +83,8 @@ def as_html(
 ) -> str:
     """Render a page as HTML that needs nothing else: no network, no script, no fonts.
 
-    Parameters
-    ----------
-    blocks, title
-        The page, and the title of its window.
-    pictures
-        By the path that Markdown has: pictures as SVG.
+    `title` is that of the window; `pictures` are SVG, by the path that Markdown has.
 
-    Examples
-    --------
     >>> as_html(["## Where we lose"], title="A page").count("<h2>Where we lose</h2>")
     1
     """
@@ -97,6 +125,61 @@ def _cell(text: str) -> str:
 def _inline(text: str) -> str:
     escaped = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", html.escape(text))
     return re.sub(r"`(.+?)`", r"<code>\1</code>", escaped)
+
+
+def count_of(number: int, one: str, many: str = "") -> str:
+    """Say how many, in words that fit.
+
+    >>> count_of(1, "policy", "policies"), count_of(12000, "pull")
+    ('1 policy', '12,000 pulls')
+    """
+    return f"{thousands(number)} {one if number == 1 else many or f'{one}s'}"
+
+
+def interval_text(interval: Interval, digits: int) -> str:
+    """Return an estimate with its interval, if there is one, as text.
+
+    >>> interval_text(Interval(1, 0.75, 1.25), 2), interval_text(Interval(8, math.nan, math.nan), 0)
+    ('1.00 [0.75, 1.25]', '8')
+    """
+    estimate, low, high = (f"{end:.{digits}f}" for end in interval)
+    return estimate if math.isnan(interval.low) else f"{estimate} [{low}, {high}]"
+
+
+def mean_text(values: NDArray[np.float64]) -> str:
+    """Return a mean with half the width of its 95 % interval, as text."""
+    interval = mean_interval(values)
+    return f"{interval.estimate:.0f} ± {interval.high - interval.estimate:.0f}"
+
+
+def plain(value: Any, digits: int | None = None) -> Any:
+    """Return data for JSON: lists, None for what is not finite, numbers in few digits if asked.
+
+    >>> plain({"interval": (1.25, math.nan)}), plain([2.0, 0.1234567], digits=5)
+    ({'interval': [1.25, None]}, [2, 0.12346])
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(one, digits) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one, digits) for one in value]
+    if not isinstance(value, float):
+        return value
+    if digits is None or not math.isfinite(value):
+        return value if math.isfinite(value) else None
+    short = float(f"{value:.{digits}g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a page or a file of data as a whole, and return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, (text.rstrip("\n") + "\n").encode())
+    return path
+
+
+def write_json(path: Path, content: object) -> Path:
+    """Write plain data as JSON."""
+    return write_text(path, json.dumps(content, indent=1, allow_nan=False))
 
 
 _STYLE = """

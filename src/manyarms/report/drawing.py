@@ -1,0 +1,94 @@
+"""Drawing and saving; the one importer of matplotlib, so that its absence is told in one sentence.
+
+No pyplot: figures are plain objects, nothing is global, and no screen is needed.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from manyarms.core.files import replace_file
+from manyarms.errors import MissingExtraError
+from manyarms.report.style import LOOK
+
+try:
+    from matplotlib import style as matplotlib_style
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+    from matplotlib.ticker import MaxNLocator, MultipleLocator
+except ImportError as missing:
+    raise MissingExtraError("matplotlib", "to draw figures") from missing
+
+__all__ = ["Axes", "Figure", "Line2D", "MaxNLocator", "MultipleLocator", "Patch"]
+__all__ += ["drawing", "look", "save_figure"]
+
+# Dates are left out: a figure drawn again from the same results is the same file.
+_METADATA: dict[str, dict[str, Any]] = {
+    "pdf": {"CreationDate": None},
+    "svg": {"Date": None},
+    "png": {},
+}
+
+
+def look() -> AbstractContextManager[None]:
+    """Draw and save within this: our look, whatever the user's settings, which it leaves alone."""
+    return matplotlib_style.context(["default", LOOK])
+
+
+@contextmanager
+def drawing(width: float, height: float) -> Iterator[Figure]:
+    """Draw a figure of this size, in inches, within this.
+
+    At the end it is laid out once and for all, so that it is the same however often it is saved.
+    After a change of texts, `figure.set_layout_engine("constrained")` lays it out again.
+    """
+    with look():
+        figure = Figure(figsize=(width, height))
+        yield figure
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+
+
+def save_figure(figure: Figure, stem: str | os.PathLike[str]) -> list[Path]:
+    """Write a figure as PDF, SVG and PNG (300 dots per inch).
+
+    All three are drawn before the first is written, and each takes its place at once: a file of
+    that name is the old one or the new one, never a part.
+
+    Parameters
+    ----------
+    figure
+        What to write.
+    stem
+        The path without the ending; its folder is made if need be.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from manyarms.report import figure_1
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in save_figure(figure_1(), f"{folder}/new/fig1")]
+    ['fig1.pdf', 'fig1.svg', 'fig1.png']
+    """
+    stem, drawn = Path(stem), {}
+    for ending, metadata in _METADATA.items():
+        memory = io.BytesIO()
+        with look():
+            figure.savefig(memory, format=ending, metadata=metadata)
+        drawn[stem.with_name(f"{stem.name}.{ending}")] = memory.getvalue()
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    for path, content in drawn.items():
+        replace_file(path, content)
+    return list(drawn)
