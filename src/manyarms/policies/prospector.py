@@ -35,8 +35,8 @@ __all__ = ["Prospector"]
 
 # The constants of the target. The guarantee does not depend on them: they were tuned.
 _C1 = 0.5  # search on, whatever was found, until it has cost c1 T^beta
-_C2, _E = 1.5, 1.5  # then the target falls by (C / (c2 T^beta log T))^(1/e)
-_BOLD_C2, _BOLD_E = 4.0, 2.0
+_C2, _BOLD_C2 = 1.5, 4.0  # then the target falls by (C / (c2 T^beta log T))^(1/e)
+# e is 3/2, or 2 for the bold: see `reaches`
 _KAPPA = 2.5  # from M + kappa (M - average of first rewards)
 
 # Where rewards are late
@@ -58,7 +58,8 @@ class ProspectClock(Record):
     seen: int  # arms with a reward
     firsts: float  # the sum of their first ones
     best: float  # M
-    target: float  # zeta
+    ceiling: float  # what the target falls from
+    spent: float  # C / (c2 T^beta log T), or 0 while the search is cheap
     resting: int  # arms that rest
     ranked: int  # the period of the guard in which all upper bounds were computed; 0 if never
 
@@ -67,7 +68,7 @@ class ProspectState(NamedTuple):
     """What was seen of every arm opened so far, the target, and the guard."""
 
     budget: float  # c2
-    curve: float  # e
+    bold: bool
     guess: bool  # the horizon, even if it is told
     late_counts: bool
     guard: Guard
@@ -97,7 +98,8 @@ def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
     clock.seen = 0
     clock.firsts = 0.0
     clock.best = -math.inf
-    clock.target = state.guard.top
+    clock.ceiling = state.guard.top
+    clock.spent = 0.0
     clock.resting = 0
     clock.ranked = 0
 
@@ -110,31 +112,41 @@ def set_target(state: ProspectState) -> None:
         \text{ if } C < c_1 T^\beta, \text{ else }
         \min(1, M + \kappa (M - \bar a), 2M) - \Big(\frac{C}{c_2 T^\beta \log T}\Big)^{1/e}
 
-    for means in [0, 1]; else in units of `top` - `bottom`.
+    for means in [0, 1]; else in units of `top` - `bottom`. What is under the root is kept as it is:
+    `reaches` compares powers, which is cheaper.
     """
     guard, clock = state.guard, state.clock[0]
-    unit = guard.top - guard.bottom
     clock.best = min(highest(state.by_shrunk), guard.top)
     cost = max(0.0, clock.told * clock.best - clock.total)
-    scale = unit * guard.clock[0].power
+    scale = (guard.top - guard.bottom) * guard.clock[0].power
     if cost < _C1 * scale:
-        clock.target = guard.top - cost / guard.clock[0].horizon
-        return
-    gain = _KAPPA * max(0.0, clock.best - clock.firsts / clock.seen)
-    if guard.kl:
-        gain = min(gain, clock.best - guard.bottom)
-    spent = cost / (state.budget * guard.clock[0].log * scale)
-    fallen = unit * math.exp(math.log(spent) / state.curve)
-    clock.target = min(guard.top, clock.best + gain) - fallen
+        clock.ceiling = guard.top - cost / guard.clock[0].horizon
+        clock.spent = 0.0
+    else:
+        gain = _KAPPA * max(0.0, clock.best - clock.firsts / clock.seen)
+        if guard.kl:
+            gain = min(gain, clock.best - guard.bottom)
+        clock.ceiling = min(guard.top, clock.best + gain)
+        clock.spent = cost / (state.budget * guard.clock[0].log * scale)
+
+
+@kernel
+def reaches(state: ProspectState, mean: float) -> bool:
+    """Whether a mean is not below the target."""
+    clock, guard = state.clock[0], state.guard
+    below = (clock.ceiling - mean) / (guard.top - guard.bottom)
+    if below <= 0.0:
+        return True
+    return (below * below if state.bold else below * math.sqrt(below)) <= clock.spent  # below^e
 
 
 @kernel
 def choose(state: ProspectState) -> int:
     """Return the best arm if it reaches the target, else a fresh one."""
     guard, clock = state.guard, state.clock[0]
-    if highest(state.by_mean) >= clock.target:
+    if reaches(state, highest(state.by_mean)):
         return keep_or_lead(state, state.by_mean)
-    searching = clock.target > clock.best
+    searching = not reaches(state, clock.best)
     if clock.resting > 0 and not searching:
         return keep_or_lead(state, state.by_shrunk)
     if fresh_left(guard):
@@ -304,8 +316,9 @@ class Prospector(GuardPolicy):
     Ours; the constants were tuned on simulated problems. Whatever the rule does, the regret is at
     most :math:`10 (\log T)^{5/2}\, T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`, the rate of MOSS++
     (`theory.guarded_bound`). Without a horizon a guess of it, always above 4 t, doubles, and
-    nothing is forgotten (`theory.anytime_guarded_bound`). Where best arms never fail, the rule alone loses
-    about (n - m)/(m + 1), as if it were told that :math:`\mu^* = 1` (docs/guard.md, Proposition 7).
+    nothing is forgotten (`theory.anytime_guarded_bound`). Where best arms never fail, the rule
+    alone loses about (n - m)/(m + 1), as if it were told that :math:`\mu^* = 1` (docs/guard.md,
+    Proposition 7).
 
     While rewards are late no fresh arm is pulled twice. Arms may come and go; nothing is proved
     about that. Cost per pull: O(log(arms opened)), O(1) while one arm leads.
@@ -338,16 +351,16 @@ class Prospector(GuardPolicy):
     guess_horizon: Flag = False
 
     def stage(self, state: ProspectState) -> str:
-        clock, guard = state.clock[0], stage_words(state.guard)
-        if guard:
-            return guard
-        return "searching" if clock.target > clock.best else "keeping to the best arm found"
+        if words := stage_words(state.guard):
+            return words
+        searching = not reaches(state, state.clock[0].best)
+        return "searching" if searching else "keeping to the best arm found"
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ProspectState:
         room = min(n_arms, pulls)
         return ProspectState(
             budget=_BOLD_C2 if self.bold else _C2,
-            curve=_BOLD_E if self.bold else _E,
+            bold=self.bold,
             guess=self.guess_horizon,
             late_counts=self.count_late,
             guard=self._guard(memory, n_arms, pulls),
