@@ -23,6 +23,7 @@ from manyarms.policies.parts.guard import (
     launch_pull,
     next_note,
     open_slot,
+    stage_begins,
     stage_words,
 )
 from manyarms.policies.parts.parameters import GuardPolicy
@@ -34,7 +35,6 @@ __all__ = ["Guarded"]
 
 
 class LabelClock(Record):
-    labels: int  # the policy's arms, those that are gone included
     bound: int  # slots up to here have labels, or are gone
     last: int  # the note of the policy's last pull while that is in flight, else -1
 
@@ -54,7 +54,6 @@ class GuardedState(NamedTuple):
 @reset.register(GuardedState)
 def guarded_reset(state: GuardedState, key: int, horizon: int) -> None:
     clear_map(state.slot_of)
-    state.clock[0].labels = state.guard.sampler.n[0]
     state.clock[0].bound = 0
     state.clock[0].last = -1
     guard_reset(state.guard, key, horizon)
@@ -63,12 +62,13 @@ def guarded_reset(state: GuardedState, key: int, horizon: int) -> None:
 
 @ask.register(GuardedState)
 def guarded_ask(state: GuardedState) -> tuple[int, int]:
+    stage_begins(state.guard)
     slot = guard_turn(state.guard)
     if slot >= 0:
         return launch_pull(state.guard, slot, 0), state.guard.slot[slot].arm
     note = next_note(state.guard)
     label = launch(state.inner, state.flight, note, state.clock[0].last)
-    if not 0 <= label < state.clock[0].labels:
+    if not 0 <= label < state.guard.sampler.n[0]:
         return note, label  # no arm: the caller says so
     slot = slot_of(state, label)
     state.clock[0].last = note
@@ -121,7 +121,6 @@ def forget_last(state: GuardedState, note: int) -> None:
 def guarded_arrive(state: GuardedState, count: int) -> None:
     guard_arrive(state.guard, count)
     arrive(state.inner, count)
-    state.clock[0].labels += count
 
 
 @retire.register(GuardedState)
@@ -136,7 +135,7 @@ def guarded_retire(state: GuardedState, arm: int) -> None:
 @rare
 def unnamed(state: GuardedState) -> int:
     """Return the last label that has no slot and is not gone."""
-    label = state.clock[0].labels - 1
+    label = state.guard.sampler.n[0] - 1  # there are as many labels as arms
     while state.slot_of.cells[find(state.slot_of, label)] != 0 or is_retired(state.gone, label):
         label -= 1
     return label

@@ -72,7 +72,7 @@ class ProspectState(NamedTuple):
     guess: bool  # the horizon, even if it is told
     late_counts: bool
     guard: Guard
-    arms: Records[ProspectArm]  # by slot
+    arm: Records[ProspectArm]  # by slot
     clock: Records[ProspectClock]  # [clock]
     by_mean: Tournament
     by_shrunk: Tournament
@@ -83,9 +83,9 @@ class ProspectState(NamedTuple):
 @reset.register(ProspectState)
 def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
     for slot in range(state.guard.clock[0].opened):
-        state.arms[slot].pulls = 0
-        state.arms[slot].total = 0.0
-        state.arms[slot].rests = 0
+        state.arm[slot].pulls = 0
+        state.arm[slot].total = 0.0
+        state.arm[slot].rests = 0
     guard_reset(state.guard, key, 0 if state.guess else horizon)
     restart(state.ties, draw(key, TIES))
     clear(state.by_mean)
@@ -184,7 +184,7 @@ def prospector_ask(state: ProspectState) -> tuple[int, int]:
 @tell.register(ProspectState)
 def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
     slot = guard_learn(state.guard, note, reward)
-    clock, arm = state.clock[0], state.arms[slot]
+    clock, arm = state.clock[0], state.arm[slot]
     if arm.pulls == 0:
         clock.seen += 1
         clock.firsts += reward
@@ -200,7 +200,7 @@ def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
 @kernel
 def rank(state: ProspectState, slot: int) -> None:
     """Give the arm its place by mean, and by upper bound where that is wanted."""
-    clock, arm, late = state.clock[0], state.arms[slot], state.guard.slot[slot].late
+    clock, arm, late = state.clock[0], state.arm[slot], state.guard.slot[slot].late
     rests = 0
     if late > 0 and (arm.pulls == 0 or (state.late_counts and late >= _FEW * arm.pulls)):
         rests = 1
@@ -213,7 +213,7 @@ def rank(state: ProspectState, slot: int) -> None:
 
 @kernel
 def mean_of(state: ProspectState, slot: int) -> float:
-    arm = state.arms[slot]
+    arm = state.arm[slot]
     if arm.rests == 1:
         return _RESTING * (1.0 + state.guard.slot[slot].late) / (1.0 + arm.pulls)
     return arm.total / arm.pulls if arm.pulls > 0 else _UNSEEN
@@ -222,7 +222,7 @@ def mean_of(state: ProspectState, slot: int) -> float:
 @kernel
 def upper_of(state: ProspectState, slot: int) -> float:
     r"""Return the upper bound of level :math:`\tfrac12 \log^+(T / (n N))`."""
-    guard, arm = state.guard, state.arms[slot]
+    guard, arm = state.guard, state.arm[slot]
     if arm.rests == 1:
         return mean_of(state, slot)
     if arm.pulls == 0:
@@ -263,8 +263,8 @@ def prospector_retire(state: ProspectState, arm: int) -> None:
     slot = guard_retire(state.guard, arm)
     clock.ranked = 0
     if slot >= 0:
-        clock.resting -= state.arms[slot].rests
-        state.arms[slot].rests = 0
+        clock.resting -= state.arm[slot].rests
+        state.arm[slot].rests = 0
         rekey(state.by_mean, slot, -math.inf)
         rekey(state.by_shrunk, slot, -math.inf)
         if clock.current == slot:
@@ -364,7 +364,7 @@ class Prospector(GuardPolicy):
             guess=self.guess_horizon,
             late_counts=self.count_late,
             guard=self._guard(memory, n_arms, pulls),
-            arms=memory.records(room, ProspectArm),
+            arm=memory.records(room, ProspectArm),
             clock=memory.records(1, ProspectClock),
             by_mean=tournament(memory, room),
             by_shrunk=tournament(memory, room),

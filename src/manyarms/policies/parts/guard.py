@@ -213,18 +213,23 @@ def plan(guard: Guard, stage: int) -> None:
 
 @kernel
 def stage_begins(guard: Guard) -> bool:
-    """Whether the next turn may begin a stage; then a `hint` helps."""
+    """Whether a stage begins with the turn that comes, unless the floor makes it needless.
+
+    Where the horizon is guessed, the next guess is made now if it is due.
+    """
     clock = guard.clock[0]
+    if clock.guessed == 1 and _AHEAD * clock.made >= clock.horizon:
+        begin(guard, 2 * clock.horizon)
     return clock.at < 0 and clock.made >= clock.start
 
 
 @kernel
 def guard_turn(guard: Guard) -> int:
-    """Return the slot that the guard, or its keeper, pulls now; -1 if the turn is the rule's."""
-    clock = guard.clock[0]
-    if clock.guessed == 1 and _AHEAD * clock.made >= clock.horizon:
-        begin(guard, 2 * clock.horizon)
-    slot = -1
+    """Return the slot that the guard, or its keeper, pulls now; -1 if the turn is the rule's.
+
+    Ask `stage_begins` first.
+    """
+    clock, slot = guard.clock[0], -1
     if clock.made >= clock.start:
         slot = next_test(guard)
     if slot < 0 and clock.dropped == 1:
