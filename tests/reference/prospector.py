@@ -46,7 +46,7 @@ class Rule(Guarded):
 
     def __init__(self, player: Prospector, n: int, horizon: int, key: int) -> None:
         super().__init__(lambda _: self.choose(), horizon, player.beta, n, lambda _: self.hints())
-        self.c2, self.e = (4, 2) if player.bold else (1.5, 1.5)
+        self.c2, self.e = (4.0, 2.0) if player.bold else (1.5, 1.5)
         words = stream(key, TIES)
         self.means, self.shrunk, self.uppers = (Ranking(Leaders(words)) for _ in range(3))
         self.hint = self.rules_last = -1

@@ -147,7 +147,7 @@ def choose(state: ProspectState) -> int:
     if reaches(state, highest(state.by_mean)):
         return keep_or_lead(state, state.by_mean)
     searching = not reaches(state, clock.best)
-    if clock.resting > 0 and not searching:
+    if clock.resting > 0 and clock.spent > 0.0 and not searching:  # its rewards are on their way
         return keep_or_lead(state, state.by_shrunk)
     if fresh_left(guard):
         return open_slot(guard)
