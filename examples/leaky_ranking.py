@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import manyarms as ma
-from manyarms.core.statistics import mean_interval
 from manyarms.kit import (
     Ints,
     Memory,
@@ -71,7 +70,7 @@ def next_leaky_iteration(state: LeakyState) -> None:
     clock.newest = 1
     clear(slots.rank)
     for number in range(slots.run[0].opened):
-        enter(slots.rank, -math.inf, 0)  # no member, unless it is chosen
+        enter(slots.rank, -math.inf)  # no member, unless it is chosen
         slots.slot[number].asked = _OUTSIDE
         if slots.slot[number].member < 0:
             choose_slot(emp.chosen, number)
@@ -184,7 +183,7 @@ def main(replications: int = 200) -> None:
             policies, instance, horizon=horizon, replications=replications, checkpoints=1
         )
         for label in result.policies:
-            mean, low, high = mean_interval(result.of(label)[:, -1])
+            mean, low, high = result.interval(label)
             print(f"best arms {name:5}  {label:16} {mean:7.0f} [{low:.0f}, {high:.0f}]")
 
 

@@ -8,6 +8,9 @@
     ├── TurnError (RuntimeError)         an ask or a tell that is not due now
     ├── SavedFileError (ValueError)      no saved handle or journal, or a damaged or newer one
     ├── StoreError (RuntimeError)        a store that is in use, closed, or cannot be written
+    ├── PathError (OSError)              a file cannot be read or written
+    │   └── PathNotFoundError (FileNotFoundError)
+    ├── CopyError (TypeError)            a handle that cannot be copied
     ├── SpecError (ValueError)           an experiment's file has problems, all of them listed
     ├── FolderError (OSError)            a folder cannot take the results
     ├── ResultsError (ValueError)        a folder holds no results, or damaged ones
@@ -34,12 +37,15 @@ __all__ = [
     "CompilationError",
     "ContestFileError",
     "ContestNotFoundError",
+    "CopyError",
     "DownloadError",
     "DuplicateNameError",
     "FolderError",
     "ManyarmsError",
     "MissingExtraError",
     "ParameterError",
+    "PathError",
+    "PathNotFoundError",
     "ResultsError",
     "SavedFileError",
     "SpecError",
@@ -123,6 +129,18 @@ class SavedFileError(ManyarmsError, ValueError):
 
 class StoreError(ManyarmsError, RuntimeError):
     """A store that is in use elsewhere, closed, or cannot be written."""
+
+
+class PathError(ManyarmsError, OSError):
+    """A file cannot be read or written; the message says why, and what to do."""
+
+
+class PathNotFoundError(PathError, FileNotFoundError):
+    """No such file, or no folder for it."""
+
+
+class CopyError(ManyarmsError, TypeError):
+    """A handle that cannot be copied or pickled; the message says how to make a second one."""
 
 
 class SpecError(ManyarmsError, ValueError):

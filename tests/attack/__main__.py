@@ -5,7 +5,14 @@ from __future__ import annotations
 import contextlib
 import sys
 
-from tests.attack import on_cache, on_cluster, on_files, on_text  # noqa: F401  they list attacks
+from tests.attack import (  # noqa: F401  they list attacks
+    on_cache,
+    on_cluster,
+    on_files,
+    on_handles,
+    on_journals,
+    on_text,
+)
 from tests.attack.arena import ATTACKS, run_attacks
 
 _MOST_BYTES = 16 << 30  # so that what asks for more fails here, and not the machine

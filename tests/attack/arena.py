@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import random
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["ATTACKS", "Arena", "Attack", "Attempt", "attack", "run_attacks", "survives"]
+__all__ = ["ATTACKS", "CHILDREN", "Arena", "Attack", "Attempt", "attack", "in_child"]
+__all__ += ["run_attacks", "survives"]
+
+# children are forked from a process that has neither threads nor anything to lose
+CHILDREN = multiprocessing.get_context("forkserver")
+CHILDREN.set_forkserver_preload(["tests.attack.on_journals", "tests.attack.on_handles"])
 
 
 class Arena(NamedTuple):
@@ -52,6 +59,41 @@ def survives(call: Callable[[], object], *allowed: type[Exception], seconds: flo
         traceback.print_exc()
         return False
     return time.monotonic() - begun < seconds
+
+
+def in_child(
+    function: Callable[..., Iterator[Attempt]], *arguments: Any, seconds: float = 120.0
+) -> Iterator[Attempt]:
+    """Yield what a function of a module tried, in a process of its own: it may crash, or hang."""
+    ours, theirs = CHILDREN.Pipe(duplex=False)
+    child = CHILDREN.Process(target=_try_all, args=(theirs, function, arguments), daemon=True)
+    child.start()
+    theirs.close()
+    outcome: Attempt | None = ("the beginning", True)
+    try:
+        while outcome is not None:
+            before = outcome[0]
+            if not ours.poll(seconds):
+                yield f"it hangs after {before}", False
+                break
+            outcome = ours.recv()
+            if outcome is not None:
+                yield outcome
+    except EOFError:
+        child.join()
+        yield f"it ended with code {child.exitcode} after {before}", False
+    finally:
+        child.kill()
+        child.join()
+        ours.close()
+
+
+def _try_all(
+    pipe: Connection, function: Callable[..., Iterator[Attempt]], arguments: tuple[Any, ...]
+) -> None:
+    for outcome in function(*arguments):
+        pipe.send(outcome)
+    pipe.send(None)
 
 
 def run_attacks(attacks: dict[str, Attack], wanted: Sequence[str] = ()) -> int:

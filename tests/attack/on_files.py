@@ -12,19 +12,19 @@ from manyarms.core.files import PART, FileLock, replace_file
 from tests.attack.arena import Arena, Attempt, attack
 
 PRECIOUS = b"precious"
+PLANTS: dict[str, Callable[[Path, Path], None]] = {
+    "a link": lambda place, victim: place.symlink_to(victim),
+    "a link to nothing": lambda place, victim: place.symlink_to(victim.with_name("nothing")),
+    "a second name": lambda place, victim: place.hardlink_to(victim),
+    "a pipe": lambda place, victim: os.mkfifo(place),
+    "a folder": lambda place, victim: place.mkdir(),
+    "a link to a device": lambda place, victim: place.symlink_to("/dev/null"),
+}
 
 
 @attack("lock: what is planted in its place")
 def planted_locks(arena: Arena) -> Iterator[Attempt]:
-    ways: dict[str, Callable[[Path, Path], None]] = {
-        "a link": lambda lock, victim: lock.symlink_to(victim),
-        "a link to nothing": lambda lock, victim: lock.symlink_to(victim.with_name("nothing")),
-        "a second name": lambda lock, victim: lock.hardlink_to(victim),
-        "a pipe": lambda lock, victim: os.mkfifo(lock),
-        "a folder": lambda lock, victim: lock.mkdir(),
-        "a link to a device": lambda lock, victim: lock.symlink_to("/dev/null"),
-    }
-    for what, plant in ways.items():
+    for what, plant in PLANTS.items():
         folder = arena.new()
         victim, lock = folder / "victim", folder / "lock"
         victim.write_bytes(PRECIOUS)

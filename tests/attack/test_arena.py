@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Iterator
 
 import pytest
 
-from tests.attack.arena import Arena, Attack, Attempt, run_attacks, survives
+from tests.attack.arena import Arena, Attack, Attempt, in_child, run_attacks, survives
 
 
 def _held(arena: Arena) -> Iterator[Attempt]:
@@ -47,3 +50,30 @@ def test_what_gets_through_is_counted(
 
 def test_a_name_that_is_no_attack_is_an_error() -> None:
     assert run_attacks({"some: attack": _held}, ["other"]) == 1
+
+
+def _child(what: str) -> Iterator[Attempt]:
+    yield "one", True
+    if what == "crashes":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    elif what == "hangs":
+        time.sleep(100)
+    elif what == "raises":
+        raise ZeroDivisionError
+    yield "two", True
+
+
+@pytest.mark.parametrize(
+    ("what", "last"),
+    [
+        ("ends", ("two", True)),
+        ("crashes", ("it ended with code -11 after one", False)),
+        ("raises", ("it ended with code 1 after one", False)),
+        ("hangs", ("it hangs after one", False)),
+    ],
+)
+def test_a_child_may_crash_or_hang(what: str, last: Attempt) -> None:
+    assert list(in_child(_child, what, seconds=30 if what != "hangs" else 5)) == [
+        ("one", True),
+        last,
+    ]

@@ -6,6 +6,7 @@ import enum
 import importlib
 import math
 import random
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,7 @@ def test_every_arm_there_is_gets_its_chance(policy: ma.Policy, n: int) -> None:
     live = policy.live(n_arms=n, horizon=3000, seed=1)
     play_live(live, 500, lambda arm, k: 0.1)
     assert {arm.arm for arm in live.arms()} == set(range(n))
-    assert live.add_arms(3) == [4, 5, 6]
+    assert live.add_arms(3) == range(4, 7)
     live.retire(0)
     after = play_live(live, 2500, lambda arm, k: 0.1 if arm < 5 else 0.2)
     assert set(after) == {1, 2, 3, 4, 5, 6}
@@ -383,9 +384,9 @@ def test_names_that_are_none(arms: Any, message: str) -> None:
 
 def test_arms_that_are_called_by_number() -> None:
     live = ma.MOSS().live(n_arms=3, horizon=10)
-    assert live.add_arms(2) == [3, 4]
-    assert live.add_arms(range(5, 7)) == [5, 6]
-    assert live.add_arms([]) == []
+    assert live.add_arms(2) == range(3, 5)
+    assert live.add_arms(range(5, 7)) == range(5, 7)
+    assert list(live.add_arms([])) == []
     for arms in (0, -1, 2.5, "two", [9], range(6, 8), True):
         with pytest.raises(ma.ParameterError, match="`arms` must be"):
             live.add_arms(arms)  # type: ignore[arg-type]
@@ -397,6 +398,47 @@ def test_arms_that_are_called_by_number() -> None:
         ma.MOSS().live(n_arms=3, arms=["a"], horizon=10)
     with pytest.raises(ma.ParameterError, match="one of them, got n_arms=None and arms=None"):
         ma.MOSS().live(horizon=10)
+
+
+def test_a_billion_arms_called_by_number_are_added_at_once() -> None:
+    live = ma.MOSS().live(n_arms=3, horizon=10)
+    assert live.add_arms(10**9) == range(3, 10**9 + 3)
+    assert live.add_arms(iter([10**9 + 3, 10**9 + 4])) == range(10**9 + 3, 10**9 + 5)
+    assert live.n_arms == 10**9 + 5
+
+
+def test_names_that_have_no_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    live = ma.MOSS().live(arms=[0], horizon=10)
+    monkeypatch.setattr("manyarms.live.arms.MOST_NAMES", 1000)
+    assert len(live.add_arms(range(1, 1000))) == 999
+    for begin in (lambda: live.add_arms(["a"]), lambda: ma.MOSS().live(arms=count(), horizon=9)):
+        with pytest.raises(ma.ParameterError, match=r"at most 1000 names in all.*n_arms=\.\.\."):
+            begin()
+    assert live.n_arms == 1000
+    with pytest.raises(ma.ParameterError, match="names in all"):
+        ma.MOSS().live(n_arms=3, horizon=10).add_arms(count(3))
+
+
+def test_integers_that_python_may_not_write_are_no_names() -> None:
+    largest = 10**640 - 1
+    live = ma.MOSS().live(arms=[largest, -largest], horizon=10)
+    assert ma.Live.from_bytes(live.to_bytes()).ask() == live.ask()
+    for name in (10**640, 10**5000, -(10**5000)):
+        with pytest.raises(ma.ParameterError, match="integers of at most 640 digits.*Use strings"):
+            live.add_arms([name])
+        with pytest.raises(ma.UnknownArmError, match="Unknown arm"):
+            live.retire(name)
+        with pytest.raises(ma.UnknownArmError, match="Unknown arm"):
+            ma.MOSS().live(n_arms=3, horizon=10).retire(name)
+
+
+@pytest.mark.parametrize("arm", [True, 1.0, np.float64(1.0), False, np.bool_(True), [1]])
+def test_what_is_only_equal_to_a_name_is_none(arm: Any) -> None:
+    live = ma.MOSS().live(arms=[1, 0, "one"], horizon=10)
+    with pytest.raises(ma.UnknownArmError, match="Unknown arm"):
+        live.retire(arm)
+    live.retire(np.int8(1))  # type: ignore[arg-type]
+    assert live.n_arms == 2
 
 
 def test_a_policy_that_knows_no_coming_and_going_says_so_and_nothing_changes(

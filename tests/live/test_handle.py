@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import sys
 from decimal import Decimal
 from typing import Any
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from tests.helpers import ALL_POLICIES, label, play_live, run_python
+from tests.helpers import ALL_POLICIES, EVERY_POLICY, label, play_live, run_python
 
 
 def _reward(arm: int, count: int) -> float:
@@ -160,3 +162,44 @@ def test_a_pull_that_is_done_with_may_be_abandoned_again_and_again() -> None:
     with pytest.raises(ma.ParameterError, match="`again` must be one of"):
         live.abandon(told, again="always")
     assert live.to_bytes() == known
+
+
+@pytest.mark.parametrize("k", [10**6 + 1, 10**8, 1 << 70])
+def test_more_pulls_than_a_call_gives_are_refused(k: int) -> None:
+    live = ma.Quantile().live(n_arms=3)
+    with pytest.raises(ma.ParameterError, match="`k` must be .* <= 1000000, got .* Ask again"):
+        live.ask(k)
+    assert live.pulls == 0
+
+
+@pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
+def test_the_largest_rewards_leave_numbers(policy: ma.Policy) -> None:
+    live = policy.live(n_arms=3, horizon=30, reward_range=None)
+    for sign in (1.0, 1.0, -1.0) * 10:
+        live.tell(live.ask(), sign * 1e100)
+    progress = live.progress()
+    assert math.isfinite(progress.reward)
+    assert math.isfinite(progress.mean_reward)
+    assert all(math.isfinite(arm.estimate) for arm in live.top(3))
+    assert ma.Live.from_bytes(live.to_bytes()).progress() == progress
+
+
+def test_larger_rewards_are_refused() -> None:
+    live = ma.MOSS().live(n_arms=3, horizon=30, reward_range=None)
+    pull = live.ask()
+    for reward in (1e308, -1.01e100):
+        with pytest.raises(ma.ParameterError, match=r"at most 1e\+100 in size.*still waits"):
+            live.tell(pull, reward)
+    for limits in ((0.0, 1e101), (-1e308, 0.0)):
+        with pytest.raises(ma.ParameterError, match="`reward_range` must be a number"):
+            ma.MOSS().live(n_arms=3, horizon=30, reward_range=limits)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_handle_is_not_copied(duplicate: Any) -> None:
+    live = ma.MOSS().live(n_arms=3, horizon=30)
+    live.ask()
+    with pytest.raises(ma.CopyError, match=r"Live\.from_bytes\(live\.to_bytes\(\)\)"):
+        duplicate(live)
+    second = ma.Live.from_bytes(live.to_bytes())
+    assert second.ask() == live.ask()

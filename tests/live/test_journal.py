@@ -28,6 +28,7 @@ from tests.live.test_saving import damaged_files
 from tests.live.test_stores import calls
 
 ROOT = Path(__file__).parent.parent.parent
+as_root = pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="gives files away")
 
 
 def _reopened(path: Path, data: bytes) -> bytes:
@@ -251,6 +252,41 @@ def test_a_handle_that_nobody_holds_lets_go_of_its_journal(tmp_path: Path) -> No
     ma.recorded(tmp_path / "game").close()
 
 
+@as_root
+def test_a_journal_keeps_its_owner_when_root_compacts_it(tmp_path: Path) -> None:
+    path = tmp_path / "game"
+    with ma.recorded(path, new()) as live:
+        in_turn(live, 3)
+    os.chown(path, 54321, 54322)
+    path.chmod(0o640)
+    with ma.recorded(path) as live:
+        live.ask()
+        live.compact()
+        live.ask()
+    found = path.stat()
+    assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (54321, 54322, 0o640)
+
+
+def test_places_where_there_can_be_no_journal(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "folder" / "game", tmp_path / "file" / "game", tmp_path / ("x" * 300)):
+        with pytest.raises(ma.StoreError, match=r"cannot be opened: .*[.]$"):
+            ma.recorded(path, new())
+    (tmp_path / "game").mkdir()
+    with pytest.raises(ma.StoreError, match="cannot be opened: Is a directory. Name a file"):
+        ma.recorded(tmp_path / "game", new())
+    (tmp_path / "link.lock").symlink_to(tmp_path / "file")
+    with pytest.raises(ma.StoreError, match="cannot be opened: The lock must be no link. Remove"):
+        ma.recorded(tmp_path / "link", new())
+    with pytest.raises(ma.ParameterError, match="`path` must be a path, got"):
+        ma.Journal("a\0b")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ma.StoreError, match="cannot be opened: A journal must be a plain file"):
+        ma.recorded(tmp_path / "pipe", new())
+    left = sorted(file.name for file in tmp_path.iterdir())
+    assert left == ["file", "game", "link.lock", "pipe"]
+
+
 @pytest.mark.parametrize("what", ["game", "game.lock"])
 @pytest.mark.parametrize("how", ["removed", "moved", "replaced"])
 @pytest.mark.parametrize("then", ["ask", "compact", "close"])
@@ -370,7 +406,9 @@ def test_files_of_the_other_kind_are_named(tmp_path: Path) -> None:
         ma.Live.load(tmp_path / "journal")
     data = (tmp_path / "journal").read_bytes()
     (tmp_path / "journal").write_bytes(data[:8] + struct.pack("<I", 9) + data[12:])
-    with pytest.raises(ma.SavedFileError, match="format 9, and this manyarms reads formats up to 1"):
+    with pytest.raises(
+        ma.SavedFileError, match="format 9, and this manyarms reads formats up to 1"
+    ):
         ma.recorded(tmp_path / "journal")
 
 

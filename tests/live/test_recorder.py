@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import manyarms as ma
 from manyarms.core.memory import Ints, Memory
 from manyarms.live.saving import gc_paused
 from manyarms.protocol.policy import ask, reset, tell
+from tests.live.forking import what_forks_say
 from tests.live.games import in_turn, new
 from tests.live.test_stores import calls, views
 
@@ -285,65 +285,14 @@ def test_a_policy_that_raises_does_not_poison_what_is_recorded(
 
 # Forks
 
-_FORK = """
-import os, sys, threading, time
-import manyarms as ma
-live = ma.MOSS().live(n_arms=9, horizon=10**6)
-if len(sys.argv) > 1:
-    ma.recorded(ma.Journal(sys.argv[1], sync=1), live)
-read, write = os.pipe()
-stop = threading.Event()
-def busy():
-    while not stop.is_set():
-        live.tell(live.ask(), 1.0)
-threads = [threading.Thread(target=busy) for _ in range(4)]
-for thread in threads: thread.start()
-for _ in range(20):
-    time.sleep(0.002)
-    if os.fork() == 0:
-        said = ""
-        for call in (live.ask, live.progress):
-            try:
-                call()
-            except (ma.StoreError, ma.TurnError) as error:
-                said += str(error)
-        live.close()
-        os.write(write, (said or "went on").encode() + b"\\n")
-        if len(sys.argv) > 1:
-            time.sleep(30)
-        os._exit(0)
-stop.set()
-for thread in threads: thread.join()
-os.close(write) if len(sys.argv) == 1 else None
-with os.fdopen(read) as lines:
-    print(*(next(lines) for _ in range(20)), sep="")
-live.close()
-"""
-
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("recorded", [False, True])
-def test_a_fork_never_hangs_and_leaves_the_store_to_its_parent(
-    recorded: bool, tmp_path: Path
-) -> None:
-    path = [str(tmp_path / "game")] if recorded else []
-    parent = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", _FORK, *path],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert parent.stdout is not None
-    try:
-        said = [parent.stdout.readline() for _ in range(20)]
-        assert parent.wait(30) == 0
-        if recorded:
-            assert all(line.count("and this one is its fork") == 2 for line in said)
-            with ma.recorded(path[0]) as live:  # while the forks are alive
-                assert live.pulls > 0
-                assert len(live.pending) <= 4
-        else:
-            assert all("went on" in line or "not done" in line for line in said)
-    finally:
-        os.killpg(parent.pid, 9)
-        parent.stdout.close()
+def test_a_fork_never_hangs_and_leaves_the_store_to_its_parent(tmp_path: Path) -> None:
+    said = what_forks_say(20, tmp_path / "game")
+    assert [line.count("and this one is its fork") for line in said] == [2] * 20
+    with ma.recorded(tmp_path / "game") as live:
+        assert live.pulls > 0
+        assert len(live.pending) <= 4
+    said = what_forks_say(20)
+    assert len(said) == 20
+    assert all("went on" in line or "not done" in line for line in said)

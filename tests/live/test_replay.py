@@ -107,6 +107,16 @@ def test_arms_that_cannot_come_are_refused(names: Any) -> None:
         replay.replay(game, Events.of([Event(ARRIVED, -1, 2, names=names)]), "it")
 
 
+@pytest.mark.parametrize(
+    ("limits", "reward"), [((0.0, 1.0), 1.1), ((-1.0, 0.0), 0.5), (None, 1e308), (None, -1e308)]
+)
+def test_rewards_that_cannot_be_are_refused(limits: Any, reward: float) -> None:
+    game = new(reward_range=limits)._game
+    game.ask()
+    with pytest.raises(ma.SavedFileError, match="it contradicts itself"):
+        replay.replay(game, Events.of([Event(TOLD, 0, 0, reward)]), "it")
+
+
 def test_no_events() -> None:
     game = _begun()
     known = snapshot(game)

@@ -20,6 +20,7 @@ import pytest
 import manyarms as ma
 from manyarms.live.journal import begin_file
 from manyarms.live.saving import VERSION, pack, unpack
+from manyarms.policies.field import UCB1
 from tests.helpers import ALL_POLICIES, label, run_python
 from tests.live.games import counts, play, step
 from tests.live.make_formats import FORMATS, GAMES, expected
@@ -212,7 +213,9 @@ def test_a_body_that_is_not_ours_is_refused() -> None:
 
 def test_newer_files_ask_for_a_newer_manyarms() -> None:
     data = ma.MOSS().live(n_arms=9, horizon=50).to_bytes()
-    with pytest.raises(ma.SavedFileError, match=r"format 7, .* reads formats up to 2. Install a newer"):
+    with pytest.raises(
+        ma.SavedFileError, match=r"format 7, .* reads formats up to 2. Install a newer"
+    ):
         ma.Live.from_bytes(data[:8] + struct.pack("<I", 7) + data[12:])
 
 
@@ -268,10 +271,27 @@ def test_a_link_stays_a_link_and_a_mode_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_missing_files_and_folders(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="cannot be read: No such file.* save.. wrote"):
         ma.Live.load(tmp_path / "game")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="cannot be written: No such file.* Make its fol"):
         ma.MOSS().live(n_arms=9, horizon=50).save(tmp_path / "folder" / "game")
+
+
+def test_paths_of_the_wrong_kind(tmp_path: Path) -> None:
+    live = ma.MOSS().live(n_arms=9, horizon=50)
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path, tmp_path / "file" / "game", tmp_path / ("x" * 300), "", "."):
+        with pytest.raises(ma.PathError, match=r"cannot be written: .*[.]$"):
+            live.save(path)
+        with pytest.raises(ma.PathError, match=r"cannot be read: .*save.. wrote, and that this"):
+            ma.Live.load(path)
+    nowhere: list[Any] = [5, None, b"game", "a\0b", ["game"]]
+    for wrong in nowhere:
+        with pytest.raises(ma.ParameterError, match="`path` must be a path, got"):
+            live.save(wrong)
+        with pytest.raises(ma.ParameterError, match="`path` must be a path, got"):
+            ma.Live.load(wrong)
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
 # Files of released formats
@@ -302,7 +322,7 @@ def test_events_of_format_1_are_not_played_by_another_rule(tmp_path: Path) -> No
     copy = Path(shutil.copy(FORMATS / "v1_moss++.journal", tmp_path))
     data = copy.read_bytes()
     with pytest.raises(
-        ma.SavedFileError, match=r"in format 1, .* its 30 events .* live.save\(path\) there"
+        ma.SavedFileError, match=r"in format 1, .* its 59 events .* live.save\(path\) there"
     ):
         ma.recorded(copy)
     assert copy.read_bytes() == data
@@ -319,6 +339,18 @@ def test_a_journal_of_format_1_without_events_goes_on(tmp_path: Path) -> None:
         pending = live.pending
     with ma.recorded(path) as live:
         assert live.pending == pending
+
+
+def test_a_state_of_format_1_that_changed_with_the_rule_is_refused() -> None:
+    live = UCB1().live(n_arms=9, horizon=50)
+    live.tell(live.ask(), 1.0)
+    about, columns = unpack(live.to_bytes(), "it")
+    columns["state.arms.node/tie"] = columns["state.arms.node/size"]
+    data = pack(about, columns)
+    with pytest.raises(
+        ma.SavedFileError, match=r"format 1, with another rule for ties, .*'tie'.*begin a new game"
+    ):
+        ma.Live.from_bytes(data[:8] + struct.pack("<I", 1) + data[12:])
 
 
 def test_there_are_files_of_the_present_format() -> None:

@@ -24,10 +24,10 @@ import pytest
 from numpy.typing import NDArray
 
 import manyarms as ma
-from manyarms.core.statistics import student_quantile
 from manyarms.theory import patience_bound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 from tests.helpers import Stepper
+from tests.students import student_quantile
 
 FALSE_ALARM = 1e-6
 RUNS = 12

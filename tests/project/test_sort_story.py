@@ -13,7 +13,8 @@ from types import ModuleType
 import pytest
 
 import manyarms as ma
-from manyarms.core.statistics import Interval, mean_interval
+from manyarms.core.statistics import Interval
+from tests.students import students_interval
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HORIZON = 50_000
@@ -41,7 +42,7 @@ def regrets(leaky_ranking: ModuleType) -> dict[tuple[str, str], Interval]:
         policies = [ma.EmpMOSSPlusPlus(), leaky_ranking.LeakyEmpMOSSPlusPlus()]
         result = ma.simulate(policies, instance, horizon=HORIZON, replications=60, checkpoints=1)
         for label in result.policies:
-            found[place, label] = mean_interval(result.of(label)[:, -1], confidence=0.9999)
+            found[place, label] = students_interval(result.of(label)[:, -1], 0.9999)
     return found
 
 

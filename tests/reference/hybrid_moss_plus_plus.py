@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tests.reference.emp_moss_plus_plus import best_of
 from tests.reference.leaders import Leaders
 from tests.reference.moss import PAPER, Game, Index, Shuffle, Slot, learn
-from tests.reference.emp_moss_plus_plus import best_of
 from tests.reference.moss_plus_plus import Mixtures, arms_in, iterations, pulls_in, smallest_power
 from tests.reference.words import (
     FRESH,

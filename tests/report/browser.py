@@ -157,8 +157,9 @@ class Browser:
 
     def press(self, key: str) -> None:
         """Press a key and let it go."""
+        more = {"text": "\r", "windowsVirtualKeyCode": 13} if key == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, **more)
 
     def move(self, x: float, y: float) -> None:
         """Move the mouse."""

@@ -278,7 +278,7 @@ def test_settings_of_the_user_neither_change_nor_matter(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: figures.figure_1(betas=()), r"`betas` must hold at least one number"),
+        (lambda: figures.figure_1(betas=()), r"`betas` must contain at least one number"),
         (lambda: figures.figure_1(betas=(0.3,)), r"`beta` must be .*>= 0.5.* got 0.3"),
         (lambda: figures.figure_1(subset_exponent=2), r"`subset_exponent` must be .* got 2"),
         (
@@ -289,7 +289,7 @@ def test_settings_of_the_user_neither_change_nor_matter(tmp_path: Path) -> None:
             lambda: figures.figure_1(others={"wrong": ([0.5, 1.0], [0.5, 1.0])}),
             r"`alphas` must increase from 0",
         ),
-        (lambda: figures.regret_against_hardness({}), r"`results` must hold at least one"),
+        (lambda: figures.regret_against_hardness({}), r"`results` must contain at least one"),
         (
             lambda: figures.regret_against_hardness({math.nan: tiny()}),
             r"`alpha` must be a number >= 0, got nan. The keys of `results` are hardnesses",

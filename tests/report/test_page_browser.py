@@ -14,6 +14,7 @@ import pytest
 
 from manyarms.report import write_report
 from manyarms.report.style import policy_title
+from manyarms.report.text import Block, Table, as_html
 from manyarms.studies.study import Report
 from tests.report.browser import Browser, find_browser
 from tests.report.page_samples import HOSTILE, SIX, run_folder
@@ -274,12 +275,63 @@ def test_differences_follow_the_chosen_policy(paper: Browser) -> None:
 def test_claims_are_shown_and_sifted(paper: Browser) -> None:
     visible = '[...document.querySelectorAll(".claim")].filter(c => c.offsetHeight > 0).length'
     assert paper.run(visible) == 15
-    verdicts = [claim["verdict"] for claim in shown_data(paper)["claims"]]
+    claims = shown_data(paper)["claims"]
+    verdicts = [claim["verdict"] for claim in claims]
+    buttons = paper.run('[...document.querySelectorAll(".filters button")].map(b => b.textContent)')
+    assert [int(text.split()[1]) for text in buttons] == [
+        verdicts.count(kind) for kind in ("holds", "holds in part", "fails", "undecided")
+    ]
+    words = paper.run('[...document.querySelectorAll(".claim")].map(c => c.textContent)')
+    for claim, text in zip(claims, words, strict=True):
+        assert claim["said"] in text
+        assert claim["reading"] in text
+        assert claim["why"] in text
     paper.run('document.querySelector(".filters .good").click()')
     assert paper.run(visible) == 15 - verdicts.count("holds")
     paper.run('document.querySelector(".claim:not([hidden]) details").open = true')
     paper.resize(1600)
     assert paper.run('document.querySelectorAll(".claim[data-verdict] tbody tr").length') > 0
+
+
+@pytest.fixture
+def text_page(browser: Browser, tmp_path: Path) -> Browser:
+    rows = [["moss", "12.5 (3%)"], ["greedy", "-"], ["empmoss++", "7"], ["a", "1,000 [9, 2000]"]]
+    wide = [*rows[0], *["a cell of some length"] * 9]
+    blocks: list[Block] = [
+        "# A page",
+        "![A picture](f.svg)",
+        Table(["policy", "regret"], rows),
+        Table([f"column {k}" for k in range(11)], [wide], "folded"),
+    ]
+    svg = '<svg xmlns="x" width="605" height="389" viewBox="0 0 605 389"></svg>'
+    path = tmp_path / "page.html"
+    path.write_text(as_html(blocks, title="A page", pictures={"f.svg": svg}), encoding="utf-8")
+    browser.open(path)
+    return browser
+
+
+def test_tables_of_text_pages_are_sorted_by_click_and_by_key(text_page: Browser) -> None:
+    first = '[...document.querySelectorAll("table tbody")[0].rows].map(r => r.cells[0].textContent)'
+    regret = 'document.querySelectorAll("th button")[1]'
+    text_page.run(f"{regret}.click()")
+    assert text_page.run(first) == ["empmoss++", "moss", "a", "greedy"]  # nothing comes last
+    text_page.run(f"{regret}.focus()")
+    text_page.press("Enter")
+    assert text_page.run(first) == ["a", "moss", "empmoss++", "greedy"]
+    assert text_page.run(f'{regret}.parentElement.getAttribute("aria-sort")') == "descending"
+    text_page.run('document.querySelectorAll("th button")[0].click()')
+    assert text_page.run(first) == ["a", "empmoss++", "greedy", "moss"]
+    assert text_page.run(f'{regret}.parentElement.hasAttribute("aria-sort")') is False
+    assert text_page.problems() == []
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_text_pages_fit_a_phone(text_page: Browser, width: int) -> None:
+    text_page.run('for (const d of document.querySelectorAll("details")) d.open = true')
+    text_page.resize(width)
+    assert text_page.run("document.documentElement.scrollWidth") <= width
+    boxes = '[...document.querySelectorAll(".wide")].map(b => b.scrollWidth > b.clientWidth)'
+    assert text_page.run(boxes) == [width == 400, False, True]
 
 
 @pytest.mark.parametrize("width", [400, 1600])

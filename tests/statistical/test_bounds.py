@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 
 import manyarms as ma
 from manyarms import theory
-from manyarms.core.statistics import student_quantile
 from manyarms.instances import Bernoulli, BetaRewards, Gaussian
 from manyarms.instances.instance import Instance
 from manyarms.instances.rewards import RewardModel
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations, subset_size
 from tests.helpers import Stepper
+from tests.students import student_quantile
 
 FALSE_ALARM = 1e-6
 RUNS = 12

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.core.statistics import mean_interval
 from manyarms.errors import ContestNotFoundError
 from manyarms.lab import Cell, Experiment, Result, cell
 from manyarms.studies.contests import (
@@ -111,11 +111,13 @@ def test_contests_are_played_compared_and_written(contest_folder: Path, tmp_path
     assert "| 8_Random | 50 | 10 | " in text
 
 
-def test_one_contest_has_no_interval(contest_folder: Path, tmp_path: Path) -> None:
+def test_one_contest_says_little(contest_folder: Path, tmp_path: Path) -> None:
     (contest_folder / "7.csv").write_text(FILES["7.csv"])
     _reproduce(tmp_path / "out")
     content = json.loads((tmp_path / "out" / "contests.json").read_text())
-    assert content["games"][0]["policies"][0]["rank"]["low"] is None
+    first = content["games"][0]["policies"][0]
+    assert first["relative_regret"]["low"] is None
+    assert first["rank"]["high"] - first["rank"]["low"] > 0.95
     assert (tmp_path / "out" / "contests.md").read_text().startswith("# 1 caption contest, ")
 
 
@@ -153,8 +155,11 @@ PLAYED = [
 def test_standings_by_hand() -> None:
     moss, quantile, _ = rows = contest_standings(PLAYED)
     assert [row.policy for row in rows] == list(POLICIES)
-    assert moss.relative_regret.estimate == pytest.approx((1 + 1.5 + 1) / 3)
-    assert quantile.relative_regret == mean_interval(np.array([4.0, 3.0, 1.6]))._replace(low=1.0)
+    assert moss.relative_regret.estimate == 1.0
+    assert quantile.relative_regret.estimate == 3.0
+    assert math.isnan(quantile.relative_regret.low)  # three contests are too few
+    many = contest_standings([_played(str(k), [10.0, 10.0 * k, 10.0]) for k in range(1, 21)])
+    assert many[1].relative_regret == (10.5, 6.0, 15.0)  # by printed tables of the sign test
     assert [row.wins for row in rows] == [2, 0, 2]
     ranks = [row.rank.estimate for row in rows]
     assert ranks == pytest.approx([(1 + 2 + 1.5) / 3, 3.0, (2 + 1 + 1.5) / 3])
@@ -168,12 +173,11 @@ def test_markdown() -> None:
     lines = _markdown({0.8: PLAYED, PLAIN: plain}, ["5: broken."]).splitlines()
     assert lines[0] == "# 3 caption contests, 1000 pulls, 2 replications, seed 4"
     first = lines[lines.index("## Best: all within 0.8 of the funniest") + 4 :]
-    # by relative regret: 3.5 / 3 for MOSS, 4 / 3 for MOSS++
-    assert first[0].startswith("| MOSS | 1.17 [1.00, ")
-    assert first[1].startswith("| MOSS++ | 1.33 [")
-    assert first[2].startswith("| Quantile | 2.87 [1.00, ")
+    assert first[0].startswith("| MOSS | 1.00 | 2 | 1.50 [")
+    assert first[1].startswith("| MOSS++ | 1.00 | 2 | 1.50 [")
+    assert first[2].startswith("| Quantile | 3.00 | 0 | 3.00 [")
     assert "| 3 | 100 | 10 | 0.33 | **50** | 80 | **50** |" in lines
-    assert "| MOSS | 1.00 | 1 | 1.00 | 0% |" in lines  # one contest: no intervals
+    assert "| MOSS | 1.00 | 1 | 1.00 [1.00, 2.95] | 0% |" in lines  # one contest tells nothing
     assert lines[-3:] == ["Left out:", "", "- 5: broken."]
 
 
@@ -182,15 +186,13 @@ def test_data_is_that_of_the_standings() -> None:
     moss = contest_standings(PLAYED)[0]
     assert game["policies"][0] == {
         "policy": "moss",
-        "relative_regret": moss.relative_regret._asdict(),
+        "relative_regret": {"estimate": 1.0, "low": None, "high": None},
         "wins": 2,
         "rank": moss.rank._asdict(),
         "miss_rate": 0.5,
     }
     assert game["contests"][1]["regret"]["quantile"]["mean"] == 60.0
     assert game["contests"][0]["miss_rate"]["moss"] == 1.0
-    single = _data({0.8: PLAYED[:1]}, [])["games"][0]["policies"][0]
-    assert single["rank"] == {"estimate": 1.0, "low": None, "high": None}
 
 
 def test_the_figure_shows_ranks_and_intervals() -> None:
@@ -208,7 +210,5 @@ def test_the_figure_shows_ranks_and_intervals() -> None:
     assert sorted(tuple(bar) for bar in bars) == sorted((r.rank.low, r.rank.high) for r in rows)
     dots = [line for line in left.lines if line.get_marker() == "."]
     assert sum(len(np.asarray(line.get_xdata())) for line in dots) == 9
-    # a single contest has dots and marks, and no bars
     (alone,) = contest_ranks({0.8: PLAYED[:1]}).axes
     assert alone.get_xlabel() == "mean rank over 1 contest"
-    assert not [line for line in alone.lines if line.get_linestyle() == "-"]

@@ -200,7 +200,7 @@ def test_the_faster_growth_is_the_measured_one() -> None:
 
 def test_words_follow_from_numbers() -> None:
     moss_plus_plus, oracle, quantile = (explain(one) for one in measured())
-    assert moss_plus_plus.startswith("agrees with θ = 0.8;")
+    assert moss_plus_plus.startswith("agrees with θ = 0.8 within the noise of refits;")
     assert "1.2 times T·gap at first and 1.2 times last: the best arms are as good as unfound" in (
         moss_plus_plus
     )
@@ -237,7 +237,13 @@ def test_table_and_data() -> None:
     assert [row[0] for row in table.rows] == ["MOSS++ (β = 0.5)", "MOSS Oracle", "Quantile"]
     assert {len(row) for row in table.rows} == {len(table.head)}
     assert table.rows[0][3].startswith("0.800 [")
-    assert measured()[0].as_dict()["fits"]["planted"]["horizons"] == tuple(HORIZONS)
+    data = measured()[0].as_dict()
+    assert data["fits"]["planted"]["horizons"] == tuple(HORIZONS)
+    for (mean, low, high), t in zip(data["mean_regrets"]["planted"], HORIZONS, strict=True):
+        assert mean == pytest.approx(9 * t**0.6)
+        assert low < mean < high
+    # four runs that met a best arm: 60 % of all may miss, and each may cost T
+    assert high > 0.5 * HORIZONS[-1]
 
 
 def test_figures() -> None:
@@ -255,7 +261,7 @@ def test_figures() -> None:
         "hardness \N{GREEK SMALL LETTER ALPHA} = 0.3"
     ]
     for draw in (measured_rates, exponent_fits):
-        with pytest.raises(ParameterError, match="`measured` must hold at least one"):
+        with pytest.raises(ParameterError, match="`measured` must contain at least one"):
             draw([])
 
 

@@ -71,7 +71,7 @@ def with_table(page: str) -> str:
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise ParameterError(f"The page must hold the two lines {BEGIN!r} and {END!r}.")
+        raise ParameterError(f"The page must contain the two lines {BEGIN!r} and {END!r}.")
     return f"{before}{BEGIN}\n\n{policies_as_markdown()}\n\n{END}{after}"
 
 
@@ -82,7 +82,7 @@ def _row(name: str, about: About) -> list[str]:
 
 
 def _parameters(name: str) -> dict[str, str]:
-    """Return a policy's parameters with their defaults; "…" stands for those that must be given."""
+    """Return a policy's parameters with their defaults; "…" stands for one that has none."""
     known = inspect.signature(maker(name)).parameters.values()
     return {p.name: "…" if p.default is p.empty else repr(p.default) for p in known}
 

@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
+from manyarms.errors import PathError, PathNotFoundError
+
 __all__ = [
     "PART",
     "FileLock",
@@ -26,6 +28,7 @@ __all__ = [
     "fix_for",
     "is_file",
     "open_part",
+    "path_errors",
     "private_folder",
     "read_private",
     "replace_file",
@@ -135,7 +138,24 @@ def fix_for(error: OSError) -> str:
         return "Make room"
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:
         return "Allow this user to write there"
+    if isinstance(error, FileNotFoundError):
+        return "Make its folder"
+    if isinstance(error, IsADirectoryError):
+        return "Name a file, not a folder"
     return "See to it"
+
+
+@contextlib.contextmanager
+def path_errors(path: Path, fix: str = "") -> Iterator[None]:
+    """Turn an error of the system into ours, with the way out: `fix`, or that for writing."""
+    try:
+        yield
+    except OSError as error:
+        kind = PathNotFoundError if isinstance(error, FileNotFoundError) else PathError
+        what = "read" if fix else "written"
+        raise kind(
+            f"'{path}' cannot be {what}: {error.strerror or error}. {fix or fix_for(error)}."
+        ) from error
 
 
 def cache_root() -> Path | None:

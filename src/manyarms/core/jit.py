@@ -149,18 +149,41 @@ def _dispatched(
     return result
 
 
-def compiled(loop: F, *state_classes: type) -> F:
+def compiled(loop: F, *state_classes: type, checked: bool = False) -> F:
     """Return `loop` as machine code, cached on disk, or `loop` itself with the JIT disabled.
 
     `state_classes` are the classes the loop's generic calls will meet; the source files of
-    their functions are part of the cache's key, so that an edited policy compiles anew.
+    their functions are part of the cache's key, so that an edited policy compiles anew. Code that
+    is `checked` raises IndexError at a place beyond an array's end; its arrays must come from
+    `CHECKED` memory.
     """
     if not jit_enabled():
         return loop
     _register_pending()
     functions = reached([loop, *bodies_of(*state_classes)])
-    options = (LOOP_OPTIONS, INLINE, os.environ.get("NUMBA_BOUNDSCHECK"))
-    return cast(F, _compiled(loop, digest(options, functions), can_be_cached(functions)))
+    checks = "1" if checked else os.environ.get("NUMBA_BOUNDSCHECK")
+    name = digest((LOOP_OPTIONS, INLINE, checks), functions)
+    made = _compiled(loop, name, can_be_cached(functions))
+    return cast(F, _checked(made) if checked else made)
+
+
+def _checked(loop: Any) -> Callable[..., Any]:
+    """Return a loop that is compiled with checks, and so is all that it calls."""
+    import numba
+    from numba.core.compiler_lock import global_compiler_lock
+
+    config: Any = numba.config
+
+    def run(*arguments: Any) -> Any:
+        with global_compiler_lock:  # the switch is for all threads
+            before, config.BOUNDSCHECK = config.BOUNDSCHECK, 1
+            try:
+                loop.compile(tuple(map(numba.typeof, arguments)))
+            finally:
+                config.BOUNDSCHECK = before
+        return loop(*arguments)
+
+    return run
 
 
 def bodies_of(*state_classes: type) -> list[Callable[..., Any]]:

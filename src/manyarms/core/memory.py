@@ -4,7 +4,8 @@ The same policy code indexes both. Dicts make a live call about three times as f
 because CPython need not wrap every number it reads, and they hold only what was touched: a live
 policy may be given room for 2^40 pulls and pays for those it makes.
 
-`ENDLESS` is for arms that come and go: it has no bounds to keep.
+`ENDLESS` is for arms that come and go: it has no bounds to keep. `CHECKED` is for compiled code
+that must not trust its numbers.
 
 What is used together lies together: `records` gives rows of named fields, one cache line for a
 pull instead of one for each field.
@@ -22,6 +23,7 @@ from manyarms.errors import ParameterError
 
 __all__ = [
     "ARRAYS",
+    "CHECKED",
     "ENDLESS",
     "SPARSE",
     "Floats",
@@ -88,6 +90,24 @@ class _Arrays:
         return cast(Records[R], np.zeros(length, np.dtype(_fields(kind), align=True)))
 
 
+class _Checked:
+    """Arrays of a type of their own, so that no code is used that was compiled without checks.
+
+    They are stored backwards, which Numba tells apart; of one number it could not.
+    """
+
+    endless = False
+
+    def ints(self, length: int) -> Ints:
+        return cast(Ints, cast(Any, ARRAYS.ints(max(2, length)))[::-1])
+
+    def floats(self, length: int) -> Floats:
+        return cast(Floats, cast(Any, ARRAYS.floats(max(2, length)))[::-1])
+
+    def records(self, length: int, kind: type[R]) -> Records[R]:
+        return cast(Records[R], cast(Any, ARRAYS.records(max(2, length), kind))[::-1])
+
+
 class _Zeros(dict[int, Any]):
     """A sequence of zeros that stores the places that were touched."""
 
@@ -134,6 +154,7 @@ def _fields(kind: type) -> list[tuple[str, Any]]:
 
 
 ARRAYS: Memory = _Arrays()
+CHECKED: Memory = _Checked()
 SPARSE: Memory = _Sparse(endless=False)
 ENDLESS: Memory = _Sparse(endless=True)
 

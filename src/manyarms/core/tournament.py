@@ -127,8 +127,11 @@ def enter(rank: Tournament, key: float) -> None:
 def rekey(rank: Tournament, slot: int, key: float) -> None:
     """Give `slot` a new key; a slot that has not entered does so."""
     board, seat = rank.board[rank.number], rank.seat[slot]
-    if rank.base + board.size <= slot:
-        _enter_up_to(rank, slot)
+    if slot - rank.base >= board.size:
+        if slot - rank.base > board.size:
+            _enter_before(rank, slot)
+        board.size += 1
+        seat.place = 0
     seat.key = key
     if slot == board.top:
         if key > board.level:
@@ -175,9 +178,9 @@ def _note(rank: Tournament, slot: int) -> None:
 
 
 @rare
-def _enter_up_to(rank: Tournament, slot: int) -> None:
-    """Let slots enter up to this one, behind all others."""
-    while rank.base + rank.board[rank.number].size <= slot:
+def _enter_before(rank: Tournament, slot: int) -> None:
+    """Let the slots before this one enter, behind all others."""
+    while rank.base + rank.board[rank.number].size < slot:
         enter(rank, -math.inf)
 
 
@@ -221,7 +224,7 @@ def _find_leaders(rank: Tournament) -> None:
         board.level = _best_rival(rank, board.top)
 
 
-@rare
+@kernel
 def _build(rank: Tournament) -> None:
     """Compute all nodes, level by level."""
     blocks = rank.board[rank.number].seated
@@ -264,7 +267,7 @@ def _climb(rank: Tournament, slot: int) -> None:
         rank.node[_at(rank, block, level)] = best
 
 
-@rare
+@kernel
 def _list_leaders(rank: Tournament) -> None:
     """Fill the list with all slots of the largest key, in their order."""
     board = rank.board[rank.number]

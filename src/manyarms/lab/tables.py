@@ -310,7 +310,8 @@ class ResultsFolder:
         with _opened(self.folder / name) as file:
             _check_sum(self.provenance, name, hashlib.file_digest(file, "sha256").hexdigest())
             file.seek(0)
-            return need_pyarrow().parquet.read_table(file)
+            # no threads of its own: one that is still at work when Python ends aborts the process
+            return need_pyarrow().parquet.read_table(file, use_threads=False, pre_buffer=False)
 
 
 def _codes(column: Any) -> NDArray[np.int64]:

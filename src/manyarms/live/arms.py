@@ -10,12 +10,15 @@ from collections.abc import Hashable, Iterable
 from itertools import islice
 from typing import Any
 
-from manyarms.core.checks import check_int
+from manyarms.core.checks import check_int, shown
 from manyarms.errors import ParameterError, UnknownArmError
 from manyarms.protocol.policy import MOST_ARMS
 
-__all__ = ["ArmNames", "ArmNumbers", "Arms", "arms_of"]
+__all__ = ["MOST_NAMES", "ArmNames", "ArmNumbers", "Arms", "arms_of"]
 
+MOST_NAMES = 10_000_000  # some 2 GB
+_DIGITS = 640  # of an integer: the least that Python can be told to write
+_LARGEST = 10**_DIGITS
 _LONGEST_HINT = 100  # characters: to search for what is near a longer name would take long
 _MOST_COMPARED = 10_000  # names, for the same reason
 
@@ -43,8 +46,9 @@ class ArmNumbers:
         """Return the numbers of so many new arms, or those given if they are the next ones."""
         least = 1
         if isinstance(arms, Iterable) and not isinstance(arms, str | bytes):
-            wanted = list(arms)
-            if wanted != list(range(self.count, self.count + len(wanted))):
+            wanted = arms if isinstance(arms, range) else _listed(arms, 0)
+            new = range(self.count, self.count + len(wanted))
+            if wanted != new and list(wanted) != list(new):
                 raise ParameterError(
                     f"`arms` must be how many arms to add, because these are called by number, "
                     f"got {_short(wanted)}. For names of your own start with live(arms=[...])."
@@ -79,10 +83,13 @@ class ArmNames:
 
     def number(self, arm: Any) -> int:
         """Return the arm's number, or raise."""
-        try:
-            return self._numbers[arm]
-        except (KeyError, TypeError):
-            raise UnknownArmError(f"Unknown arm {_short(arm)}.{self._hint(str(arm))}") from None
+        # True and 1.0 are equal to 1, and no names
+        named = isinstance(arm, str | numbers.Integral) and not isinstance(arm, bool)
+        number = self._numbers.get(arm) if named else None
+        if number is None:
+            text = arm if isinstance(arm, str) else shown(arm)
+            raise UnknownArmError(f"Unknown arm {_short(arm)}.{self._hint(text)}")
+        return number
 
     def _hint(self, name: str) -> str:
         if len(name) > _LONGEST_HINT:
@@ -100,7 +107,7 @@ class ArmNames:
                 "`arms` must be in an order that is the same in every run, got a set, which is in "
                 "none. Pass sorted(arms)."
             )
-        names = [_check_name(name) for name in arms]
+        names = [_check_name(name) for name in _listed(arms, self.count)]
         seen: set[Hashable] = set()
         for name in names:
             if name in self._numbers or name in seen:
@@ -136,11 +143,28 @@ def _check_name(name: Any) -> str | int:
             name.encode()
             return str.__str__(name)  # NumPy's strings, and members of enumerations, too
     if isinstance(name, numbers.Integral) and not isinstance(name, bool):
-        return int(name)
+        if abs(int(name)) < _LARGEST:
+            return int(name)
+        raise ParameterError(
+            f"`arms` must hold integers of at most {_DIGITS} digits, got {_short(name)}. Use "
+            f"strings instead."
+        )
     raise ParameterError(
         f"`arms` must hold strings or integers, got {_short(name)}. They are saved with the "
         f"handle; use the item's id."
     )
+
+
+def _listed(arms: Iterable[Any], there: int) -> list[Any]:
+    """Return the arms, if they are not too many with those there are: they may have no end."""
+    most = max(0, MOST_NAMES - there)
+    listed = list(islice(arms, most + 1))
+    if len(listed) > most:
+        raise ParameterError(
+            f"`arms` must hold at most {MOST_NAMES} names in all, got more. Call arms by number, "
+            f"with n_arms=..., and keep the names elsewhere."
+        )
+    return listed
 
 
 class _Short(reprlib.Repr):
@@ -148,6 +172,9 @@ class _Short(reprlib.Repr):
         super().__init__()
         self.maxstring = self.maxother = 60
         self.maxlist = 3
+
+    def repr_int(self, number: int, level: int) -> str:
+        return shown(number, 60)
 
 
 _short = _Short().repr

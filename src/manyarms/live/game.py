@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple, cast
 
-from manyarms.core.checks import check_choice, check_int, check_number
+from manyarms.core.checks import check_choice, check_int, check_number, shown
 from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.core.memory import ENDLESS
 from manyarms.errors import ParameterError, TurnError
@@ -20,11 +20,12 @@ from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
 from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
 
-__all__ = ["ROOM", "ArmTally", "LiveGame", "Pull", "check_reward"]
+__all__ = ["MOST_REWARD", "ROOM", "ArmTally", "LiveGame", "Pull", "check_reward"]
 
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 _ANY = object()  # the arm of a pull of which only the id is given
 ROOM = 1 << 40  # for the pulls of a game without a horizon
+MOST_REWARD = 1e100  # the sum of the squares of so many is still a number
 
 
 class Pull(NamedTuple):
@@ -71,6 +72,7 @@ class LiveGame:
         self.flight: Any = ENDLESS.records(ROOM, InFlight)  # a dict, by the number of the pull
         self.abandoned = PullRanges()
         self.log: list[Event] | None = None
+        self.from_file = False  # whether its state came from one
         self.state = policy.new_state(ENDLESS, n_arms=arms.count, pulls=self.horizon or ROOM)
         check_bodies(self.state, (reset, ask, tell))
         reset(self.state, policy_key(self.seed, 0), self.horizon or 0)
@@ -210,8 +212,8 @@ def _check_range(reward_range: Any) -> tuple[float, float] | None:
         raise ParameterError(
             f"`reward_range` must be a pair (smallest, largest), or None, got {reward_range!r}."
         )
-    low = check_number("reward_range", low)
-    return low, check_number("reward_range", high, above=low)
+    low = check_number("reward_range", low, at_least=-MOST_REWARD)
+    return low, check_number("reward_range", high, above=low, at_most=MOST_REWARD)
 
 
 def check_reward(reward: Any, limits: tuple[float, float] | None) -> float:
@@ -222,12 +224,13 @@ def check_reward(reward: Any, limits: tuple[float, float] | None) -> float:
             return value
         if math.isfinite(value):
             raise ParameterError(
-                f"Cannot tell reward {reward!r}: `reward_range` is {limits}. Scale rewards into "
-                f"it, or start with another `reward_range`. The pull still waits."
+                f"Cannot tell reward {shown(reward)}: `reward_range` is {limits}. Scale rewards "
+                f"into it, or start with another `reward_range`. The pull still waits."
             )
-    if not math.isfinite(value):
+    if not abs(value) <= MOST_REWARD:
         raise ParameterError(
-            f"Cannot tell reward {reward!r}: it must be a finite number. The pull still waits."
+            f"Cannot tell reward {shown(reward)}: it must be a finite number, at most "
+            f"{MOST_REWARD:g} in size, so that sums are finite, too. The pull still waits."
         )
     return value
 

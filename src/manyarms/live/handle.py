@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
-from manyarms.core.checks import check_int
-from manyarms.core.files import replace_file
-from manyarms.errors import MissingExtraError, TurnError
+from manyarms.core.checks import check_int, check_path
+from manyarms.core.files import path_errors, replace_file
+from manyarms.errors import CopyError, MissingExtraError, TurnError
 from manyarms.live import estimates
 from manyarms.live.arms import arms_of
 from manyarms.live.estimates import ArmEstimate, Progress
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Live"]
 
+_MOST_PULLS = 1_000_000  # of one call: some 300 bytes each
 L = TypeVar("L", bound="Live")
 
 
@@ -46,7 +46,7 @@ class Live:
     seed
         Decides all random choices.
     reward_range
-        The smallest and the largest reward there can be; None accepts every finite number.
+        The smallest and the largest reward there can be; None accepts all up to 1e100.
 
     Notes
     -----
@@ -102,9 +102,10 @@ class Live:
         Parameters
         ----------
         k
-            How many (default: one pull, not in a list).
+            How many, a million at most (default: one pull, not in a list).
         """
-        count = 1 if k is None else check_int("k", k, at_least=1)
+        fix = "Ask again for more: each pull takes memory until its reward is told."
+        count = 1 if k is None else check_int("k", k, at_least=1, at_most=_MOST_PULLS, fix=fix)
         with self._lock, self._recorder as record:
             game = self._game
             if game.horizon is not None and game.pulls + count > game.horizon:
@@ -120,7 +121,7 @@ class Live:
         pull
             What `ask` returned, or its `id`.
         reward
-            A finite number within `reward_range`.
+            A number within `reward_range`; if that is None, one between -1e100 and 1e100.
         again
             What to do if the pull was told or abandoned before: "refuse" raises, "ignore" does
             nothing, for callers that retry.
@@ -178,8 +179,10 @@ class Live:
                 record.doing = "abandon"
                 self._game.abandon(number)
 
-    def add_arms(self, arms: int | Iterable[str | int]) -> list[Any]:
+    def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
         """Add arms: they join those that fresh arms are drawn from. Return their names.
+
+        Those of arms that are called by number are a `range`, because they may be a billion.
 
         MOSS++ and empMOSS++ draw from them when their next iteration begins, Quantile with its
         next round, the others at once if their set has room. It takes time in proportion to the
@@ -196,7 +199,7 @@ class Live:
             if len(fresh) > 0:
                 record.doing = "add_arms"
                 self._game.arrive(fresh)
-            return list(fresh)
+            return fresh
 
     def retire(self, arm: str | int) -> None:
         """Never ask for an arm again.
@@ -319,13 +322,16 @@ class Live:
         path
             Where to; what is there is replaced.
         """
-        replace_file(Path(path), self.to_bytes())
+        target, data = check_path("path", path), self.to_bytes()
+        with path_errors(target):
+            replace_file(target, data)
 
     @classmethod
     def load(cls: type[L], path: str | os.PathLike[str], *, policy: Policy | None = None) -> L:
         """Return the handle that was saved; it goes on as if nothing had happened.
 
-        Damaged, foreign and newer files raise `SavedFileError`.
+        Damaged, foreign and newer files raise `SavedFileError`, and so do those that contradict
+        themselves. A file from elsewhere runs no code; what it says of the arms is another's word.
 
         Parameters
         ----------
@@ -334,8 +340,11 @@ class Live:
         policy
             The policy it was saved with: needed only if that is your own and not registered.
         """
+        source = check_path("path", path)
+        with path_errors(source, "Name a file that save() wrote, and that this user may read"):
+            data = source.read_bytes()
         with gc_paused():
-            return cls._of(restored(Path(path).read_bytes(), policy, str(path)))
+            return cls._of(restored(data, policy, str(source)))
 
     def to_bytes(self) -> bytes:
         """Return what `save` writes, to be kept elsewhere. Equal handles give equal bytes."""
@@ -360,6 +369,13 @@ class Live:
         live = cls.__new__(cls)
         live._hold(game)
         return live
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        """Refuse `copy`, `deepcopy` and `pickle`."""
+        raise CopyError(
+            "A handle cannot be copied or pickled: both would play one game. For a second game "
+            "that goes on from here use Live.from_bytes(live.to_bytes())."
+        )
 
     def compact(self) -> None:
         """Let the store of a recorded handle keep all that is known in place of the events.

@@ -15,9 +15,11 @@ zeros after it. Any other wrong record is damage.
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import logging
 import os
+import stat
 import struct
 import threading
 import time
@@ -29,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from manyarms.core.checks import check_int, check_number
+from manyarms.core.checks import check_int, check_number, check_path
 from manyarms.core.files import (
     PART,
     FileLock,
@@ -100,7 +102,7 @@ class Journal:
         sync: str | float = 100,
         compact_every: int = 1_000_000,
     ) -> None:
-        self.path = Path(os.path.realpath(path))
+        self.path = Path(os.path.realpath(check_path("path", path)))
         self.failure = ""
         self._pause = _check_sync(sync)  # seconds until written records are synced; None never
         self._most = check_int("compact_every", compact_every, at_least=1)
@@ -148,11 +150,15 @@ class Journal:
             for left in self.path.parent.glob(f"{glob.escape(self.path.name)}.{token}{ending}"):
                 left.unlink()
         try:
-            self._file = os.open(self.path, _APPEND)
+            file = os.open(self.path, _APPEND)
         except FileNotFoundError:
             return None
-        with open(self._file, "rb", closefd=False) as file:
-            data = file.read()
+        if not stat.S_ISREG(os.fstat(file).st_mode):  # to read a pipe would take for ever
+            os.close(file)
+            raise OSError(errno.EINVAL, "A journal must be a plain file", str(self))
+        self._file = file
+        with open(file, "rb", closefd=False) as reader:
+            data = reader.read()
         held, end, check = read_file(data, str(self))
         self._go_on(end, len(held.events.kind), check)
         self._torn = end < len(data)

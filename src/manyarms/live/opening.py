@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from manyarms.core.files import fix_for
 from manyarms.errors import ParameterError, SavedFileError, StoreError
 from manyarms.live.game import LiveGame
 from manyarms.live.handle import Live
@@ -69,13 +70,17 @@ def recorded(store: str | os.PathLike[str] | Store, live: Live | None = None) ->
         raise ParameterError(f"`live` must be what policy.live(...) returns, got {live!r}.")
     if live is not None and live._game.log is not None:
         raise ParameterError("`live` must be a handle without a store, got one that has one.")
-    with gc_paused():
-        held = keeper.load()
-        try:
-            return _begun(keeper, live) if held is None else _gone_on(keeper, live, held)
-        except BaseException:
-            keeper.close()
-            raise
+    try:
+        with gc_paused():
+            held = keeper.load()
+            try:
+                return _begun(keeper, live) if held is None else _gone_on(keeper, live, held)
+            except BaseException:
+                keeper.close()
+                raise
+    except OSError as error:
+        reason = error.strerror or error
+        raise StoreError(f"{keeper} cannot be opened: {reason}. {fix_for(error)}.") from error
 
 
 def _store_of(store: str | os.PathLike[str] | Store) -> Store:

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from manyarms.errors import ManyarmsError, StoreError, TurnError
 from manyarms.live.game import LiveGame
-from manyarms.live.saving import snapshot
+from manyarms.live.saving import nonsense_refused, snapshot
 from manyarms.live.store import Store
 
 __all__ = ["EventRecorder"]
@@ -56,7 +56,11 @@ class EventRecorder:
             self.doing = None
         elif kind is not None:
             if self.doing is not _CLOSED:  # by a signal handler, before anything changed
-                self._stop(f"`{self.doing}` ended midway with {error!r}. {self._way_out()}")
+                what = f"`{self.doing}`"
+                self._stop(f"{what} ended midway with {error!r}. {self._way_out()}")
+                if isinstance(error, Exception) and self.game.from_file:
+                    with nonsense_refused(self.game, what):
+                        raise error
         else:
             self._append(self.game)
             self.doing = None if self.store is not None else _CLOSED

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.jit import compiled, compiling, jit_enabled
-from manyarms.core.memory import ARRAYS
+from manyarms.core.memory import CHECKED
 from manyarms.errors import CompilationError, ParameterError, SavedFileError
 from manyarms.live.arms import ArmNumbers
-from manyarms.live.game import ArmTally, LiveGame
+from manyarms.live.game import MOST_REWARD, ArmTally, LiveGame
 from manyarms.live.pull_ranges import PullRanges
+from manyarms.live.saving import nonsense_refused
 from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD, Events
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.state_dump import classes_in, constants, dump_state, restore_state
@@ -36,7 +37,8 @@ def replay(game: LiveGame, events: Events, what: str, *, long: int = LONG) -> No
     """
     _check(game, events, what)
     if len(events.kind) < long or not replay_compiled(game, events):
-        replay_by_hand(game, events, what)
+        with nonsense_refused(game, what):
+            replay_by_hand(game, events, what)
 
 
 def _check(game: LiveGame, events: Events, what: str) -> None:
@@ -65,7 +67,7 @@ def _check(game: LiveGame, events: Events, what: str) -> None:
         and _distinct(ends)
         and bool((ends < born).all())
         and earlier <= game.flight.keys()
-        and bool(np.isfinite(events.reward[told]).all())
+        and _can_be(events.reward[told], game.reward_range)
     )
     if not sound:
         raise SavedFileError(f"{what} contradicts itself: its events cannot follow each other.")
@@ -78,6 +80,11 @@ def _can_come(game: LiveGame, names: Sequence[str | int], count: int) -> bool:
         return len(game.arms.fresh(names)) == count
     except ParameterError:
         return False
+
+
+def _can_be(rewards: NDArray[Any], limits: tuple[float, float] | None) -> bool:
+    low, high = limits or (-MOST_REWARD, MOST_REWARD)
+    return bool(((rewards >= low) & (rewards <= high)).all())
 
 
 def _distinct(numbers: NDArray[Any]) -> bool:
@@ -115,21 +122,24 @@ def replay_compiled(game: LiveGame, events: Events, *, most: int = ROOM) -> bool
     moved = game.retired or game.arms.count != game.first_arms or (events.kind > ABANDONED).any()
     if moved or room > most or not jit_enabled():  # arrays do not grow
         return False
-    state = game.policy.new_state(ARRAYS, n_arms=game.first_arms, pulls=room)
+    state = game.policy.new_state(CHECKED, n_arms=game.first_arms, pulls=room)
     if constants(state) != constants(game.state):
         return False
-    restore_state(state, dump_state(game.state))
+    try:
+        restore_state(state, dump_state(game.state))
+    except ValueError:  # of a file that manyarms did not write: CPython will see
+        return False
     # pulls in flight, old and new, are numbered from 0
     old = np.array(list(game.flight), np.int64)
     numbers = np.concatenate([old, events.pull[asked]])
     index = np.searchsorted(numbers, events.pull)
-    flight = cast("NDArray[Any]", ARRAYS.records(len(numbers), InFlight))
+    flight = cast("NDArray[Any]", CHECKED.records(len(numbers), InFlight))
     for k, pull in enumerate(game.flight.values()):
         flight[k] = tuple(getattr(pull, field) for field in _FIELDS)
     last = len(old) - 1 if game.pulls - 1 in game.flight else -1
     try:
         with compiling(game.policy.label):
-            loop = compiled(_play_again, *classes_in(state))
+            loop = compiled(_play_again, *classes_in(state), checked=True)
             wrong = loop(state, flight, last, events.kind, index, events.arm, events.reward)
     except CompilationError:
         return False
@@ -139,7 +149,7 @@ def replay_compiled(game: LiveGame, events: Events, *, most: int = ROOM) -> bool
     _rebuild_tally(game.tally, events, flight["arm"][index])
     ended = np.zeros(len(numbers), np.bool_)
     ended[index[~asked]] = True
-    _rebuild_flight(game.flight, numbers[~ended], flight[~ended])
+    _rebuild_flight(game.flight, numbers[~ended], flight[: len(numbers)][~ended])
     game.pulls += int(asked.sum())
     lost = events.pull[events.kind == ABANDONED]
     game.abandoned = PullRanges(np.concatenate([game.abandoned.numbers(), lost]))

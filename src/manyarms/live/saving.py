@@ -8,7 +8,10 @@
 
 The text describes the game and lists the columns: name, type, count, and whether differences are
 stored, which is done where numbers increase. Columns are stored byte by byte: first the lowest
-bytes of all numbers. Reading runs nothing from the file.
+bytes of all numbers.
+
+Reading runs nothing from the file. The checksum is no signature: everybody can compute it. So what
+is read must be of the right kinds, fit together, and inflate to no more than `_most` bytes.
 """
 
 from __future__ import annotations
@@ -27,8 +30,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from manyarms.core.checks import check_int, shown
 from manyarms.errors import ManyarmsError, ParameterError, SavedFileError
 from manyarms.live.arms import ArmNames, ArmNumbers, Arms
+from manyarms.live.contradictions import find_contradiction
 from manyarms.live.game import ArmTally, LiveGame
 from manyarms.live.pull_ranges import PullRanges
 from manyarms.protocol.in_flight import InFlight
@@ -42,25 +47,31 @@ __all__ = [
     "MAGIC",
     "VERSION",
     "check_version",
-    "version_of",
     "describe",
     "first_arms",
     "gc_paused",
+    "nonsense_refused",
     "pack",
     "restored",
     "snapshot",
     "unpack",
+    "version_of",
 ]
 
 MAGIC = b"\x89arms\r\n\x1a"  # as PNG's: a transfer that changes line ends is noticed
 JOURNAL_MAGIC = b"\x89armj\r\n\x1a"
 VERSION = 2  # 1 had another rule for ties; what it knows is read, and goes on by ours
 # what reading raises where the checksum is right, and what it covers makes no sense
-MALFORMED_ERRORS = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
+MALFORMED_ERRORS = (
+    *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
+    *(ArithmeticError, struct.error),
+)
+_DEEPEST = 8  # policies within policies
 _HEADER = struct.Struct("<8sI32sQ")
 _CHECKED = 8 + 4 + 32  # where the part begins that the checksum covers
 _LENGTH = struct.Struct("<Q")
 _TYPES = {"i": "<i8", "u": "<u8", "f": "<f8"}
+_NONE = np.zeros(0, np.int64)
 # the columns of pulls in flight, as they are called in files, and the fields of a pull
 _IN_FLIGHT = dict(zip(("slot", "arm", "era", "late"), InFlight.__annotations__, strict=True))
 
@@ -86,20 +97,44 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
         first = ArmNumbers(about["first_arms"])
         game = LiveGame(policy, first, about["horizon"], about["seed"], about["reward_range"])
         game.arms = _read_arms(about["arms"])
-        game.pulls = about["pulls"]
+        game.pulls = check_int("pulls", about["pulls"])
         game.retired = set(_taken(columns, "retired"))
-        game.abandoned = PullRanges(columns.pop("abandoned", ()))
+        game.abandoned = PullRanges(_increasing(columns.pop("abandoned", _NONE)))
         game.tally = _read_tally(columns)
         _read_flight(game.flight, columns)
         restore_state(game.state, columns)
+        wrong = find_contradiction(game, columns)
     except SavedFileError:
         raise
     except MALFORMED_ERRORS as error:
+        rule = ", with another rule for ties," if version_of(data) < VERSION else ""
         raise SavedFileError(
-            f"{what} does not fit this manyarms and its policies: {error!r}. Read it with the "
-            f"version that wrote it."
+            f"{what} has format {version_of(data)}{rule} and does not fit this manyarms and its "
+            f"policies: {error!r}. Read it with the version that wrote it, or begin a new game."
         ) from error
+    if wrong:
+        raise SavedFileError(
+            f"{what} contradicts itself: {wrong}. Its checksum is right, so manyarms did not write "
+            f"it. Use a copy."
+        )
+    game.from_file = game.pulls > 0
     return game
+
+
+@contextlib.contextmanager
+def nonsense_refused(game: LiveGame, what: str) -> Iterator[None]:
+    """Turn the errors that a state makes which cannot be, and came from a file, into ours."""
+    try:
+        yield
+    except SavedFileError:
+        raise
+    except MALFORMED_ERRORS as error:
+        if not game.from_file:
+            raise
+        raise SavedFileError(
+            f"{what} ended midway with {error!r}: the state that was read from a file cannot be. "
+            f"manyarms did not write it, or {game.policy.label} has a mistake. Use a copy."
+        ) from error
 
 
 @contextlib.contextmanager
@@ -169,11 +204,11 @@ def _policy_from(described: dict[str, Any], given: Policy | None, what: str) -> 
         ) from error
 
 
-def _made(described: dict[str, Any]) -> Policy:
-    if described["name"] is None:
+def _made(described: dict[str, Any], depth: int = 0) -> Policy:
+    if described["name"] is None or depth > _DEEPEST:
         raise ParameterError("it was not registered when it was saved.")
     parameters = {
-        name: _made(value) if isinstance(value, dict) else value
+        name: _made(value, depth + 1) if isinstance(value, dict) else value
         for name, value in described["parameters"].items()
     }
     return policy_named(described["name"], **parameters)
@@ -205,8 +240,12 @@ def _dump_tally(tally: dict[int, ArmTally]) -> Columns:
 
 
 def _read_tally(columns: Columns) -> dict[int, ArmTally]:
-    arms, *seen = (_taken(columns, f"tally {name}") for name in ("arm", "asked", "told", "total"))
-    return {arm: ArmTally(*numbers) for arm, *numbers in zip(arms, *seen, strict=True)}
+    arms, *seen = (_taken(columns, f"tally {name}") for name in ("arm", "asked", "told"))
+    seen.append(_taken(columns, "tally total", np.float64))
+    tally = {arm: ArmTally(*numbers) for arm, *numbers in zip(arms, *seen, strict=True)}
+    if len(tally) < len(arms):
+        raise ValueError("an arm has two tallies")
+    return tally
 
 
 def _dump_flight(flight: dict[int, Any]) -> Columns:
@@ -226,9 +265,19 @@ def _read_flight(flight: dict[int, Any], columns: Columns) -> None:
             setattr(pull, field, number)
 
 
-def _taken(columns: Columns, name: str) -> list[Any]:
+def _taken(columns: Columns, name: str, kind: type[np.generic] = np.int64) -> list[Any]:
     """Take a column out; one that is missing is empty."""
-    return cast("list[Any]", columns.pop(name).tolist()) if name in columns else []
+    column = columns.pop(name, np.zeros(0, kind))
+    if column.dtype != kind:
+        raise TypeError(f"{name!r} has numbers of another kind")
+    return cast("list[Any]", column.tolist())
+
+
+def _increasing(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers that may be pulls, or raise."""
+    if numbers.dtype != np.int64 or (np.diff(numbers, prepend=-1) <= 0).any():
+        raise ValueError("pulls are in no order")
+    return numbers
 
 
 def pack(about: dict[str, Any], columns: Columns) -> bytes:
@@ -242,7 +291,10 @@ def pack(about: dict[str, Any], columns: Columns) -> bytes:
         parts.append(stored.astype(_TYPES[kind]).view(np.uint8).reshape(-1, 8).T.tobytes())
     text = json.dumps(about | {"columns": listed}, separators=(",", ":")).encode()
     body = b"".join([_LENGTH.pack(len(text)), text, *parts])
-    rest = _LENGTH.pack(len(body)) + zlib.compress(body, 1)
+    small = zlib.compress(body, 1)
+    if len(body) > _most(len(small)):  # so that it can be read: hardly anything but zeros
+        small = zlib.compress(body, 0)
+    rest = _LENGTH.pack(len(body)) + small
     return _HEADER.pack(MAGIC, VERSION, _checksum(rest), len(body)) + rest[_LENGTH.size :]
 
 
@@ -259,9 +311,24 @@ def unpack(data: bytes, what: str) -> tuple[dict[str, Any], Columns]:
             f"{what} is damaged: its checksum is wrong. It was cut off or changed; use a copy."
         )
     try:
-        return _read_body(zlib.decompressobj().decompress(data[_HEADER.size :], whole))
-    except (*MALFORMED_ERRORS, struct.error, zlib.error) as error:
+        return _read_body(_inflated(data[_HEADER.size :], whole))
+    except (*MALFORMED_ERRORS, zlib.error) as error:
         raise SavedFileError(f"{what} was not written by manyarms: {error}.") from error
+
+
+def _most(size: int) -> int:
+    """Return how many bytes so many may inflate to: twice what files have that grew by playing."""
+    return (32 << 20) + 16 * size
+
+
+def _inflated(small: bytes, whole: int) -> bytes:
+    if not 0 < whole <= _most(len(small)):
+        raise ValueError(f"{len(small)} bytes would inflate to {whole}")
+    inflate = zlib.decompressobj()
+    body = inflate.decompress(small, whole + 1)
+    if len(body) != whole or not inflate.eof or inflate.unused_data:
+        raise ValueError(f"it does not inflate to {whole} bytes")
+    return body
 
 
 def check_version(found: int, known: int, what: str) -> None:
@@ -285,6 +352,8 @@ def _read_body(body: bytes) -> tuple[dict[str, Any], Columns]:
     columns: Columns = {}
     for name, kind, count, steps in about.pop("columns"):
         column = _read_column(body[at : at + 8 * count], count, _TYPES[kind])
+        if name in columns or (steps and kind != "i") or count < 1:
+            raise ValueError(f"column {shown(name)} cannot be")
         columns[name] = np.cumsum(column) if steps else column
         at += 8 * count
     if at != len(body):

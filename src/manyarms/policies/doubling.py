@@ -24,6 +24,7 @@ from manyarms.protocol import (
     uses,
 )
 from manyarms.protocol.registry import Form
+from manyarms.protocol.soundness import Known, sound
 
 __all__ = ["ANYTIME", "Doubling"]
 
@@ -65,6 +66,16 @@ def doubling_ask(state: DoublingState) -> tuple[int, int]:
 @generation.register(DoublingState)
 def doubling_generation(state: DoublingState) -> int:
     return state.clock[0].phase * _MOST_ITERATIONS + generation(state.inner)
+
+
+@sound.register(DoublingState)
+def doubling_is_sound(state: DoublingState, known: Known) -> bool:
+    clock, phase = state.clock[0], known.pulls.bit_length()
+    left = (1 << phase) - 1 - known.pulls
+    if (clock.phase, clock.left) != (phase, left):
+        return False
+    length = 1 << phase >> 1  # of the phase; 0 before the first
+    return sound(state.inner, known._replace(horizon=length, pulls=length - left))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, cast
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Records
@@ -25,12 +25,14 @@ from manyarms.policies.parts.iterations import (
     ask_member,
     is_gone,
     iteration_of,
+    iterations_are_sound,
     lose_arm,
     reset_iterations,
 )
 from manyarms.policies.parts.mixtures import (
     Mixtures,
     add_share,
+    can_be_pulled,
     close_mixture,
     mixture_pulls,
     mixtures,
@@ -39,6 +41,7 @@ from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.policies.parts.slots import begin, open_slot
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
 from manyarms.protocol.parameters import choice
+from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["HybridMOSSPlusPlus"]
@@ -143,6 +146,16 @@ def hybrid_retire(state: HybridMossPlusPlusState, arm: int) -> None:
         await_member(state, draw_arm(arms))
         members = 1
     resize(arms, members, slots.run[0].horizon)
+
+
+@sound.register(HybridMossPlusPlusState)
+def hybrid_is_sound(state: HybridMossPlusPlusState, known: Known) -> bool:
+    if not (iterations_are_sound(state, known) and sound(state.history, known)):
+        return False
+    waiting, listed = state.clock[0].waiting, cast(Any, state.waiting)
+    return 0 <= waiting <= len(listed) + 1 and all(  # that of arm 0 is not stored
+        can_be_pulled(state.mixtures, state.waiting[k]) for k in range(waiting)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,12 +14,14 @@ from manyarms.policies.parts.iterations import (
     arrive_later,
     ask_member,
     iteration_of,
+    iterations_are_sound,
     lose_arm,
     reset_iterations,
 )
 from manyarms.policies.parts.mixtures import (
     Mixtures,
     add_share,
+    can_be_pulled,
     close_mixture,
     mixture_pulls,
     mixtures,
@@ -27,6 +29,7 @@ from manyarms.policies.parts.mixtures import (
 from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.policies.parts.slots import begin, open_slot, unopened
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
+from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["MOSSPlusPlus"]
@@ -114,6 +117,17 @@ def moss_plus_plus_retire(state: MossPlusPlusState, arm: int) -> None:
         arms.sampler.n[0] = arms.pool[0]
         members = 1
     hold(arms, members)
+
+
+@sound.register(MossPlusPlusState)
+def moss_plus_plus_is_sound(state: MossPlusPlusState, known: Known) -> bool:
+    if not iterations_are_sound(state, known):
+        return False
+    waiting, closed = state.clock[0].waiting, state.mixtures.tally[0].closed
+    return 0 <= waiting <= closed and all(
+        state.waiting[k] > 0 and can_be_pulled(state.mixtures, -state.waiting[k])
+        for k in range(waiting)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

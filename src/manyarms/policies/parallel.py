@@ -15,6 +15,7 @@ from manyarms.policies.parts.fresh import (
     FreshArms,
     choose,
     hold,
+    pool_is_sound,
     present,
     replace_arm,
     reset_arms,
@@ -24,6 +25,7 @@ from manyarms.policies.parts.parameters import IndexPolicy, ToldBestMean
 from manyarms.policies.parts.randomness import EPOCHS
 from manyarms.policies.parts.slots import Slots, begin, credit
 from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell
+from manyarms.protocol.soundness import Known, holds, sound
 from manyarms.theory.schedules import epoch_length, subroutines, subset_size
 
 __all__ = ["Parallel"]
@@ -93,6 +95,12 @@ def arms_of(state: ParallelState, i: int) -> FreshArms:
     return FreshArms(slots_of(state, i), arms.sampler, arms.words, arms.pool, arms.retired)
 
 
+@kernel
+def wanted_arms(state: ParallelState, i: int, q: int, horizon: int) -> int:
+    """Return how large subroutine i's set is where there are enough arms."""
+    return subset_size(horizon, (i + 1) / q, state.factor, horizon)
+
+
 @reset.register(ParallelState)
 def parallel_reset(state: ParallelState, key: int, horizon: int) -> None:
     reset_arms(state.arms, key)
@@ -103,7 +111,7 @@ def parallel_reset(state: ParallelState, key: int, horizon: int) -> None:
     state.clock[0].left = 0
     base = 0
     for i in range(q):
-        wanted = subset_size(horizon, (i + 1) / q, state.factor, horizon)
+        wanted = wanted_arms(state, i, q, horizon)
         own = state.subroutine[i]
         own.base = base
         own.room = 1
@@ -171,6 +179,28 @@ def parallel_retire(state: ParallelState, arm: int) -> None:
     strike(state.arms.retired, arm)
     for i in range(state.clock[0].subroutines):
         replace_arm(arms_of(state, i), arm)
+
+
+@holds.register(ParallelState)
+def parallel_holds(state: ParallelState, slot: int) -> bool:
+    i, own = slot % MOST_SUBROUTINES, slot // MOST_SUBROUTINES
+    return i < state.clock[0].subroutines and holds(slots_of(state, i), own)
+
+
+@sound.register(ParallelState)
+def parallel_is_sound(state: ParallelState, known: Known) -> bool:
+    clock = state.clock[0]
+    q = subroutines(known.horizon) if known.horizon > 0 else 0
+    if clock.subroutines != q or not 0 <= clock.running < max(q, 1):
+        return False
+    base = 0
+    for i in range(q):
+        own, wanted = state.subroutine[i], wanted_arms(state, i, q, known.horizon)
+        if (own.base, own.room) != (base, power_of_two(wanted)):
+            return False
+        base += own.room
+    tables = all(sound(slots_of(state, i), known) for i in range(q))
+    return tables and pool_is_sound(state.arms, known)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,12 +11,13 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
-from manyarms.policies.parts.fresh import is_retired, strike
+from manyarms.policies.parts.fresh import is_retired, retired_are, strike
 from manyarms.policies.parts.kl import bernoulli_kl
 from manyarms.policies.parts.parameters import ToldBestMean
 from manyarms.policies.parts.randomness import FRESH
 from manyarms.protocol import About, arrive, ask, reset, retire, tell
 from manyarms.protocol.parameters import Positive, choice
+from manyarms.protocol.soundness import Known, sound
 
 __all__ = ["Patience"]
 
@@ -112,6 +113,12 @@ def patience_retire(state: PatienceState, arm: int) -> None:
         next_arm(state)
 
 
+@sound.register(PatienceState)
+def patience_is_sound(state: PatienceState, known: Known) -> bool:
+    whole = state.sampler.n[0] == known.arms  # else there might be no arm that is not retired
+    return whole and retired_are(state.retired, known) and sound(state.sampler, known)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Patience(ToldBestMean):
     r"""Pull an arm until it cannot be a best one, then discard it for good and take the next.
@@ -133,7 +140,13 @@ class Patience(ToldBestMean):
 
     Notes
     -----
-    Ours. Regret at most :math:`2\sqrt{(n/m)\,T\,(4 \log T + 3)} + 1` for rewards in [0, 1]: near
+    The rule is known in other settings: UCB-TP (Kim, Vojnović & Yun, *Rotting infinitely many-armed
+    bandits*, ICML 2022) leaves an arm when its upper bound falls below a threshold, for means that
+    rot; SELECT (Feng, Ma & Zhu, *Satisficing regret minimization in bandits*, ICLR 2025) tests arms
+    against a threshold by a lower bound. The guarantee for m best arms of n, whatever m is, and its
+    proof are ours.
+
+    Regret at most :math:`2\sqrt{(n/m)\,T\,(4 \log T + 3)} + 1` for rewards in [0, 1]: near
     minimax at every hardness at once, with :math:`\sqrt{\log T}` where Parallel has
     :math:`(\log T)^2`; the proof is in docs/proofs.md. A pull costs O(1), and the memory is that of
     one arm and of the order. When all arms are discarded a new order begins. While rewards are
@@ -153,7 +166,7 @@ class Patience(ToldBestMean):
         nanoseconds=7,
         scaling="constant",
         good_at="a known best mean; statistics of one arm only",
-        source="ours, docs/proofs.md",
+        source="ours; the rule as in UCB-TP (2022)",
         kind="ours",
         knowledge="mu*",
     )

@@ -11,11 +11,14 @@ from manyarms.policies.parts.rounds import (
     RoundClock,
     RoundPolicy,
     ask_in_rounds,
+    last_round,
     reset_rounds,
+    rounds_are_sound,
     set_size,
 )
 from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell, uses
 from manyarms.protocol.parameters import Share
+from manyarms.protocol.soundness import sound
 from manyarms.theory.schedules import quantile_arms
 
 __all__ = ["Quantile"]
@@ -32,6 +35,7 @@ class QuantileState(NamedTuple):
 
 reset.register(QuantileState)(reset_rounds)
 ask.register(QuantileState)(ask_in_rounds)
+sound.register(QuantileState)(rounds_are_sound)
 
 
 @set_size.register(QuantileState)
@@ -81,6 +85,6 @@ class Quantile(RoundPolicy):
     exponent: Share = 0.347
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> QuantileState:
-        size = quantile_arms(self._last_round(pulls), self.exponent, n_arms)
+        size = quantile_arms(last_round(pulls), self.exponent, n_arms)
         arms = self._arms(memory, n_arms, arms=min(size, pulls))
         return QuantileState(self.exponent, memory.records(1, RoundClock), arms)

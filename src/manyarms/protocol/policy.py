@@ -18,6 +18,7 @@ from manyarms.core.jit import Dispatched, generic, optional
 from manyarms.core.memory import Memory
 from manyarms.protocol.about import About
 from manyarms.protocol.parameters import checks_of
+from manyarms.protocol.soundness import holds
 
 if TYPE_CHECKING:
     from manyarms.live.handle import Live
@@ -88,6 +89,8 @@ def uses(**parts: Iterable[Dispatched[..., Any]]) -> Callable[[S], S]:
             for function in functions:
                 body = function.bodies.get(classes[part])
                 function.register(state_class)(_delegate(function, body, place))
+            if {tell, count_late}.intersection(functions):  # they are given slots
+                holds.register(state_class)(_delegate(holds, None, place))
         return state_class
 
     return register
@@ -168,7 +171,7 @@ class Policy(ABC):
         seed
             Decides all random choices; the same seed and rewards give the same arms.
         reward_range
-            The smallest and the largest reward there can be; None accepts every finite number.
+            The smallest and the largest reward there can be; None accepts all up to 1e100.
         """
         # by name, so that this room does not import the one above it
         handle: type[Live] = importlib.import_module("manyarms.live.handle").Live

@@ -28,6 +28,12 @@ Columns: TypeAlias = dict[str, NDArray[Any]]
 _PLACE, _VALUE = "@", "="  # of a sequence: where, and the number there; no field is called so
 _INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 _SPECIAL = (HashMap, Sampler, Tournament)
+_PREFIXES: dict[type, tuple[str, ...]] = {
+    HashMap: ("name", "number"),
+    Sampler: ("moved ", "drawn ", "n "),
+    Tournament: ("board ", "seat ", "leaders "),
+}
+_END = 1 << 62  # beyond all places and numbers
 _TREE = ("seated", "changed")  # of a tournament's board: what is known with its tree
 _ALL_BUT_SIGN = 0x7FFF_FFFF_FFFF_FFFF
 
@@ -45,7 +51,8 @@ def dump_state(state: Any) -> Columns:
 def restore_state(state: Any, columns: Columns) -> None:
     """Make a state that `new_state` made equal to the one that was dumped.
 
-    Raises KeyError if the columns are those of another kind of state.
+    Raises KeyError or ValueError if the columns are those of another kind of state, or name places
+    or numbers that there cannot be. Whether they make sense together is for `sound` to say.
     """
     left = dict(columns)
     for path, part in _parts(state, "state"):
@@ -108,10 +115,14 @@ def _dump(part: Any) -> Columns:
 
 def _restore(part: Any, columns: Columns) -> None:
     none = np.zeros(0, np.int64)
+    for name in columns:
+        if not name.startswith(_PREFIXES.get(type(part), "")):
+            raise KeyError(name)
     if isinstance(part, HashMap):
         _fill_map(part, columns.get("name", none), columns.get("number", none))
     elif isinstance(part, Sampler):
         place, which = columns.get("moved place", none), columns.get("moved which", none)
+        _check(_within(place, _END // part.shuffles) and _within(which, part.shuffles))
         names = place * part.shuffles + which
         _fill_map(part.moved, names, columns.get("moved number", none))
         _restore_sequence(part.drawn, _without("drawn ", columns))
@@ -157,6 +168,9 @@ def _dump_map(hash_map: HashMap) -> Columns:
 def _fill_map(hash_map: HashMap, names: NDArray[Any], numbers: NDArray[Any]) -> None:
     clear_map(hash_map)
     cells, used = cast(Any, hash_map.cells), cast(Any, hash_map.used)
+    last = (_layout(cells)[1] // 2 if hash_map.direct else _END) - 1
+    _check(_within(names, last + 1) and _within(numbers, _END) and len(names) <= hash_map.entries)
+    _check(len(names) == len(numbers) == len(np.unique(names)))
     if hash_map.direct and isinstance(cells, dict):  # as `insert` would, in a third of the time
         at = (2 * names).tolist()
         cells.update(zip(at, (names + 1).tolist(), strict=True))
@@ -222,6 +236,7 @@ def _column(name: str, numbers: Iterable[Any], kind: np.dtype[Any]) -> NDArray[A
 def _restore_sequence(sequence: Any, columns: Columns) -> None:
     place = columns.get(_PLACE, np.zeros(0, np.int64))
     fields = {name: column for name, column in columns.items() if name != _PLACE}
+    _check_columns(sequence, place, fields)
     if isinstance(sequence, np.ndarray):
         sequence[np.flatnonzero(sequence != np.zeros(1, sequence.dtype))] = 0
         for field, column in fields.items():
@@ -229,15 +244,46 @@ def _restore_sequence(sequence: Any, columns: Columns) -> None:
             target[place] = column
         return
     sequence.clear()
-    rows = [sequence[k] for k in place.tolist()]  # zeros, made by looking
+    rows = [sequence[k] for k in place.tolist()]  # of records: zeros, made by looking
     for field, column in fields.items():
         if field == _VALUE:
             sequence.update(zip(place.tolist(), column.tolist(), strict=True))
-        elif rows and not hasattr(rows[0], field):
-            raise KeyError(field)
         else:
             for row, number in zip(rows, column.tolist(), strict=True):
                 setattr(row, field, number)
+
+
+def _check_columns(sequence: Any, place: NDArray[Any], fields: Columns) -> None:
+    """Raise unless a sequence has these fields, places and kinds of numbers."""
+    layout, length = _layout(sequence)
+    for field in fields.keys() - layout.keys():  # one that an older version did not have is zero
+        raise KeyError(field)
+    _check(_within(place, length) and bool((place[1:] > place[:-1]).all()))
+    for field, column in fields.items():
+        # floats may be a user's integers; integers that are added up must not overflow
+        _check(column.dtype == layout[field] or (column.dtype, layout[field]) == (_INT64, _FLOAT64))
+        _check(column.dtype != _INT64 or bool(((column >= -_END) & (column <= _END)).all()))
+        _check(len(column) == len(place))
+
+
+def _layout(sequence: Any) -> tuple[dict[str, np.dtype[Any]], int]:
+    """Return the fields of a sequence with their types, and its length."""
+    if isinstance(sequence, np.ndarray):
+        dtype = sequence.dtype
+        return {f: dtype[f] for f in dtype.names} if dtype.names else {_VALUE: dtype}, len(sequence)
+    zero = sequence.zero
+    if issubclass(zero, Record):
+        return _fields(cast(Any, zero)), sequence.length
+    return {_VALUE: _FLOAT64 if zero is float else _INT64}, sequence.length
+
+
+def _within(numbers: NDArray[Any], end: int) -> bool:
+    return numbers.dtype == _INT64 and bool(((numbers >= 0) & (numbers < end)).all())
+
+
+def _check(true: bool) -> None:
+    if not true:
+        raise ValueError("its state has places or numbers that there cannot be")
 
 
 def _prefixed(prefix: str, columns: Columns) -> Columns:

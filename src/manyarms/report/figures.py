@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_number, check_probability
-from manyarms.core.statistics import mean_interval
+from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
 from manyarms.lab.results import Result
 from manyarms.lab.tables import ResultsFolder
@@ -166,13 +166,11 @@ def draw_cells(results: ResultsFolder, folder: Path) -> tuple[list[Path], int]:
     return files, max(0, len(cells) - _CELLS)
 
 
-def draw_means(axes: Axes, x: Any, regrets: Iterable[Numbers], options: dict[str, Any]) -> Line2D:
-    """Draw means as a line, with bars for their 95 % intervals."""
-    intervals = [mean_interval(regret) for regret in regrets]
-    (line,) = axes.plot(x, [i.estimate for i in intervals], **options)
-    low, high = [i.low for i in intervals], [i.high for i in intervals]
-    if np.isfinite(low).all():  # a single replication has none
-        axes.vlines(x, low, high, colors=options["color"], linewidth=0.8, zorder=1.5)
+def draw_means(axes: Axes, x: Any, means: Iterable[Interval], options: dict[str, Any]) -> Line2D:
+    """Draw means as a line, with bars for their intervals."""
+    estimates, low, high = zip(*means, strict=True)
+    (line,) = axes.plot(x, estimates, **options)
+    axes.vlines(x, low, high, colors=options["color"], linewidth=0.8, zorder=1.5)
     return line
 
 
@@ -195,7 +193,7 @@ def name_place(
 
 def _check_results(results: Mapping[float, Result]) -> dict[float, Result]:
     if not results:
-        raise ParameterError("`results` must hold at least one result, got none.")
+        raise ParameterError("`results` must contain at least one result, got none.")
     fix = "The keys of `results` are hardnesses."
     checked = {check_number("alpha", key, at_least=0.0, fix=fix): results[key] for key in results}
     ordered = dict(sorted(checked.items()))
@@ -289,7 +287,7 @@ def figure_1(
     'mine'
     """
     if len(betas) == 0:
-        raise ParameterError("`betas` must hold at least one number, got none.")
+        raise ParameterError("`betas` must contain at least one number, got none.")
     exponent = check_probability("subset_exponent", subset_exponent)
     low = subset_rate(exponent, exponent=exponent)
     jump = np.array([0.0, exponent, exponent, 1.0]), np.array([low, low, 1.0, 1.0])

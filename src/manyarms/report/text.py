@@ -2,6 +2,7 @@
 
 A page is a list of blocks: Markdown (a heading, a picture or a paragraph with `**strong**` and
 `` `code` ``), or a table. A table with a title is folded away in HTML, and left out of Markdown.
+In HTML the heads of a table are buttons: they sort it, and once more the other way round.
 """
 
 from __future__ import annotations
@@ -15,15 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from manyarms.core.files import replace_file
-from manyarms.core.statistics import Interval, mean_interval
+from manyarms.core.statistics import Interval
 from manyarms.report.style import thousands
 
 __all__ = ["Block", "Table", "Warm", "as_html", "as_markdown"]
-__all__ += ["count_of", "interval_text", "mean_text", "plain", "write_json", "write_text"]
+__all__ += ["count_of", "interval_text", "plain", "write_json", "write_text"]
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def as_markdown(blocks: Sequence[Block]) -> str:
 def as_html(
     blocks: Sequence[Block], *, title: str, pictures: Mapping[str, str] | None = None
 ) -> str:
-    """Render a page as HTML that needs nothing else: no network, no script, no fonts.
+    """Render a page as HTML that needs nothing else: no network, no fonts, one script of ours.
 
     `title` is that of the window; `pictures` are SVG, by the path that Markdown has.
 
@@ -93,16 +91,20 @@ def as_html(
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{html.escape(title)}</title>\n<style>{_STYLE}</style></head>\n"
-        f"<body><main>\n{body}\n</main></body></html>\n"
+        f"<body><main>\n{body}\n</main>\n<script>{_SORT}</script></body></html>\n"
     )
 
 
 def _html(block: Block, pictures: Mapping[str, str]) -> str:
     if isinstance(block, Table):
-        head = "".join(f"<th>{_inline(cell)}</th>" for cell in block.head)
+        head = "".join(
+            f'<th scope="col"><button type="button">{_inline(cell) or "#"}</button></th>'
+            for cell in block.head
+        )
         rows = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in block.rows)
         table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table>"
-        wide = f'<div class="wide">{table}</div>'
+        name = html.escape(block.title or "Table, which can be scrolled sideways")
+        wide = f'<div class="wide" role="region" tabindex="0" aria-label="{name}">{table}</div>'
         summary = f"<summary>{html.escape(block.title)}</summary>"
         return f"<details>{summary}{wide}</details>" if block.title else wide
     if heading := re.fullmatch("(#+) (.*)", block):
@@ -111,7 +113,8 @@ def _html(block: Block, pictures: Mapping[str, str]) -> str:
     if picture := re.fullmatch(r"!\[(.*)\]\((.*)\)", block):
         svg = pictures[picture[2]]
         drawn = svg[svg.index("<svg") :]
-        return f"<figure>{drawn}<figcaption>{_inline(picture[1])}</figcaption></figure>"
+        caption = f"<figcaption>{_inline(picture[1])}</figcaption>"
+        return f'<figure><div class="wide">{drawn}</div>{caption}</figure>'
     return f"<p>{_inline(block)}</p>"
 
 
@@ -144,12 +147,6 @@ def interval_text(interval: Interval, digits: int) -> str:
     """
     estimate, low, high = (f"{end:.{digits}f}" for end in interval)
     return estimate if math.isnan(interval.low) else f"{estimate} [{low}, {high}]"
-
-
-def mean_text(values: NDArray[np.float64]) -> str:
-    """Return a mean with half the width of its 95 % interval, as text."""
-    interval = mean_interval(values)
-    return f"{interval.estimate:.0f} ± {interval.high - interval.estimate:.0f}"
 
 
 def plain(value: Any, digits: int | None = None) -> Any:
@@ -188,13 +185,50 @@ body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; marg
 main { max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
 p, figcaption { max-width: 46rem; }
 h1 { font-size: 1.7rem; } h2 { font-size: 1.25rem; margin-top: 2.2rem; } h3 { font-size: 1.05rem; }
-.wide { overflow-x: auto; } summary { cursor: pointer; } code { font-size: 0.92em; }
+.wide { overflow-x: auto; } .wide:focus-visible { outline: 2px solid #36c; }
+summary { cursor: pointer; } code { font-size: 0.92em; }
 table { border-collapse: collapse; font-size: 0.82rem; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.22rem 0.55rem; text-align: right; white-space: nowrap; }
 th { border-bottom: 1px solid #888; vertical-align: bottom; white-space: normal; }
+th button { all: unset; cursor: pointer; font-weight: 600; } th button:hover { color: #36c; }
+th button:focus-visible { outline: 2px solid #36c; }
+th[aria-sort=ascending] button::after { content: " ▲"; }
+th[aria-sort=descending] button::after { content: " ▼"; }
 td { border-bottom: 1px solid #eee; }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff; }
 tbody tr:hover td { outline: 1px solid #bbb; }
-figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; }
+figure { margin: 1rem 0; } figure svg { width: 100%; min-width: 38rem; height: auto; }
 figcaption { font-size: 0.9rem; color: #555; } details { margin: 0.3rem 0; }
+@media (max-width: 40rem) {
+  main { margin: 1rem auto; padding: 0 0.7rem; }
+  table { font-size: 0.78rem; } th, td { padding: 0.22rem 0.4rem; } th { min-width: 4rem; }
+  td:first-child { max-width: 8.5rem; white-space: normal; overflow-wrap: anywhere; }
+}
+"""
+
+# Numbers sort by what a cell begins with, and before words; a cell without either comes last.
+_SORT = """
+for (const button of document.querySelectorAll("th button")) {
+  button.addEventListener("click", () => {
+    const head = button.parentElement;
+    const column = head.cellIndex;
+    const body = head.closest("table").tBodies[0];
+    const down = head.getAttribute("aria-sort") === "ascending";
+    for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const keyed = [...body.rows].map((row) => {
+      const text = row.cells[column].textContent.trim();
+      const value = Number.parseFloat(text.replace(/[,\u2009\u202f]/g, "").replace(/^\\[/, ""));
+      return { row, text, value, empty: text === "" || text === "-" };
+    });
+    keyed.sort((a, b) => {
+      if (a.empty !== b.empty) return a.empty ? 1 : -1;
+      const [x, y] = [Number.isNaN(a.value), Number.isNaN(b.value)];
+      if (x !== y) return x ? 1 : -1;
+      const order = x ? a.text.localeCompare(b.text) : a.value - b.value;
+      return down ? -order : order;
+    });
+    body.append(...keyed.map(({ row }) => row));
+  });
+}
 """

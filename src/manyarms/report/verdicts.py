@@ -1,32 +1,54 @@
 """Verdicts on claims: a claim is a list of parts, each decided by a confidence interval.
 
 A part holds if its interval lies wholly on the claimed side of a bound, fails if it lies wholly on
-the other, and is undecided otherwise. A claim holds if all its parts do, and fails if one does.
+the other, and is undecided otherwise. The intervals of a claim share its error (Bonferroni), so
+that with 95 % all of them hold at once, and with them the verdict on the claim:
+
+- it *holds* if all its parts do;
+- it *holds in part* if some parts hold and some fail;
+- it *fails* if some part fails and none holds;
+- it is *undecided* if no part fails and some are undecided.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
 from manyarms.core.statistics import Interval
-from manyarms.report.text import plain
+from manyarms.report.text import Table, plain
 
-__all__ = ["Claim", "Part", "Verdict", "claims_as_markdown", "exactly", "less", "more", "revisions"]
-__all__ += ["within"]
+__all__ = ["OF_PARTS", "Ask", "Claim", "Part", "Verdict", "claims_as_markdown"]
+__all__ += [
+    "counted",
+    "decided",
+    "either",
+    "exactly",
+    "less",
+    "more",
+    "revisions",
+    "tally",
+    "within",
+]
 
 _SHOWN = 6  # parts of a claim that the table lists
+_ERROR = 0.05  # of a claim
 
 
 class Verdict(StrEnum):
     """What can be said of a claim."""
 
     HOLDS = "holds"
-    FAILS = "does not hold"
+    PARTLY = "holds in part"
+    FAILS = "fails"
     OPEN = "undecided"
+
+
+OF_PARTS = (Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN)
 
 
 @dataclass(frozen=True)
@@ -44,6 +66,9 @@ class Part:
         return f"{self.what}: {estimate}{ends}, asked {self.rule}: {self.verdict}"
 
 
+Ask = Callable[[float], Part]  # decides a part, given the confidence of its interval
+
+
 @dataclass(frozen=True)
 class Claim:
     """A sentence of the paper, and what our runs say of it."""
@@ -52,18 +77,45 @@ class Claim:
     text: str
     parts: tuple[Part, ...]
     replications: int
+    reading: str = ""  # what its words are taken to mean
+    notes: tuple[str, ...] = ()  # what else the runs say
+    stand_in: bool = False  # whether data were not there, and others stood in for them
 
     @property
     def verdict(self) -> Verdict:
         """The verdict on the whole."""
         verdicts = {part.verdict for part in self.parts}
         if Verdict.FAILS in verdicts:
-            return Verdict.FAILS
+            return Verdict.PARTLY if Verdict.HOLDS in verdicts else Verdict.FAILS
         return Verdict.OPEN if Verdict.OPEN in verdicts or not verdicts else Verdict.HOLDS
+
+    @property
+    def said(self) -> str:
+        """The verdict in words, which say so if it is about a stand-in."""
+        return f"{self.verdict} (on a stand-in)" if self.stand_in else str(self.verdict)
+
+    @property
+    def deciding(self) -> list[Part]:
+        """The parts that the verdict is due to."""
+        if self.verdict == Verdict.PARTLY:
+            return [*self.parts_that(Verdict.FAILS), *self.parts_that(Verdict.OPEN)]
+        return self.parts_that(self.verdict)
+
+    @property
+    def why(self) -> str:
+        """Why it is undecided; nothing if it is not."""
+        if self.verdict != Verdict.OPEN:
+            return ""
+        if not self.parts:
+            return "Nothing was measured for it here."
+        return (
+            f"No part fails, but {len(self.deciding)} of {len(self.parts)} cannot be told: the "
+            f"interval reaches over the bound. More runs make it narrower."
+        )
 
     def counts(self) -> str:
         """Return how many parts hold, fail, and are undecided: "2 / 0 / 1"."""
-        return " / ".join(str(len(self.parts_that(kind))) for kind in Verdict)
+        return " / ".join(str(len(self.parts_that(kind))) for kind in OF_PARTS)
 
     def parts_that(self, verdict: Verdict) -> list[Part]:
         """Return the parts with this verdict."""
@@ -74,10 +126,40 @@ class Claim:
         return {
             "number": self.number,
             "claim": self.text,
+            "reading": self.reading,
             "verdict": str(self.verdict),
+            "said": self.said,
+            "why": self.why,
+            "notes": list(self.notes),
+            "stand_in": self.stand_in,
             "replications": self.replications,
             "parts": [plain(asdict(part)) for part in self.parts],
         }
+
+
+def decided(asked: Iterable[Part | Ask]) -> tuple[Part, ...]:
+    """Decide the parts of a claim; those that chance is involved in share the claim's error.
+
+    >>> def larger(confidence):
+    ...     return more(f"at {confidence:g}", Interval(2.0, 1.0, 3.0))
+    >>> [part.what for part in decided([larger, exactly("arms", 3, "= 3", True), larger])]
+    ['at 0.975', 'arms', 'at 0.975']
+    """
+    parts = list(asked)
+    by_chance = sum(not isinstance(part, Part) for part in parts)
+    confidence = 1.0 - _ERROR / max(1, by_chance)
+    return tuple(part if isinstance(part, Part) else part(confidence) for part in parts)
+
+
+def either(first: Ask, second: Ask) -> Ask:
+    """Ask that one of two holds; they share the error. Shown is the one that decides."""
+    order = (Verdict.HOLDS, Verdict.OPEN, Verdict.FAILS)
+
+    def ask(confidence: float) -> Part:
+        parts = [each(0.5 + confidence / 2) for each in (first, second)]
+        return min(parts, key=lambda part: order.index(part.verdict))
+
+    return ask
 
 
 def more(what: str, interval: Interval, bound: float = 0.0) -> Part:
@@ -116,27 +198,59 @@ def _short(number: float) -> str:
     return f"{number:.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
+def tally(claims: Sequence[Claim]) -> str:
+    """Count the verdicts on claims, and on their parts.
+
+    >>> fact = exactly("arms", 3, "= 3", True)
+    >>> tally([Claim(1, "There are 3 arms.", (fact,), 10)])
+    'Of 1 claims 1 holds, 0 fail, 0 are undecided. Of their 1 parts 1 holds, 0 fail, 0 are ...'
+    """
+    parts = [part.verdict for claim in claims for part in claim.parts]
+    stood_in = sum(claim.stand_in for claim in claims)
+    return (
+        f"Of {len(claims)} claims {counted(claim.verdict for claim in claims)}. Of their "
+        f"{len(parts)} parts {counted(parts)}."
+    ) + (f" {stood_in} of the claims are about a stand-in, not the data." if stood_in else "")
+
+
+def counted(verdicts: Iterable[Verdict]) -> str:
+    """Say how many there are of each verdict; of holding in part, if there are some.
+
+    >>> counted([Verdict.HOLDS, Verdict.OPEN, Verdict.OPEN])
+    '1 holds, 0 fail, 2 are undecided'
+    """
+    found = Counter(verdicts)
+    several = dict(zip(Verdict, ("hold", "hold in part", "fail", "are undecided"), strict=True))
+    one = dict(zip(Verdict, ("holds", "holds in part", "fails", "is undecided"), strict=True))
+    return ", ".join(
+        f"{found[kind]} {one[kind] if found[kind] == 1 else word}"
+        for kind, word in several.items()
+        if found[kind] or kind in OF_PARTS
+    )
+
+
 def claims_as_markdown(claims: Sequence[Claim], notes: Sequence[str] = ()) -> str:
     """Return the claims as a Markdown page, with the parts that decide them."""
-    lines = [
-        f"# The paper's claims, decided by {claims[0].replications} replications",
-        "",
-        "Intervals have 95 % confidence. A claim holds if all its parts do, and does not hold if",
-        "one part does not.",
-        "",
-        *(f"- {note}" for note in notes),
-        "",
-        "| | claim | verdict | hold / fail / open | what decides |",
-        "|---|---|---|---|---|",
-    ]
+    rows = []
     for claim in claims:
-        deciding = claim.parts_that(claim.verdict)
-        shown = "<br>".join(str(part) for part in deciding[:_SHOWN])
-        if len(deciding) > _SHOWN:
-            shown += f"<br>and {len(deciding) - _SHOWN} more"
-        about = (claim.number, claim.text, claim.verdict, claim.counts(), shown)
-        lines.append(f"| {' | '.join(map(str, about))} |")
-    return "\n".join(lines)
+        shown = [str(part) for part in claim.deciding[:_SHOWN]]
+        if len(claim.deciding) > _SHOWN:
+            shown.append(f"and {len(claim.deciding) - _SHOWN} more")
+        said = "<br>".join(filter(None, (claim.text, claim.reading and f"*{claim.reading}*")))
+        why = "<br>".join(filter(None, (claim.why, *shown, *claim.notes)))
+        rows.append([str(claim.number), said, claim.said, claim.counts(), why])
+    head = ["", "claim, and how it is read", "verdict", "hold / fail / undecided", "what decides"]
+    blocks = [
+        f"# The paper's claims, decided by {claims[0].replications} replications",
+        tally(claims),
+        "A part of a claim holds or fails if its interval lies wholly on one side of the bound. "
+        "The intervals of a claim share its error of 5 %, and allow for costly runs that were not "
+        "seen. A claim holds if all its parts do, holds in part if some hold and some fail, fails "
+        "if some fail and none holds, and is undecided if none fails and some cannot be told.",
+        "\n".join(f"- {note}" for note in notes),
+        Table(head, rows).markdown(),
+    ]
+    return "\n\n".join(filter(None, blocks))
 
 
 def revisions(few: Sequence[Claim], many: Sequence[Claim]) -> list[str]:

@@ -12,8 +12,8 @@ from manyarms.report.drawing import Figure, drawing, save_figure
 from manyarms.report.figures import draw_means, name_place
 from manyarms.report.page.presentation import Presentation, Section
 from manyarms.report.style import HARDNESS, NARROW, LineStyle, shades, thousands
-from manyarms.report.text import Table, mean_text, write_text
-from manyarms.studies.paper import Size, by_hardness, planted_cells
+from manyarms.report.text import Table, interval_text, write_text
+from manyarms.studies.paper import Size, about_intervals, by_hardness, planted_cells
 from manyarms.studies.study import Report, Results, Study
 
 __all__ = ["BEST_MEAN", "regret_against_best_mean"]
@@ -41,13 +41,16 @@ def report(results: Results, out: Path) -> Report:
     table = Table(
         ["best mean told", *(f"hardness {alpha:g}" for alpha in by_alpha)],
         [
-            [f"{told:g}", *(mean_text(r.rows[k]["regret"][:, -1]) for r in by_alpha.values())]
+            [f"{told:g}", *(interval_text(r.interval(r.policies[k]), 0) for r in by_alpha.values())]
             for k, told in enumerate(TOLD)
         ],
     )
-    note = "Mean final regret, with the half width of its 95 % interval."
     files = save_figure(regret_against_best_mean(by_alpha), out / "best_mean")
-    files.append(write_text(out / "best_mean.md", f"{note}\n\n{table.markdown()}"))
+    files.append(
+        write_text(
+            out / "best_mean.md", f"{about_intervals(by_alpha.values())}\n\n{table.markdown()}"
+        )
+    )
     section = Section(
         title="Regret against the best mean told",
         text="What was lost at the end of the run; the truth is 0.9.",
@@ -81,7 +84,7 @@ def regret_against_best_mean(results: Mapping[float, Result]) -> Figure:
             style = LineStyle(shades(len(results))[k], marker=_MARKERS[k % len(_MARKERS)])
             options = style.options(label=f"{HARDNESS} = {alpha:g}")
             told = [float(parameters["best_mean"]) for parameters in result.policy_parameters]
-            draw_means(axes, told, [rows["regret"][:, -1] for rows in result.rows], options)
+            draw_means(axes, told, map(result.interval, result.policies), options)
         axes.axvline(first.best_mean, color="black", linewidth=0.8, dashes=(2, 2), zorder=0)
         where = {"xycoords": ("data", "axes fraction"), "ha": "right", "va": "top"}
         name_place(axes, "the truth", (first.best_mean, 1.0), (-3, -2), **where)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.statistics import Interval, mean_interval
+from manyarms.core.statistics import Interval, mean_interval, median_interval
 from manyarms.errors import ContestFileError, ContestNotFoundError
 from manyarms.instances import captions, local_contests
 from manyarms.lab.experiment import Cell, Experiment, cell
@@ -35,11 +35,13 @@ _NONE = (
     "--all`, or set MANYARMS_DATA to a folder that holds some."
 )
 _NOTES = """\
-*Relative regret* is a policy's mean regret over that of the best policy of the same contest: 1 is \
-the best. *Wins* are the contests on which it is the best, alone or not. *Rank* is its place among \
-the {count} policies. Ratios and ranks are means over contests, with 95 % intervals (Student's t) \
-for a contest like these. *Missed* is the share of runs that never pulled a best caption. MOSS \
-Oracle is told how many captions are best, and Parallel the best mean; the others neither."""
+*Relative regret* is a policy's mean regret over that of the best policy of the same contest: 1 \
+is the best. Shown is its median over contests. *Wins* are the contests on which it is the best, \
+alone or not. *Rank* is its place among the {count} policies, on average over contests. Intervals \
+have 95 % for contests like these, played as often, whatever their law: that of a median lies \
+between two contests, and takes six of them; that of a rank knows that it is from 1 to {count}. \
+*Missed* is the share of runs that never pulled a best caption. MOSS Oracle is told how many \
+captions are best, and Parallel the best mean; the others neither."""
 _PANEL = (3.1, 2.6)  # inches
 
 Games = Mapping[float | str, Sequence[Result]]  # by threshold: what was measured on each contest
@@ -49,7 +51,7 @@ class ContestStanding(NamedTuple):
     """How one policy does over all contests."""
 
     policy: str
-    relative_regret: Interval  # over that of the best policy of the contest
+    relative_regret: Interval  # over that of the best policy of the contest: the median
     wins: int
     rank: Interval  # 1 is the best
     miss_rate: float
@@ -131,9 +133,9 @@ def contest_standings(played: Sequence[Result]) -> list[ContestStanding]:
     return [
         ContestStanding(
             policy,
-            _within(mean_interval(relative[:, k]), 1.0, math.inf),
+            _median(relative[:, k]),
             int((regrets[:, k] == best[:, 0]).sum()),
-            _within(mean_interval(ranks[:, k]), 1.0, len(policies)),
+            mean_interval(ranks[:, k], bounds=(1.0, float(len(policies)))),
             float(misses[:, k].mean()),
         )
         for k, policy in enumerate(policies)
@@ -154,10 +156,10 @@ def _ranks(result: Result) -> NDArray[np.float64]:
     return np.asarray(0.5 + (column < row).sum(axis=1) + 0.5 * (column == row).sum(axis=1))
 
 
-def _within(interval: Interval, least: float, most: float) -> Interval:
-    """Cut an interval where values end; nan, of a single contest, remains."""
-    low, high = np.clip([interval.low, interval.high], least, most).tolist()
-    return Interval(interval.estimate, low, high)
+def _median(values: NDArray[np.float64]) -> Interval:
+    """Return a median with its interval; of fewer than six contests it has none."""
+    found = median_interval(values)
+    return found if math.isfinite(found.low) else found._replace(low=math.nan, high=math.nan)
 
 
 def _game_title(threshold: float | str) -> str:
@@ -176,10 +178,14 @@ def _standings_table(threshold: float | str, played: Sequence[Result]) -> Table:
             interval_text(row.rank, 2),
             f"{row.miss_rate:.0%}",
         ]
-        for row in sorted(contest_standings(played), key=lambda row: row.relative_regret.estimate)
+        for row in sorted(
+            contest_standings(played), key=lambda r: (r.relative_regret.estimate, r.rank.estimate)
+        )
     ]
     title = f"{count_of(len(played), 'contest')}; {_game_title(threshold)}"
-    return Table(["policy", "relative regret", "wins", "rank", "missed"], rows, title)
+    return Table(
+        ["policy", "relative regret (median)", "wins", "rank (mean)", "missed"], rows, title
+    )
 
 
 def _contests_table(played: Sequence[Result]) -> Table:
@@ -240,7 +246,7 @@ def _contest_data(result: Result) -> dict[str, Any]:
         "captions": result.n_arms,
         "best": result.n_best,
         "hardness": result.parameters["alpha"],
-        "regret": {row.policy: {"mean": row.mean, "se": row.se} for row in rows},
+        "regret": {r.policy: {"mean": r.mean, "low": r.low, "high": r.high} for r in rows},
         "miss_rate": {row.policy: row.miss_rate for row in rows},
     }
 
@@ -280,8 +286,7 @@ def _draw(axes: Axes, played: Sequence[Result], order: list[str]) -> None:
     ranks = np.array([_ranks(each) for each in played])
     for place, (policy, style) in enumerate(policy_styles(order).items()):
         rank = rows[policy].rank
-        if np.isfinite(rank.low):  # a single contest has none
-            axes.plot([rank.low, rank.high], [place, place], color=style.colour, linewidth=1.6)
+        axes.plot([rank.low, rank.high], [place, place], color=style.colour, linewidth=1.6)
         options = style.options(linestyle="", markersize=style.size + 1.5)
         axes.plot([rank.estimate], [place], **options, zorder=3)
         column = ranks[:, played[0].policies.index(policy)]

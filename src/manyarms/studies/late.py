@@ -18,8 +18,8 @@ from manyarms.lab.results import Result
 from manyarms.report.drawing import Axes, Figure, Line2D, Patch, drawing, save_figure
 from manyarms.report.figures import draw_means, legend_beside
 from manyarms.report.style import policy_styles, policy_title, thousands
-from manyarms.report.text import Table, mean_text, write_text
-from manyarms.studies.paper import six_policies
+from manyarms.report.text import Table, interval_text, write_text
+from manyarms.studies.paper import about_intervals, six_policies
 from manyarms.studies.study import Report, Results, Study
 
 __all__ = ["LATE", "regret_against_lateness"]
@@ -86,7 +86,7 @@ def report(results: Results, out: Path) -> Report:
             _table(name, "observed rewards only", family, {label: label for label in COUNTING}),
             _table(name, "late pulls counted", family, COUNTING),
         ]
-        note = "Mean final regret, with the half width of its 95 % interval."
+        note = about_intervals(results[name].cells)
         page = "\n\n".join([note, *(table.markdown() for table in tables)])
         figure = regret_against_lateness(family, counting=COUNTING)
         files = [*save_figure(figure, out / name), write_text(out / f"{name}.md", page)]
@@ -99,7 +99,7 @@ def _table(name: str, corner: str, family: Family, labels: Mapping[str, str]) ->
     del columns["batch 1"]  # the same as no delay
     head = ["in turn" if column == "delay 0" else column for column in columns]
     rows = [
-        [policy_title(policy), *(mean_text(each.of(label)[:, -1]) for each in columns.values())]
+        [policy_title(policy), *(interval_text(r.interval(label), 0) for r in columns.values())]
         for policy, label in labels.items()
     ]
     some = family["delay"][0]
@@ -131,7 +131,7 @@ def regret_against_lateness(results: Family, *, counting: Mapping[str, str] = _N
     """
     if set(results) != set(_PANELS) or not all(results.values()):
         raise ParameterError(
-            f'`results` must hold results under "delay" and under "batch", got {sorted(results)}.'
+            f'`results` must contain some under "delay" and under "batch", got {sorted(results)}.'
         )
     some = next(iter(results["delay"].values()))
     shown = {label: label for label in some.policies if label not in counting.values()}
@@ -161,7 +161,7 @@ def _draw(
         draw_means(
             axes,
             range(len(places)),
-            [result.of(labels[policy])[:, -1] for result in places.values()],
+            [result.interval(labels[policy]) for result in places.values()],
             style.options(label=policy_title(policy), **options),
         )
         for policy, style in policy_styles(labels).items()

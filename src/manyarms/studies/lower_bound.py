@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from manyarms.core.statistics import Interval, mean_interval
+from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
 from manyarms.instances.lower_bound import lower_bound_instance
 from manyarms.lab.experiment import Experiment, Player, cell
@@ -24,7 +24,7 @@ from manyarms.report.figures import name_place
 from manyarms.report.style import ALPHA as ALPHA_LETTER
 from manyarms.report.style import NOTE_SIZE, WIDE, LineStyle, thousands
 from manyarms.report.text import Table, interval_text, write_json, write_text
-from manyarms.report.verdicts import Part, Verdict, more
+from manyarms.report.verdicts import Part, Verdict, counted, more
 from manyarms.studies.rates.figures import legend_lines, theory_styles
 from manyarms.studies.study import Report, Results, Study
 from manyarms.theory.lower_bound_family import LowerBoundFamily
@@ -185,8 +185,8 @@ def trade_off_points(family: LowerBoundFamily, easy: Result, hard: Result) -> li
             family,
             policy,
             parameters.get("beta"),
-            mean_interval(easy.of(policy)[:, -1], confidence=_EACH),
-            mean_interval(hard.of(policy)[:, -1], confidence=_EACH),
+            easy.interval(policy, confidence=_EACH),
+            hard.interval(policy, confidence=_EACH),
             easy.replications,
         )
         for policy, parameters in zip(easy.policies, easy.policy_parameters, strict=True)
@@ -214,9 +214,7 @@ def trade_off_notes(points: Sequence[TradeOffPoint]) -> list[str]:
 
 
 def _counts(parts: Sequence[Part]) -> str:
-    verdicts = [part.verdict for part in parts]
-    words = {kind: "fails" if kind == Verdict.FAILS else str(kind) for kind in Verdict}
-    return ", ".join(f"{verdicts.count(kind)} {word}" for kind, word in words.items())
+    return counted(part.verdict for part in parts)
 
 
 def trade_off_table(points: Sequence[TradeOffPoint]) -> Table:
@@ -262,7 +260,7 @@ def trade_off_figure(points: Sequence[TradeOffPoint]) -> Figure:
     'regret with a hidden group, in units of $TΔ/2$'
     """
     if len(points) == 0:
-        raise ParameterError("`points` must hold at least one point, got none.")
+        raise ParameterError("`points` must contain at least one point, got none.")
     styles = theory_styles({point.policy: point.beta for point in points})
     with drawing(WIDE[0] + 1.6, WIDE[1] + 0.5) as figure:
         left, right = figure.subplots(1, 2)

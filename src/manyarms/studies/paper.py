@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from manyarms.core.statistics import Interval
 from manyarms.instances import contest_652, planted
 from manyarms.lab.experiment import Experiment, Player, cell
-from manyarms.lab.results import Result
+from manyarms.lab.results import PolicySummary, Result, unseen
 from manyarms.lab.tables import ResultsFolder
 from manyarms.policies import MOSS, EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus, Parallel, Quantile
 from manyarms.protocol import Policy
@@ -29,12 +30,12 @@ from manyarms.report.style import (
     LineStyle,
     shades,
 )
-from manyarms.report.text import Table, count_of
+from manyarms.report.text import Table, count_of, interval_text
 from manyarms.studies.study import Report, Results, Study
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate, subset_rate
 
 __all__ = ["FIG1", "FIG2A", "FIG2B", "FIG3", "Size", "fig2a", "fig2b", "fig3"]
-__all__ += ["by_hardness", "planted_cells", "presentation", "six_policies"]
+__all__ += ["about_intervals", "by_hardness", "planted_cells", "presentation", "six_policies"]
 
 ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 BETA = 0.5
@@ -44,7 +45,7 @@ _CURVE = 100  # checkpoints of the figures over time
 
 @dataclass(frozen=True)
 class Size:
-    """How large the problems are: the paper's size unless said otherwise."""
+    """How large the problems are: the size of the paper (default)."""
 
     n_arms: int = 20_000
     horizon: int = 50_000
@@ -133,14 +134,26 @@ def _report_fig2a(results: Results, out: Path) -> Report:
     rows = {alpha: result.summary().policies for alpha, result in by_alpha.items()}
     table = Table(
         ["hardness", *(row.policy for row in next(iter(rows.values())))],
-        [
-            [f"{alpha}", *(f"{r.mean:.0f} ± {r.se:.0f} ({r.median:.0f})" for r in summary)]
-            for alpha, summary in rows.items()
-        ],
-        "Figure 2(a): mean ± standard error, and (median), of the final regret",
+        [[f"{alpha}", *map(_regret_text, summary)] for alpha, summary in rows.items()],
+        "Figure 2(a): mean final regret, its 95 % interval, and (the median)",
     )
     files = save_figure(regret_against_hardness(by_alpha), out / "fig2a")
-    return Report(files, [table], presentation(results, ["fig2a"]))
+    return Report(
+        files, [table, about_intervals(by_alpha.values())], presentation(results, ["fig2a"])
+    )
+
+
+def about_intervals(results: Iterable[Result]) -> str:
+    """Say what intervals of mean regret allow for, where no run missed every best arm."""
+    runs = max(result.replications for result in results)
+    return (
+        "Intervals of mean regret have 95 % confidence and allow for costly runs that were not "
+        f"seen ({unseen(0, runs)})."
+    )
+
+
+def _regret_text(row: PolicySummary) -> str:
+    return f"{interval_text(Interval(row.mean, row.low, row.high), 0)} ({row.median:.0f})"
 
 
 def _over_time(name: str, results: Results, out: Path) -> Report:

@@ -56,7 +56,7 @@ class Study:
     title
         What it shows, in one line.
     replications, fewest
-        How often each policy plays unless the user says otherwise, and at least.
+        How often each policy plays by default, and at least.
     experiments
         Given the replications and the seed, what is played; names are unique within the study.
     report

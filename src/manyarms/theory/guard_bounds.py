@@ -127,9 +127,7 @@ def guarded_problem_bound(problem: Problem, *, beta: float, anytime: bool = Fals
         beta = check_number("beta", beta, at_least=0.5, at_most=1.0)
         log, first, second = guard_log(t), 6.0, 2.0 * _ROOT_5
     arms = min(problem.n, problem.ratio * log)
-    return math.pow(log, 1.5) * (
-        first * math.pow(t, beta) + second * arms * math.pow(t, 1.0 - beta)
-    )
+    return float(log**1.5 * (first * t**beta + second * arms * t ** (1.0 - beta)))
 
 
 def guarded_steps_bound(problem: Problem, *, beta: float) -> float:

@@ -13,6 +13,7 @@ from manyarms.core.tournament import Tournament, clear, leader, rekey, tournamen
 from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, forget, suffer
 from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell
+from manyarms.protocol.soundness import Known, holds, sound
 
 __all__ = ["EmpiricalCBT"]
 
@@ -81,6 +82,17 @@ def empirical_cbt_count_late(state: EmpiricalCbtState, slot: int, change: int) -
         rekey(state.rank, slot, -losses.bound)
 
 
+@holds.register(EmpiricalCbtState)
+def empirical_cbt_holds(state: EmpiricalCbtState, slot: int) -> bool:
+    return 0 <= slot < state.clock[0].opened
+
+
+@sound.register(EmpiricalCbtState)
+def empirical_cbt_is_sound(state: EmpiricalCbtState, known: Known) -> bool:
+    fits = 0 <= state.clock[0].opened <= known.touched
+    return fits and sound(state.rank, known) and sound(state.sampler, known)
+
+
 @dataclass(frozen=True, kw_only=True)
 class EmpiricalCBT(Policy):
     r"""Play the arm of smallest bound if that is at most the loss so far over T, else a new arm.
@@ -95,16 +107,17 @@ class EmpiricalCBT(Policy):
     Parameters
     ----------
     factor
-        b = c; log log T, but at least 1, unless given.
+        b = c (default: log log T, but at least 1).
 
     Notes
     -----
-    Source: Chan & Hu, *Infinite arms bandit: optimality via confidence bounds*, 2018. Needs losses
-    whose smallest mean is 0, that is :math:`\mu^* = 1`, and the horizon, not the distribution of
-    the means. With :math:`\mu^* < 1` it opens ever new arms until the loss has grown. The standard
-    deviation divides by N; whether the source does could not be checked, nor what it does where
-    log log T < 1. When no new arm is left (the source has infinitely many) the smallest bound is
-    played. An arm whose first reward is late waits for it while there are others.
+    Source: Chan & Hu, *Infinite arms bandit: optimality via confidence bounds*, 2018. It is told
+    the horizon, and neither the best mean nor the distribution of the means. Its theory is for
+    losses whose smallest mean is 0, that is :math:`\mu^* = 1`. With :math:`\mu^* < 1` it opens ever
+    new arms until the loss has grown, which takes the longer the larger :math:`1 - \mu^*` is. The
+    standard deviation divides by N; whether the source does could not be checked, nor what it does
+    where log log T < 1. When no new arm is left (the source has infinitely many) the smallest bound
+    is played. An arm whose first reward is late waits for it while there are others.
 
     Cost per pull: O(log(arms opened)), O(1) while one arm leads.
 
@@ -117,15 +130,13 @@ class EmpiricalCBT(Policy):
 
     name: ClassVar[str] = "empirical-cbt"
     about: ClassVar[About] = About(
-        needs="horizon, μ* = 1",
-        guarantee="asymptotically optimal, shape unknown",
+        needs="horizon",
+        guarantee="asymptotically optimal if μ* = 1, shape unknown",
         nanoseconds=27,
         scaling="log of arms opened",
-        good_at="best arms that never fail, unknown shape",
+        good_at="best arms that seldom fail, unknown shape",
         source="Chan & Hu 2018",
-        knowledge="mu*",
         rewards="[0, 1]",
-        perfect_best=True,
     )
 
     factor: Factor | None = None

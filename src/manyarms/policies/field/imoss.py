@@ -91,8 +91,10 @@ class IMOSS(Policy):
     Notes
     -----
     Abraham et al. (2026). Rewards in [0, 1]; needs neither horizon nor best mean. About T^b arms
-    are ever tried, so b should be above the hardness. Where the source rounds t^b, and whether its
-    t counts the present pull, could not be checked: here it does, and t^b is not rounded.
+    are ever tried, so b should be above the hardness. The source begins with a warm-up: ten arms,
+    each pulled once. Here the rule holds from the first pull on, which opens the tenth arm at pull
+    82 (b = 1/2). Where the source rounds t^b, and whether its t counts the present pull, could not
+    be checked: here it does, and t^b is not rounded.
 
     Cost per pull: O(distinct numbers of pulls among the open arms), exact as for `UCB1`.
 

@@ -13,11 +13,14 @@ from manyarms.policies.parts.rounds import (
     RoundClock,
     RoundPolicy,
     ask_in_rounds,
+    last_round,
     reset_rounds,
+    rounds_are_sound,
     set_size,
 )
 from manyarms.protocol import About, ask, count_late, reset, tell, uses
 from manyarms.protocol.parameters import Share
+from manyarms.protocol.soundness import sound
 
 __all__ = ["QRM1"]
 
@@ -47,6 +50,7 @@ def qrm1_arms(round_number: int, rho: float, n_arms: int) -> int:
 
 reset.register(Qrm1State)(reset_rounds)
 ask.register(Qrm1State)(ask_in_rounds)
+sound.register(Qrm1State)(rounds_are_sound)
 
 
 @set_size.register(Qrm1State)
@@ -99,7 +103,7 @@ class QRM1(RoundPolicy):
     rho: Share
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> Qrm1State:
-        arms = min(qrm1_arms(self._last_round(pulls), self.rho, n_arms), pulls)
+        arms = min(qrm1_arms(last_round(pulls), self.rho, n_arms), pulls)
         return Qrm1State(
             self.rho, memory.records(1, RoundClock), self._arms(memory, n_arms, arms=arms)
         )

@@ -11,10 +11,11 @@ from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.tournament import leader
 from manyarms.policies.parts.fresh import FreshArms, draw_arm, present, reset_arms
 from manyarms.policies.parts.randomness import ORDER
-from manyarms.policies.parts.rounds import RoundPolicy
+from manyarms.policies.parts.rounds import RoundPolicy, last_round, round_at
 from manyarms.policies.parts.slots import begin, open_slot
 from manyarms.protocol import About, ask, count_late, generation, reset, tell, uses
 from manyarms.protocol.parameters import Share
+from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import quantile_arms
 
 __all__ = ["QRM2Restarted"]
@@ -83,6 +84,14 @@ def qrm2_restarted_generation(state: Qrm2RestartedState) -> int:
     return state.clock[0].round
 
 
+@sound.register(Qrm2RestartedState)
+def qrm2_restarted_is_sound(state: Qrm2RestartedState, known: Known) -> bool:
+    clock = state.clock[0]
+    now = (clock.round, clock.left) == round_at(known.pulls)
+    fits = 0 <= clock.waiting <= clock.size <= known.arms
+    return now and fits and sound(state.arms, known)
+
+
 @dataclass(frozen=True, kw_only=True)
 class QRM2Restarted(RoundPolicy):
     r"""`Quantile` as it is stated: every round runs a new MOSS, with H = 2^l.
@@ -126,9 +135,7 @@ class QRM2Restarted(RoundPolicy):
     exponent: Share = 0.347
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> Qrm2RestartedState:
-        size = quantile_arms(
-            self._last_round(pulls), self.exponent, n_arms
-        )  # at most 2^l: all are drawn
+        size = quantile_arms(last_round(pulls), self.exponent, n_arms)  # at most 2^l: all are drawn
         return Qrm2RestartedState(
             self.exponent,
             memory.records(1, Qrm2Clock),

@@ -11,8 +11,10 @@ from manyarms.policies.parts.fresh import reset_arms, resize
 from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.policies.parts.slots import begin
 from manyarms.protocol import ask
+from manyarms.protocol.soundness import Known, sound
 
-__all__ = ["RoundClock", "RoundPolicy", "ask_in_rounds", "reset_rounds", "set_size"]
+__all__ = ["RoundClock", "RoundPolicy", "ask_in_rounds", "last_round", "reset_rounds"]
+__all__ += ["round_at", "rounds_are_sound", "set_size"]
 
 
 class RoundClock(Record):
@@ -56,6 +58,24 @@ def next_round(state: Any) -> None:
     resize(state.arms, set_size(state, clock.round), horizon)
 
 
+def round_at(pulls: int) -> tuple[int, int]:
+    """Return the round of a game with so many pulls, and how many are left in it."""
+    number = last_round(pulls)
+    return number, (2 << number) - 2 - pulls
+
+
+def last_round(pulls: int) -> int:
+    """Return the round in which a game of so many pulls ends: round l ends with 2^(l+1) - 2."""
+    return (pulls + 1).bit_length() - 1
+
+
+def rounds_are_sound(state: Any, known: Known) -> bool:
+    """Whether a state that comes from a file can be: a body of `sound`."""
+    clock = state.clock[0]
+    now = (clock.round, clock.left) == round_at(known.pulls) and clock.horizon == known.horizon
+    return now and sound(state.arms, known)
+
+
 @dataclass(frozen=True, kw_only=True)
 class RoundPolicy(IndexPolicy):
     """A policy that plays such rounds, and so needs no horizon."""
@@ -64,7 +84,3 @@ class RoundPolicy(IndexPolicy):
 
     def stage(self, state: Any) -> str:
         return f"round {state.clock[0].round}"
-
-    def _last_round(self, pulls: int) -> int:
-        """Return the round in which a game of so many pulls ends: round l ends with 2^(l+1) - 2."""
-        return (pulls + 1).bit_length() - 1

@@ -22,7 +22,8 @@ section("differences", "Differences", "Differences",
   "Who loses less than whom, and whether that is more than luck.", new Differences().card);
 if (report.claims.length) {
   section("claims", "Claims", "Claims",
-    "Each sentence of the paper as inequalities, each decided by a 95 % interval. A claim holds if " +
-    "all its parts do, and does not hold if one does not.", makeClaims());
+    "Each sentence of the paper as inequalities, each decided by an interval; those of a claim hold " +
+    "together with 95 %. It holds if all its parts do, holds in part if some hold and some fail, fails " +
+    "if some fail and none holds, and is undecided if none fails and some cannot be told.", makeClaims());
 }
 section("repeat", "Repeat", "Repeat it", "", makeRepeat());

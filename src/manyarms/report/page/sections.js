@@ -3,8 +3,13 @@
 // by verdict: its class, its sign, and what several claims do
 const KINDS = {
   holds: ["good", "✓", "hold"],
-  "does not hold": ["bad", "✗", "do not hold"],
+  "holds in part": ["part", "◐", "hold in part"],
+  fails: ["bad", "✗", "fail"],
   undecided: ["open", "?", "undecided"],
+};
+// which parts a verdict is due to
+const DECIDES = {
+  holds: ["holds"], "holds in part": ["fails", "undecided"], fails: ["fails"], undecided: ["undecided"],
 };
 const SHOWN_PARTS = 3; // of those that decide a claim
 const LONG = 60; // characters of a fact that takes a whole row
@@ -41,25 +46,32 @@ function partsTable(parts) {
     element("td", null, rule),
     element("td", { class: KINDS[verdict][0] }, verdict),
   ]);
-  return numbersTable(["what", "measured", "95 % interval", "asked", "verdict"], rows);
+  return numbersTable(["what", "measured", "interval", "asked", "verdict"], rows);
 }
 
-function makeClaim({ number: which, claim, verdict, parts }) {
+function partCounts(parts) {
+  const count = (verdict) => parts.filter((part) => part.verdict === verdict).length;
+  return ` · of ${parts.length} parts ${count("holds")} hold, ${count("fails")} fail, ` +
+    `${count("undecided")} undecided`;
+}
+
+function makeClaim({ number: which, claim, reading, verdict, said, why, notes, parts }) {
   const [kind, sign] = KINDS[verdict];
-  const deciding = parts.filter((part) => part.verdict === verdict);
-  const held = parts.filter((part) => part.verdict === "holds").length;
-  const reasons = deciding.slice(0, SHOWN_PARTS).map(partText);
-  if (deciding.length > SHOWN_PARTS) reasons.push(`and ${deciding.length - SHOWN_PARTS} more that say so`);
+  const deciding = DECIDES[verdict].flatMap((one) => parts.filter((part) => part.verdict === one));
+  const reasons = [why, ...deciding.slice(0, SHOWN_PARTS).map((part) =>
+    verdict === "holds in part" ? `${partText(part)}: ${part.verdict}` : partText(part))].filter(Boolean);
+  if (deciding.length > SHOWN_PARTS) reasons.push(`and ${deciding.length - SHOWN_PARTS} more`);
+  reasons.push(...notes);
   const all = scrolling(`Parts of claim ${which}`);
   const fillParts = () => { if (!all.firstChild) all.append(partsTable(parts)); };
   return element("article", { class: "card claim", "data-verdict": verdict },
     element("div", { class: "number" }, String(which)),
     element("div", { class: "body" },
       element("h3", null, claim),
+      element("p", { class: "soft" }, reading),
       element("p", null,
-        element("span", { class: `says ${kind}` }, `${sign} ${verdict}`),
-        element("span", { class: "soft" },
-          parts.length > 1 ? ` · ${held} of ${parts.length} parts hold` : "")),
+        element("span", { class: `says ${kind}` }, `${sign} ${said}`),
+        element("span", { class: "soft" }, parts.length > 1 ? partCounts(parts) : "")),
       element("ul", null, reasons.map((reason) => element("li", null, reason))),
       parts.length > 1
         ? element("details", { ontoggle: fillParts },

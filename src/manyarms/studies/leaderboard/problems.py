@@ -2,7 +2,7 @@
 
 A policy joins by being registered with an `about`. It is told what that says it knows, and left
 out where it does not apply: rewards it is not made for, or a best mean below 1 where it takes 1
-for granted.
+for granted. Empirical CBT expects a best mean of 1 but works without, and plays everywhere.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from manyarms import instances
 from manyarms.instances import BetaMeans, Instance, UniformMeans, captions, planted
 from manyarms.lab.experiment import Cell, Experiment, Player, cell
 from manyarms.protocol import About, described, policy
+from manyarms.protocol.about import Rewards
 
 __all__ = ["CONTESTS", "SuiteProblem", "experiments"]
 
@@ -33,10 +34,12 @@ CONTESTS = "caption contests"  # the family
 SECONDS = 0.6  # of one core, for one policy on one problem
 FEWEST = 25  # runs, however slow: in fewer, one who misses now and then may seem never to miss
 
-# Unproved forms of our own policies, for rewards in [0, 1]: label -> (name, parameters)
-_VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "hybrid-moss++(kl)": ("hybrid-moss++", {"index": "kl"}),
-    "patience(kl)": ("patience", {"bound": "kl"}),
+# Other forms: label -> (name, parameters, rewards). Ours are unproved, SS-Greedy's is its source's
+# for the worst case.
+_VARIANTS: dict[str, tuple[str, dict[str, Any], Rewards]] = {
+    "hybrid-moss++(kl)": ("hybrid-moss++", {"index": "kl"}, "[0, 1]"),
+    "patience(kl)": ("patience", {"bound": "kl"}, "[0, 1]"),
+    "ss-greedy(T^2/3)": ("ss-greedy", {"exponent": 2 / 3}, "any"),
 }
 
 
@@ -89,8 +92,8 @@ def _entrants() -> Iterator[tuple[str, str, About, dict[str, Any]]]:
     for name, about in said.items():
         if about.knowledge != "arm":  # knowing the answer is no contest
             yield name, name, about, {}
-    for label, (name, parameters) in _VARIANTS.items():
-        yield label, name, replace(said[name], rewards="[0, 1]"), parameters
+    for label, (name, parameters, rewards) in _VARIANTS.items():
+        yield label, name, replace(said[name], rewards=rewards), parameters
 
 
 def _told(name: str, problem: SuiteProblem) -> dict[str, Any]:

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from manyarms.core.statistics import Interval
 from manyarms.report.drawing import Axes, Figure, drawing, save_figure
 from manyarms.report.style import policy_styles, policy_title
 from manyarms.report.text import Block, Table, Warm, as_html, as_markdown, interval_text, write_text
 from manyarms.studies.leaderboard import standings as statistics
 from manyarms.studies.leaderboard.problems import CONTESTS, experiments
-from manyarms.studies.leaderboard.standings import Placing, Rank, Standing
+from manyarms.studies.leaderboard.standings import Placing, Standing
 from manyarms.studies.study import Report, Results, Study
 
 __all__ = ["LEADERBOARD", "leaderboard_csv", "profiles"]
@@ -43,16 +44,18 @@ _HOT = 100.0  # the relative regret that gets the warmest colour
 
 _HOW = (
     "Every policy plays the same luck: the k-th reward of an arm is the same whoever pulls it. "
-    "**Relative** regret is mean regret over the least mean regret on the problem, of all policies "
-    "or of the **equals**, which are told the same. **Missed** is the share of runs that never "
-    "pulled a best arm (in a reservoir: one within epsilon of the supremum). **Ranks** are by mean "
-    "regret; intervals hold 95 % of 500 bootstrap draws of the runs, the same draws for all "
-    "policies. Slow policies have fewer runs; the table says how many. A policy is left out where "
-    "it does not apply: rewards outside [0, 1] for those made for [0, 1], and a best mean below 1 "
-    "for those that take 1 for granted; their standing is over fewer and easier problems. "
-    "Everybody may know the horizon; where means are drawn, `cbt`, `two-target`, `ucb-f` and "
-    "`ucb-air` are told the shape of their distribution too. `best`, which knows a best arm, has "
-    "no regret and is not listed."
+    "**Relative** regret is mean regret over the least mean regret on the problem, of all "
+    "policies or of the **equals**, which are told the same. **Missed** is the share of runs that "
+    "never pulled a best arm (in a reservoir: one within epsilon of the supremum). **Ranks** are "
+    "by mean regret; in brackets are the ranks that a policy could have: paired differences to "
+    "all others, at 95 % for the policy, that allow for costly runs which were not seen. Slow "
+    "policies have fewer runs; the table says how many. A policy is left out where it does not "
+    "apply: rewards outside [0, 1] for those made for [0, 1], and a best mean below 1 for those "
+    "that take 1 for granted; their standing is over fewer and easier problems. `empirical-cbt` "
+    "expects a best mean of 1 too, but is told only the horizon and plays wherever it runs; it "
+    "does well on Figure 2(a) because 1 - μ* is small there, 0.1. Everybody may know the horizon; "
+    "where means are drawn, `cbt`, `two-target`, `ucb-f` and `ucb-air` are told the shape of "
+    "their distribution too. `best`, which knows a best arm, has no regret and is not listed."
 )
 _THRESHOLD = (
     "**On the contests.** The paper divides every caption's share of votes by the largest and "
@@ -86,7 +89,7 @@ def report(results: Results, out: Path) -> Report:
     files = save_figure(profiles(table, order), out / _FIGURE)
     said = "; ".join(f"{key} {value}" for key, value in list(facts.items())[1:])
     source = f"`{facts['command']}`: {said}. All numbers are in `leaderboard.csv`."
-    blocks = list(page(table, order, statistics.where_we_lose(table), f"{_FIGURE}.svg", source))
+    blocks = list(page(table, order, f"{_FIGURE}.svg", source))
     drawn = {f"{_FIGURE}.svg": (out / f"{_FIGURE}.svg").read_text(encoding="utf-8")}
     title = "The leaderboard of manyarms"
     texts = {
@@ -108,25 +111,23 @@ def leaderboard_csv(table: Sequence[Placing], facts: Mapping[str, Any]) -> str:
     text.writelines(f"# {key}: {value}\n" for key, value in facts.items())
     writer = csv.writer(text, lineterminator="\n")
     ranks = [f"{which}{end}" for which in ("rank", "rank_equal") for end in ("", "_low", "_high")]
-    numbers = ["mean", "se", "median", "miss_rate", "relative", "relative_equal", *ranks]
+    numbers = ["mean", "low", "high", "median", "miss_rate", "relative", "relative_equal", *ranks]
     writer.writerow(["problem", "family", "policy", "knowledge", "runs", *numbers])
     for p in table:
         s = p.summary
-        values = [s.mean, s.se, s.median, s.miss_rate, p.relative, p.relative_equal]
-        values += [*statistics.rank_interval(p.rank), *statistics.rank_interval(p.rank_equal)]
+        values = [s.mean, s.low, s.high, s.median, s.miss_rate, p.relative, p.relative_equal]
+        values += [*p.rank, *p.rank_equal]
         names = [p.problem, p.family, p.policy, p.knowledge, s.replications]
         writer.writerow([*names, *(f"{value:.5g}" for value in values)])
     return text.getvalue()
 
 
 def page(
-    table: Sequence[Placing], order: Sequence[Standing], first: str, picture: str, source: str
+    table: Sequence[Placing], order: Sequence[Standing], picture: str, source: str
 ) -> Iterator[Block]:
-    """Yield the page: what to say first, the picture's path and the source come from outside."""
-    yield from ("# The leaderboard", first, _HOW)
-    if any(placing.family == CONTESTS for placing in table):
-        yield _THRESHOLD
-    yield from (f"![{_CAPTION}]({picture})", "## Standings")
+    """Yield the page; the picture's path and the source come from outside."""
+    yield from ("# The leaderboard", f"![{_CAPTION}]({picture})", statistics.in_short(table, order))
+    yield "## Standings"
     for title, part in standings_tables(order).items():
         yield from (f"### {title}", part)
     yield "## Problem by problem"
@@ -137,6 +138,9 @@ def page(
         yield from (f"### {family}", _family_table(within, by_knowledge))
         for problem in dict.fromkeys(placing.problem for placing in within):
             yield _problem_table(problem, [p for p in within if p.problem == problem])
+    yield from ("## Where we lose", statistics.where_we_lose(table), "## How to read it", _HOW)
+    if any(placing.family == CONTESTS for placing in table):
+        yield _THRESHOLD
     yield from ("## Where this comes from", source)
 
 
@@ -150,8 +154,7 @@ def standings_tables(order: Sequence[Standing]) -> dict[str, Table]:
         told = KNOWLEDGE[s.knowledge].capitalize() + _ALSO.get(s.knowledge, "")
         cells = [s.policy, f"{s.problems}", f"{s.runs}"]
         cells += [_warm(_factor(x), x) for x in (s.relative_equal, s.relative)]
-        ranks = (statistics.rank_interval(rank) for rank in (s.rank_equal, s.rank))
-        cells += [interval_text(rank, 1) for rank in ranks]
+        cells += [f"{s.rank_equal:.1f}", f"{s.rank:.1f}"]
         cells += [_factor(s.worst.relative_equal), s.worst.problem]
         found.setdefault(_PERFECT if s.perfect_best else told, []).append(cells)
     return {title: Table(head, rows) for title, rows in found.items()}
@@ -172,13 +175,14 @@ def _family_table(table: Sequence[Placing], order: Sequence[Standing]) -> Table:
 
 
 def _problem_table(problem: str, table: Sequence[Placing]) -> Table:
-    head = ["policy", "told", "runs", "mean", "± se", "median", "missed"]
+    head = ["policy", "told", "runs", "mean", "95 % interval", "median", "missed"]
     head += ["relative", "among equals", "rank", "among equals"]
     rows = []
     for p in table:
         s = p.summary
         cells = [p.policy, _KNOWS[p.knowledge], f"{s.replications}"]
-        cells += [f"{s.mean:.0f}", f"{s.se:.0f}", f"{s.median:.0f}", f"{s.miss_rate:.0%}"]
+        cells += [f"{s.mean:.0f}", f"[{s.low:.0f}, {s.high:.0f}]", f"{s.median:.0f}"]
+        cells += [f"{s.miss_rate:.0%}"]
         cells += [_factor(p.relative), _factor(p.relative_equal)]
         rows.append([*cells, _rank_text(p.rank), _rank_text(p.rank_equal)])
     return Table(head, rows, f"{problem}: all numbers")
@@ -192,10 +196,8 @@ def _warm(text: str, relative: float) -> Warm:
     return Warm(text, math.log(min(relative, _HOT)) / math.log(_HOT))
 
 
-def _rank_text(rank: Rank) -> str:
-    interval = statistics.rank_interval(rank)
-    value, low, high = (f"{x:.0f}" if x == round(x) else f"{x:.1f}" for x in interval)
-    return value if low == high else f"{value} [{low}, {high}]"
+def _rank_text(rank: Interval) -> str:
+    return f"{rank.estimate:.0f}" if rank.low == rank.high else interval_text(rank, 0)
 
 
 def profiles(table: Sequence[Placing], order: Sequence[Standing]) -> Figure:

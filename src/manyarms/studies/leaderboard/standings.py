@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.statistics import Interval, mean_interval
+from manyarms.core.statistics import Interval, mean_interval, mean_limits
 from manyarms.lab.results import PolicySummary, Result, summarise
 from manyarms.report.style import policy_title
 
-__all__ = ["Placing", "Standing", "losses", "placings", "rank_interval", "standings"]
-__all__ += ["where_we_lose"]
+__all__ = ["Placing", "Standing", "in_short", "losses", "placings", "standings", "where_we_lose"]
 
 CONFIDENCE = 0.95
-DRAWS = 500  # of the bootstrap
 STOOD_FOR = ("empmoss++", "hybrid-moss++", "patience")
 
 Floats = NDArray[np.float64]
-Rank = Floats  # 1 is the least mean regret; what was measured, then what each bootstrap draw gives
 
 
 class Placing(NamedTuple):
@@ -35,10 +33,11 @@ class Placing(NamedTuple):
     perfect_best: int  # 1 if it is made for a best mean of exactly 1, else 0
     regret: Floats  # by run; run k of one policy shares its luck with run k of every other
     summary: PolicySummary
+    largest: float  # regret that a run can have
     relative: float  # mean regret over the least mean regret on the problem
     relative_equal: float
-    rank: Rank
-    rank_equal: Rank
+    rank: Interval  # 1 is the least mean regret; the ends are the ranks it could have
+    rank_equal: Interval
 
 
 class Standing(NamedTuple):
@@ -52,28 +51,21 @@ class Standing(NamedTuple):
     relative: float  # geometric mean of relative regrets
     relative_equal: float
     worst: Placing  # where its relative regret among equals is largest
-    rank: Rank  # mean rank
-    rank_equal: Rank
+    rank: float  # mean rank
+    rank_equal: float
 
 
 def placings(result: Result) -> list[Placing]:
-    """Place the policies of one problem, the least regret first.
-
-    Bayesian bootstrap: a draw weighs the runs at random, all policies alike, so that the luck they
-    share stays shared.
-    """
+    """Place the policies of one problem, the least regret first."""
     regrets = [np.ascontiguousarray(rows["regret"][:, -1]) for rows in result.rows]
     means = np.array([regret.mean() for regret in regrets])
-    weights = np.random.default_rng(0).standard_exponential((DRAWS, result.replications))
-    drawn = [(own := weights[:, : len(r)]) @ r / own.sum(axis=1) for r in regrets]
     largest = float(result.largest_regret[-1])
-    every = np.column_stack([means, drawn]).T  # by (draw, policy), after what was measured
+    better = _surely_better(regrets, largest)
+    everybody = np.ones(len(regrets), bool)
     found = []
     for k in np.argsort(means, kind="stable").tolist():
         about = result.policy_parameters[k]
-        equals = [other["knowledge"] == about["knowledge"] for other in result.policy_parameters]
-        # 1 + the number of rivals with less regret; equal ones share a rank
-        less = every < every[:, [k]] * (1 - 1e-12)
+        equals = np.array([p["knowledge"] == about["knowledge"] for p in result.policy_parameters])
         name, missed = result.policies[k], result.rows[k]["best_pulls"] == 0
         found.append(
             Placing(
@@ -81,20 +73,42 @@ def placings(result: Result) -> list[Placing]:
                 **about | {"policy": name},
                 regret=regrets[k],
                 summary=summarise(name, regrets[k], missed, largest=largest),
+                largest=largest,
                 relative=_ratio(means[k], means.min()),
                 relative_equal=_ratio(means[k], means[equals].min()),
-                rank=1.0 + less.sum(axis=1),
-                rank_equal=1.0 + less[:, equals].sum(axis=1),
+                rank=_rank(k, means, better, everybody),
+                rank_equal=_rank(k, means, better, equals),
             )
         )
     return found
 
 
-def rank_interval(rank: Rank) -> Interval:
-    """Return a rank with its bootstrap interval."""
-    value, ends = float(rank[0]), [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2]
-    low, high = np.quantile(rank[1:], ends).tolist()
-    return Interval(value, min(low, value), max(high, value))
+def _surely_better(regrets: Sequence[Floats], largest: float) -> NDArray[np.bool_]:
+    """By (one, other): whether one has less mean regret beyond doubt, by a paired interval.
+
+    A policy's rivals share the error, so that the ranks it could have hold with 95 %.
+    """
+    pairs: dict[int, list[tuple[int, int]]] = {}  # by the runs that both have
+    for a, b in combinations(range(len(regrets)), 2):
+        pairs.setdefault(min(len(regrets[a]), len(regrets[b])), []).append((a, b))
+    better = np.zeros((len(regrets), len(regrets)), bool)
+    sure = 1.0 - (1.0 - CONFIDENCE) / max(1, len(regrets) - 1)
+    for runs, both in pairs.items():
+        gaps = np.stack([regrets[a][:runs] - regrets[b][:runs] for a, b in both], axis=1)
+        low, high = mean_limits(gaps, bounds=(-largest, largest), confidence=sure)
+        one, other = np.array(both).T
+        better[one, other], better[other, one] = high < 0.0, low > 0.0
+    return better
+
+
+def _rank(k: int, means: Floats, better: NDArray[np.bool_], among: NDArray[np.bool_]) -> Interval:
+    """Return a rank: 1 + the number of rivals with less regret; equal ones share a rank."""
+    ahead = (means[among] < means[k] * (1 - 1e-12)).sum()
+    return Interval(
+        1.0 + float(ahead),
+        1.0 + float(better[among, k].sum()),
+        float(among.sum() - better[k, among].sum()),
+    )
 
 
 def standings(table: Iterable[Placing]) -> list[Standing]:
@@ -112,8 +126,8 @@ def standings(table: Iterable[Placing]) -> list[Standing]:
             _geometric_mean([placing.relative for placing in own]),
             _geometric_mean([placing.relative_equal for placing in own]),
             max(own, key=lambda placing: placing.relative_equal),
-            np.mean([placing.rank for placing in own], axis=0),
-            np.mean([placing.rank_equal for placing in own], axis=0),
+            float(np.mean([placing.rank.estimate for placing in own])),
+            float(np.mean([placing.rank_equal.estimate for placing in own])),
         )
         for policy, own in found.items()
     ]
@@ -134,7 +148,8 @@ def losses(table: Sequence[Placing], policy: str) -> list[tuple[float, Placing, 
             best = rivals[0]  # the table is in the order of regret
             common = min(len(best.regret), len(own.regret))
             gaps = own.regret[:common] - best.regret[:common]
-            if mean_interval(gaps, confidence=1 - (1 - CONFIDENCE) / len(rivals)).low > 0:
+            sure, bounds = 1 - (1 - CONFIDENCE) / len(rivals), (-own.largest, own.largest)
+            if mean_interval(gaps, bounds=bounds, confidence=sure).low > 0:
                 lost.append((_ratio(own.summary.mean, best.summary.mean), own, best))
     return lost
 
@@ -163,7 +178,41 @@ def where_we_lose(table: Sequence[Placing]) -> str:
         "A policy loses where one that is told no more has less mean regret, by a paired interval "
         f"at {100 * CONFIDENCE:g} % that allows for the choice among all rivals."
     )
-    return " ".join(["Where we lose:", *sentences, rule])
+    return " ".join([*sentences, rule])
+
+
+def in_short(table: Sequence[Placing], order: Sequence[Standing]) -> str:
+    """Say in three sentences who does best, what being told more is worth, and where ours stand."""
+    best: dict[str, Standing] = {}  # by what they are told, of those who play the most problems
+    most = max(standing.problems for standing in order)
+    for standing in sorted(order, key=lambda standing: standing.problems < most):
+        best.setdefault(standing.knowledge, standing)
+    first = best.get("none", order[0])
+    said = (
+        f"Of {len(order)} policies on {len({p.problem for p in table})} problems nobody is best "
+        f"everywhere: **{policy_title(first.policy)}**, the best of those told nothing of the "
+        f"means, has {first.relative_equal:.3g} times the regret of the best such policy on each "
+        f"problem (geometric mean), and {first.worst.relative_equal:.3g} times on its worst."
+    )
+    told = {"m": "how rare good arms are", "mu*": "the best mean"}
+    richer = [
+        f"{policy_title(best[kind].policy)}, which is told {words}, {best[kind].relative:.3g} times"
+        for kind, words in told.items()
+        if kind in best
+    ]
+    if richer and "none" in best:
+        said += (
+            f" Against the least regret of all, it has {first.relative:.3g} times; "
+            f"{'; '.join(richer)}."
+        )
+    lost = [
+        f"{policy_title(policy)} on {len(losses(table, policy))} of its {played}"
+        for policy in STOOD_FOR
+        if (played := sum(placing.policy == policy for placing in table))
+    ]
+    if lost:
+        said += f" A policy that is told no more beats {', '.join(lost)} problems."
+    return said
 
 
 def _ratio(over: float, under: float) -> float:

@@ -98,7 +98,7 @@ def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
         axes.xaxis.set_major_locator(MultipleLocator(0.1))
         axes.yaxis.set_major_locator(MultipleLocator(0.1))
         legend = (
-            "lines: proven rates; points: measured exponents with 95 % intervals;\n"
+            "lines: proven rates; points: measured exponents; bars: 95 % of refits;\n"
             "dashes: measured slopes, logarithms included"
         )
         figure.legend(
@@ -108,7 +108,7 @@ def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
 
 
 def exponent_fits(measured: Sequence[MeasuredExponent]) -> Figure:
-    """Draw mean regret against the horizon, and the fits, one plot for each hardness.
+    """Draw mean regret with its interval against the horizon, and the fits, by hardness.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def exponent_fits(measured: Sequence[MeasuredExponent]) -> Figure:
 
 def _styles(measured: Sequence[MeasuredExponent]) -> dict[str, LineStyle]:
     if len(measured) == 0:
-        raise ParameterError("`measured` must hold at least one exponent, got none.")
+        raise ParameterError("`measured` must contain at least one exponent, got none.")
     return theory_styles({one.policy: one.beta for one in measured})
 
 
@@ -161,6 +161,9 @@ def _draw_points(
 def _draw_fits(axes: Axes, one: MeasuredExponent, style: LineStyle) -> None:
     for kind, fit in one.fits.items():
         axes.plot(fit.horizons, fit.regret, **style.options(linestyle="none"))
+        if kind in one.regrets:
+            _, low, high = zip(*one.regrets[kind], strict=True)
+            axes.vlines(fit.horizons, low, high, colors=style.colour, linewidth=0.6, alpha=0.6)
         x = np.geomspace(fit.horizons[0], fit.horizons[-1], 50)
         fitted = [fit.at(horizon) for horizon in x]
         axes.plot(x, fitted, color=style.colour, linewidth=0.8, linestyle=_LINES[kind])

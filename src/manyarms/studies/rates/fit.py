@@ -4,20 +4,23 @@ The model, fitted by unweighted least squares to the logarithms of mean regrets,
 
 .. math:: \log R(T) = a + \theta \log T + b \log\log T, \qquad 0 \le b \le b_{\max},
 
-with :math:`b_{\max}` the power of the logarithm in the policy's upper bound: 5/2 for MOSS++, 1
-for MOSS Oracle, and 1 for Quantile, for want of a stated one. Over the horizons that can be
-played log log T is almost a straight line in log T: a free b would trade off against θ without
-limit. Where several factors c were played, R(T) is the largest of their mean regrets, which is
-too large by up to their standard error. Intervals are the middle 95 % of refits, each on runs
-drawn anew within every horizon and factor; they are somewhat narrow where long runs are few. Kept
-within its limits, b makes θ too low where it is truly 0 (by 0.03 with 50 runs that vary by 30 %).
+with :math:`b_{\max}` the power of the logarithm in the policy's upper bound: 5/2 for MOSS++, 1 for
+MOSS Oracle, and 1 for Quantile, for want of a stated one. Over the horizons that can be played log
+log T is almost a straight line in log T: a free b would trade off against θ without limit. Where
+several factors c were played, R(T) is the largest of their mean regrets, which is too large by up
+to their standard error. Mean regrets have intervals that allow for costly runs which were not seen.
+The ends of an exponent are no such interval: they are the middle 95 % of refits, each on runs drawn
+anew within every horizon and factor. They show how far the noise of these runs moves the fit; they
+know nothing of misses that did not happen, nor of the model's error, and are somewhat narrow where
+long runs are few. Kept within its limits, b makes θ too low where it is truly 0 (by 0.03 with 50
+runs that vary by 30 %).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,12 +38,13 @@ __all__ += ["measured_exponents", "table_of"]
 
 MODEL = (
     "Model: log R = a + θ log T + b log log T, least squares, b between 0 and the power of log T "
-    "in the policy's bound (5/2 for MOSS++, else 1); R is the largest mean regret over the factors "
-    "c; 95 % intervals from 2000 bootstrap refits over runs. The exponent is that of the kind of "
-    "problem on which it is largest. Bias: lower-order terms bend the line at small T; the slope "
-    "without the log log term counts (log T)^b as b / log T (0.08 b at T = 2^18); the larger of "
-    "two estimates is a little too large; where the true b is 0, noise can only raise it "
-    "and so lower θ; intervals know the noise of runs, not the model's error."
+    "in the policy's bound (5/2 for MOSS++, else 1); R is the largest mean regret over the "
+    "factors c. In brackets is the middle 95 % of 2000 refits on runs drawn anew: the noise of "
+    "these runs, no interval that allows for misses which were not seen. The exponent is that of "
+    "the kind of problem on which it is largest. Bias: lower-order terms bend the line at small "
+    "T; the slope without the log log term counts (log T)^b as b / log T (0.08 b at T = 2^18); "
+    "the larger of two estimates is a little too large; where the true b is 0, noise can only "
+    "raise it and so lower θ; intervals know the noise of runs, not the model's error."
 )
 
 _STEADY = 0.15  # a share that changes by less than this part is called constant
@@ -54,14 +58,13 @@ Array = NDArray[np.float64]
 class ExponentFit:
     """The model fitted to one series."""
 
-    exponent: Interval  # θ, with the log log term
-    plain: Interval  # the slope without it
+    exponent: Interval  # θ, with the log log term; the ends are those of refits
+    plain: Interval  # the slope without it, likewise
     log_power: float  # b
     intercept: float  # a
     largest_log_power: float  # how large b may be
     horizons: tuple[int, ...]
     regret: tuple[float, ...]  # the worst mean at each horizon
-    errors: tuple[float, ...]  # its standard errors
 
     def at(self, horizon: float) -> float:
         """Return the fitted regret."""
@@ -93,6 +96,7 @@ class MeasuredExponent:
     fits: Mapping[str, ExponentFit]
     shares: Mapping[str, tuple[float, float]]  # regret over that of never finding the best arms
     missed: Mapping[str, tuple[float, float]]  # the share of runs that pulled none of them
+    regrets: Mapping[str, tuple[Interval, ...]] = field(default_factory=dict)  # means fitted
 
     @property
     def kind(self) -> str:
@@ -127,6 +131,7 @@ class MeasuredExponent:
             "fits": {kind: asdict(fit) for kind, fit in self.fits.items()},
             "regret_in_units_of_horizon_times_gap": self.shares,
             "missed": self.missed,
+            "mean_regrets": {kind: list(map(list, own)) for kind, own in self.regrets.items()},
         }
 
 
@@ -155,8 +160,7 @@ def fit_exponent(
             f"`regrets` must have at least 3 horizons for 3 parameters, got {len(regrets)}."
         )
     horizons = sorted(regrets)
-    worst = [max(regrets[t], key=lambda r: float(r.mean())) for t in horizons]
-    means = np.array([float(r.mean()) for r in worst])
+    means = np.array([max(float(r.mean()) for r in regrets[t]) for t in horizons])
     if means.min() <= 0.0:
         raise ParameterError(f"`regrets` must have positive means, got {means.min():g}.")
     rng = np.random.default_rng(0)
@@ -174,7 +178,6 @@ def fit_exponent(
         largest_log_power=largest_log_power,
         horizons=tuple(horizons),
         regret=tuple(means.tolist()),
-        errors=tuple(float(r.std(ddof=1)) / math.sqrt(len(r)) for r in worst),
     )
 
 
@@ -206,17 +209,22 @@ def measured_exponents(games: Iterable[Result]) -> list[MeasuredExponent]:
 
 def _measure(policy: str, alpha: float, kinds: Mapping[str, list[Result]]) -> MeasuredExponent:
     beta = next(iter(kinds.values()))[0].policy_parameters[0].get("beta")
-    fits, shares, missed = {}, {}, {}
+    fits, shares, missed, regrets = {}, {}, {}, {}
     for kind, games in kinds.items():
-        by_horizon: dict[int, list[Array]] = {}
-        for game in games:
-            by_horizon.setdefault(game.horizon, []).append(game.regret[0, :, -1])
-        fits[kind] = fit_exponent(by_horizon, largest_log_power=1.0 if beta is None else 2.5)
+        by_horizon: dict[int, list[Result]] = {}
+        for game in sorted(games, key=lambda game: game.horizon):
+            by_horizon.setdefault(game.horizon, []).append(game)
+        runs = {t: [game.regret[0, :, -1] for game in own] for t, own in by_horizon.items()}
+        fits[kind] = fit_exponent(runs, largest_log_power=1.0 if beta is None else 2.5)
+        regrets[kind] = tuple(
+            max((game.interval(policy) for game in own), key=lambda found: found.estimate)
+            for own in by_horizon.values()
+        )
         last = max(games, key=lambda game: (game.horizon, game.regret.mean()))
         same = (game for game in games if game.parameters["factor"] == last.parameters["factor"])
         first = min(same, key=lambda game: game.horizon)
         shares[kind], missed[kind] = zip(_ends(first), _ends(last), strict=True)
-    return MeasuredExponent(policy, beta, alpha, fits, shares, missed)
+    return MeasuredExponent(policy, beta, alpha, fits, shares, missed, regrets)
 
 
 def _ends(game: Result) -> tuple[float, float]:
@@ -241,7 +249,7 @@ def explain(one: MeasuredExponent) -> str:
     """Say how the measured exponent compares with the rate, and what in the numbers explains it."""
     fit, (estimate, low, high) = one.fit, one.fit.exponent
     if low <= one.rate <= high:
-        words = [f"agrees with θ = {one.rate:.3g}"]
+        words = [f"agrees with θ = {one.rate:.3g} within the noise of refits"]
     else:
         side = "below" if one.rate > high else "above"
         words = [f"{abs(estimate - one.rate):.3f} {side} θ = {one.rate:.3g}"]

@@ -1,0 +1,418 @@
+"""The fifteen sentences of the paper that can be checked, each as inequalities.
+
+They are read as their authors would. The rules:
+
+- "Grows": from each hardness to the next, until the plateau that the paper names, T (0.9 - 0.5),
+  which is the regret of settling for the best of the other arms. A step that does not grow holds
+  if it ends on the plateau: not more than 5 % below it.
+- "Far from satisfying": loses to MOSS++ and to empMOSS++. "Beats", "best": lower mean regret.
+- "Much worse": at least 2 times the better of MOSS++ and empMOSS++. "Good": at most 1.5 times
+  MOSS++. "Comparable", "roughly", "about": a ratio of means within [1/1.5, 1.5].
+- "Easy", "small": hardness below 0.3, Figure 2(b)'s 0.25 among them. "Hard": 0.7 and more.
+- "Flattens": the last fifth of the horizon adds less than 5 % of the final mean.
+- A hypothesis that was found on some runs is tested on others.
+
+All intervals are of mean regret or of what it bounds, and allow for costly runs that were not seen.
+`manyarms.report.verdicts` says how parts make a verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.statistics import Interval, mean_interval, ratio_interval
+from manyarms.instances import Instance
+from manyarms.lab.results import Result
+from manyarms.report.verdicts import (
+    Ask,
+    Part,
+    Verdict,
+    counted,
+    decided,
+    either,
+    exactly,
+    less,
+    more,
+    within,
+)
+from manyarms.theory.schedules import subroutines, subset_size
+
+__all__ = ["SENTENCES", "Paper", "Sentence", "contest_facts", "late_growth", "only"]
+
+COMPARABLE = (1 / 1.5, 1.5)
+MUCH_WORSE = 2.0
+GOOD = 1.5
+FLAT = 0.05
+SMALL, HARD = 0.3, 0.7  # hardnesses below the one, and from the other on
+ADAPTIVE = ("moss++", "empmoss++")
+NEXT_BEST = 0.5  # of the paper's means: 0.1, …, 0.5 beside the best, 0.9
+
+Paper = Mapping[str, Mapping[float, Result]]  # by experiment and hardness
+Parts = Iterator[Part | Ask]
+
+
+class Sentence(NamedTuple):
+    """A claim, how its words are read, what is asked, and what else the runs say."""
+
+    text: str
+    reading: str
+    ask: Callable[[Paper], Parts] | None  # None: facts that no run is needed for
+    beside: Callable[[Paper], Iterator[str]] | None = None
+
+
+def contest_facts(contest: Instance, horizon: int) -> list[Part]:
+    """Check what the paper says of contest 652 itself, where no chance is involved."""
+    means = [contest.mean(arm) for arm in range(contest.n_arms)]
+    others = [mean for mean in means if mean < contest.best_mean]
+    alpha = contest.problem(horizon).alpha
+    return [
+        exactly("arms", contest.n_arms, "= 10025", contest.n_arms == 10025),
+        exactly("best arms", contest.n_best or math.nan, "= 54", contest.n_best == 54),
+        exactly("largest other mean", max(others), "<= 0.8", max(others) <= 0.8),
+        exactly("smallest other mean", min(others), ">= 0", min(others) >= 0.0),
+        exactly("hardness", alpha, "0.43 to two digits", round(alpha, 2) == 0.43),
+    ]
+
+
+def only(results: Mapping[float, Result]) -> Result:
+    """Return the result of an experiment with a single cell."""
+    (result,) = results.values()
+    return result
+
+
+def _final(result: Result, policy: str) -> NDArray[np.float64]:
+    """Return the final regrets of a policy, by replication."""
+    return np.asarray(result.of(policy)[:, -1])
+
+
+def _largest(result: Result) -> float:
+    return float(result.largest_regret[-1])
+
+
+def _beats(result: Result, better: str, worse: str, where: str) -> Ask:
+    """Ask that one policy has lower mean regret than another."""
+    what = f"{where}: {worse} - {better}"
+    return lambda confidence: more(what, result.difference(worse, better, confidence=confidence))
+
+
+def _times(result: Result, over: str, under: str, bound: float, where: str = "") -> Ask:
+    """Ask that one policy has more than so many times the mean regret of another."""
+    what = f"{where}{over} / {under}"
+    return lambda sure: more(what, result.ratio(over, under, confidence=sure), bound)
+
+
+def _mean(values: NDArray[np.float64], most: float, ask: Callable[[Interval], Part]) -> Ask:
+    """Ask something of the mean of values between -`most` and `most`."""
+    bounds = (-most, most)
+    return lambda sure: ask(mean_interval(values, bounds=bounds, confidence=sure))
+
+
+def _more(what: str, values: NDArray[np.float64], most: float) -> Ask:
+    """Ask that a mean is above 0."""
+    return _mean(values, most, lambda interval: more(what, interval))
+
+
+def late_growth(result: Result, policy: str, *, confidence: float = 0.95) -> Interval:
+    """Return the share of the final mean that the last fifth of the horizon adds."""
+    regret, largest, start = result.of(policy), result.largest_regret, _late(result)
+    most = float(largest[-1] - largest[start]), float(largest[-1])
+    added = regret[:, -1] - regret[:, start]
+    return ratio_interval(added, regret[:, -1], at_most=most, confidence=confidence)
+
+
+def _late(result: Result) -> int:
+    """Return the checkpoint at which the last fifth of the horizon begins."""
+    return int(np.searchsorted(result.times, 0.8 * result.horizon))
+
+
+def _flat(result: Result, ask: Callable[..., Part], *policies: str) -> Parts:
+    def growth(policy: str) -> Ask:
+        what = f"{policy}: late growth"
+        return lambda sure: ask(what, late_growth(result, policy, confidence=sure), FLAT)
+
+    return map(growth, policies)
+
+
+def _plateau(result: Result) -> float:
+    """Return the regret of settling for the best of the other arms."""
+    return result.horizon * (0.9 - NEXT_BEST)
+
+
+def _grows(played: Paper) -> Parts:
+    by_alpha = played["fig2a"]
+    for policy in only(played["fig2b"]).policies:
+        for low, high in pairwise(sorted(by_alpha)):
+            result = by_alpha[high]
+            gap, level = _final(result, policy) - _final(by_alpha[low], policy), _plateau(result)
+            above = _final(result, policy) - (1 - FLAT) * level
+            what = f"{policy}: alpha {high} - alpha {low}"
+            settled = f"{policy}: alpha {high} - 0.95 plateau"
+            most = _largest(result)
+            yield either(_more(what, gap, most), _more(settled, above, most))
+
+
+def _moss_is_far(played: Paper) -> Parts:
+    for alpha, result in played["fig2a"].items():
+        yield from (_beats(result, better, "moss", f"alpha {alpha}") for better in ADAPTIVE)
+
+
+def _quantile_good_then_bad(played: Paper) -> Parts:
+    for alpha, result in played["fig2a"].items():
+        where = f"alpha {alpha}: "
+        if alpha == min(played["fig2a"]):
+            yield _good(result, where)
+        else:
+            ways = (_times(result, "quantile", p, MUCH_WORSE, where) for p in ADAPTIVE)
+            yield either(*ways)
+
+
+def _good(result: Result, where: str) -> Ask:
+    what = f"{where}quantile / moss++"
+    return lambda sure: less(what, result.ratio("quantile", "moss++", confidence=sure), GOOD)
+
+
+def _quantile_wins_when_hard(played: Paper) -> Iterator[str]:
+    asked = (
+        _beats(result, "quantile", "moss++", f"{alpha}")
+        for alpha, result in list(played["fig2a"].items())[1:]
+    )
+    won = [part.what.partition(":")[0] for part in decided(asked) if part.verdict == Verdict.HOLDS]
+    if won:
+        yield f"Not in the paper: Quantile beats MOSS++ at hardness {', '.join(won)}."
+
+
+def _quantile_flattens_at_20000(played: Paper) -> Parts:
+    for alpha, result in played["fig2a"].items():
+        if alpha >= HARD:
+            level = _plateau(result)
+            what = f"alpha {alpha}: quantile / {level:.0f}"
+            share = _final(result, "quantile") / level
+            yield _mean(share, _largest(result) / level, _about(what))
+
+
+def _about(what: str) -> Callable[[Interval], Part]:
+    return lambda interval: within(what, interval, *COMPARABLE)
+
+
+def _parallel_pays_for_all(played: Paper) -> Parts:
+    q = subroutines(only(played["fig2b"]).horizon)
+    yield exactly("number of subroutines", q, "= 11", q == 11)
+    for alpha, result in played["fig2a"].items():
+        yield _beats(result, "moss-oracle", "parallel", f"alpha {alpha}")
+
+
+def _oracle_is_moss(played: Paper) -> Iterator[str]:
+    all_arms = [alpha for alpha, result in played["fig2a"].items() if _share(alpha, result) == 1]
+    if all_arms:
+        yield (
+            f"From hardness {min(all_arms)} on the Oracle's set is all arms: it is MOSS, and no "
+            f"longer what a perfect choice among the subroutines would have."
+        )
+
+
+def _share(alpha: float, result: Result) -> float:
+    """Return which share of all arms MOSS Oracle keeps."""
+    return subset_size(result.horizon, alpha, 2.0, result.n_arms) / result.n_arms
+
+
+def _emp_is_comparable_when_easy(played: Paper) -> Parts:
+    def comparable(result: Result, what: str) -> Ask:
+        def ask(sure: float) -> Part:
+            ratio = result.ratio("empmoss++", "moss-oracle", confidence=sure)
+            return within(what, ratio, *COMPARABLE)
+
+        return ask
+
+    for alpha, result in sorted([*played["fig2a"].items(), *played["fig2b"].items()]):
+        if alpha < SMALL:
+            yield comparable(result, f"alpha {alpha}: empmoss++ / moss-oracle")
+
+
+def _emp_is_best_when_hard(played: Paper, besides: tuple[str, ...] = ("empmoss++",)) -> Parts:
+    for alpha, result in played["fig2a"].items():
+        rivals = [p for p in result.policies if alpha >= SMALL and p not in besides]
+        yield from (_beats(result, "empmoss++", rival, f"alpha {alpha}") for rival in rivals)
+
+
+def _emp_among_the_untold(played: Paper) -> Iterator[str]:
+    parts = decided(_emp_is_best_when_hard(played, ("empmoss++", "moss-oracle")))
+    said = counted(part.verdict for part in parts)
+    yield f"Read as the best of those not told the hardness: of {len(parts)} parts {said}."
+    yield "How ties are broken decides much here: docs/sort_story.md has that story."
+
+
+def _oracle_explores_all_when_hard(played: Paper) -> Parts:
+    for alpha, result in played["fig2a"].items():
+        if alpha >= HARD:
+            share = _share(alpha, result)
+            yield exactly(f"alpha {alpha}: share of arms in the set", share, "> 0.5", share > 0.5)
+            yield _beats(result, "empmoss++", "moss-oracle", f"alpha {alpha}")
+
+
+def _figure_2b(played: Paper) -> Parts:
+    result = only(played["fig2b"])
+    most = _largest(result)
+    for policy in ("empmoss++", "moss++", "parallel"):
+        yield _beats(result, policy, "quantile", "final")
+    regrets = {policy: _final(result, policy) for policy in result.policies}
+
+    def distance(policy: str) -> NDArray[np.float64]:
+        gap = regrets[policy] - regrets["moss-oracle"]
+        return np.asarray(np.sign(gap.mean()) * gap)
+
+    for policy in ("moss", "quantile", "parallel", "moss++"):
+        what = f"distance to moss-oracle: {policy} - empmoss++"
+        yield _more(what, distance(policy) - distance("empmoss++"), 2 * most)
+    yield from _flat(result, less, "moss-oracle", "parallel", "empmoss++")
+    yield from _flat(result, more, "moss++", "quantile")
+    growth, start = result.of("quantile") - result.of("moss++"), _late(result)
+    faster = growth[:, -1] - growth[:, start]
+    late = most - float(result.largest_regret[start])
+    yield _more("growth in the last fifth: quantile - moss++", faster, late)
+    spreads = [np.abs(regrets[p] - regrets[p].mean()) for p in ("quantile", "moss++")]
+    yield _more("mean absolute deviation: quantile - moss++", spreads[0] - spreads[1], most)
+
+
+def _figure_3(played: Paper) -> Parts:
+    result = only(played["fig3"])
+    yield from _flat(result, less, "moss", "moss-oracle", "parallel", "empmoss++")
+    for policy, times in (("moss", 7.0), ("quantile", 9.0)):
+        yield _times(result, policy, "empmoss++", times)
+
+
+def _authors_log(played: Paper) -> Iterator[str]:
+    if not only(played["fig3"]).is_stand_in:
+        yield "In the authors' own log of Figure 3 MOSS has 6.56 times the regret of empMOSS++."
+
+
+def _emp_beats_oracle_on_the_contest(played: Paper) -> Parts:
+    yield _beats(only(played["fig3"]), "empmoss++", "moss-oracle", "final")
+
+
+def _larger_beta(played: Paper) -> Parts:
+    def against_usual(what: str, gap: NDArray[np.float64], easy: bool, most: float) -> Ask:
+        return _mean(gap, most, lambda interval: (more if easy else less)(what, interval))
+
+    for alpha, result in played["larger_betas"].items():
+        for label, own in zip(result.policies, result.policy_parameters, strict=True):
+            usual = _final(played["fig2a"][alpha], own["name"])
+            what = f"alpha {alpha}, {own['name']}: beta {own['beta']} - beta 0.5"
+            gap = _final(result, label) - usual
+            yield against_usual(what, gap, alpha < 0.5, _largest(result))
+
+
+def _oracle_set_too_large(played: Paper) -> Parts:
+    """Choose the best smaller size on one half of the runs, and test it on the other."""
+    result = only(played["oracle_sizes"])
+    half = result.replications // 2
+    if half >= 1:
+        sizes = [own["size"] for own in result.policy_parameters]
+        full = result.policies[sizes.index(max(sizes))]
+        smaller = [policy for policy in result.policies if policy != full]
+        best = min(smaller, key=lambda policy: float(_final(result, policy)[:half].mean()))
+        gap = _final(result, full)[half:] - _final(result, best)[half:]
+        yield _more(f"{full} - {best}", gap, _largest(result))
+
+
+def _quantile_is_moss(played: Paper) -> Parts:
+    def roughly(what: str, over: NDArray[np.float64], result: Result) -> Ask:
+        under, most = result.of(result.policies[0])[:, -1], _largest(result)
+
+        def ask(sure: float) -> Part:
+            ratio = ratio_interval(over, under, at_most=(most, most), confidence=sure)
+            return within(what, ratio, *COMPARABLE)
+
+        return ask
+
+    for alpha, result in played["quantile_as_moss"].items():
+        what = f"alpha {alpha}: quantile / moss on random arms"
+        yield roughly(what, _final(played["fig2a"][alpha], "quantile"), result)
+
+
+SENTENCES = (
+    Sentence(
+        "Every policy's regret grows with the hardness.",
+        "From each hardness to the next, up to the plateau of 20000 that the paper names.",
+        _grows,
+    ),
+    Sentence(
+        "MOSS is far from satisfying on n = 20000, T = 50000.",
+        "It loses to MOSS++ and to empMOSS++ at every hardness.",
+        _moss_is_far,
+    ),
+    Sentence(
+        "Quantile is good at hardness 0.1, and much worse beyond.",
+        "At most 1.5 times MOSS++ at 0.1; then 2 times the better of MOSS++ and empMOSS++.",
+        _quantile_good_then_bad,
+        _quantile_wins_when_hard,
+    ),
+    Sentence(
+        "Quantile flattens at about 20000.",
+        "From hardness 0.7 on it is within 1.5 times of that.",
+        _quantile_flattens_at_20000,
+    ),
+    Sentence(
+        "Parallel suffers the regret of its 11 subroutines.",
+        "A mechanism: it loses to MOSS Oracle, which is its best subroutine alone.",
+        _parallel_pays_for_all,
+        _oracle_is_moss,
+    ),
+    Sentence(
+        "empMOSS++ is comparable to MOSS Oracle on easy problems.",
+        "Within 1.5 times at hardness 0.1, 0.2 and 0.25.",
+        _emp_is_comparable_when_easy,
+    ),
+    Sentence(
+        "empMOSS++ is best of all from hardness 0.3 on.",
+        "It has less regret than each of the other five, MOSS Oracle among them.",
+        _emp_is_best_when_hard,
+        _emp_among_the_untold,
+    ),
+    Sentence(
+        "From hardness 0.7 on MOSS Oracle explores most arms, which hurts it.",
+        "Its set is more than half of the arms, and it loses to empMOSS++.",
+        _oracle_explores_all_when_hard,
+    ),
+    Sentence(
+        "At hardness 0.25: who beats whom, who flattens, who varies (Fig. 2b).",
+        "Flat: the last fifth of the horizon adds less than 5 %.",
+        _figure_2b,
+    ),
+    Sentence(
+        "Contest 652: n = 10025, m = 54, others in [0, 0.8], hardness 0.43.",
+        "The hardness by the paper's own definition.",
+        None,
+    ),
+    Sentence(
+        "Contest 652: who flattens; MOSS 7 and Quantile 9 times empMOSS++.",
+        "More than 7 and more than 9 times its mean regret.",
+        _figure_3,
+        _authors_log,
+    ),
+    Sentence(
+        "Contest 652: empMOSS++ beats MOSS Oracle.",
+        "It has less regret.",
+        _emp_beats_oracle_on_the_contest,
+    ),
+    Sentence(
+        "A larger beta is worse on easy problems, better on hard ones.",
+        "Beta 0.6, 0.75 and 0.9 against 0.5, one by one; the paper says “generally”.",
+        _larger_beta,
+    ),
+    Sentence(
+        "MOSS Oracle's set is larger than contest 652 needs.",
+        "A smaller set, chosen on one half of the runs, has less regret on the other.",
+        _oracle_set_too_large,
+    ),
+    Sentence(
+        "Quantile is roughly MOSS on T^0.347 random arms.",
+        "Within 1.5 times at every hardness.",
+        _quantile_is_moss,
+    ),
+)

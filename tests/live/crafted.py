@@ -1,0 +1,297 @@
+"""Saved handles and journals that manyarms did not write, each with a right checksum.
+
+Everybody can compute the checksum. So each number and each column of a file is changed in turn;
+what opens all the same is played, and nothing may end in a crash, a hang or a raw error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import random
+import signal
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import manyarms as ma
+from manyarms.live.journal import begin_file, first_check, read_file, record
+from manyarms.live.replay import LONG, replay
+from manyarms.live.saving import JOURNAL_MAGIC, pack, restored, unpack
+from manyarms.live.store import ABANDONED, ASKED, TOLD, Event
+from manyarms.protocol.policy import arrive, retire
+from manyarms.protocol.state_dump import Columns
+
+__all__ = ["Hang", "crafted_bytes", "crafted_events", "inflating_bytes", "journal_of"]
+__all__ += ["opened", "opened_and_played", "saved", "within"]
+
+_WHOLE = tuple(sign * (1 << bits) for sign in (1, -1) for bits in (0, 5, 31, 40, 62))
+_WHOLE += (0, 3, (1 << 62) - 1, (1 << 63) - 1, -(1 << 63))
+_FLOATS = (float("nan"), float("inf"), float("-inf"), 1e308, -1.0, 0.0, 0.5)
+_TEXTS: tuple[Any, ...] = (-1, 0, 1, 1 << 40, 1 << 63, 1 << 70, 1.5, "x", None, [], {}, True)
+_TEXTS += (float("nan"), [1, 2, 3], {"name": "moss"}, 10**5000)
+
+Change = Callable[[NDArray[Any], random.Random], NDArray[Any]]
+
+
+class Hang(BaseException):
+    """It took too long."""
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raise `Hang` if it takes longer: CPython only, compiled code does not listen."""
+
+    def ring(*_: object) -> None:
+        raise Hang
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _can(live: ma.Live, function: Any) -> bool:
+    with contextlib.suppress(ma.ParameterError):
+        live._game.check_can(function)
+        return True
+    return False
+
+
+def saved(policy: ma.Policy, *, seed: int = 1, events: int = 130, moves: bool = True) -> bytes:
+    """Return a game in the middle: rewards in flight, some lost, arms that came and went."""
+    live = policy.live(n_arms=12, horizon=400, seed=seed)
+    chance = random.Random(seed)
+    for k in range(events):
+        if k == 40 and moves and _can(live, arrive) and _can(live, retire):
+            live.add_arms(2)
+            live.retire(3)
+        if len(live.pending) < 4 or (chance.random() < 0.5 and len(live.pending) < 9):
+            live.ask()
+        elif chance.random() < 0.1:
+            live.abandon(chance.choice(live.pending))
+        else:
+            live.tell(chance.choice(live.pending), float(chance.random() < 0.4))
+    return live.to_bytes()
+
+
+# Changes
+
+
+def _put(value: float) -> Change:
+    def change(column: NDArray[Any], chance: random.Random) -> NDArray[Any]:
+        column[chance.randrange(len(column))] = value
+        return column
+
+    return change
+
+
+def _shift(by: int) -> Change:
+    def change(column: NDArray[Any], chance: random.Random) -> NDArray[Any]:
+        at = chance.randrange(len(column))
+        column[at] += np.asarray(by).astype(column.dtype)
+        return column
+
+    return change
+
+
+def _swap(column: NDArray[Any], chance: random.Random) -> NDArray[Any]:
+    one, two = chance.randrange(len(column)), chance.randrange(len(column))
+    column[[one, two]] = column[[two, one]]
+    return column
+
+
+def _filled(column: NDArray[Any], chance: random.Random) -> NDArray[Any]:
+    column[:] = column[chance.randrange(len(column))]
+    return column
+
+
+_SHAPES: list[Change] = [
+    _swap,
+    _filled,
+    lambda column, chance: column[:-1],
+    lambda column, chance: column[:0],
+    lambda column, chance: np.concatenate([column, column[-1:]]),
+    lambda column, chance: column[::-1].copy(),
+    lambda column, chance: np.sort(column),
+    lambda column, chance: column.astype(np.int64 if column.dtype.kind == "f" else np.float64),
+    lambda column, chance: column.astype(np.uint64),
+]
+
+
+def _changes(column: NDArray[Any]) -> list[Change]:
+    kind = column.dtype.kind
+    if kind == "u":
+        return [_put(0), _put((1 << 64) - 1), *_SHAPES]
+    if kind == "f":
+        return [*map(_put, _FLOATS), *_SHAPES]
+    return [*map(_put, _WHOLE), _shift(1), _shift(-1), *_SHAPES]
+
+
+def inflating_bytes() -> Iterator[bytes]:
+    """Yield small files that would inflate to large ones, and say so, or lie, or say nonsense."""
+    data, zeros = saved(ma.MOSS()), zlib.compress(bytes(200 << 20), 9)
+    for whole in (200 << 20, 0, 1 << 20, (1 << 63) - 1, 1 << 63, (1 << 64) - 1):
+        yield _with_checksum(data, whole, zeros)
+
+
+def _with_checksum(data: bytes, whole: int, body: bytes | None = None) -> bytes:
+    rest = struct.pack("<Q", whole % 2**64) + (data[52:] if body is None else body)
+    return data[:12] + hashlib.blake2b(rest, digest_size=32).digest() + rest
+
+
+def _places(about: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the way to everything in the text."""
+    if path:
+        yield path
+    if isinstance(about, dict | list):
+        inner = about.items() if isinstance(about, dict) else enumerate(about)
+        for key, value in inner:
+            yield from _places(value, (*path, key))
+
+
+def crafted_bytes(data: bytes, *, one_in: int = 1, seed: int = 0) -> Iterator[bytes]:
+    """Yield files like this one, changed in a place or in a few: all of them, or one in so many."""
+    for number, make in enumerate(_recipes(data)):
+        if (number - seed) % one_in == 0:
+            with np.errstate(all="ignore"), contextlib.suppress(_ImpossibleError):
+                yield make()
+
+
+class _ImpossibleError(Exception):
+    """Python writes no such number."""
+
+
+def _recipes(data: bytes) -> Iterator[Callable[[], bytes]]:
+    about, columns = unpack(data, "it")
+    for name, column in columns.items():
+        for k in range(len(_changes(column))):
+            yield partial(_changed, about, columns, {name: k}, k)
+        yield partial(pack, about, {n: c for n, c in columns.items() if n != name})
+        other = random.Random(name).choice(list(columns))
+        yield partial(pack, about, columns | {name: columns[other], other: column})
+    for name in ("more", "state.arms/=", "state.nothing/@", "flight era", "tally more", ""):
+        yield partial(pack, about, columns | {name: np.arange(3)})
+    for k in range(150):  # several at once
+        some = random.Random(k).sample(sorted(columns), min(3, len(columns)))
+        yield partial(_changed, about, columns, dict.fromkeys(some), k)
+    for way in _places(about):
+        for value in _TEXTS:
+            yield partial(_reworded, about, columns, way, value)
+    size = struct.unpack_from("<Q", data, 44)[0]
+    for whole in (0, 1, size - 1, size + 1, 1 << 40, (1 << 63) - 1, 1 << 63, (1 << 64) - 1):
+        yield partial(_with_checksum, data, whole)
+    for cut in (1, 9, 40):
+        yield partial(_with_checksum, data, size, data[52:-cut])
+    yield partial(_with_checksum, data, size, data[52:] + b"more")
+
+
+def _changed(
+    about: dict[str, Any], columns: Columns, which: dict[str, int | None], seed: int
+) -> bytes:
+    """Change columns, each by the change of that number, or by any."""
+    chance, changed = random.Random(seed), dict(columns)
+    for name, number in which.items():
+        changes = _changes(columns[name])
+        change = chance.choice(changes) if number is None else changes[number]
+        changed[name] = change(columns[name].copy(), chance)
+    return pack(about, {name: column for name, column in changed.items() if len(column) > 0})
+
+
+def _reworded(about: dict[str, Any], columns: Columns, way: tuple[Any, ...], value: Any) -> bytes:
+    changed = copy.deepcopy(about)
+    place: Any = changed
+    for key in way[:-1]:
+        place = place[key]
+    place[way[-1]] = value
+    try:
+        return pack(changed, columns)
+    except ValueError as error:
+        raise _ImpossibleError from error
+
+
+def crafted_events(chance: random.Random, log: list[Event]) -> list[Event]:
+    """Return these events, changed in a few places."""
+    events = list(log)
+    for _ in range(chance.randrange(1, 4)):
+        at = chance.randrange(len(events))
+        event = events[at]
+        what = chance.randrange(7)
+        if what == 0:
+            events[at] = event._replace(pull=chance.choice([*_WHOLE, event.pull + 1]))
+        elif what == 1:
+            events[at] = event._replace(arm=chance.choice([*_WHOLE, event.arm + 1]))
+        elif what == 2:
+            events[at] = event._replace(reward=chance.choice(_FLOATS))
+        elif what == 3:
+            events[at] = event._replace(kind=chance.choice([ASKED, TOLD, ABANDONED]))
+        elif what == 4:
+            other = chance.randrange(len(events))
+            events[at], events[other] = events[other], events[at]
+        elif what == 5 and len(events) > 1:
+            del events[at]
+        else:
+            events.insert(at, event)
+    return events
+
+
+def journal_of(snapshot: bytes, events: list[Event]) -> bytes:
+    """Return the bytes of a journal with right checks."""
+    data, check = begin_file(snapshot), first_check(snapshot)
+    for kind, pull, arm, reward, _ in events:
+        part, check = record(kind, pull, reward if kind == TOLD else arm, check)
+        data += part
+    return data
+
+
+# What becomes of them
+
+
+def opened(data: bytes, *, long: int = LONG) -> ma.Live:
+    """Return the handle of a saved one, or of a journal.
+
+    A journal of `long` events or more is played again by compiled code.
+    """
+    if not data.startswith(JOURNAL_MAGIC):
+        return ma.Live.from_bytes(data)
+    held, _, _ = read_file(data, "it")
+    game = restored(held.snapshot, None, "it")
+    replay(game, held.events, "it", long=long)
+    return ma.Live._of(game)
+
+
+def opened_and_played(data: bytes, *, long: int = LONG) -> str:
+    """Return "refused", "played", or "stopped" if it was refused while it was played."""
+    try:
+        live = opened(data, long=long)
+    except ma.SavedFileError:
+        return "refused"
+    try:
+        _play(live)
+    except ma.SavedFileError:
+        return "stopped"
+    return "played"
+
+
+def _play(live: ma.Live, pulls: int = 50) -> None:
+    if _can(live, arrive) and live._game.arms.count < 1 << 49:
+        live.add_arms(1) if isinstance(live._game.arms.name(0), int) else live.add_arms(["new"])
+    for k in range(pulls):
+        for pull in live.pending[:2]:
+            live.tell(pull, 0.25) if k % 5 else live.abandon(pull)
+        if live.horizon is not None and live.pulls >= live.horizon:
+            break
+        live.ask()
+        left = {pull.arm for pull in live.pending} - {arm.arm for arm in live.arms() if arm.retired}
+        if k == 25 and left and _can(live, retire) and live.n_arms > 1:
+            live.retire(min(left, key=str))
+    str(live), live.progress(), live.arms(), live.to_bytes()
