@@ -12,29 +12,43 @@ from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.policies.parts.fresh import is_retired, strike
 from manyarms.policies.parts.guard import (
-    Guard,
-    count_guarded_late,
     guard_arrive,
     guard_learn,
     guard_reset,
     guard_retire,
     guard_turn,
+    stage_begins,
+    stage_words,
+)
+from manyarms.policies.parts.guard_slots import (
+    Guard,
+    count_guarded_late,
     is_gone,
     launch_pull,
     next_note,
     open_slot,
-    stage_begins,
-    stage_words,
 )
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import GUARDED
-from manyarms.protocol import Policy, arrive, ask, count_late, reset, retire, tell
+from manyarms.protocol import (
+    Policy,
+    arrive,
+    ask,
+    count_late,
+    generation,
+    reset,
+    retire,
+    tell,
+)
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
+from manyarms.protocol.soundness import Known, holds, sound
 
 __all__ = ["Guarded"]
 
 
 class LabelClock(Record):
+    asked: int  # of the policy
+    told: int  # to the policy
     bound: int  # slots up to here have labels, or are gone
     last: int  # the note of the policy's last pull while that is in flight, else -1
 
@@ -54,6 +68,8 @@ class GuardedState(NamedTuple):
 @reset.register(GuardedState)
 def guarded_reset(state: GuardedState, key: int, horizon: int) -> None:
     clear_map(state.slot_of)
+    state.clock[0].asked = 0
+    state.clock[0].told = 0
     state.clock[0].bound = 0
     state.clock[0].last = -1
     guard_reset(state.guard, key, horizon)
@@ -71,6 +87,7 @@ def guarded_ask(state: GuardedState) -> tuple[int, int]:
     if not 0 <= label < state.guard.sampler.n[0]:
         return note, label  # no arm: the caller says so
     slot = slot_of(state, label)
+    state.clock[0].asked += 1
     state.clock[0].last = note
     return launch_pull(state.guard, slot, 1), state.guard.slot[slot].arm
 
@@ -99,6 +116,7 @@ def guarded_tell(state: GuardedState, note: int, reward: float) -> None:
     guard_learn(state.guard, note, reward)
     if state.guard.flight[note].by_rule == 1:
         land(state.inner, state.flight, note, reward)
+        state.clock[0].told += 1
         forget_last(state, note)
 
 
@@ -139,6 +157,37 @@ def unnamed(state: GuardedState) -> int:
     while state.slot_of.cells[find(state.slot_of, label)] != 0 or is_retired(state.gone, label):
         label -= 1
     return label
+
+
+@holds.register(GuardedState)
+def guarded_holds(state: GuardedState, note: int) -> bool:
+    if not holds(state.guard, note):
+        return False
+    pull = state.flight[note]
+    lands = state.guard.flight[note].by_rule == 1 and pull.generation == generation(state.inner)
+    return not lands or holds(state.inner, pull.slot)
+
+
+@sound.register(GuardedState)
+def guarded_is_sound(state: GuardedState, known: Known) -> bool:
+    clock, labels = state.clock[0], dict(_entries(state.slot_of))
+    gone = frozenset(label for label, _ in _entries(state.gone))
+    theirs = known._replace(pulls=clock.asked, told=clock.told, touched=len(labels), retired=gone)
+    return (
+        len(gone) == len(known.retired)
+        and 0 <= clock.bound <= state.guard.clock[0].opened
+        and sorted(set(labels.values())) == sorted(labels.values())
+        and all(0 <= slot < clock.bound for slot in labels.values())
+        and all(state.label_of[slot] == label + 1 for label, slot in labels.items())
+        and (clock.last == -1 or holds(state.guard, clock.last) or known.pulls == 0)
+        and sound(state.guard, known)
+        and sound(state.inner, theirs)
+    )
+
+
+def _entries(names: HashMap) -> list[tuple[int, int]]:
+    places = [names.used[k] for k in range(names.filled[0])]
+    return [(names.cells[at] - 1, names.cells[at + 1]) for at in places]
 
 
 @dataclass(frozen=True)

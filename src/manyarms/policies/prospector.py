@@ -11,25 +11,28 @@ from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.tournament import Tournament, clear, highest, leader, rekey, tournament
 from manyarms.policies.parts.guard import (
-    Guard,
-    count_guarded_late,
-    fresh_left,
     guard_arrive,
     guard_learn,
     guard_reset,
     guard_retire,
     guard_turn,
+    stage_begins,
+    stage_words,
+)
+from manyarms.policies.parts.guard_slots import (
+    Guard,
+    count_guarded_late,
+    fresh_left,
     is_gone,
     launch_pull,
     open_slot,
-    stage_begins,
-    stage_words,
 )
 from manyarms.policies.parts.kl import kl_upper
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import TIES
 from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell
 from manyarms.protocol.parameters import Flag
+from manyarms.protocol.soundness import Known, holds, sound
 
 __all__ = ["Prospector"]
 
@@ -271,6 +274,18 @@ def prospector_retire(state: ProspectState, arm: int) -> None:
             clock.current = -1
         if clock.told > 0:
             set_target(state)
+
+
+@holds.register(ProspectState)
+def prospector_holds(state: ProspectState, note: int) -> bool:
+    return holds(state.guard, note)
+
+
+@sound.register(ProspectState)
+def prospector_is_sound(state: ProspectState, known: Known) -> bool:
+    ranks, opened = (state.by_mean, state.by_shrunk, state.by_upper), state.guard.clock[0].opened
+    fit = all(rank.board[0].size <= opened and sound(rank, known) for rank in ranks)
+    return fit and -1 <= state.clock[0].current < opened and sound(state.guard, known)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,19 +9,21 @@ import pytest
 
 from manyarms.core.memory import ENDLESS
 from manyarms.policies.parts.guard import (
-    Guard,
-    count_guarded_late,
-    guard,
     guard_arrive,
     guard_learn,
     guard_reset,
     guard_retire,
     guard_turn,
-    launch_pull,
-    open_slot,
     plan,
     stage_begins,
     stage_words,
+)
+from manyarms.policies.parts.guard_slots import (
+    Guard,
+    count_guarded_late,
+    guard,
+    launch_pull,
+    open_slot,
 )
 from manyarms.theory import guard_stages
 from tests.reference.field.kl import largest

@@ -3,24 +3,18 @@
 The guard draws one random order of the arms; *slot* j is its j-th arm. A rule names slots that are
 open, or the next fresh one. docs/guard.md has the box, the theorem and its proof.
 
-Rewards may be late. The guard pulls a slot only when none of its rewards is outstanding, and its
-bounds are made of the longest complete beginning of a slot's rewards, in the order of its pulls: so
-it does no harm that good rewards may come sooner than bad ones.
+Rewards may be late: the guard pulls a slot only when none of its rewards is outstanding.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
-from manyarms.core.hash_map import HashMap, hash_map
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records
-from manyarms.core.rng import Stream, stream
-from manyarms.core.sampler import Sampler, sampler
-from manyarms.policies.parts.fresh import is_retired, strike
+from manyarms.policies.parts.fresh import strike
+from manyarms.policies.parts.guard_slots import GONE, TOLD, Guard, fresh_left, open_slot, settle
 from manyarms.policies.parts.kl import bernoulli_kl, kl_upper
-from manyarms.policies.parts.randomness import draw_fresh, reset_order
+from manyarms.policies.parts.randomness import reset_order
 from manyarms.theory.schedules import (
     guard_allowance,
     guard_error,
@@ -33,116 +27,12 @@ from manyarms.theory.schedules import (
     guard_upper_level,
 )
 
-__all__ = ["Guard", "count_guarded_late", "fresh_left", "guard", "guard_arrive", "guard_learn"]
-__all__ += ["guard_reset", "guard_retire", "guard_turn", "is_gone", "launch_pull", "next_note"]
-__all__ += ["open_slot", "stage_begins", "stage_words"]
+__all__ = ["guard_arrive", "guard_learn", "guard_reset", "guard_retire", "guard_turn"]
+__all__ += ["stage_begins", "stage_words"]
 
 _FIRST_GUESS = 256  # of the horizon, where none is told (docs/guard.md, "Without the horizon")
 _AHEAD = 4  # the guess is always above so many times the pulls made
 _NEVER = 1 << 62
-_GONE = 1 << 62  # in place of a period: the slot's arm is retired
-_WAITED_FOR, _TOLD, _LOST = 0, 1, 2  # what became of a pull
-
-
-class GuardSlot(Record):
-    """What the guard knows of a slot."""
-
-    arm: int
-    pulls: int  # N, of the complete beginning
-    total: float  # of its rewards
-    out: int  # the period in which it was ruled out
-    late: int  # pulls whose reward was not there when the next pull was asked for
-    first: int  # the oldest pull that is not in `pulls`, 0 if there is none
-    last: int  # the newest one
-
-
-class GuardPull(Record):
-    """A pull, from its launch until all earlier ones of its slot are settled, too."""
-
-    slot: int
-    by_rule: int
-    period: int
-    floor: float  # l when it was launched; -inf while stage 0 was not over
-    reward: float
-    settled: int
-    next: int  # the next pull of the same slot, 0 if there is none
-
-
-class GuardClock(Record):
-    """Where the guard is."""
-
-    horizon: int  # T, or the present guess
-    guessed: int  # 1 if T was not told
-    arms: int  # slots there can be
-    opened: int
-    made: int  # pulls launched
-    notes: int  # places of `flight` that were ever used
-    free: int  # those that are free again
-    log: float  # L
-    power: float  # T^beta
-    low: float  # x_low
-    up: float  # x_up
-    allowance: float
-    period: int  # changes when slots that are out come back
-    floor: float  # l
-    keeper: int  # the slot that gave it, or -1
-    debt: float  # D
-    dropped: int
-    rules: int  # the slot of which the rule learned last
-    hint: int  # a slot that may raise the floor when a stage begins, or -1
-    stage: int  # i
-    size: int  # k_i
-    need: int  # n_i
-    start: int  # tau_i
-    level: float  # x_i
-    error: float  # epsilon_i
-    at: int  # the first slot that the running stage is not done with, -1 if none runs
-
-
-class Guard(NamedTuple):
-    """The order of the arms, what was seen of each, and the stage that runs."""
-
-    beta: float
-    kl: bool
-    sigma: float
-    bottom: float
-    top: float
-    slot: Records[GuardSlot]
-    flight: Records[GuardPull]  # by note
-    notes: Ints  # the notes that are free again
-    clock: Records[GuardClock]  # [clock]
-    sampler: Sampler
-    words: Stream
-    retired: HashMap
-
-
-def guard(
-    memory: Memory,
-    n_arms: int,
-    *,
-    pulls: int,
-    beta: float,
-    kl: bool,
-    sigma: float,
-    bottom: float,
-    top: float,
-) -> Guard:
-    """Make a guard of `n_arms` arms in `pulls` pulls; call `guard_reset` before use."""
-    room = min(n_arms, pulls)
-    return Guard(
-        beta,
-        kl,
-        sigma,
-        bottom,
-        top,
-        slot=memory.records(room, GuardSlot),
-        flight=memory.records(pulls + 1, GuardPull),  # place 0 is nobody's
-        notes=memory.ints(pulls),
-        clock=memory.records(1, GuardClock),
-        sampler=sampler(memory, n_arms, draws=room),
-        words=stream(memory),
-        retired=hash_map(memory, names=n_arms, entries=0),  # a simulation retires no arm
-    )
 
 
 def stage_words(guard: Guard) -> str:
@@ -279,7 +169,7 @@ def first_to_pull(guard: Guard) -> int:
 def is_done(guard: Guard, slot: int) -> bool:
     """Whether the slot is out, now or before, or has all its rewards; then they raise the floor."""
     clock, own = guard.clock[0], guard.slot[slot]
-    if own.out in (clock.period, _GONE):
+    if own.out in (clock.period, GONE):
         return True
     if own.pulls > 0 and is_below(guard, slot):
         own.out = clock.period
@@ -307,7 +197,7 @@ def is_below(guard: Guard, slot: int) -> bool:
 def raise_floor(guard: Guard, slot: int) -> None:
     """Raise the floor to the lower bound of an open slot, if that is larger."""
     clock = guard.clock[0]
-    if not 0 <= slot < clock.opened or guard.slot[slot].out == _GONE:
+    if not 0 <= slot < clock.opened or guard.slot[slot].out == GONE:
         return
     own = guard.slot[slot]
     if own.pulls > 0:
@@ -323,66 +213,10 @@ def raise_floor(guard: Guard, slot: int) -> None:
 
 
 @kernel
-def fresh_left(guard: Guard) -> bool:
-    """Whether there is an arm without a slot."""
-    return guard.clock[0].opened < guard.clock[0].arms
-
-
-@kernel
-def open_slot(guard: Guard) -> int:
-    """Give the next arm of the order a slot; there must be one."""
-    slot = guard.clock[0].opened
-    guard.clock[0].opened += 1
-    own = guard.slot[slot]
-    own.arm = draw_fresh(guard.sampler, guard.words)
-    while is_retired(guard.retired, own.arm):
-        own.arm = draw_fresh(guard.sampler, guard.words)
-    own.pulls = 0
-    own.total = 0.0
-    own.out = 0
-    own.late = 0
-    own.first = 0
-    own.last = 0
-    return slot
-
-
-@kernel
-def next_note(guard: Guard) -> int:
-    """Return the note that the next pull will have."""
-    clock = guard.clock[0]
-    return guard.notes[clock.free - 1] if clock.free > 0 else clock.notes + 1
-
-
-@kernel
-def launch_pull(guard: Guard, slot: int, by_rule: int) -> int:
-    """Write down a pull of an open slot, and return its note."""
-    clock, own = guard.clock[0], guard.slot[slot]
-    note = next_note(guard)
-    if clock.free > 0:
-        clock.free -= 1
-    else:
-        clock.notes += 1
-    pull = guard.flight[note]
-    pull.slot = slot
-    pull.by_rule = by_rule
-    pull.period = clock.period
-    pull.floor = clock.floor if clock.stage > 0 else -math.inf
-    pull.settled = _WAITED_FOR
-    pull.next = 0
-    if own.last > 0:
-        guard.flight[own.last].next = note
-    else:
-        own.first = note
-    own.last = note
-    clock.made += 1
-    return note
-
-
-@kernel
 def guard_learn(guard: Guard, note: int, reward: float) -> int:
     """Take the reward of a pull, and return its slot."""
     clock, pull = guard.clock[0], guard.flight[note]
-    pull.settled = _TOLD
+    pull.settled = TOLD
     pull.reward = reward
     if pull.by_rule == 1:
         clock.rules = pull.slot
@@ -392,34 +226,6 @@ def guard_learn(guard: Guard, note: int, reward: float) -> int:
                 clock.dropped = 1
     settle(guard, pull.slot)
     return pull.slot
-
-
-@kernel
-def settle(guard: Guard, slot: int) -> None:
-    """Count the rewards of a slot up to the first one that is still waited for."""
-    clock, own = guard.clock[0], guard.slot[slot]
-    while own.first > 0 and guard.flight[own.first].settled != _WAITED_FOR:
-        pull = guard.flight[own.first]
-        if pull.settled == _TOLD:
-            own.pulls += 1
-            own.total += pull.reward
-        guard.notes[clock.free] = own.first
-        clock.free += 1
-        own.first = pull.next
-    if own.first == 0:
-        own.last = 0
-
-
-@kernel
-def count_guarded_late(guard: Guard, note: int, change: int) -> bool:
-    """Count late pulls; return whether this one was abandoned."""
-    pull = guard.flight[note]
-    guard.slot[pull.slot].late += change
-    if change > 0 or pull.settled != _WAITED_FOR:  # else its reward was told just before
-        return False
-    pull.settled = _LOST
-    settle(guard, pull.slot)
-    return True
 
 
 @rare
@@ -445,7 +251,7 @@ def guard_retire(guard: Guard, arm: int) -> int:
     if slot < 0:
         clock.arms -= 1
     else:
-        guard.slot[slot].out = _GONE
+        guard.slot[slot].out = GONE
     if slot >= 0 and slot == clock.keeper:
         forget_floor(guard)
         for other in range(clock.opened):
@@ -453,9 +259,3 @@ def guard_retire(guard: Guard, arm: int) -> int:
     if clock.at < 0:
         plan(guard, clock.stage)
     return slot
-
-
-@kernel
-def is_gone(guard: Guard, slot: int) -> bool:
-    """Whether the slot's arm is retired."""
-    return guard.slot[slot].out == _GONE

@@ -9,7 +9,7 @@ from manyarms.core.checks import check_number
 from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError
 from manyarms.policies.parts.fresh import FreshArms, fresh_arms
-from manyarms.policies.parts.guard import Guard, guard
+from manyarms.policies.parts.guard_slots import Guard, guard
 from manyarms.policies.parts.slots import slots
 from manyarms.protocol import Policy
 from manyarms.protocol.parameters import Flag, Number, Positive, choice, number
