@@ -175,6 +175,7 @@ def guarded_is_sound(state: GuardedState, known: Known) -> bool:
     theirs = known._replace(pulls=clock.asked, told=clock.told, touched=len(labels), retired=gone)
     return (
         len(gone) == len(known.retired)
+        and 0 <= clock.told <= clock.asked <= known.pulls
         and 0 <= clock.bound <= state.guard.clock[0].opened
         and sorted(set(labels.values())) == sorted(labels.values())
         and all(0 <= slot < clock.bound for slot in labels.values())
