@@ -15,6 +15,7 @@ from manyarms.core.tournament import (
     clear,
     disband,
     enter,
+    highest,
     leader,
     rekey,
     tournament,
@@ -128,3 +129,14 @@ def test_tournaments_that_share_memory_do_not_meet() -> None:
     rekey(second, 8, -5.0)
     assert leader(second, ties) == 9
     assert leader(first, ties) == 7
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), KEYS), max_size=60))
+def test_the_highest_key_is_found_without_a_word(changes: list[tuple[int, float]]) -> None:
+    rank, keys = tournament(SPARSE, 21), [-math.inf] * 21
+    clear(rank)
+    assert highest(rank) == -math.inf
+    for slot, key in changes:
+        keys[slot] = key
+        rekey(rank, slot, key)
+        assert highest(rank) == max(keys)

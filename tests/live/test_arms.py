@@ -15,6 +15,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.policies.emp_moss_plus_plus import EmpMossPlusPlusState
+from manyarms.policies.guarded import GuardedState
 from manyarms.policies.parallel import ParallelState, slots_of
 from manyarms.policies.parts.slots import GONE, Slots, moss_index
 from tests.helpers import ALL_POLICIES, label, play_live
@@ -29,11 +30,17 @@ MORE_POLICIES = [
     ma.Patience(best_mean=1.0, bound="kl"),
     ma.Doubling(ma.HybridMOSSPlusPlus()),
     ma.Doubling(ma.Patience(best_mean=0.9)),
+    ma.Prospector(guess_horizon=True, count_late=False),
+    ma.Guarded(ma.EmpMOSSPlusPlus()),
+    ma.Guarded(ma.Doubling(ma.Patience(best_mean=0.9))),
+    ma.Doubling(ma.Guarded(ma.MOSS())),
 ]
 
 
 def _runs(state: Any) -> list[Slots]:
-    """Return the slots of each MOSS run that a state holds; Patience has none."""
+    """Return the slots of each MOSS run that a state holds; Patience and Prospector have none."""
+    if isinstance(state, GuardedState):
+        return []  # arms have other names within
     state = getattr(state, "inner", state)
     if isinstance(state, ParallelState):
         return [slots_of(state, i) for i in range(state.clock[0].subroutines)]

@@ -21,6 +21,7 @@ from tests.reference.field import dropping, infinite, qrm, thompson, ucb
 from tests.reference.field.kl import KLIndex
 from tests.reference.field.sub_sampled import SubSampled as OnSubset
 from tests.reference.field.sub_sampled import by_exponent, fixed, for_greedy
+from tests.reference.guarded import GuardedPlayer
 from tests.reference.hybrid_moss_plus_plus import HybridMossPlusPlus
 from tests.reference.late import (
     LateEmpMossPlusPlus,
@@ -34,6 +35,7 @@ from tests.reference.moss import Index, Moss, MossOracle, Player
 from tests.reference.moss_plus_plus import MossPlusPlus
 from tests.reference.parallel import Parallel
 from tests.reference.patience import Patience
+from tests.reference.prospector import Prospector
 from tests.reference.quantile import Quantile
 
 __all__ = ["ALL_POLICIES", "EVERY_POLICY", "PAIRS", "Pair", "label"]
@@ -86,6 +88,8 @@ EVERYWHERE = [
     Large(ma.Doubling(ma.Parallel(best_mean=0.9)), Doubling(Parallel(0.9))),
     Large(ma.HybridMOSSPlusPlus(beta=0.5), HybridMossPlusPlus(beta="0.5")),
     Large(ma.Patience(best_mean=0.9), Patience(0.9)),
+    Large(ma.Prospector(), Prospector()),
+    Large(ma.Guarded(ma.MOSS()), GuardedPlayer(Moss())),
 ]
 
 PAIRS: list[Pair] = [
@@ -142,6 +146,11 @@ PAIRS: list[Pair] = [
     Large(ma.Doubling(ma.EmpMOSSPlusPlus(beta=0.6)), Doubling(EmpMossPlusPlus(beta="0.6"))),
     Large(ma.Doubling(ma.HybridMOSSPlusPlus()), Doubling(HybridMossPlusPlus())),
     Large(ma.Doubling(ma.Patience(best_mean=0.9)), Doubling(Patience(0.9))),
+    Small(ma.Prospector(bold=True, beta=0.6), Prospector(0.6, bold=True)),
+    Small(ma.Prospector(guess_horizon=True), Prospector(guess=True)),
+    LiveOnly(ma.Guarded(ma.Quantile(), beta=0.75), GuardedPlayer(Quantile(), 0.75)),
+    LiveOnly(ma.Guarded(ma.HybridMOSSPlusPlus()), GuardedPlayer(HybridMossPlusPlus())),
+    LiveOnly(ma.Guarded(ma.Doubling(ma.MOSS())), GuardedPlayer(Doubling(Moss()))),
     # the field
     Small(field.UCB1(), ucb.Ucb1()),
     Small(field.UCB1(exploration=0.1), ucb.Ucb1(0.1)),

@@ -1,6 +1,7 @@
 """The guard around any rule, as the box in docs/guard.md has it; rewards in [0, 1], told in turn.
 
 Arms are slots here: slot j is the j-th arm of the guard's random order, which the caller draws.
+`GuardedPlayer` is the caller for a rule that is a policy.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tests.reference.field.kl import divergence, largest
-from tests.reference.moss import Slot
+from tests.reference.moss import Game, Player, Shuffle, Slot
+from tests.reference.words import FRESH, GUARDED, draw, stream
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,20 @@ class Guarded:
     testing: int = -1  # the slot that a stage in progress is at
 
     def __post_init__(self) -> None:
+        self.plan()
+
+    def plan(self) -> None:
         self.stages = stages(self.horizon, self.beta, self.n)
         self.low, _ = levels(self.horizon)
         self.allowance: float = 4 * self.horizon**self.beta * max(1.0, math.log(self.horizon))
+
+    def next_guess(self) -> None:
+        """Double the horizon if four times the pulls made reach it; only order and slots stay."""
+        if 4 * self.made >= self.horizon:
+            self.horizon *= 2
+            self.plan()
+            self.out, self.floor, self.keeper, self.lost = set(), -math.inf, -1, 0.0
+            self.ends, self.floors, self.testing = [], [], -1
 
     @property
     def dropped(self) -> bool:
@@ -139,3 +152,43 @@ class Guarded:
         bound = 1 - largest(1 - slot.mean, self.low / slot.pulls)
         if bound > self.floor:
             self.floor, self.keeper = bound, j
+
+
+def guarded_game(guard: Guarded, order: Shuffle, guess: bool, before: Callable[[], None]) -> Game:
+    """Play whatever the guard's rule does; `before` is called before each turn."""
+    arms: list[int] = []
+    while True:
+        if guess:
+            guard.next_guess()
+        before()
+        who, slot = guard.ask()
+        if slot == len(arms):
+            arms.append(order.next())
+        guard.tell(who, slot, (yield arms[slot]))
+
+
+@dataclass(frozen=True)
+class GuardedPlayer:
+    """A policy that learns from its own pulls only; the r-th arm it names is slot r."""
+
+    player: Player
+    beta: float = 0.5
+
+    def play(self, n: int, horizon: int | None, key: int) -> Game:
+        game = self.player.play(n, horizon, draw(key, GUARDED))
+        labels: dict[int, int] = {}
+        rewards: list[float] = []
+
+        def rule(guard: Guarded) -> int:
+            label = game.send(rewards.pop()) if rewards else next(game)
+            return labels.setdefault(label, len(labels))
+
+        class Telling(Guarded):
+            def tell(self, who: str, slot: int, reward: float) -> None:
+                super().tell(who, slot, reward)
+                if who == "rule":
+                    rewards.append(reward)
+
+        guard = Telling(rule, horizon or 256, self.beta, n)
+        order = Shuffle(n, stream(key, FRESH))
+        return guarded_game(guard, order, horizon is None, lambda: None)

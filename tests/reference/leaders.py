@@ -56,18 +56,27 @@ class Leaders(Generic[V]):
         elif not self.tied and self.top is None:
             self.level = math.inf
 
+    def highest(self, slots: Sequence[V]) -> float:
+        """Return the largest value, and know from now on who has it."""
+        self.find(slots)
+        return max((slot.value for slot in slots), default=-math.inf)
+
     def choose(self, slots: Sequence[V]) -> V:
         """Return one of largest value; the slots come in the order they were opened."""
-        best = max(slot.value for slot in slots)
+        leaders = self.find(slots)
+        if len(leaders) == 1:
+            return leaders[0]
+        return leaders[below(self.words.next(), len(leaders))]
+
+    def find(self, slots: Sequence[V]) -> list[V]:
+        best = max((slot.value for slot in slots), default=-math.inf)
         tied = [slot for slot in slots if slot.value == best]
         if not self.tied and self.top is None:
             if len(tied) == 1 and best > -math.inf:
                 self.top = tied[0]
                 self.level = max((s.value for s in slots if s is not self.top), default=-math.inf)
-            else:
+            elif tied:
                 self.tied, self.level = list(tied), best
         leaders = [self.top] if self.top is not None else self.tied
         assert set(leaders) == set(tied)
-        if len(leaders) == 1:
-            return leaders[0]
-        return leaders[below(self.words.next(), len(leaders))]
+        return leaders

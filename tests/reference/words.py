@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 FRESH, TIES, ORDER, MIXTURES, RANKING, EPOCHS, PHASES = 1, 2, 3, 4, 5, 6, 7
-SUBSET = 10
+SUBSET, GUARDED = 10, 12
 
 
 class SplitMix64:

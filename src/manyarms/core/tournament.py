@@ -24,7 +24,7 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Floats, Ints, Memory, Record, Records, power_of_two
 from manyarms.core.rng import Stream, below, next_word
 
-__all__ = ["Tournament", "clear", "disband", "enter", "leader", "rekey", "tournament"]
+__all__ = ["Tournament", "clear", "disband", "enter", "highest", "leader", "rekey", "tournament"]
 
 _ROOM = 1 << 50  # where there is no end to it
 _PART = 8  # if more than this part of all keys changed, the tree is built anew
@@ -99,6 +99,17 @@ def leader(rank: Tournament, ties: Stream) -> int:
     if board.leaders == 1:
         return rank.leaders[rank.base]
     return rank.leaders[rank.base + below(next_word(ties), board.leaders)]
+
+
+@kernel
+def highest(rank: Tournament) -> float:
+    """Return the largest key, or -inf if there is no slot."""
+    board = rank.board[rank.number]
+    if board.top < 0 and board.leaders == 0:
+        _find_leaders(rank)
+    if board.top >= 0:
+        return rank.seat[board.top].key
+    return board.level if board.leaders > 0 else -math.inf
 
 
 @kernel

@@ -5,12 +5,14 @@ from __future__ import annotations
 from manyarms.policies.doubling import ANYTIME, Doubling
 from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
 from manyarms.policies.field import FIELD, SubSampled
+from manyarms.policies.guarded import Guarded
 from manyarms.policies.hybrid_moss_plus_plus import HybridMOSSPlusPlus
 from manyarms.policies.moss import MOSS
 from manyarms.policies.moss_oracle import MOSSOracle
 from manyarms.policies.moss_plus_plus import MOSSPlusPlus
 from manyarms.policies.parallel import Parallel
 from manyarms.policies.patience import Patience
+from manyarms.policies.prospector import Prospector
 from manyarms.policies.quantile import Quantile
 from manyarms.protocol import Policy, register
 from manyarms.protocol.registry import Form
@@ -20,11 +22,13 @@ __all__ = [
     "PAPER_POLICIES",
     "Doubling",
     "EmpMOSSPlusPlus",
+    "Guarded",
     "HybridMOSSPlusPlus",
     "MOSSOracle",
     "MOSSPlusPlus",
     "Parallel",
     "Patience",
+    "Prospector",
     "Quantile",
 ]
 
@@ -50,7 +54,8 @@ _PAPER: tuple[type[Policy] | Form, ...] = (
     Parallel,
     *ANYTIME,
 )
-for _policy in (*_PAPER, HybridMOSSPlusPlus, Patience, *FIELD):
+for _policy in (*_PAPER, Prospector, HybridMOSSPlusPlus, Patience, *FIELD):
     register(_policy.name, _policy)
 register("doubling", Doubling, listed=False)
+register("guarded", Guarded, listed=False)
 register("sub-sampled", SubSampled, listed=False)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar
 
+from manyarms.core.checks import check_number
 from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError
 from manyarms.policies.parts.fresh import FreshArms, fresh_arms
+from manyarms.policies.parts.guard_slots import Guard, guard
 from manyarms.policies.parts.slots import slots
 from manyarms.protocol import Policy
-from manyarms.protocol.parameters import Flag, Number, Positive, number
+from manyarms.protocol.parameters import Flag, Number, Positive, choice, number
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
-__all__ = ["IndexPolicy", "MixturePolicy", "RankingPolicy", "ToldBestMean"]
+__all__ = ["GuardPolicy", "IndexPolicy", "MixturePolicy", "RankingPolicy", "ToldBestMean"]
 
 B = TypeVar("B", bound="ToldBestMean")
 
@@ -118,3 +120,35 @@ class ToldBestMean(Policy):
                 f"estimate rounded down: {kind}(best_mean=0.9)."
             )
         return self.best_mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardPolicy(Policy):
+    """A policy under the guard, with the guard's parameters."""
+
+    beta: Annotated[float, number(at_least=0.5, at_most=1.0)] = 0.5
+    bound: Annotated[str, choice("kl", "mean")] = "kl"
+    sigma: Positive = 0.5
+    bottom: Number = 0.0
+    top: Number = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("top", self.top, above=self.bottom, fix="It must be above `bottom`.")
+        if self.bound == "kl" and not 0.0 <= self.bottom < self.top <= 1.0:
+            raise ParameterError(
+                f"`bound` must be 'mean' where means are not in [0, 1], got 'kl' with "
+                f"bottom={self.bottom} and top={self.top}. Give `sigma`, too."
+            )
+
+    def _guard(self, memory: Memory, n_arms: int, pulls: int) -> Guard:
+        return guard(
+            memory,
+            n_arms,
+            pulls=pulls,
+            beta=self.beta,
+            kl=self.bound == "kl",
+            sigma=self.sigma if self.bound == "mean" else 0.5,  # rewards in [0, 1]
+            bottom=self.bottom,
+            top=self.top,
+        )

@@ -6,8 +6,8 @@ from manyarms.core.jit import kernel
 from manyarms.core.rng import Stream, draw, next_word, restart, unit
 from manyarms.core.sampler import Sampler, clear_sampler, pick
 
-__all__ = ["BASES", "EPOCHS", "FRESH", "MIXTURES", "ORDER", "PHASES", "RANKING", "ROUNDING"]
-__all__ += ["SAMPLES", "SUBSET", "TIES", "draw_fresh", "is_success", "reset_order"]
+__all__ = ["BASES", "EPOCHS", "FRESH", "GUARDED", "MIXTURES", "ORDER", "PHASES", "RANKING"]
+__all__ += ["ROUNDING", "SAMPLES", "SUBSET", "TIES", "draw_fresh", "is_success", "reset_order"]
 
 FRESH = 1  # which arm is drawn next: one word for each arm
 TIES = 2  # which of several leaders is pulled: one word each time
@@ -20,6 +20,7 @@ ROUNDING = 8  # rules for rewards 0 and 1: one word for each reward between them
 BASES = 9  # CorralIGW: three words for each pull: base rule, random arm, which of two arms
 SUBSET = 10  # SubSampled: the key of the policy within
 SAMPLES = 11  # posterior samples: one word for each pull
+GUARDED = 12  # Guarded: the key of the policy within
 
 
 @kernel

@@ -1,0 +1,297 @@
+"""Guarded: any policy, Pareto optimal by a guard around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+
+from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
+from manyarms.core.jit import kernel, rare
+from manyarms.core.memory import Ints, Memory, Record, Records
+from manyarms.core.rng import draw
+from manyarms.errors import ParameterError
+from manyarms.policies.parts.fresh import is_retired, strike
+from manyarms.policies.parts.guard import (
+    guard_arrive,
+    guard_learn,
+    guard_reset,
+    guard_retire,
+    guard_turn,
+    stage_begins,
+    stage_words,
+)
+from manyarms.policies.parts.guard_slots import (
+    Guard,
+    count_guarded_late,
+    is_gone,
+    launch_pull,
+    next_note,
+    open_slot,
+)
+from manyarms.policies.parts.parameters import GuardPolicy
+from manyarms.policies.parts.randomness import GUARDED
+from manyarms.protocol import (
+    Policy,
+    arrive,
+    ask,
+    count_late,
+    generation,
+    reset,
+    retire,
+    tell,
+)
+from manyarms.protocol.in_flight import InFlight, land, launch, lose
+from manyarms.protocol.soundness import Known, holds, sound
+
+__all__ = ["Guarded"]
+
+
+class LabelClock(Record):
+    asked: int  # of the policy
+    told: int  # to the policy
+    bound: int  # slots up to here have labels, or are gone
+    last: int  # the note of the policy's last pull while that is in flight, else -1
+
+
+class GuardedState(NamedTuple):
+    """The state of the policy within, the guard, and which slots stand for the policy's arms."""
+
+    inner: Any  # the policy's own state
+    guard: Guard
+    clock: Records[LabelClock]  # [clock]
+    slot_of: HashMap  # label -> slot, once it was named
+    label_of: Ints  # by slot: label + 1, or 0
+    gone: HashMap  # labels that must not be named any more
+    flight: Records[InFlight]  # by note: the policy's pulls as it knows them
+
+
+@reset.register(GuardedState)
+def guarded_reset(state: GuardedState, key: int, horizon: int) -> None:
+    clear_map(state.slot_of)
+    state.clock[0].asked = 0
+    state.clock[0].told = 0
+    state.clock[0].bound = 0
+    state.clock[0].last = -1
+    guard_reset(state.guard, key, horizon)
+    reset(state.inner, draw(key, GUARDED), horizon)
+
+
+@ask.register(GuardedState)
+def guarded_ask(state: GuardedState) -> tuple[int, int]:
+    stage_begins(state.guard)
+    slot = guard_turn(state.guard)
+    if slot >= 0:
+        return launch_pull(state.guard, slot, 0), state.guard.slot[slot].arm
+    note = next_note(state.guard)
+    label = launch(state.inner, state.flight, note, state.clock[0].last)
+    if not 0 <= label < state.guard.sampler.n[0]:
+        return note, label  # no arm: the caller says so
+    slot = slot_of(state, label)
+    state.clock[0].asked += 1
+    state.clock[0].last = note
+    return launch_pull(state.guard, slot, 1), state.guard.slot[slot].arm
+
+
+@kernel
+def slot_of(state: GuardedState, label: int) -> int:
+    """Return the slot of a label; one that is named for the first time gets the next of the order.
+
+    So the policy and the guard open the same arms first, whatever the policy calls them.
+    """
+    at = find(state.slot_of, label)
+    if state.slot_of.cells[at] != 0:
+        return state.slot_of.cells[at + 1]
+    clock, opened = state.clock[0], state.guard.clock[0].opened
+    while clock.bound < opened and is_gone(state.guard, clock.bound):
+        clock.bound += 1
+    slot = clock.bound if clock.bound < opened else open_slot(state.guard)
+    insert(state.slot_of, at, label, slot)
+    state.label_of[slot] = label + 1
+    clock.bound = slot + 1
+    return slot
+
+
+@tell.register(GuardedState)
+def guarded_tell(state: GuardedState, note: int, reward: float) -> None:
+    guard_learn(state.guard, note, reward)
+    if state.guard.flight[note].by_rule == 1:
+        land(state.inner, state.flight, note, reward)
+        state.clock[0].told += 1
+        forget_last(state, note)
+
+
+@count_late.register(GuardedState)
+def guarded_count_late(state: GuardedState, note: int, change: int) -> None:
+    """Hear that a pull is late, or abandoned; the policy hears it in its own time."""
+    by_rule = state.guard.flight[note].by_rule == 1
+    if count_guarded_late(state.guard, note, change) and by_rule:
+        lose(state.inner, state.flight, note)
+        forget_last(state, note)
+
+
+@kernel
+def forget_last(state: GuardedState, note: int) -> None:
+    if state.clock[0].last == note:
+        state.clock[0].last = -1
+
+
+@arrive.register(GuardedState)
+def guarded_arrive(state: GuardedState, count: int) -> None:
+    guard_arrive(state.guard, count)
+    arrive(state.inner, count)
+
+
+@retire.register(GuardedState)
+def guarded_retire(state: GuardedState, arm: int) -> None:
+    """Retire the arm's label; if it has none, one that the policy has not named yet."""
+    slot = guard_retire(state.guard, arm)
+    label = state.label_of[slot] - 1 if 0 <= slot < state.clock[0].bound else unnamed(state)
+    strike(state.gone, label)
+    retire(state.inner, label)
+
+
+@rare
+def unnamed(state: GuardedState) -> int:
+    """Return the last label that has no slot and is not gone."""
+    label = state.guard.sampler.n[0] - 1  # there are as many labels as arms
+    while state.slot_of.cells[find(state.slot_of, label)] != 0 or is_retired(state.gone, label):
+        label -= 1
+    return label
+
+
+@holds.register(GuardedState)
+def guarded_holds(state: GuardedState, note: int) -> bool:
+    if not holds(state.guard, note):
+        return False
+    pull = state.flight[note]
+    lands = state.guard.flight[note].by_rule == 1 and pull.generation == generation(state.inner)
+    return not lands or holds(state.inner, pull.slot)
+
+
+@sound.register(GuardedState)
+def guarded_is_sound(state: GuardedState, known: Known) -> bool:
+    clock, labels = state.clock[0], dict(_entries(state.slot_of))
+    gone = frozenset(label for label, _ in _entries(state.gone))
+    theirs = known._replace(pulls=clock.asked, told=clock.told, touched=len(labels), retired=gone)
+    return (
+        len(gone) == len(known.retired)
+        and 0 <= clock.told <= clock.asked <= known.pulls
+        and 0 <= clock.bound <= state.guard.clock[0].opened
+        and sorted(set(labels.values())) == sorted(labels.values())
+        and all(0 <= slot < clock.bound for slot in labels.values())
+        and all(state.label_of[slot] == label + 1 for label, slot in labels.items())
+        and (clock.last == -1 or holds(state.guard, clock.last) or known.pulls == 0)
+        and sound(state.guard, known)
+        and sound(state.inner, theirs)
+    )
+
+
+def _entries(names: HashMap) -> list[tuple[int, int]]:
+    places = [names.used[k] for k in range(names.filled[0])]
+    return [(names.cells[at] - 1, names.cells[at + 1]) for at in places]
+
+
+@dataclass(frozen=True)
+class Guarded(GuardPolicy):
+    r"""Let a policy play, test arms in stages, and take over if it loses too much.
+
+    The guard draws a random order of the arms. The r-th arm that the policy names for the first
+    time is the r-th of this order, so the policy does not choose which fresh arm comes next. In
+    stage i the guard tests the first :math:`T^\beta / (2^i \log T)` arms; the largest lower bound
+    of a mean is the *floor*. If the policy's pulls lose more than :math:`4 T^\beta \log T` against
+    the floor, it is dropped, and the arm that gave the floor is pulled instead.
+
+    Parameters
+    ----------
+    policy
+        The policy to guard, such as `MOSS()`, or one of your own.
+    beta
+        Between 1/2 and 1 (default: 0.5): what is lost where best arms are plenty is about
+        :math:`T^\beta`.
+    bound
+        "kl" (default) for rewards in [0, 1]; "mean" for rewards that are sigma-sub-Gaussian.
+    sigma
+        For "mean": rewards are sigma-sub-Gaussian (default: 0.5).
+    bottom, top
+        All means are between these (default: 0 and 1).
+
+    Notes
+    -----
+    Ours. For *every* policy the regret is at most :math:`10 (\log T)^{5/2}\,
+    T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`, the rate of MOSS++: Pareto optimal for
+    :math:`\beta < 1` (`theory.guarded_bound`, `theory.guarded_problem_bound`). With "mean" the
+    bound is multiplied by the larger of `top` - `bottom` and 2 sigma. Without a horizon a guess of
+    it doubles; then `theory.anytime_guarded_bound` holds, and a policy that was dropped comes back
+    with the next guess.
+
+    The policy is not told what the guard's pulls gave. So until it is dropped it plays as it would
+    alone, and a policy whose own regret is below :math:`2 T^\beta \log T` is hardly ever dropped.
+    A policy that relies on what the names of arms mean loses that: they are given out at random.
+
+    Rewards may be late: the guard never has two pulls of an arm in flight at a time. Arms may come
+    and go if the policy can take it; nothing is proved about that. Cost per pull: the policy's own,
+    a look-up, and O(1).
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> policy = ma.Guarded(ma.EmpMOSSPlusPlus(), beta=0.6)
+    >>> policy.label
+    'guarded(beta=0.6)-empmoss++'
+    >>> live = policy.live(n_arms=1_000_000, horizon=20_000, seed=1)
+    >>> live.tell(live.ask(), reward=1.0)
+    """
+
+    policy: Policy
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.policy, Policy):
+            raise ParameterError(f"`policy` must be a policy such as MOSS(), got {self.policy!r}.")
+        if isinstance(self.policy, GuardPolicy):
+            raise ParameterError(
+                f"`policy` must be one without a guard, got {self.policy.label}. Use it as it is."
+            )
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # it depends on the policy within
+        """The policy's name, with "guarded-" before it."""
+        return f"guarded-{self.policy.name}"
+
+    @property
+    def anytime(self) -> bool:  # type: ignore[override]  # as the policy within is
+        """Whether it works without a horizon: if the policy does."""
+        return self.policy.anytime
+
+    @property
+    def label(self) -> str:
+        changed = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in fields(self)
+            if field.name != "policy" and getattr(self, field.name) != field.default
+        ]
+        own = f"({', '.join(changed)})" if changed else ""
+        return f"guarded{own}-{self.policy.label}"
+
+    @property
+    def sized_by_horizon(self) -> bool:
+        """Whether the policy within is made for one horizon: then `Doubling` cannot wear it."""
+        return getattr(self.policy, "sized_by_horizon", False)
+
+    def with_best_mean(self, best_mean: float) -> Guarded:
+        return replace(self, policy=self.policy.with_best_mean(best_mean))
+
+    def stage(self, state: GuardedState) -> str:
+        return ", ".join(filter(None, (self.policy.stage(state.inner), stage_words(state.guard))))
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> GuardedState:
+        room = min(n_arms, pulls)
+        return GuardedState(
+            inner=self.policy.new_state(memory, n_arms=n_arms, pulls=pulls),
+            guard=self._guard(memory, n_arms, pulls),
+            clock=memory.records(1, LabelClock),
+            slot_of=hash_map(memory, names=n_arms, entries=room),
+            label_of=memory.ints(room),
+            gone=hash_map(memory, names=n_arms, entries=0),  # a simulation retires no arm
+            flight=memory.records(pulls + 1, InFlight),
+        )

@@ -1,0 +1,261 @@
+"""The guard: whatever a rule does, tests in stages and an allowance keep the rate of MOSS++.
+
+The guard draws one random order of the arms; *slot* j is its j-th arm. A rule names slots that are
+open, or the next fresh one. docs/guard.md has the box, the theorem and its proof.
+
+Rewards may be late: the guard pulls a slot only when none of its rewards is outstanding.
+"""
+
+from __future__ import annotations
+
+import math
+
+from manyarms.core.jit import kernel, rare
+from manyarms.policies.parts.fresh import strike
+from manyarms.policies.parts.guard_slots import GONE, TOLD, Guard, fresh_left, open_slot, settle
+from manyarms.policies.parts.kl import bernoulli_kl, kl_upper
+from manyarms.policies.parts.randomness import reset_order
+from manyarms.theory.schedules import (
+    guard_allowance,
+    guard_error,
+    guard_log,
+    guard_lower_level,
+    guard_stage_arms,
+    guard_stage_pulls,
+    guard_stage_start,
+    guard_stages_planned,
+    guard_upper_level,
+)
+
+__all__ = ["guard_arrive", "guard_learn", "guard_reset", "guard_retire", "guard_turn"]
+__all__ += ["stage_begins", "stage_words"]
+
+_FIRST_GUESS = 256  # of the horizon, where none is told (docs/guard.md, "Without the horizon")
+_AHEAD = 4  # the guess is always above so many times the pulls made
+_NEVER = 1 << 62
+
+
+def stage_words(guard: Guard) -> str:
+    """Say what the guard does, if it does something."""
+    clock = guard.clock[0]
+    if clock.at >= 0:
+        arms = "an arm" if clock.size == 1 else f"{clock.size} arms"
+        return f"the guard tests {arms}"
+    return "the guard has taken over" if clock.dropped == 1 else ""
+
+
+@kernel
+def guard_reset(guard: Guard, key: int, horizon: int) -> None:
+    """Begin a new order; `horizon` is 0 where none is told."""
+    reset_order(guard.sampler, guard.words, key)
+    clock = guard.clock[0]
+    clock.arms = guard.sampler.n[0] - guard.retired.filled[0]
+    clock.opened = 0
+    clock.made = 0
+    clock.notes = 0
+    clock.free = 0
+    clock.period = 0
+    clock.rules = 0
+    clock.hint = -1
+    clock.guessed = 0 if horizon > 0 else 1
+    begin(guard, horizon if horizon > 0 else _FIRST_GUESS)
+
+
+@rare
+def begin(guard: Guard, horizon: int) -> None:
+    """Take `horizon` for T: levels, stages, floor, debt and who is out begin anew."""
+    clock = guard.clock[0]
+    clock.horizon = horizon
+    clock.log = guard_log(horizon)
+    clock.power = math.pow(horizon, guard.beta)
+    clock.low = guard_lower_level(horizon)
+    clock.up = guard_upper_level(horizon)
+    width = max(guard.top - guard.bottom, 2.0 * guard.sigma)  # V
+    clock.allowance = width * guard_allowance(horizon, guard.beta)
+    clock.debt = 0.0
+    clock.dropped = 0
+    forget_floor(guard)
+    plan(guard, 0)
+
+
+@rare
+def forget_floor(guard: Guard) -> None:
+    clock = guard.clock[0]
+    clock.period += 1
+    clock.floor = -math.inf
+    clock.keeper = -1
+
+
+@rare
+def plan(guard: Guard, stage: int) -> None:
+    """Set the numbers of a stage."""
+    clock = guard.clock[0]
+    clock.stage = stage
+    clock.at = -1
+    clock.start = _NEVER
+    if stage < guard_stages_planned(clock.horizon, guard.beta):
+        clock.size = min(guard_stage_arms(clock.horizon, guard.beta, stage), clock.arms)
+        clock.need = guard_stage_pulls(clock.horizon, guard.beta, stage)
+        clock.start = guard_stage_start(clock.horizon, guard.beta, stage)
+        clock.level = clock.low if clock.size == clock.arms else clock.up
+        clock.error = 2.0 * guard.sigma * guard_error(clock.level, clock.low, clock.need)
+
+
+@kernel
+def stage_begins(guard: Guard) -> bool:
+    """Whether a stage begins with the turn that comes, unless the floor makes it needless.
+
+    Where the horizon is guessed, the next guess is made now if it is due.
+    """
+    clock = guard.clock[0]
+    if clock.guessed == 1 and _AHEAD * clock.made >= clock.horizon:
+        begin(guard, 2 * clock.horizon)
+    return clock.at < 0 and clock.made >= clock.start
+
+
+@kernel
+def guard_turn(guard: Guard) -> int:
+    """Return the slot that the guard, or its keeper, pulls now; -1 if the turn is the rule's.
+
+    Ask `stage_begins` first.
+    """
+    clock, slot = guard.clock[0], -1
+    if clock.made >= clock.start:
+        slot = next_test(guard)
+    if slot < 0 and clock.dropped == 1:
+        slot = clock.keeper
+    return slot
+
+
+@rare
+def next_test(guard: Guard) -> int:
+    """Return the slot that a stage pulls now; -1 if no stage is due, or all its slots wait."""
+    clock = guard.clock[0]
+    while clock.made >= clock.start:
+        if clock.at < 0:
+            raise_floor(guard, clock.rules)
+            raise_floor(guard, clock.hint)
+            if guard.top - clock.floor > clock.error:
+                clock.at = 0
+        if clock.at >= 0:
+            slot = first_to_pull(guard)
+            if slot >= 0 or clock.at < clock.size:
+                return slot
+        plan(guard, clock.stage + 1)
+    return -1
+
+
+@rare
+def first_to_pull(guard: Guard) -> int:
+    """Return the first slot of the stage that may be pulled; -1 if all are done, or wait."""
+    clock = guard.clock[0]
+    slot = clock.at
+    while slot < clock.size:
+        if slot == clock.opened:
+            if fresh_left(guard):
+                return open_slot(guard)
+            clock.size = slot
+            break
+        if is_done(guard, slot):
+            if slot == clock.at:
+                clock.at += 1
+        elif guard.slot[slot].late == 0:
+            return slot
+        slot += 1
+    return -1
+
+
+@rare
+def is_done(guard: Guard, slot: int) -> bool:
+    """Whether the slot is out, now or before, or has all its rewards; then they raise the floor."""
+    clock, own = guard.clock[0], guard.slot[slot]
+    if own.out in (clock.period, GONE):
+        return True
+    if own.pulls > 0 and is_below(guard, slot):
+        own.out = clock.period
+        return True
+    if own.pulls < clock.need:
+        return False
+    raise_floor(guard, slot)
+    return True
+
+
+@rare
+def is_below(guard: Guard, slot: int) -> bool:
+    """Whether the upper bound of a slot, of the stage's level, is below the floor."""
+    clock, own = guard.clock[0], guard.slot[slot]
+    mean = own.total / own.pulls
+    if mean >= clock.floor:
+        return False
+    if guard.kl:
+        return own.pulls * bernoulli_kl(max(mean, 0.0), clock.floor) > clock.level
+    gap = clock.floor - mean
+    return own.pulls * gap * gap > 2.0 * guard.sigma * guard.sigma * clock.level
+
+
+@rare
+def raise_floor(guard: Guard, slot: int) -> None:
+    """Raise the floor to the lower bound of an open slot, if that is larger."""
+    clock = guard.clock[0]
+    if not 0 <= slot < clock.opened or guard.slot[slot].out == GONE:
+        return
+    own = guard.slot[slot]
+    if own.pulls > 0:
+        mean, level = own.total / own.pulls, clock.low / own.pulls
+        if guard.kl:
+            bound = 1.0 - kl_upper(1.0 - mean, level)
+        else:
+            bound = mean - guard.sigma * math.sqrt(2.0 * level)
+        bound = min(max(bound, guard.bottom), guard.top)
+        if bound > clock.floor:
+            clock.floor = bound
+            clock.keeper = slot
+
+
+@kernel
+def guard_learn(guard: Guard, note: int, reward: float) -> int:
+    """Take the reward of a pull, and return its slot."""
+    clock, pull = guard.clock[0], guard.flight[note]
+    pull.settled = TOLD
+    pull.reward = reward
+    if pull.by_rule == 1:
+        clock.rules = pull.slot
+        if pull.floor > -math.inf and pull.period == clock.period:
+            clock.debt += pull.floor - reward
+            if clock.debt > clock.allowance:
+                clock.dropped = 1
+    settle(guard, pull.slot)
+    return pull.slot
+
+
+@rare
+def guard_arrive(guard: Guard, count: int) -> None:
+    """Let new arms join those that have no slot yet."""
+    guard.sampler.n[0] += count
+    guard.clock[0].arms += count
+    if guard.clock[0].at < 0:
+        plan(guard, guard.clock[0].stage)
+
+
+@rare
+def guard_retire(guard: Guard, arm: int) -> int:
+    """Never open the arm, or let its slot be out for good; return the slot, -1 if it has none.
+
+    If it is the keeper's, the floor is made anew of all other slots.
+    """
+    clock = guard.clock[0]
+    strike(guard.retired, arm)
+    slot = clock.opened - 1
+    while slot >= 0 and guard.slot[slot].arm != arm:
+        slot -= 1
+    if slot < 0:
+        clock.arms -= 1
+    else:
+        guard.slot[slot].out = GONE
+    if slot >= 0 and slot == clock.keeper:
+        forget_floor(guard)
+        for other in range(clock.opened):
+            raise_floor(guard, other)
+    if clock.at < 0:
+        plan(guard, clock.stage)
+    return slot

@@ -1,0 +1,261 @@
+"""What the guard keeps: slots in random order, and pulls until their rewards are counted.
+
+The bounds of a slot are made of the longest complete beginning of its rewards, in the order of its
+pulls: so it does no harm that good rewards may come sooner than bad ones.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from manyarms.core.hash_map import HashMap, hash_map
+from manyarms.core.jit import kernel
+from manyarms.core.memory import Ints, Memory, Record, Records
+from manyarms.core.rng import Stream, stream
+from manyarms.core.sampler import Sampler, sampler
+from manyarms.policies.parts.fresh import is_retired, retired_are
+from manyarms.policies.parts.randomness import draw_fresh
+from manyarms.protocol.soundness import Known, holds, sound
+
+__all__ = ["GONE", "TOLD", "Guard", "count_guarded_late", "fresh_left", "guard", "is_gone"]
+__all__ += ["launch_pull", "next_note", "open_slot", "settle"]
+
+GONE = 1 << 62  # in place of a period: the slot's arm is retired
+WAITED_FOR, TOLD, LOST = 0, 1, 2  # what became of a pull
+_STAGES = 64  # more than there are for any horizon
+
+
+class GuardSlot(Record):
+    """What the guard knows of a slot."""
+
+    arm: int
+    pulls: int  # N, of the complete beginning
+    total: float  # of its rewards
+    out: int  # the period in which it was ruled out
+    late: int  # pulls whose reward was not there when the next pull was asked for
+    first: int  # the oldest pull that is not in `pulls`, 0 if there is none
+    last: int  # the newest one
+
+
+class GuardPull(Record):
+    """A pull, from its launch until all earlier ones of its slot are settled, too."""
+
+    slot: int
+    by_rule: int
+    period: int
+    floor: float  # l when it was launched; -inf while stage 0 was not over
+    reward: float
+    settled: int
+    next: int  # the next pull of the same slot, 0 if there is none
+
+
+class GuardClock(Record):
+    """Where the guard is."""
+
+    horizon: int  # T, or the present guess
+    guessed: int  # 1 if T was not told
+    arms: int  # slots there can be
+    opened: int
+    made: int  # pulls launched
+    notes: int  # places of `flight` that were ever used
+    free: int  # those that are free again
+    log: float  # L
+    power: float  # T^beta
+    low: float  # x_low
+    up: float  # x_up
+    allowance: float
+    period: int  # changes when slots that are out come back
+    floor: float  # l
+    keeper: int  # the slot that gave it, or -1
+    debt: float  # D
+    dropped: int
+    rules: int  # the slot of which the rule learned last
+    hint: int  # a slot that may raise the floor when a stage begins, or -1
+    stage: int  # i
+    size: int  # k_i
+    need: int  # n_i
+    start: int  # tau_i
+    level: float  # x_i
+    error: float  # epsilon_i
+    at: int  # the first slot that the running stage is not done with, -1 if none runs
+
+
+class Guard(NamedTuple):
+    """The order of the arms, what was seen of each, and the stage that runs."""
+
+    beta: float
+    kl: bool
+    sigma: float
+    bottom: float
+    top: float
+    slot: Records[GuardSlot]
+    flight: Records[GuardPull]  # by note
+    notes: Ints  # the notes that are free again
+    clock: Records[GuardClock]  # [clock]
+    sampler: Sampler
+    words: Stream
+    retired: HashMap
+
+
+def guard(
+    memory: Memory,
+    n_arms: int,
+    *,
+    pulls: int,
+    beta: float,
+    kl: bool,
+    sigma: float,
+    bottom: float,
+    top: float,
+) -> Guard:
+    """Make a guard of `n_arms` arms in `pulls` pulls; call `guard_reset` before use."""
+    room = min(n_arms, pulls)
+    return Guard(
+        beta,
+        kl,
+        sigma,
+        bottom,
+        top,
+        slot=memory.records(room, GuardSlot),
+        flight=memory.records(pulls + 1, GuardPull),  # place 0 is nobody's
+        notes=memory.ints(pulls),
+        clock=memory.records(1, GuardClock),
+        sampler=sampler(memory, n_arms, draws=room),
+        words=stream(memory),
+        retired=hash_map(memory, names=n_arms, entries=0),  # a simulation retires no arm
+    )
+
+
+@kernel
+def fresh_left(guard: Guard) -> bool:
+    """Whether there is an arm without a slot."""
+    return guard.clock[0].opened < guard.clock[0].arms
+
+
+@kernel
+def open_slot(guard: Guard) -> int:
+    """Give the next arm of the order a slot; there must be one."""
+    slot = guard.clock[0].opened
+    guard.clock[0].opened += 1
+    own = guard.slot[slot]
+    own.arm = draw_fresh(guard.sampler, guard.words)
+    # a file may lie about who is retired: the loop ends all the same
+    while is_retired(guard.retired, own.arm) and guard.sampler.drawn[0] < guard.sampler.n[0]:
+        own.arm = draw_fresh(guard.sampler, guard.words)
+    own.pulls = 0
+    own.total = 0.0
+    own.out = 0
+    own.late = 0
+    own.first = 0
+    own.last = 0
+    return slot
+
+
+@kernel
+def next_note(guard: Guard) -> int:
+    """Return the note that the next pull will have."""
+    clock = guard.clock[0]
+    return guard.notes[clock.free - 1] if clock.free > 0 else clock.notes + 1
+
+
+@kernel
+def launch_pull(guard: Guard, slot: int, by_rule: int) -> int:
+    """Write down a pull of an open slot, and return its note."""
+    clock, own = guard.clock[0], guard.slot[slot]
+    note = next_note(guard)
+    if clock.free > 0:
+        clock.free -= 1
+    else:
+        clock.notes += 1
+    pull = guard.flight[note]
+    pull.slot = slot
+    pull.by_rule = by_rule
+    pull.period = clock.period
+    pull.floor = clock.floor if clock.stage > 0 else -math.inf
+    pull.settled = WAITED_FOR
+    pull.next = 0
+    if own.last > 0:
+        guard.flight[own.last].next = note
+    else:
+        own.first = note
+    own.last = note
+    clock.made += 1
+    return note
+
+
+@kernel
+def settle(guard: Guard, slot: int) -> None:
+    """Count the rewards of a slot up to the first one that is still waited for."""
+    clock, own = guard.clock[0], guard.slot[slot]
+    while own.first > 0 and guard.flight[own.first].settled != WAITED_FOR:
+        pull = guard.flight[own.first]
+        if pull.settled == TOLD:
+            own.pulls += 1
+            own.total += pull.reward
+        guard.notes[clock.free] = own.first
+        clock.free += 1
+        own.first = pull.next
+    if own.first == 0:
+        own.last = 0
+
+
+@kernel
+def count_guarded_late(guard: Guard, note: int, change: int) -> bool:
+    """Count late pulls; return whether this one was abandoned."""
+    pull = guard.flight[note]
+    guard.slot[pull.slot].late += change
+    if change > 0 or pull.settled != WAITED_FOR:  # else its reward was told just before
+        return False
+    pull.settled = LOST
+    settle(guard, pull.slot)
+    return True
+
+
+@kernel
+def is_gone(guard: Guard, slot: int) -> bool:
+    """Whether the slot's arm is retired."""
+    return guard.slot[slot].out == GONE
+
+
+@holds.register(Guard)
+def guard_holds(guard: Guard, note: int) -> bool:
+    used = 1 <= note <= guard.clock[0].notes
+    return used and guard.flight[note].settled == WAITED_FOR
+
+
+@sound.register(Guard)
+def guard_is_sound(guard: Guard, known: Known) -> bool:
+    clock = guard.clock[0]
+    if clock.horizon == 0:  # not begun
+        return clock.opened == 0 and retired_are(guard.retired, known)
+    slots = range(clock.opened)
+    unslotted = known.retired - {guard.slot[slot].arm for slot in slots}
+    return (
+        0 <= clock.opened <= min(known.touched, clock.arms)
+        and clock.arms == known.arms - len(unslotted)
+        and clock.made == known.pulls
+        and 0 <= clock.stage <= _STAGES
+        and -1 <= clock.keeper < clock.opened
+        and (clock.guessed == 1 or clock.horizon == known.horizon)
+        and 1 <= clock.horizon <= GONE
+        and _pulls_are_sound(guard)
+        and retired_are(guard.retired, known)
+        and sound(guard.sampler, known)
+    )
+
+
+def _pulls_are_sound(guard: Guard) -> bool:
+    """Whether each note in use is free, or waits in the line of its slot, once."""
+    clock = guard.clock[0]
+    if not 0 <= clock.free <= clock.notes <= clock.made:
+        return False
+    left = set(range(1, clock.notes + 1)).difference(guard.notes[k] for k in range(clock.free))
+    for slot in range(clock.opened):
+        note, last = guard.slot[slot].first, 0
+        while note in left and guard.flight[note].slot == slot:
+            left.remove(note)
+            note, last = guard.flight[note].next, note
+        if note != 0 or last != guard.slot[slot].last:
+            return False
+    return not left

@@ -1,0 +1,388 @@
+"""Prospector: greedy against a target that falls as the search grows dear, under the guard."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from manyarms.core.jit import kernel, rare
+from manyarms.core.memory import Memory, Record, Records
+from manyarms.core.rng import Stream, draw, restart, stream
+from manyarms.core.tournament import Tournament, clear, highest, leader, rekey, tournament
+from manyarms.policies.parts.guard import (
+    guard_arrive,
+    guard_learn,
+    guard_reset,
+    guard_retire,
+    guard_turn,
+    stage_begins,
+    stage_words,
+)
+from manyarms.policies.parts.guard_slots import (
+    Guard,
+    count_guarded_late,
+    fresh_left,
+    is_gone,
+    launch_pull,
+    open_slot,
+)
+from manyarms.policies.parts.kl import kl_upper
+from manyarms.policies.parts.parameters import GuardPolicy
+from manyarms.policies.parts.randomness import TIES
+from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell
+from manyarms.protocol.parameters import Flag
+from manyarms.protocol.soundness import Known, holds, sound
+
+__all__ = ["Prospector"]
+
+# The constants of the target. The guarantee does not depend on them: they were tuned.
+_C1 = 0.5  # search on, whatever was found, until it has cost c1 T^beta
+_C2, _BOLD_C2 = 1.5, 4.0  # then the target falls by (C / (c2 T^beta log T))^(1/e)
+# e is 3/2, or 2 for the bold: see `reaches`
+_KAPPA = 2.5  # from M + kappa (M - average of first rewards)
+
+# Where rewards are late
+_FEW = 4  # an arm with N rewards may have so many times N pulls in flight before it rests
+_RESTING = -1e100  # keys of arms that rest: below all others, those with fewest in flight first
+_UNSEEN = -1e50  # an arm never observed whose pulls were abandoned
+
+
+class ProspectArm(Record):
+    pulls: int  # N
+    total: float
+    rests: int  # 1 while too much of it is in flight
+
+
+class ProspectClock(Record):
+    current: int  # the arm in play, -1 if none
+    told: int  # t
+    total: float  # of all rewards
+    seen: int  # arms with a reward
+    firsts: float  # the sum of their first ones
+    best: float  # M
+    ceiling: float  # what the target falls from
+    spent: float  # C / (c2 T^beta log T), or 0 while the search is cheap
+    resting: int  # arms that rest
+    ranked: int  # the period of the guard in which all upper bounds were computed; 0 if never
+
+
+class ProspectState(NamedTuple):
+    """What was seen of every arm opened so far, the target, and the guard."""
+
+    budget: float  # c2
+    bold: bool
+    guess: bool  # the horizon, even if it is told
+    late_counts: bool
+    guard: Guard
+    arm: Records[ProspectArm]  # by slot
+    clock: Records[ProspectClock]  # [clock]
+    by_mean: Tournament
+    by_shrunk: Tournament
+    by_upper: Tournament  # once no fresh arm is left
+    ties: Stream
+
+
+@reset.register(ProspectState)
+def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
+    for slot in range(state.guard.clock[0].opened):
+        state.arm[slot].pulls = 0
+        state.arm[slot].total = 0.0
+        state.arm[slot].rests = 0
+    guard_reset(state.guard, key, 0 if state.guess else horizon)
+    restart(state.ties, draw(key, TIES))
+    clear(state.by_mean)
+    clear(state.by_shrunk)
+    clear(state.by_upper)
+    clock = state.clock[0]
+    clock.current = -1
+    clock.told = 0
+    clock.total = 0.0
+    clock.seen = 0
+    clock.firsts = 0.0
+    clock.best = -math.inf
+    clock.ceiling = state.guard.top
+    clock.spent = 0.0
+    clock.resting = 0
+    clock.ranked = 0
+
+
+@kernel
+def set_target(state: ProspectState) -> None:
+    r"""Let the target fall as the search grows dear.
+
+    .. math:: C = \max(0, t M - \text{all rewards}), \qquad \zeta = 1 - C/T
+        \text{ if } C < c_1 T^\beta, \text{ else }
+        \min(1, M + \kappa (M - \bar a), 2M) - \Big(\frac{C}{c_2 T^\beta \log T}\Big)^{1/e}
+
+    for means in [0, 1]; else in units of `top` - `bottom`. What is under the root is kept as it is:
+    `reaches` compares powers, which is cheaper.
+    """
+    guard, clock = state.guard, state.clock[0]
+    clock.best = min(highest(state.by_shrunk), guard.top)
+    cost = max(0.0, clock.told * clock.best - clock.total)
+    scale = (guard.top - guard.bottom) * guard.clock[0].power
+    if cost < _C1 * scale:
+        clock.ceiling = guard.top - cost / guard.clock[0].horizon
+        clock.spent = 0.0
+    else:
+        gain = _KAPPA * max(0.0, clock.best - clock.firsts / clock.seen)
+        if guard.kl:
+            gain = min(gain, clock.best - guard.bottom)
+        clock.ceiling = min(guard.top, clock.best + gain)
+        clock.spent = cost / (state.budget * guard.clock[0].log * scale)
+
+
+@kernel
+def reaches(state: ProspectState, mean: float) -> bool:
+    """Whether a mean is not below the target."""
+    clock, guard = state.clock[0], state.guard
+    below = (clock.ceiling - mean) / (guard.top - guard.bottom)
+    if below <= 0.0:
+        return True
+    return (below * below if state.bold else below * math.sqrt(below)) <= clock.spent  # below^e
+
+
+@kernel
+def choose(state: ProspectState) -> int:
+    """Return the best arm if it reaches the target, else a fresh one."""
+    guard, clock = state.guard, state.clock[0]
+    if reaches(state, highest(state.by_mean)):
+        return keep_or_lead(state, state.by_mean)
+    searching = not reaches(state, clock.best)
+    if clock.resting > 0 and clock.spent > 0.0 and not searching:  # its rewards are on their way
+        return keep_or_lead(state, state.by_shrunk)
+    if fresh_left(guard):
+        return open_slot(guard)
+    if searching:
+        if clock.ranked != guard.clock[0].period:
+            rank_by_upper(state)
+        return keep_or_lead(state, state.by_upper)
+    return keep_or_lead(state, state.by_mean)
+
+
+@kernel
+def keep_or_lead(state: ProspectState, rank: Tournament) -> int:
+    """Return the arm in play if no other one is better, else one of the best."""
+    current = state.clock[0].current
+    if current >= 0 and rank.seat[current].key >= highest(rank):
+        return current
+    return leader(rank, state.ties)
+
+
+@ask.register(ProspectState)
+def prospector_ask(state: ProspectState) -> tuple[int, int]:
+    guard = state.guard
+    if stage_begins(guard):
+        guard.clock[0].hint = leader(state.by_shrunk, state.ties)
+    slot = guard_turn(guard)
+    by_rule = 0
+    if slot < 0:
+        slot = choose(state)
+        state.clock[0].current = slot
+        by_rule = 1
+    return launch_pull(guard, slot, by_rule), guard.slot[slot].arm
+
+
+@tell.register(ProspectState)
+def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
+    slot = guard_learn(state.guard, note, reward)
+    clock, arm = state.clock[0], state.arm[slot]
+    if arm.pulls == 0:
+        clock.seen += 1
+        clock.firsts += reward
+    arm.pulls += 1
+    arm.total += reward
+    clock.told += 1
+    clock.total += reward
+    rekey(state.by_shrunk, slot, (arm.total + clock.firsts / clock.seen) / (arm.pulls + 1.0))
+    rank(state, slot)
+    set_target(state)
+
+
+@kernel
+def rank(state: ProspectState, slot: int) -> None:
+    """Give the arm its place by mean, and by upper bound where that is wanted."""
+    clock, arm, late = state.clock[0], state.arm[slot], state.guard.slot[slot].late
+    rests = 0
+    if late > 0 and (arm.pulls == 0 or (state.late_counts and late >= _FEW * arm.pulls)):
+        rests = 1
+    clock.resting += rests - arm.rests
+    arm.rests = rests
+    rekey(state.by_mean, slot, mean_of(state, slot))
+    if clock.ranked > 0:
+        rekey(state.by_upper, slot, upper_of(state, slot))
+
+
+@kernel
+def mean_of(state: ProspectState, slot: int) -> float:
+    arm = state.arm[slot]
+    if arm.rests == 1:
+        return _RESTING * (1.0 + state.guard.slot[slot].late) / (1.0 + arm.pulls)
+    return arm.total / arm.pulls if arm.pulls > 0 else _UNSEEN
+
+
+@kernel
+def upper_of(state: ProspectState, slot: int) -> float:
+    r"""Return the upper bound of level :math:`\tfrac12 \log^+(T / (n N))`."""
+    guard, arm = state.guard, state.arm[slot]
+    if arm.rests == 1:
+        return mean_of(state, slot)
+    if arm.pulls == 0:
+        return math.inf
+    clock, mean = guard.clock[0], arm.total / arm.pulls
+    excess = max(0.0, clock.log - math.log(clock.arms) - math.log(arm.pulls))
+    bound = 0.5 * excess / arm.pulls
+    if guard.kl:
+        return kl_upper(mean, bound)
+    return mean + guard.sigma * math.sqrt(2.0 * bound)
+
+
+@rare
+def rank_by_upper(state: ProspectState) -> None:
+    """Compute all upper bounds: fresh arms have run out, or T or n have changed since."""
+    state.clock[0].ranked = state.guard.clock[0].period
+    for slot in range(state.guard.clock[0].opened):
+        gone = is_gone(state.guard, slot)
+        rekey(state.by_upper, slot, -math.inf if gone else upper_of(state, slot))
+
+
+@count_late.register(ProspectState)
+def prospector_count_late(state: ProspectState, note: int, change: int) -> None:
+    """Let an arm rest while too much of it is in flight: others are tried in the meantime."""
+    count_guarded_late(state.guard, note, change)
+    rank(state, state.guard.flight[note].slot)
+
+
+@arrive.register(ProspectState)
+def prospector_arrive(state: ProspectState, count: int) -> None:
+    guard_arrive(state.guard, count)
+    state.clock[0].ranked = 0
+
+
+@retire.register(ProspectState)
+def prospector_retire(state: ProspectState, arm: int) -> None:
+    clock = state.clock[0]
+    slot = guard_retire(state.guard, arm)
+    clock.ranked = 0
+    if slot >= 0:
+        clock.resting -= state.arm[slot].rests
+        state.arm[slot].rests = 0
+        rekey(state.by_mean, slot, -math.inf)
+        rekey(state.by_shrunk, slot, -math.inf)
+        if clock.current == slot:
+            clock.current = -1
+        if clock.told > 0:
+            set_target(state)
+
+
+@holds.register(ProspectState)
+def prospector_holds(state: ProspectState, note: int) -> bool:
+    return holds(state.guard, note)
+
+
+@sound.register(ProspectState)
+def prospector_is_sound(state: ProspectState, known: Known) -> bool:
+    ranks, opened = (state.by_mean, state.by_shrunk, state.by_upper), state.guard.clock[0].opened
+    fit = all(rank.board[0].size <= opened and sound(rank, known) for rank in ranks)
+    return fit and -1 <= state.clock[0].current < opened and sound(state.guard, known)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prospector(GuardPolicy):
+    r"""Search while it is cheap against what it may bring, then keep to the best arm found.
+
+    Arms come in random order. With N pulls, mean :math:`\bar x`, the average :math:`\bar a` of the
+    arms' first rewards and the largest shrunk mean :math:`M = \max (\text{sum} + \bar a)/(N + 1)`,
+    the search has cost :math:`C = \max(0, t M - \text{all rewards})` so far, and the target is
+
+    .. math:: \zeta = 1 - C/T \;\text{ if } C < \tfrac12 T^\beta, \text{ else }\;
+        \min(1, M + \tfrac52 (M - \bar a), 2M) - \Big(\frac{C}{\frac32 T^\beta \log T}\Big)^{2/3}
+
+    The current arm stays while :math:`\bar x` is at least :math:`\zeta` and no other arm's is
+    larger. Else the arm of largest mean is next if that reaches :math:`\zeta`, and a fresh one if
+    not. When no fresh arm is left it is the largest upper bound of level :math:`\tfrac12
+    \log^+(T/(nN))` while :math:`\zeta > M`, then the largest mean. Around this stands the guard of
+    `Guarded`; here the rule learns from the guard's pulls, too.
+
+    Parameters
+    ----------
+    beta
+        Between 1/2 and 1 (default: 0.5): the search may cost about :math:`T^\beta`.
+    bold
+        Whether to search longer (default: False), with 4 for 3/2 and 1/2 for 2/3 in the last term:
+        better where best arms are rarer than 1 in :math:`T^\beta`, dearer where good arms are
+        plenty and far below `top`.
+    bound
+        "kl" (default) for rewards in [0, 1]; "mean" for rewards that are sigma-sub-Gaussian.
+    sigma
+        For "mean": rewards are sigma-sub-Gaussian (default: 0.5).
+    bottom, top
+        All means are between these (default: 0 and 1). With others, :math:`\zeta` begins at `top`,
+        and costs are counted in units of `top` - `bottom`.
+    count_late
+        Whether pulls in flight count (default: True): an arm with N rewards then rests while 4 N
+        of its pulls are late, and others are tried. If False, only an arm without a reward rests.
+    guess_horizon
+        Whether to guess the horizon even if it is told (default: False).
+
+    Notes
+    -----
+    Ours; the constants were tuned on simulated problems. Whatever the rule does, the regret is at
+    most :math:`10 (\log T)^{5/2}\, T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`, the rate of MOSS++
+    (`theory.guarded_bound`). Without a horizon a guess of it, always above 4 t, doubles, and
+    nothing is forgotten (`theory.anytime_guarded_bound`). Where best arms never fail, the rule
+    alone loses about (n - m)/(m + 1), as if it were told that :math:`\mu^* = 1` (docs/guard.md,
+    Proposition 7).
+
+    While rewards are late no fresh arm is pulled twice. Arms may come and go; nothing is proved
+    about that. Cost per pull: O(log(arms opened)), O(1) while one arm leads.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> live = ma.Prospector().live(n_arms=1_000_000, seed=1)  # no horizon needed
+    >>> first = live.ask()
+    >>> live.tell(first, reward=1.0)
+    >>> live.ask().arm == first.arm  # it may be a best one
+    True
+    """
+
+    name: ClassVar[str] = "prospector"
+    anytime: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        needs="nothing",
+        guarantee="near Pareto optimal, as MOSS++, constant 10",
+        nanoseconds=36,
+        scaling="log of arms opened",
+        good_at="nothing known of the arms; rare or plenty best ones",
+        source="ours, docs/guard.md",
+        kind="ours",
+        rewards="[0, 1]",
+    )
+
+    bold: Flag = False
+    count_late: Flag = True
+    guess_horizon: Flag = False
+
+    def stage(self, state: ProspectState) -> str:
+        if words := stage_words(state.guard):
+            return words
+        searching = not reaches(state, state.clock[0].best)
+        return "searching" if searching else "keeping to the best arm found"
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ProspectState:
+        room = min(n_arms, pulls)
+        return ProspectState(
+            budget=_BOLD_C2 if self.bold else _C2,
+            bold=self.bold,
+            guess=self.guess_horizon,
+            late_counts=self.count_late,
+            guard=self._guard(memory, n_arms, pulls),
+            arm=memory.records(room, ProspectArm),
+            clock=memory.records(1, ProspectClock),
+            by_mean=tournament(memory, room),
+            by_shrunk=tournament(memory, room),
+            by_upper=tournament(memory, room),
+            ties=stream(memory),
+        )

@@ -1,0 +1,309 @@
+"""Guarded: rules that mean harm are held, good ones play on as they would alone.
+
+Bounds are on expectations. The means that were measured are below half of their bounds.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+import pytest
+
+import manyarms as ma
+from manyarms.core.memory import ENDLESS
+from manyarms.kit import Memory, Record, Records, ask, choice, kernel, reset, tell
+from manyarms.live.contradictions import find_contradiction
+from manyarms.policies.field import Best, SubSampled
+from manyarms.protocol.in_flight import InFlight, land, launch, lose
+from manyarms.protocol.keys import policy_key
+from manyarms.theory import Problem, guarded_steps_bound
+from tests.helpers import Stepper, play_live
+from tests.policies.battery import Pair
+from tests.policies.games import check_live
+from tests.reference.guarded import GuardedPlayer
+from tests.reference.moss import Moss
+from tests.reference.prospector import Prospector
+from tests.reference.quantile import Quantile
+from tests.reference.words import GUARDED, draw
+
+FEW = 8  # arms that a rule which means harm opens
+RULES = ("never searches", "always the worst", "alternates")
+
+
+class HarmArm(Record):
+    pulls: int
+    total: float
+
+
+class HarmClock(Record):
+    asked: int
+
+
+class HarmState(NamedTuple):
+    """What was seen of a few arms."""
+
+    rule: int
+    few: int
+    arm: Records[HarmArm]
+    clock: Records[HarmClock]
+
+
+@reset.register(HarmState)
+def harm_reset(state: HarmState, key: int, horizon: int) -> None:
+    state.clock[0].asked = 0
+    for arm in range(state.few):
+        state.arm[arm].pulls = 0
+        state.arm[arm].total = 0.0
+
+
+@kernel
+def extreme(state: HarmState, sign: float) -> int:
+    """Return the arm of largest mean seen, or of the smallest for -1."""
+    found, best = 0, -math.inf
+    for arm in range(state.few):
+        mean = sign * state.arm[arm].total / max(1, state.arm[arm].pulls)
+        if mean > best:
+            found, best = arm, mean
+    return found
+
+
+@ask.register(HarmState)
+def harm_ask(state: HarmState) -> tuple[int, int]:
+    clock = state.clock[0]
+    clock.asked += 1
+    arm = 0
+    if state.rule > 0:
+        if clock.asked <= 30 * state.few:
+            arm = clock.asked % state.few
+        else:
+            best = state.rule == 2 and clock.asked % 2 == 0
+            arm = extreme(state, 1.0 if best else -1.0)
+    return arm, arm
+
+
+@tell.register(HarmState)
+def harm_tell(state: HarmState, slot: int, reward: float) -> None:
+    state.arm[slot].pulls += 1
+    state.arm[slot].total += reward
+
+
+@dataclass(frozen=True, kw_only=True)
+class Harm(ma.Policy):
+    """A rule that means harm: one arm for ever, the worst it has seen, or best and worst."""
+
+    name: ClassVar[str] = "harm"
+    anytime: ClassVar[bool] = True
+
+    rule: Annotated[str, choice(*RULES)]
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> HarmState:
+        few = min(FEW, n_arms)
+        arms = memory.records(few, HarmArm)
+        return HarmState(RULES.index(self.rule), few, arms, memory.records(1, HarmClock))
+
+
+def regrets(policy: ma.Policy, instance: Any, horizon: int, runs: int) -> Any:
+    result = ma.simulate(
+        policy, instance, horizon=horizon, replications=runs, seed=3, checkpoints=1, workers=1
+    )
+    return result.regret[0, :, -1]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("rule", RULES)
+def test_harm_is_held_below_the_steps_of_the_proof(rule: str) -> None:
+    # two arms: what the bound says is less than these rules lose alone
+    horizon = 2**19
+    instance = ma.instances.from_means([0.05, 0.95])
+    bound = guarded_steps_bound(Problem(2, 1, horizon), beta=0.5)
+    alone = regrets(Harm(rule=rule), instance, horizon, 8)
+    held = regrets(ma.Guarded(Harm(rule=rule)), instance, horizon, 8)
+    assert held.mean() <= bound / 2
+    assert held.max() < alone.max() / 2  # the first rule may have begun with the best arm
+    assert alone.max() > 0.4 * horizon
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES)
+def test_the_guard_bites_in_a_long_game(rule: str) -> None:
+    horizon = 5_000_000
+    instance = ma.instances.from_means([0.1, 0.2, 0.3] * 80 + [0.9] * 160)
+    game = Stepper(ma.Guarded(Harm(rule=rule)), instance, horizon=horizon, seed=5)
+    alone = Stepper(Harm(rule=rule), instance, horizon=horizon, seed=5)
+    dropped = 0
+    for run in range(4):
+        held, free = game.play(run, 0, horizon), alone.play(run, 0, horizon)
+        clock = game.state.guard.clock[0]
+        assert clock["debt"] <= clock["allowance"] + 1
+        # what was allowed, and the same again for tests and for the time before they bite
+        assert held <= 3 * clock["allowance"] < free
+        dropped += clock["dropped"]
+        if clock["dropped"] == 0:  # one who never searches may begin with a best arm
+            assert rule == RULES[0]
+            assert instance.mean(game.state.guard.slot[0]["arm"]) == 0.9
+    assert dropped > 0
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [ma.MOSSOracle(m=40), ma.EmpMOSSPlusPlus()], ids=str)
+def test_a_good_policy_is_kept_and_pays_little(policy: ma.Policy) -> None:
+    horizon = 200_000
+    instance = ma.instances.planted(n=400, m=40, best=0.9, others=[0.1, 0.2, 0.3])
+    alone = regrets(policy, instance, horizon, 20)
+    game = Stepper(ma.Guarded(policy), instance, horizon=horizon, seed=3)
+    held = []
+    for run in range(20):
+        held.append(game.play(run, 0, horizon))
+        assert game.state.guard.clock[0]["dropped"] == 0
+    assert sum(held) / 20 < 2 * alone.mean()
+
+
+LONG = [
+    Pair(ma.Prospector(), Prospector()),
+    Pair(ma.Prospector(guess_horizon=True, beta=0.6), Prospector(0.6, guess=True)),
+    Pair(ma.Guarded(ma.MOSS()), GuardedPlayer(Moss())),
+    Pair(ma.Guarded(ma.Quantile(), beta=0.6), GuardedPlayer(Quantile(), 0.6)),
+]
+
+
+@pytest.mark.parametrize("pair", LONG, ids=lambda pair: pair.label)
+@pytest.mark.parametrize(
+    ("n", "horizon", "world"), [(3, 5000, "spread"), (40, 5000, "rare"), (12, 6000, "one best")]
+)
+def test_games_long_enough_for_stages(pair: Pair, n: int, horizon: int, world: str) -> None:
+    check_live(pair, n, horizon, world)
+    if pair.policy.anytime and n == 12:
+        check_live(pair, n, None, world, pulls=horizon)
+
+
+def test_such_games_have_stages_that_are_played_and_a_rule_that_is_dropped() -> None:
+    live = ma.Guarded(Harm(rule="always the worst")).live(n_arms=2, horizon=60_000, seed=1)
+    stages = set()
+    for _ in range(60_000):
+        pull = live.ask()
+        live.tell(pull, float(pull.arm == 1 and pull.id % 10 > 0))
+        stages.add(live.policy.stage(live._game.state))
+    assert stages >= {"", "the guard has taken over"}
+    assert any(words.startswith("the guard tests") for words in stages)
+    assert live.recommend().arm == 1
+
+
+def test_the_policy_plays_as_it_would_alone_late_rewards_included() -> None:
+    """Only its own pulls reach it, and are late by its own clock."""
+    for inner in (ma.MOSS(count_late=True), ma.MOSSPlusPlus(), ma.Patience(best_mean=1.0)):
+        chance, seed, horizon = random.Random(8), 11, 50_000
+        live = ma.Guarded(inner).live(n_arms=60, horizon=horizon, seed=seed)
+        alone = inner.new_state(ENDLESS, n_arms=60, pulls=horizon)
+        reset(alone, draw(policy_key(seed, 0), GUARDED), horizon)
+        guard = live._game.state.guard
+        flight: Any = ENDLESS.records(horizon, InFlight)
+        arm_of: dict[int, int] = {}  # label -> arm
+        flying: dict[int, ma.Pull] = {}
+        owners: dict[int, int] = {}  # pull -> its number in the policy's own game
+        last, own, guards = -1, 0, 0
+        while live.pulls < 6000:
+            if not flying or (len(flying) < 5 and chance.random() < 0.55):
+                pull = live.ask()
+                flying[pull.id] = pull
+                if guard.flight[live._game.flight[pull.id].slot].by_rule == 0:
+                    guards += 1
+                    continue
+                label = launch(alone, flight, own, last)
+                assert arm_of.setdefault(label, pull.arm) == pull.arm
+                owners[pull.id] = last = own
+                own += 1
+                continue
+            pull = flying.pop(chance.choice(list(flying)))
+            number = owners.get(pull.id, -1)
+            last = -1 if number == last else last
+            if chance.random() < 0.1:
+                live.abandon(pull)
+                if number >= 0:
+                    lose(alone, flight, number)
+            else:
+                reward = float(chance.random() < 0.3)
+                live.tell(pull, reward)
+                if number >= 0:
+                    land(alone, flight, number, reward)
+        assert guards > 20
+        assert len(set(arm_of.values())) == len(arm_of)
+
+
+def test_a_policy_that_goes_by_number_gets_random_arms() -> None:
+    firsts = {ma.Guarded(Harm(rule=RULES[0])).live(n_arms=50, seed=s).ask().arm for s in range(30)}
+    assert len(firsts) > 15
+
+
+def test_names_and_refusals() -> None:
+    policy = ma.Guarded(ma.MOSSPlusPlus(beta=0.75), beta=0.6)
+    assert (policy.name, policy.label) == ("guarded-moss++", "guarded(beta=0.6)-moss++(beta=0.75)")
+    assert ma.Guarded(ma.Quantile()).anytime
+    assert not policy.anytime
+    told = ma.Guarded(ma.Patience()).with_best_mean(0.7)
+    assert told == ma.Guarded(ma.Patience(best_mean=0.7))
+    assert ma.policy("guarded", policy=ma.MOSS()) == ma.Guarded(ma.MOSS())
+    with pytest.raises(ma.ParameterError, match="`policy` must be a policy such as MOSS"):
+        ma.Guarded("moss")  # type: ignore[arg-type]
+    with pytest.raises(ma.ParameterError, match="without a guard, got prospector. Use it as it is"):
+        ma.Guarded(ma.Prospector())
+    with pytest.raises(ma.ParameterError, match="`beta` must be a number >= 0.5"):
+        ma.Guarded(ma.MOSS(), beta=0.4)
+    with pytest.raises(ma.ParameterError, match="`top` must be a number > 1, got 1.0. It must be"):
+        ma.Guarded(ma.MOSS(), bottom=1.0)
+    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' where means are not in"):
+        ma.Guarded(ma.MOSS(), top=2.0)
+    with pytest.raises(ma.ParameterError, match="whose set of arms is made for one horizon"):
+        ma.Doubling(ma.Guarded(SubSampled(ma.MOSS(), exponent=0.5)))
+
+
+def test_a_label_that_is_no_arm_is_handed_on_for_the_caller_to_refuse() -> None:
+    live = ma.Guarded(Harm(rule=RULES[0])).live(n_arms=1, horizon=10)
+    assert set(play_live(live, 10, lambda arm, k: 0.0)) == {0}
+    broken = ma.Guarded(Best(arm=2)).live(n_arms=3, horizon=10)
+    state = broken._game.state
+    state.guard.sampler.n[0] = 2  # as if there were two arms, and the policy named a third
+    assert ask(state)[1] == 2
+
+
+@pytest.mark.parametrize("policy", [ma.Guarded(ma.MOSS()), ma.Prospector()], ids=lambda p: p.name)
+def test_a_state_that_cannot_be_is_found_out(policy: ma.Policy) -> None:
+    live = policy.live(n_arms=9, horizon=900, seed=1)
+    for pull in live.ask(60)[::3]:
+        live.tell(pull, 1.0)
+    assert find_contradiction(live._game, {}) == ""
+    guard = live._game.state.guard
+    clock, note = guard.clock[0], guard.slot[0].first
+    lies: list[tuple[Any, str, int]] = [
+        (guard.flight[note], "next", note),  # a line of pulls without an end
+        (guard.flight[note], "slot", 1),
+        (guard.flight[note], "settled", 1),
+        (guard.slot[0], "last", note),
+        (guard.slot[0], "first", 0),
+        (clock, "made", 59),
+        (clock, "opened", 10),
+        (clock, "arms", 8),
+        (clock, "keeper", 9),
+        (clock, "stage", 65),
+        (clock, "horizon", 800),
+        (clock, "notes", 61),
+        (clock, "free", 3),
+    ]
+    if isinstance(policy, ma.Guarded):
+        own = live._game.state.clock[0]
+        lies += [(own, "bound", 0), (own, "bound", 10), (own, "last", 0), (own, "asked", 61)]
+        lies += [(live._game.state.flight[note], "slot", 9)]
+    else:
+        lies += [(live._game.state.clock[0], "current", 9)]
+    for part, name, value in lies:
+        true = getattr(part, name)
+        assert true != value
+        setattr(part, name, value)
+        found = find_contradiction(live._game, {})
+        assert found in (f"{policy.label} cannot be in this state", "it has rewards for no arm")
+        setattr(part, name, true)
+    assert find_contradiction(live._game, {}) == ""

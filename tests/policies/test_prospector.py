@@ -1,0 +1,137 @@
+"""Prospector: its rule by hand, late rewards, rewards of other kinds. The guard has its own tests.
+
+Regret with late rewards is compared over 100 runs with limits that the measured means keep by many
+of their standard errors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.instances import Gaussian, Instance, planted
+from tests.helpers import play_live
+
+
+def test_an_arm_stays_until_it_fails_while_the_search_is_cheap() -> None:
+    live = ma.Prospector().live(n_arms=1000, horizon=10_000, seed=1)
+    arms = play_live(live, 60, lambda arm, k: float(k < arm % 4))
+    expected, position = [], 0
+    while position < len(arms):  # arm % 4 successes, then a failure, and never again
+        arm = arms[position]
+        expected += [arm] * (arm % 4 + 1)
+        position += arm % 4 + 1
+    assert arms == expected[:60]
+    assert live.progress().stage == "searching"
+
+
+def test_it_returns_to_the_best_arm_when_the_search_is_dear() -> None:
+    live = ma.Prospector().live(n_arms=10**6, horizon=2000, seed=1)
+    first = live.ask()
+    live.tell(first, 1.0)
+    arms = play_live(live, 1999, lambda arm, k: float(arm == first.arm and k % 4 > 0))
+    assert arms[-500:].count(first.arm) > 450
+    assert live.progress().stage == "keeping to the best arm found"
+
+
+def test_bold_searches_longer() -> None:
+    opened = []
+    for bold in (False, True):
+        live = ma.Prospector(bold=bold).live(n_arms=10**6, horizon=5000, seed=1)
+        play_live(live, 5000, lambda arm, k: float((arm + k) % 10 < 2))
+        opened.append(live.progress().arms_touched)
+    assert opened[1] > 1.5 * opened[0]
+
+
+def test_no_fresh_arm_is_pulled_twice_while_its_first_reward_is_out() -> None:
+    for count_late in (False, True):
+        live = ma.Prospector(count_late=count_late).live(n_arms=500, horizon=1000, seed=1)
+        assert len({pull.arm for pull in live.ask(200)}) == 200
+
+
+def test_few_arms_share_a_batch_evenly() -> None:
+    live = ma.Prospector().live(n_arms=10, horizon=1000, seed=1)
+    arms = [pull.arm for pull in live.ask(70)]
+    assert {arms.count(arm) for arm in range(10)} == {7}
+
+
+def test_an_arm_rests_while_too_much_of_it_is_in_flight() -> None:
+    for count_late, most in ((True, 4), (False, 40)):
+        live = ma.Prospector(count_late=count_late).live(n_arms=500, horizon=1000, seed=1)
+        good = live.ask()
+        live.tell(good, 1.0)
+        pulls = live.ask(40)
+        assert sum(pull.arm == good.arm for pull in pulls) == most
+        live.tell_many([(pull, 1.0) for pull in pulls if pull.arm == good.arm])
+        again = [pull.arm for pull in live.ask(60)]
+        assert again.count(good.arm) == (20 if count_late else 60)
+
+
+def test_an_abandoned_first_pull_is_made_good_when_fresh_arms_run_out() -> None:
+    live = ma.Prospector().live(n_arms=4, horizon=1000, seed=2)
+    lost = live.ask()
+    live.abandon(lost)
+    others = []
+    for _ in range(3):
+        pull = live.ask()
+        others.append(pull.arm)
+        live.tell(pull, 0.0)
+    assert len({lost.arm, *others}) == 4
+    assert live.ask().arm == lost.arm
+
+
+def _regret(policy: ma.Policy, instance: Instance, **late: Any) -> float:
+    result = ma.simulate(
+        policy, instance, horizon=50_000, replications=100, seed=1, checkpoints=1, **late
+    )
+    return float(result.regret[0, :, -1].mean())
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.2, 0.4])
+def test_late_rewards_cost_at_most_twice(alpha: float) -> None:
+    instance = planted(n=20_000, alpha=alpha, horizon=50_000)
+    in_turn = _regret(ma.Prospector(), instance)
+    assert _regret(ma.Prospector(), instance, delay=100) <= 2 * in_turn
+    assert _regret(ma.Prospector(), instance, batch=50) <= 2 * in_turn
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_a_batch_on_few_arms_costs_at_most_twice() -> None:
+    instance = planted(n=100, m=1)
+    assert _regret(ma.Prospector(), instance, batch=50) <= 2 * _regret(ma.Prospector(), instance)
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_other_rewards_in_other_units() -> None:
+    # the same problem, ten times as large: the same arms, ten times the regret
+    plain, large = (
+        ma.simulate(
+            ma.Prospector(bound="mean", sigma=0.5 * unit, bottom=-unit, top=2.0 * unit),
+            planted(n=500, m=20, best=unit, others=[0.0], rewards=Gaussian(0.5 * unit)),
+            horizon=5000,
+            replications=20,
+            seed=4,
+        ).regret[0, :, -1]
+        for unit in (1.0, 8.0)
+    )
+    assert large == pytest.approx(8.0 * plain)
+    assert plain.mean() < 0.2 * 5000
+
+
+def test_the_guess_does_not_hear_of_the_horizon() -> None:
+    games = [
+        play_live(policy.live(n_arms=100, horizon=horizon, seed=1), 500, lambda a, k: a / 100)
+        for policy, horizon in (
+            (ma.Prospector(), None),
+            (ma.Prospector(guess_horizon=True), 500),
+            (ma.Prospector(guess_horizon=True), 9000),
+            (ma.Prospector(), 9000),
+        )
+    ]
+    assert games[0] == games[1] == games[2] != games[3]

@@ -1,0 +1,126 @@
+"""Prospector: its rule, looking at every arm at every turn, under the plain guard."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tests.reference.field.kl import largest
+from tests.reference.guarded import Guarded, guarded_game
+from tests.reference.leaders import Leaders
+from tests.reference.moss import Game, Shuffle
+from tests.reference.words import FRESH, TIES, stream
+
+
+@dataclass(eq=False)
+class Value:
+    """An arm in one of the rankings."""
+
+    value: float = -math.inf
+
+
+class Ranking:
+    """All open slots by one value."""
+
+    def __init__(self, leaders: Leaders[Value]) -> None:
+        self.leaders = leaders
+        self.values: list[Value] = []
+
+    def set(self, slot: int, value: float) -> None:
+        while len(self.values) <= slot:
+            self.values.append(Value())
+        self.leaders.changed(self.values[slot], value)
+
+    def highest(self) -> float:
+        return self.leaders.highest(self.values)
+
+    def leader(self) -> int:
+        return self.values.index(self.leaders.choose(self.values))
+
+    def keep_or_lead(self, current: int) -> int:
+        return current if self.values[current].value >= self.highest() else self.leader()
+
+
+class Rule(Guarded):
+    """The rule inside its guard, from whose pulls it learns, too."""
+
+    def __init__(self, player: Prospector, n: int, horizon: int, key: int) -> None:
+        super().__init__(lambda _: self.choose(), horizon, player.beta, n, lambda _: self.hints())
+        self.c2, self.e = (4.0, 2.0) if player.bold else (1.5, 1.5)
+        words = stream(key, TIES)
+        self.means, self.shrunk, self.uppers = (Ranking(Leaders(words)) for _ in range(3))
+        self.hint = self.rules_last = -1
+        self.ceiling, self.spent, self.best = 1.0, 0.0, -math.inf
+        self.total = self.firsts = 0.0
+        self.ranked = 0  # the horizon for which upper bounds are known
+
+    def look_ahead(self) -> None:
+        """Find a good arm for the floor if a stage begins."""
+        begun = len(self.ends)
+        if self.testing < 0 and begun < len(self.stages) and self.made >= self.stages[begun].start:
+            self.hint = self.shrunk.leader()
+
+    def hints(self) -> list[int]:
+        return [self.current, self.hint]
+
+    def reaches(self, mean: float) -> bool:
+        # the target is ceiling - spent^(1/e)
+        return mean >= self.ceiling or (self.ceiling - mean) ** self.e <= self.spent
+
+    def choose(self) -> int:
+        if self.reaches(self.means.highest()):
+            slot = self.means.keep_or_lead(self.rules_last)
+        elif len(self.slots) < self.n:
+            slot = len(self.slots)
+        elif not self.reaches(self.best):
+            if self.ranked != self.horizon:
+                self.ranked = self.horizon
+                for j in range(len(self.slots)):
+                    self.uppers.set(j, self.upper(j))
+            slot = self.uppers.keep_or_lead(self.rules_last)
+        else:
+            slot = self.means.keep_or_lead(self.rules_last)
+        self.rules_last = slot
+        return slot
+
+    def upper(self, j: int) -> float:
+        slot = self.slots[j]
+        log = max(1.0, math.log(self.horizon)) - math.log(self.n) - math.log(slot.pulls)
+        return largest(slot.mean, 0.5 * max(0.0, log) / slot.pulls)
+
+    def tell(self, who: str, slot: int, reward: float) -> None:
+        super().tell(who, slot, reward)
+        arm = self.slots[slot]
+        self.firsts += reward if arm.pulls == 1 else 0.0
+        self.total += reward
+        average = self.firsts / len(self.slots)
+        self.shrunk.set(slot, (arm.total + average) / (arm.pulls + 1))
+        self.means.set(slot, arm.mean)
+        if self.ranked:
+            self.uppers.set(slot, self.upper(slot))
+        self.set_target(average)
+
+    def set_target(self, average: float) -> None:
+        self.best = min(self.shrunk.highest(), 1.0)
+        cost = max(0.0, self.made * self.best - self.total)
+        power, log = self.horizon**self.beta, max(1.0, math.log(self.horizon))
+        if cost < 0.5 * power:
+            self.ceiling, self.spent = 1 - cost / self.horizon, 0.0
+        else:
+            gain = min(2.5 * max(0.0, self.best - average), self.best)
+            self.ceiling = min(1.0, self.best + gain)
+            self.spent = cost / (self.c2 * log * power)
+
+
+@dataclass(frozen=True)
+class Prospector:
+    """Rewards in [0, 1], told in turn."""
+
+    beta: float = 0.5
+    bold: bool = False
+    guess: bool = False
+
+    def play(self, n: int, horizon: int | None, key: int) -> Game:
+        guess = self.guess or horizon is None
+        rule = Rule(self, n, 256 if guess or horizon is None else horizon, key)
+        return guarded_game(rule, Shuffle(n, stream(key, FRESH)), guess, rule.look_ahead)
