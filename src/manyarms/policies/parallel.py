@@ -82,6 +82,7 @@ def slots_of(state: ParallelState, i: int) -> Slots:
         slots.mixture_spread,
         slots.kl,
         slots.switch,
+        slots.plus,
         slots.late_counts,
         slots.ties,
         rank,
