@@ -15,8 +15,8 @@ import pytest
 
 import manyarms as ma
 from manyarms.policies.emp_moss_plus_plus import EmpMossPlusPlusState
-from manyarms.policies.parallel import ParallelState, slots_of
 from manyarms.policies.parts.slots import GONE, Slots, moss_index
+from manyarms.policies.parts.subroutines import slots_of
 from tests.helpers import ALL_POLICIES, label, play_live
 
 MORE_POLICIES = [
@@ -35,7 +35,7 @@ MORE_POLICIES = [
 def _runs(state: Any) -> list[Slots]:
     """Return the slots of each MOSS run that a state holds; Patience has none."""
     state = getattr(state, "inner", state)
-    if isinstance(state, ParallelState):
+    if hasattr(state, "subroutine"):
         return [slots_of(state, i) for i in range(state.clock[0].subroutines)]
     return [state.arms.slots] if hasattr(state, "arms") else []
 

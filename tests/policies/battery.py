@@ -23,6 +23,7 @@ from tests.reference.field.sub_sampled import SubSampled as OnSubset
 from tests.reference.field.sub_sampled import by_exponent, by_share, fixed, for_greedy
 from tests.reference.hybrid_moss_plus_plus import HybridMossPlusPlus
 from tests.reference.late import (
+    LateBalancing,
     LateEmpMossPlusPlus,
     LateGame,
     LateMoss,
@@ -32,7 +33,7 @@ from tests.reference.late import (
 )
 from tests.reference.moss import Index, Moss, MossOracle, Player
 from tests.reference.moss_plus_plus import MossPlusPlus
-from tests.reference.parallel import Parallel
+from tests.reference.parallel import Balance, DynamicBalancing, Parallel
 from tests.reference.patience import Patience
 from tests.reference.quantile import Quantile
 
@@ -86,6 +87,7 @@ EVERYWHERE = [
     Large(ma.Doubling(ma.Parallel(best_mean=0.9)), Doubling(Parallel(0.9))),
     Large(ma.HybridMOSSPlusPlus(beta=0.5), HybridMossPlusPlus(beta="0.5")),
     Large(ma.Patience(best_mean=0.9), Patience(0.9)),
+    Large(field.DynamicBalancing(), DynamicBalancing(), LateBalancing),
 ]
 
 PAIRS: list[Pair] = [
@@ -207,6 +209,11 @@ PAIRS: list[Pair] = [
         infinite.CorralIgw(3, 1.0, 1e4, 0.5),
     ),
     Small(field.CorralIGW(bases=1), infinite.CorralIgw(1)),
+    Pair(field.DynamicBalancing(c=0.1), DynamicBalancing(Balance(0.1))),
+    Pair(
+        field.DynamicBalancing(c=0.25, regret_factor=0.5, exploration=0.5),
+        DynamicBalancing(Balance(0.25, 0.5), SHY),
+    ),
     Pair(field.KFailure(), dropping.KFailure(1)),
     Pair(field.KFailure(k=3), dropping.KFailure(3)),
     Pair(field.MRun(), dropping.MRun()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from manyarms.policies.field.best import Best
 from manyarms.policies.field.cbt import CBT
 from manyarms.policies.field.corral_igw import CorralIGW
+from manyarms.policies.field.dynamic_balancing import DynamicBalancing
 from manyarms.policies.field.empirical_cbt import EmpiricalCBT
 from manyarms.policies.field.greedy import Greedy
 from manyarms.policies.field.imoss import IMOSS
@@ -43,6 +44,7 @@ __all__ = [
     "UCBF",
     "Best",
     "CorralIGW",
+    "DynamicBalancing",
     "EmpiricalCBT",
     "Greedy",
     "KFailure",
@@ -80,6 +82,7 @@ FIELD: tuple[type[Policy] | Form, ...] = (
     UCBF,
     UCBAIR,
     CorralIGW,
+    DynamicBalancing,
     KFailure,
     MRun,
     NonRecallingMRun,

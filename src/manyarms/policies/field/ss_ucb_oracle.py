@@ -31,11 +31,11 @@ class SSUCBOracle(OnSubset):
     -----
     The size is that of Sampling-UCB (R. de Heide, J. Cheshire, P. Ménard, A. Carpentier, "Bandits
     with many optimal arms", NeurIPS 2021): no best arm is among the s with probability at most
-    :math:`e^{-ps} \le 1/T`, which costs 1. The index is not that of the source, which could not be
-    checked. Its regret of order :math:`\log(T) \log(1/\Delta) / (p \Delta)`, all gaps being at least
-    :math:`\Delta`, takes an index that counts on the :math:`\log T` best arms among the s; with this
-    one :math:`\log T` stands for :math:`\log(1/\Delta)`. Nobody can do without p (their lower bound).
-    Needs the horizon. Cost per pull: that of `UCB` on s arms.
+    :math:`e^{-ps} \le 1/T`, which costs 1. Sampling-UCB's index could not be checked, and is not
+    this one: its regret is of order :math:`\log(T) \log(1/\Delta) / (p \Delta)`, all gaps being at
+    least :math:`\Delta`, while `UCB` on s arms has :math:`\log T` for :math:`\log(1/\Delta)`. Their
+    lower bound has no such factor, and they show that p must be known. Needs the horizon. Cost per
+    pull: that of `UCB` on s arms.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class SSUCBOracle(OnSubset):
         guarantee="(log T)²/(share · smallest gap)",
         nanoseconds=280,
         scaling="distinct pull counts",
-        good_at="best arms of known share, clearly better than others",
+        good_at="plenty of best arms, of known share",
         source="size: de Heide et al. 2021",
         knowledge="m",
     )
