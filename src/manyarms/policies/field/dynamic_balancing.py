@@ -166,7 +166,7 @@ class DynamicBalancing(IndexPolicy):
     about: ClassVar[About] = About(
         needs="horizon",
         guarantee="none claimed",
-        nanoseconds=80,
+        nanoseconds=110,
         scaling="log T, and log of arms pulled",
         good_at="Parallel's sets without the best mean",
         source="Cutkosky et al. 2021",

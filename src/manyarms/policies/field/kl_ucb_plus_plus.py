@@ -49,7 +49,7 @@ class KLUCBPlusPlus(KLMOSS):
     about: ClassVar[About] = About(
         needs="horizon",
         guarantee="minimax and asymptotically optimal, rewards 0 and 1",
-        nanoseconds=81,
+        nanoseconds=82,
         scaling="log of arms pulled",
         good_at="few arms, means near 0 or 1, with a guarantee",
         source="Ménard & Garivier 2017",
