@@ -17,17 +17,12 @@ from manyarms.policies.parts.subroutines import (
     Subroutine,
     SubroutineClock,
     ask_subroutine,
-    late_in_subroutine,
-    lose_arm,
+    has_subroutines,
     reset_subroutines,
     room_for,
-    subroutine_holds,
-    subroutines_are_sound,
     tell_subroutine,
-    widen,
 )
-from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell
-from manyarms.protocol.soundness import holds, sound
+from manyarms.protocol import About, ask, reset, tell
 from manyarms.theory.schedules import epoch_length
 
 __all__ = ["Parallel"]
@@ -38,6 +33,7 @@ class ParallelClock(SubroutineClock):
     left: int  # pulls left in the epoch
 
 
+@has_subroutines
 class ParallelState(NamedTuple):
     """The arms of all subroutines, and what each subroutine earned."""
 
@@ -83,11 +79,6 @@ def parallel_ask(state: ParallelState) -> tuple[int, int]:
 
 
 tell.register(ParallelState)(tell_subroutine)
-count_late.register(ParallelState)(late_in_subroutine)
-arrive.register(ParallelState)(widen)
-retire.register(ParallelState)(lose_arm)
-holds.register(ParallelState)(subroutine_holds)
-sound.register(ParallelState)(subroutines_are_sound)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,19 +16,14 @@ from manyarms.policies.parts.subroutines import (
     Subroutine,
     SubroutineClock,
     ask_subroutine,
-    late_in_subroutine,
-    lose_arm,
+    has_subroutines,
     reset_subroutines,
     room_for,
-    subroutine_holds,
     subroutine_of,
-    subroutines_are_sound,
     tell_subroutine,
-    widen,
 )
-from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell
+from manyarms.protocol import About, ask, reset, tell
 from manyarms.protocol.parameters import Positive
-from manyarms.protocol.soundness import holds, sound
 
 __all__ = ["DynamicBalancing"]
 
@@ -45,6 +40,7 @@ class BalancedSubroutine(Subroutine):
     below: float  # the best mean is not below this
 
 
+@has_subroutines
 class BalancedState(NamedTuple):
     """The arms of all subroutines, and what the rewards of each say of the best mean."""
 
@@ -105,13 +101,6 @@ def balanced_tell(state: BalancedState, slot: int, reward: float) -> None:
     own.allowed = state.regret_factor * math.sqrt(float(state.arms.slots.run[i].members) * n)
     own.above = mean + width + own.allowed / n
     own.below = mean - width
-
-
-count_late.register(BalancedState)(late_in_subroutine)
-arrive.register(BalancedState)(widen)
-retire.register(BalancedState)(lose_arm)
-holds.register(BalancedState)(subroutine_holds)
-sound.register(BalancedState)(subroutines_are_sound)
 
 
 @dataclass(frozen=True, kw_only=True)

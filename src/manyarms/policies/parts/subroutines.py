@@ -7,7 +7,7 @@ number says whose it is, so a reward finds its subroutine when another one runs 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Record, power_of_two
@@ -23,15 +23,16 @@ from manyarms.policies.parts.fresh import (
     strike,
 )
 from manyarms.policies.parts.slots import Slots, begin, credit
-from manyarms.protocol import arrive, count_late
+from manyarms.protocol import arrive, count_late, retire
 from manyarms.protocol.soundness import Known, holds, sound
 from manyarms.theory.schedules import subroutines, subset_size
 
-__all__ = ["Subroutine", "SubroutineClock", "ask_subroutine", "late_in_subroutine", "lose_arm"]
-__all__ += ["reset_subroutines", "room_for", "slots_of", "subroutine_holds", "subroutine_of"]
-__all__ += ["subroutines_are_sound", "tell_subroutine", "widen"]
+__all__ = ["Subroutine", "SubroutineClock", "ask_subroutine", "has_subroutines"]
+__all__ += ["reset_subroutines", "room_for", "slots_of", "subroutine_of", "tell_subroutine"]
 
 MOST_SUBROUTINES = 64  # log T is smaller for every T
+
+S = TypeVar("S", bound=type)
 
 
 class SubroutineClock(Record):
@@ -142,12 +143,12 @@ def tell_subroutine(state: Any, slot: int, reward: float) -> None:
 
 
 def late_in_subroutine(state: Any, slot: int, change: int) -> None:
-    """Count late pulls of a slot: a body of `count_late`."""
+    """Count late pulls of a slot."""
     count_late(slots_of(state, subroutine_of(slot)), slot // MOST_SUBROUTINES, change)
 
 
 def widen(state: Any, count: int) -> None:
-    """Let new arms be drawn, by sets that had all arms there were: a body of `arrive`."""
+    """Let new arms be drawn, by sets that had all arms there were."""
     arrive(state.arms, count)
     q = state.clock[0].subroutines
     for i in range(q):
@@ -157,20 +158,20 @@ def widen(state: Any, count: int) -> None:
 
 
 def lose_arm(state: Any, arm: int) -> None:
-    """Take a retired arm out of all sets: a body of `retire`."""
+    """Take a retired arm out of all sets."""
     strike(state.arms.retired, arm)
     for i in range(state.clock[0].subroutines):
         replace_arm(arms_of(state, i), arm)
 
 
 def subroutine_holds(state: Any, slot: int) -> bool:
-    """Whether a subroutine has this slot: a body of `holds`."""
+    """Whether a subroutine has this slot."""
     i, own = subroutine_of(slot), slot // MOST_SUBROUTINES
     return i < state.clock[0].subroutines and holds(slots_of(state, i), own)
 
 
 def subroutines_are_sound(state: Any, known: Known) -> bool:
-    """Whether subroutines of a state that comes from a file can be: a body of `sound`."""
+    """Whether subroutines of a state that comes from a file can be."""
     clock = state.clock[0]
     q = subroutines(known.horizon) if known.horizon > 0 else 0
     if clock.subroutines != q or not 0 <= clock.running < max(q, 1):
@@ -183,3 +184,13 @@ def subroutines_are_sound(state: Any, known: Known) -> bool:
         base += own.room
     tables = all(sound(slots_of(state, i), known) for i in range(q))
     return tables and pool_is_sound(state.arms, known)
+
+
+def has_subroutines(state_class: S) -> S:
+    """Let late rewards, and arms that come and go, find the subroutines of these states."""
+    count_late.register(state_class)(late_in_subroutine)
+    arrive.register(state_class)(widen)
+    retire.register(state_class)(lose_arm)
+    holds.register(state_class)(subroutine_holds)
+    sound.register(state_class)(subroutines_are_sound)
+    return state_class
