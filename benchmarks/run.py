@@ -121,6 +121,7 @@ def field() -> None:
         "qrm1": {"rho": 0.0066},  # of the arms are best
         "satisficing-ts": {"target": 0.8},
         "ss-greedy-oracle": {"m": 132},
+        "ss-ucb-oracle": {"share": 0.0066},
     }
     paper = {policy.name for policy in paper_policies()} | {"anytime-moss++", "anytime-parallel"}
     names = [name for name in ma.policy_names() if name not in paper]

@@ -16,8 +16,8 @@ import pytest
 import manyarms as ma
 from manyarms.policies.emp_moss_plus_plus import EmpMossPlusPlusState
 from manyarms.policies.guarded import GuardedState
-from manyarms.policies.parallel import ParallelState, slots_of
 from manyarms.policies.parts.slots import GONE, Slots, moss_index
+from manyarms.policies.parts.subroutines import slots_of
 from tests.helpers import ALL_POLICIES, label, play_live
 
 MORE_POLICIES = [
@@ -42,7 +42,7 @@ def _runs(state: Any) -> list[Slots]:
     if isinstance(state, GuardedState):
         return []  # arms have other names within
     state = getattr(state, "inner", state)
-    if isinstance(state, ParallelState):
+    if hasattr(state, "subroutine"):
         return [slots_of(state, i) for i in range(state.clock[0].subroutines)]
     return [state.arms.slots] if hasattr(state, "arms") else []
 

@@ -20,10 +20,11 @@ from tests.reference.emp_moss_plus_plus import EmpMossPlusPlus
 from tests.reference.field import dropping, infinite, qrm, thompson, ucb
 from tests.reference.field.kl import KLIndex
 from tests.reference.field.sub_sampled import SubSampled as OnSubset
-from tests.reference.field.sub_sampled import by_exponent, fixed, for_greedy
+from tests.reference.field.sub_sampled import by_exponent, by_share, fixed, for_greedy
 from tests.reference.guarded import GuardedPlayer
 from tests.reference.hybrid_moss_plus_plus import HybridMossPlusPlus
 from tests.reference.late import (
+    LateBalancing,
     LateEmpMossPlusPlus,
     LateGame,
     LateMoss,
@@ -33,7 +34,7 @@ from tests.reference.late import (
 )
 from tests.reference.moss import Index, Moss, MossOracle, Player
 from tests.reference.moss_plus_plus import MossPlusPlus
-from tests.reference.parallel import Parallel
+from tests.reference.parallel import Balance, DynamicBalancing, Parallel
 from tests.reference.patience import Patience
 from tests.reference.prospector import Prospector
 from tests.reference.quantile import Quantile
@@ -90,6 +91,7 @@ EVERYWHERE = [
     Large(ma.Patience(best_mean=0.9), Patience(0.9)),
     Large(ma.Prospector(), Prospector()),
     Large(ma.Guarded(ma.MOSS()), GuardedPlayer(Moss())),
+    Large(field.DynamicBalancing(), DynamicBalancing(), LateBalancing),
 ]
 
 PAIRS: list[Pair] = [
@@ -131,6 +133,7 @@ PAIRS: list[Pair] = [
     Large(ma.HybridMOSSPlusPlus(beta=0.75), HybridMossPlusPlus(beta="0.75")),
     Large(ma.HybridMOSSPlusPlus(beta=1.0), HybridMossPlusPlus(beta="1")),
     Large(ma.HybridMOSSPlusPlus(index="kl"), HybridMossPlusPlus(KLIndex())),
+    Large(ma.HybridMOSSPlusPlus(index="kl++"), HybridMossPlusPlus(KLIndex(plus=True))),
     Large(ma.Patience(best_mean=1.0, sigma=0.25), Patience(1.0, sigma=0.25)),
     Large(ma.Patience(best_mean=0.5), Patience(0.5)),
     Large(ma.Patience(best_mean=0.75, bound="kl"), Patience(0.75, kl=True)),
@@ -163,6 +166,8 @@ PAIRS: list[Pair] = [
     Small(field.IMOSS(a=0.0, b=1.0), ucb.Imoss(0.0, 1.0)),
     Pair(field.KLMOSS(), Moss(KLIndex())),
     Pair(field.KLMOSS(exploration=2.0), Moss(KLIndex(exploration=2.0))),
+    Pair(field.KLUCBPlusPlus(), Moss(KLIndex(plus=True))),
+    Pair(field.KLUCBPlusPlus(exploration=0.5), Moss(KLIndex(plus=True, exploration=0.5))),
     Pair(field.KLUCBSwitch(), Moss(KLIndex(switch=True))),
     Pair(field.KLUCBSwitch(exploration=0.5), Moss(KLIndex(switch=True, exploration=0.5))),
     Small(field.Thompson(), thompson.Thompson()),
@@ -191,6 +196,8 @@ PAIRS: list[Pair] = [
     Pair(field.SSGreedyOracle(alpha=0), OnSubset(dropping.Greedy(), for_greedy("0"))),
     Pair(field.SSGreedyOracle(alpha=0.4), OnSubset(dropping.Greedy(), for_greedy("0.4"))),
     Pair(field.SSGreedyOracle(alpha=0.8), OnSubset(dropping.Greedy(), for_greedy("0.8"))),
+    Small(field.SSUCBOracle(share=0.1), OnSubset(ucb.Ucb(), by_share("0.1"))),
+    Small(field.SSUCBOracle(share=0.5, sigma=1.0), OnSubset(ucb.Ucb(1.0), by_share("0.5"))),
     Pair(field.QRM1(rho=0.05), qrm.Qrm1(Fraction(1, 20))),
     Pair(field.QRM1(rho=0.5, exploration=0.5), qrm.Qrm1(Fraction(1, 2), SHY)),
     Pair(field.QRM1(rho=1.0), qrm.Qrm1(Fraction(1))),
@@ -211,6 +218,11 @@ PAIRS: list[Pair] = [
         infinite.CorralIgw(3, 1.0, 1e4, 0.5),
     ),
     Small(field.CorralIGW(bases=1), infinite.CorralIgw(1)),
+    Pair(field.DynamicBalancing(c=0.1), DynamicBalancing(Balance(0.1))),
+    Pair(
+        field.DynamicBalancing(c=0.25, regret_factor=0.5, exploration=0.5),
+        DynamicBalancing(Balance(0.25, 0.5), SHY),
+    ),
     Pair(field.KFailure(), dropping.KFailure(1)),
     Pair(field.KFailure(k=3), dropping.KFailure(3)),
     Pair(field.MRun(), dropping.MRun()),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
-from fractions import Fraction
 from typing import cast
 
 from tests.reference.emp_moss_plus_plus import choose_arms
 from tests.reference.leaders import Leaders
-from tests.reference.moss import Shuffle, Slot, power, subset_size
+from tests.reference.moss import Shuffle, Slot
 from tests.reference.moss_plus_plus import Mixtures, arms_in, pulls_in, smallest_power
+from tests.reference.parallel import Balance, set_sizes
 from tests.reference.quantile import set_size
 from tests.reference.words import (
     EPOCHS,
@@ -215,21 +214,19 @@ class LateParallel(LateGame):
     """Subroutines are judged, as arms are, by the rewards that were told."""
 
     def __init__(
-        self, n: int, horizon: int, key: int, *, count_late: bool, best_mean: float
+        self, n: int, horizon: int, key: int, *, count_late: bool, best_mean: float = 0.0
     ) -> None:
         super().__init__(key, count_late=count_late)
         self.best_mean, self.horizon = best_mean, horizon
-        q = max(1, int(Decimal(horizon).ln().to_integral_value(ROUND_CEILING)))
-        shares = [2 * power(horizon, Fraction(i, q)) for i in range(1, q + 1)]
-        self.sizes = [subset_size(n, horizon, share) for share in shares]
+        self.sizes = set_sizes(n, horizon)
         fresh = stream(key, FRESH)
-        self.shuffles = [Shuffle(n, fresh) for _ in shares]
+        self.shuffles = [Shuffle(n, fresh) for _ in self.sizes]
         self.epochs = stream(key, EPOCHS)
         words = stream(key, TIES)
-        self.runs: list[Leaders[LateSlot]] = [Leaders(words) for _ in shares]
+        self.runs: list[Leaders[LateSlot]] = [Leaders(words) for _ in self.sizes]
         self.chosen, self.left = 0, 0
-        self.told = [0] * q
-        self.rewards = [0.0] * q
+        self.told = [0] * len(self.sizes)
+        self.rewards = [0.0] * len(self.sizes)
 
     def tell(self, number: int, reward: float) -> None:
         owner = self.flight[number].slot.owner
@@ -237,7 +234,7 @@ class LateParallel(LateGame):
         self.rewards[owner] += reward
         super().tell(number, reward)
 
-    def choose(self) -> tuple[LateSlot, int]:
+    def next_subroutine(self) -> None:
         if self.left == 0:
             self.left = math.isqrt(self.horizon - 1) + 1  # ⌈√T⌉
             self.epochs.next()  # stands for "none yet"
@@ -245,6 +242,9 @@ class LateParallel(LateGame):
             lost = [t * self.best_mean - r for t, r in zip(self.told, self.rewards, strict=True)]
             self.chosen = min(range(len(words)), key=lambda i: (lost[i], -words[i]))
         self.left -= 1
+
+    def choose(self) -> tuple[LateSlot, int]:
+        self.next_subroutine()
         size = self.sizes[self.chosen]
         own = [slot for slot in self.slots if slot.owner == self.chosen]
         if len(own) < size:
@@ -259,6 +259,14 @@ class LateParallel(LateGame):
 
     def horizon_and_size(self, slot: LateSlot) -> tuple[int, int]:
         return self.horizon, self.sizes[slot.owner]
+
+
+class LateBalancing(LateParallel):
+    """The same, but whose turn it is is decided at every pull."""
+
+    def next_subroutine(self) -> None:
+        told = self.told, self.rewards, self.sizes
+        self.chosen = Balance().next(*told, self.horizon, self.epochs)
 
 
 class LateEmpMossPlusPlus(LateGame):

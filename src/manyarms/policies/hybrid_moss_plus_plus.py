@@ -177,9 +177,10 @@ class HybridMOSSPlusPlus(MixturePolicy):
     sigma, exploration, count_late
         As for `MOSS`.
     index
-        "moss", or "kl": the index of `KLMOSS`, for rewards in [0, 1]. It is sharper where means
-        are close to 0 or 1, has no use for `sigma` and `mixture_sigma`, and is not covered by
-        the guarantee below.
+        "moss", "kl" or "kl++": the index of `KLMOSS` or `KLUCBPlusPlus`, for rewards in [0, 1].
+        They are sharper where means are close to 0 or 1, and have no use for `sigma` and
+        `mixture_sigma`. "kl" is not covered by the guarantee below; "kl++" is for rewards 0 and
+        1, with another constant.
 
     Notes
     -----
@@ -208,11 +209,15 @@ class HybridMOSSPlusPlus(MixturePolicy):
         kind="ours",
     )
 
-    index: Annotated[str, choice("moss", "kl")] = "moss"
+    index: Annotated[str, choice("moss", "kl", "kl++")] = "moss"
 
     @property
     def kl(self) -> float:
-        return self.exploration if self.index == "kl" else 0.0
+        return 0.0 if self.index == "moss" else self.exploration
+
+    @property
+    def plus(self) -> bool:
+        return self.index == "kl++"
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> HybridMossPlusPlusState:
         real = self._sets(n_arms, pulls)

@@ -1,4 +1,4 @@
-"""KL-MOSS and kl-UCB-switch: their index, and where the two meet MOSS."""
+"""KL-MOSS, KL-UCB++ and kl-UCB-switch: their index, and where they meet MOSS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.core.memory import SPARSE
-from manyarms.policies.field import KLMOSS, KLUCBSwitch
+from manyarms.policies.field import KLMOSS, KLUCBPlusPlus, KLUCBSwitch
 from manyarms.policies.parts.kl import switch_at
 from manyarms.policies.parts.slots import moss_index
 from manyarms.protocol import ask, reset, tell
@@ -35,6 +35,18 @@ def test_the_index_solves_its_equation(rewards: list[float]) -> None:
         assert pulls * divergence(mean, index) == pytest.approx(level, rel=1e-9)
     half = index_after(ma.MOSS(exploration=0.5), rewards, 1000)
     assert mean < index <= min(1.0, half)  # Pinsker
+
+
+@pytest.mark.parametrize("rewards", [[0.0], [0.0, 1.0], [0.25] * 5, [0.875] * 9])
+def test_the_level_of_kl_ucb_plus_plus(rewards: list[float]) -> None:
+    index = index_after(KLUCBPlusPlus(), rewards, 1000)
+    pulls, mean = len(rewards), sum(rewards) / len(rewards)
+    y = 1000 / pulls
+    level = math.log(y * (1 + math.log(y) ** 2))
+    if index < 1 - 1e-9:
+        assert pulls * divergence(mean, index) == pytest.approx(level, rel=1e-9)
+    assert index_after(KLMOSS(), rewards, 1000) < index <= 1.0
+    assert index_after(KLUCBPlusPlus(), rewards, pulls) == mean
 
 
 def test_values_by_hand() -> None:

@@ -1,4 +1,4 @@
-"""The KL index of KL-MOSS and kl-UCB-switch."""
+"""The KL index of KL-MOSS, kl-UCB-switch and KL-UCB++."""
 
 from __future__ import annotations
 
@@ -49,15 +49,19 @@ def largest(mean: float, bound: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class KLIndex(Index):
-    """The KL index; with `switch` that of MOSS after (H/K)^(1/5) pulls."""
+    """The KL index; with `switch` that of MOSS after (H/K)^(1/5) pulls, with `plus` KL-UCB++'s."""
 
     switch: bool = False
+    plus: bool = False
 
     def value(self, slot: Slot, horizon: int, size: int) -> float:
         mean = slot.total / slot.pulls
         if slot.pulls * size >= horizon:
             return mean
-        level = (math.log(horizon / size) - math.log(slot.pulls)) / slot.pulls
+        level = math.log(horizon / size) - math.log(slot.pulls)
+        if self.plus:
+            level += math.log(1 + level**2)
+        level /= slot.pulls
         if self.switch and Fraction(slot.pulls) ** 5 > Fraction(horizon, size):
             return mean + math.sqrt(self.exploration * level / 2)
         return largest(mean, self.exploration * level)

@@ -25,6 +25,11 @@ def by_exponent(exponent: str) -> Callable[[int], int]:
     return lambda horizon: rounded_up(power(horizon, Fraction(exponent)))
 
 
+def by_share(share: str) -> Callable[[int], int]:
+    """Return T -> ⌈log(T) / share⌉."""
+    return lambda horizon: rounded_up(Decimal(horizon).ln() / Decimal(share))
+
+
 def for_greedy(alpha: str) -> Callable[[int], int]:
     """Return T -> the size for greedy where n/m = T^a."""
     a = Fraction(alpha)

@@ -44,6 +44,11 @@ class RankingPolicy(Policy):
         """Whether the KL index is left for the other one after some pulls."""
         return False
 
+    @property
+    def plus(self) -> bool:
+        """Whether the KL index has the level of KL-UCB++."""
+        return False
+
     def _arms(
         self, memory: Memory, n_arms: int, *, arms: int, draws: int | None = None, runs: int = 1
     ) -> FreshArms:
@@ -55,6 +60,7 @@ class RankingPolicy(Policy):
             mixture_spread=self.mixture_spread,
             kl=self.kl,
             switch=self.switch,
+            plus=self.plus,
             late_counts=getattr(self, "count_late", False),
             runs=runs,
         )

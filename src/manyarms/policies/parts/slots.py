@@ -58,6 +58,7 @@ class Slots(NamedTuple):
     mixture_spread: float  # the same for mixture-arms
     kl: float  # what stands before the logarithm in the KL index, or 0: no KL index
     switch: bool  # from the KL index to the other one at N = (H / K)^(1/5)
+    plus: bool  # whether the KL index has the level of KL-UCB++
     late_counts: bool  # whether late pulls count as pulls in the bonus
     ties: Stream
     rank: Tournament
@@ -71,6 +72,7 @@ def slots(
     mixture_spread: float | None = None,
     kl: float = 0.0,
     switch: bool = False,
+    plus: bool = False,
     late_counts: bool = False,
     runs: int = 1,
 ) -> Slots:
@@ -84,6 +86,7 @@ def slots(
         spread if mixture_spread is None else mixture_spread,
         kl,
         switch,
+        plus,
         late_counts,
         stream(memory),
         tournament(memory, count, tournaments=runs),
@@ -204,7 +207,8 @@ def moss_index(slots: Slots, slot: int, late: int) -> float:
     .. math:: B = \bar x + 2\sigma \sqrt{\frac{\max(0, \log(H / (K N)))}{N}}
 
     The KL index is the largest q with :math:`N\,\mathrm{kl}(\bar x, q) \le \max(0, \log(H / (K
-    N)))`. It is the mean, too, where the logarithm is not positive.
+    N)))`. It is the mean, too, where the logarithm is not positive. KL-UCB++ adds
+    :math:`\log(1 + \log^2(H / (K N)))` to a positive one.
     """
     run = slots.run[slots.rank.number]
     pulls = slots.slot[slot].pulls
@@ -214,6 +218,8 @@ def moss_index(slots: Slots, slot: int, late: int) -> float:
         return mean
     log_ratio = max(0.0, run.log_scale - log_of(slots, pulls))  # log(H / K) - log(N)
     if pulls <= run.kl_until:
+        if slots.plus:
+            log_ratio += math.log1p(log_ratio * log_ratio)
         return kl_upper(mean, slots.kl * log_ratio / pulls)
     spread = slots.spread if slots.slot[slot].member >= 0 else slots.mixture_spread
     return mean + math.sqrt(spread * log_ratio / pulls)

@@ -105,6 +105,8 @@ def _told(name: str, problem: SuiteProblem) -> dict[str, Any]:
         return {"alpha": min(1.0, math.log(ratio) / math.log(horizon))}
     if name == "qrm1":
         return {"rho": 1 / ratio}
+    if name == "ss-ucb-oracle":
+        return {"share": 1 / ratio}
     if problem.shape is None:
         return {}
     b, weight = problem.shape

@@ -1,0 +1,196 @@
+"""What Parallel and dynamic balancing share: MOSS on a random set for each of many hardnesses.
+
+There are q = ⌈log T⌉ subroutines, for the hardnesses i/q, that share slots and sampler. A slot's
+number says whose it is, so a reward finds its subroutine when another one runs by now. A state has
+`factor`, `clock`, `subroutine` and `arms`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from manyarms.core.jit import kernel
+from manyarms.core.memory import Record, power_of_two
+from manyarms.core.tournament import Tournament
+from manyarms.policies.parts.fresh import (
+    FreshArms,
+    choose,
+    hold,
+    pool_is_sound,
+    present,
+    replace_arm,
+    reset_arms,
+    strike,
+)
+from manyarms.policies.parts.slots import Slots, begin, credit
+from manyarms.protocol import arrive, count_late, retire
+from manyarms.protocol.soundness import Known, holds, sound
+from manyarms.theory.schedules import subroutines, subset_size
+
+__all__ = ["Subroutine", "SubroutineClock", "ask_subroutine", "has_subroutines"]
+__all__ += ["reset_subroutines", "room_for", "slots_of", "subroutine_of", "tell_subroutine"]
+
+MOST_SUBROUTINES = 64  # log T is smaller for every T
+
+S = TypeVar("S", bound=type)
+
+
+class SubroutineClock(Record):
+    subroutines: int  # q
+    running: int  # the subroutine that was asked last
+
+
+class Subroutine(Record):
+    base: int  # its first slot
+    room: int  # slots for it, a power of two
+    pulls: int  # T_i
+    rewards: float  # their sum
+
+
+def room_for(pulls: int, factor: float) -> tuple[int, int]:
+    """Return how many subroutines there are, and how many slots they need together."""
+    q = subroutines(pulls)
+    sizes = [subset_size(pulls, (i + 1) / q, factor, pulls) for i in range(q)]
+    return q, sum(map(power_of_two, sizes))
+
+
+@kernel
+def slots_of(state: Any, i: int) -> Slots:
+    """Return subroutine i's part of the shared slots."""
+    own, slots = state.subroutine[i], state.arms.slots
+    shared = slots.rank
+    rank = Tournament(
+        shared.seat,
+        shared.leaders,
+        shared.node,
+        shared.changed,
+        shared.board,
+        own.base,
+        own.room,
+        i,
+    )
+    return Slots(
+        slots.slot,
+        slots.run,
+        slots.late,
+        slots.log,
+        slots.spread,
+        slots.mixture_spread,
+        slots.kl,
+        slots.switch,
+        slots.plus,
+        slots.late_counts,
+        slots.ties,
+        rank,
+    )
+
+
+@kernel
+def arms_of(state: Any, i: int) -> FreshArms:
+    """Return subroutine i's slots, with the sampler that all share."""
+    arms = state.arms
+    return FreshArms(slots_of(state, i), arms.sampler, arms.words, arms.pool, arms.retired)
+
+
+@kernel
+def wanted_arms(state: Any, i: int, q: int, horizon: int) -> int:
+    """Return how large subroutine i's set is where there are enough arms."""
+    return subset_size(horizon, (i + 1) / q, state.factor, horizon)
+
+
+@kernel
+def reset_subroutines(state: Any, key: int, horizon: int) -> None:
+    """Forget everything, and let all subroutines begin."""
+    reset_arms(state.arms, key)
+    q = subroutines(horizon)
+    state.clock[0].subroutines = q
+    base = 0
+    for i in range(q):
+        wanted = wanted_arms(state, i, q, horizon)
+        own = state.subroutine[i]
+        own.base = base
+        own.room = 1
+        while own.room < wanted:  # for the arms that may still come, too
+            own.room *= 2
+        own.pulls = 0
+        own.rewards = 0.0
+        base += own.room
+        begin(slots_of(state, i), min(wanted, present(state.arms)), horizon)
+
+
+@kernel
+def ask_subroutine(state: Any, i: int) -> tuple[int, int]:
+    """Let subroutine i choose; return its slot, numbered so that it tells whose it is, and arm."""
+    state.clock[0].running = i
+    slot = choose(arms_of(state, i))
+    return slot * MOST_SUBROUTINES + i, state.arms.slots.slot[slot].member
+
+
+@kernel
+def subroutine_of(slot: int) -> int:
+    """Return the subroutine that a slot of `ask_subroutine` belongs to."""
+    return slot % MOST_SUBROUTINES
+
+
+@kernel
+def tell_subroutine(state: Any, slot: int, reward: float) -> None:
+    """Credit the reward to the subroutine that asked, and to its slot."""
+    i = subroutine_of(slot)
+    own = state.subroutine[i]
+    own.pulls += 1
+    own.rewards += reward
+    credit(slots_of(state, i), slot // MOST_SUBROUTINES, reward)
+
+
+def late_in_subroutine(state: Any, slot: int, change: int) -> None:
+    """Count late pulls of a slot."""
+    count_late(slots_of(state, subroutine_of(slot)), slot // MOST_SUBROUTINES, change)
+
+
+def widen(state: Any, count: int) -> None:
+    """Let new arms be drawn, by sets that had all arms there were."""
+    arrive(state.arms, count)
+    q = state.clock[0].subroutines
+    for i in range(q):
+        horizon = state.arms.slots.run[i].horizon
+        size = subset_size(horizon, (i + 1) / q, state.factor, present(state.arms))
+        hold(arms_of(state, i), size)
+
+
+def lose_arm(state: Any, arm: int) -> None:
+    """Take a retired arm out of all sets."""
+    strike(state.arms.retired, arm)
+    for i in range(state.clock[0].subroutines):
+        replace_arm(arms_of(state, i), arm)
+
+
+def subroutine_holds(state: Any, slot: int) -> bool:
+    """Whether a subroutine has this slot."""
+    i, own = subroutine_of(slot), slot // MOST_SUBROUTINES
+    return i < state.clock[0].subroutines and holds(slots_of(state, i), own)
+
+
+def subroutines_are_sound(state: Any, known: Known) -> bool:
+    """Whether subroutines of a state that comes from a file can be."""
+    clock = state.clock[0]
+    q = subroutines(known.horizon) if known.horizon > 0 else 0
+    if clock.subroutines != q or not 0 <= clock.running < max(q, 1):
+        return False
+    base = 0
+    for i in range(q):
+        own, wanted = state.subroutine[i], wanted_arms(state, i, q, known.horizon)
+        if (own.base, own.room) != (base, power_of_two(wanted)):
+            return False
+        base += own.room
+    tables = all(sound(slots_of(state, i), known) for i in range(q))
+    return tables and pool_is_sound(state.arms, known)
+
+
+def has_subroutines(state_class: S) -> S:
+    """Let late rewards, and arms that come and go, find the subroutines of these states."""
+    count_late.register(state_class)(late_in_subroutine)
+    arrive.register(state_class)(widen)
+    retire.register(state_class)(lose_arm)
+    holds.register(state_class)(subroutine_holds)
+    sound.register(state_class)(subroutines_are_sound)
+    return state_class
