@@ -31,11 +31,11 @@ class SSUCBOracle(OnSubset):
     -----
     The size is in the manner of Sampling-UCB (R. de Heide, J. Cheshire, P. Ménard, A. Carpentier,
     "Bandits with many optimal arms", NeurIPS 2021): no best arm is among the s with probability at
-    most :math:`e^{-ps} \le 1/T`, which costs 1. Sampling-UCB's index could not be checked, and is not
-    this one: its regret is of order :math:`\log(T) \log(1/\Delta) / (p \Delta)`, all gaps being at
-    least :math:`\Delta`, while `UCB` on s arms has :math:`\log T` for :math:`\log(1/\Delta)`. Their
-    lower bound has no such factor, and they show that p must be known. Needs the horizon. Cost per
-    pull: that of `UCB` on s arms.
+    most :math:`e^{-ps} \le 1/T`, which costs 1. Sampling-UCB's index could not be checked, and
+    is not this one: its regret is of order :math:`\log(T) \log(1/\Delta) / (p \Delta)`, all gaps
+    being at least :math:`\Delta`, while `UCB` on s arms has :math:`\log T` for
+    :math:`\log(1/\Delta)`. Their lower bound has no such factor, and they show that p must be
+    known. Needs the horizon. Cost per pull: that of `UCB` on s arms.
 
     Examples
     --------
