@@ -116,6 +116,13 @@ def test_medians_have_ordered_values_for_ends() -> None:
     assert median_ratio_interval(np.arange(5.0), np.ones(5)).high == math.inf
 
 
+def test_medians_of_nothing_have_no_ratio() -> None:
+    nothing = np.zeros(100)
+    found = median_ratio_interval(nothing, nothing)
+    assert math.isnan(found.estimate)
+    assert (found.low, found.high) == (0.0, math.inf)
+
+
 @pytest.mark.slow
 def test_ratio_intervals_cover() -> None:
     """60 intervals of 95 %: at least 47 cover, but for a false alarm of about 1e-6."""

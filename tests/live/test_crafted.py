@@ -80,6 +80,7 @@ def _first(value: Any) -> Any:
     [
         (field.UCB1(), {"queue__more": lambda more: np.maximum(more, 1)}),  # a circle
         (field.UCB1(), {"node__left": lambda left: left * 0 + 1}),
+        (field.UCB1(), {"node__up": lambda up: np.maximum(up, 1)}),
         (field.UCB1(), {"queue__tied": lambda tied: tied + 1}),
         (ma.MOSS(), {"run__gone": lambda gone: gone + 1}),  # looks for a slot that is not there
         (ma.MOSS(), {"run__opened": lambda opened: opened * 0 + (1 << 40)}),

@@ -251,9 +251,17 @@ def test_names_and_refusals() -> None:
         ma.Guarded("moss")  # type: ignore[arg-type]
     with pytest.raises(ma.ParameterError, match="without a guard, got prospector. Use it as it is"):
         ma.Guarded(ma.Prospector())
+    with pytest.raises(ma.ParameterError, match="without a guard, got anytime-guarded-moss"):
+        ma.Guarded(ma.Doubling(ma.Guarded(ma.MOSS())))
+    with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' where rewards may leave"):
+        ma.Guarded(ma.MOSS(sigma=2.0))
+    with pytest.raises(ma.ParameterError, match="`sigma` is for bound='mean' only, got sigma=3.0"):
+        ma.Prospector(sigma=3.0)
+    with pytest.raises(ma.ParameterError, match="`top` must be a number .* <= 1e"):
+        ma.Prospector(bound="mean", top=1e308)
     with pytest.raises(ma.ParameterError, match="`beta` must be a number >= 0.5"):
         ma.Guarded(ma.MOSS(), beta=0.4)
-    with pytest.raises(ma.ParameterError, match="`top` must be a number > 1, got 1.0. It must be"):
+    with pytest.raises(ma.ParameterError, match="`top` must be above `bottom`, got bottom=1.0"):
         ma.Guarded(ma.MOSS(), bottom=1.0)
     with pytest.raises(ma.ParameterError, match="`bound` must be 'mean' where means are not in"):
         ma.Guarded(ma.MOSS(), top=2.0)
@@ -286,6 +294,8 @@ def test_a_state_that_cannot_be_is_found_out(policy: ma.Policy) -> None:
         (guard.slot[0], "first", 0),
         (clock, "made", 59),
         (clock, "opened", 10),
+        (clock, "opened", 1 << 40),  # of which a set would be made
+        (clock, "at", 10),
         (clock, "arms", 8),
         (clock, "keeper", 9),
         (clock, "stage", 65),

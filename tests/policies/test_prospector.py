@@ -6,6 +6,7 @@ of their standard errors.
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -135,3 +136,31 @@ def test_the_guess_does_not_hear_of_the_horizon() -> None:
         )
     ]
     assert games[0] == games[1] == games[2] != games[3]
+
+
+@pytest.mark.slow
+def test_a_run_with_late_rewards_does_not_depend_on_the_runs_before_it() -> None:
+    game: dict[str, Any] = {"horizon": 3000, "seed": 1, "workers": 1, "delay": 50}
+    policy, instance = ma.Prospector(beta=0.7), planted(n=2000, m=20)
+    together = ma.simulate(policy, instance, replications=30, **game)
+    alone = ma.simulate(policy, instance, first_replication=28, replications=1, **game)
+    assert alone.regret[0, 0, -1] == together.regret[0, 28, -1]
+
+
+def test_with_means_below_0_no_arm_is_pulled_again_before_its_first_reward() -> None:
+    policy = ma.Prospector(bound="mean", sigma=0.3, bottom=-3.0, top=-1.0)
+    for seed in (43, 50, 56):
+        chance = random.Random(seed)
+        means = [-3.0 + 2.0 * chance.random() ** 3 for _ in range(300)]
+        live = policy.live(n_arms=300, horizon=2000, seed=seed, reward_range=None)
+        waiting: list[ma.Pull] = []
+        asked, told = set(), set()
+        for _ in range(150):
+            pull = live.ask()
+            assert pull.arm in told or pull.arm not in asked
+            asked.add(pull.arm)
+            waiting.append(pull)
+            if len(waiting) > 40:
+                first = waiting.pop(0)
+                told.add(first.arm)
+                live.tell(first, chance.gauss(means[int(first.arm)], 0.3))

@@ -225,6 +225,10 @@ def _no_body(name: str, state_class: type) -> str:
             f"{state_class.__name__} was defined a second time, and compiled code knows the first "
             f"one only. Start a new process, or give the new class another name."
         )
+    if state_class.__module__.startswith("manyarms."):
+        return (
+            f"{state_class.__name__} has no `{name}`: the policy cannot do that. Use another one."
+        )
     return (
         f"{state_class.__name__} has no `{name}`. Write one and decorate it with "
         f"@{name}.register({state_class.__name__})."

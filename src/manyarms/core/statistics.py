@@ -236,8 +236,9 @@ def median_ratio_interval(
     """
     each = 0.5 + confidence / 2
     a, b = median_interval(over, confidence=each), median_interval(under, confidence=each)
-    high = a.high / b.low if b.low > 0.0 else math.inf
-    return Interval(a.estimate / b.estimate, max(0.0, a.low) / b.high, high)
+    estimate = a.estimate / b.estimate if b.estimate > 0.0 else math.nan
+    low = max(0.0, a.low) / b.high if b.high > 0.0 else 0.0
+    return Interval(estimate, low, a.high / b.low if b.low > 0.0 else math.inf)
 
 
 def _normal_quantile(confidence: float) -> float:

@@ -170,14 +170,11 @@ def _limits(game: LiveGame) -> dict[int, tuple[float, float]]:
     """
     told = [(k, number) for k, number in enumerate(game.tally, 1) if game.tally[number].told > 0]
     tallies = [game.tally[number] for _, number in told]
-    policy = game.policy
-    while isinstance(within := getattr(policy, "policy", None), Policy):
-        policy = within  # Doubling and SubSampled have no sigma of their own
     low, high = uniform_limits(
         [tally.told for tally in tallies],
         [tally.total for tally in tallies],
         bounds=game.reward_range,
-        sigma=getattr(policy, "sigma", 0.5),
+        sigma=_sigma(game.policy),
         error=spent_error(ERROR, [k for k, _ in told]),
     )
     ends = zip(low.tolist(), high.tolist(), strict=True)
@@ -230,3 +227,12 @@ def plain(text: str, *, at_most: int = 60) -> str:
     """Return a text for one line of a screen: cut, and without what is no visible character."""
     shown = text if len(text) <= at_most else text[: at_most - 1] + "…"
     return "".join(letter if letter.isprintable() else "�" for letter in shown)
+
+
+def _sigma(policy: Policy) -> float:
+    """Return the largest sigma that a policy, or one within it, takes for granted."""
+    own: float | None = getattr(policy, "sigma", None)
+    within = getattr(policy, "policy", None)
+    if not isinstance(within, Policy):
+        return 0.5 if own is None else own
+    return max(_sigma(within), 0.0 if own is None else own)

@@ -248,10 +248,19 @@ class Guarded(GuardPolicy):
         super().__post_init__()
         if not isinstance(self.policy, Policy):
             raise ParameterError(f"`policy` must be a policy such as MOSS(), got {self.policy!r}.")
-        if isinstance(self.policy, GuardPolicy):
-            raise ParameterError(
-                f"`policy` must be one without a guard, got {self.policy.label}. Use it as it is."
-            )
+        within: Any = self.policy
+        while isinstance(within, Policy):
+            if isinstance(within, GuardPolicy):
+                raise ParameterError(
+                    f"`policy` must be one without a guard, got {self.policy.label}. Use it as it "
+                    f"is."
+                )
+            if self.bound == "kl" and getattr(within, "sigma", 0.5) > 0.5:
+                raise ParameterError(
+                    f"`bound` must be 'mean' where rewards may leave [0, 1], got 'kl' with "
+                    f"{within.label}. Give `sigma`, `bottom` and `top`, too."
+                )
+            within = getattr(within, "policy", None)
 
     @property
     def name(self) -> str:  # type: ignore[override]  # it depends on the policy within

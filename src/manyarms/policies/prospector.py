@@ -164,8 +164,8 @@ def choose(state: ProspectState) -> int:
 @kernel
 def keep_or_lead(state: ProspectState, rank: Tournament) -> int:
     """Return the arm in play if no other one is better, else one of the best."""
-    current = state.clock[0].current
-    if current >= 0 and rank.seat[current].key >= highest(rank):
+    current = state.clock[0].current  # without a place in the ranking before its first reward
+    if 0 <= current < rank.board[0].size and rank.seat[current].key >= highest(rank):
         return current
     return leader(rank, state.ties)
 
@@ -335,8 +335,10 @@ class Prospector(GuardPolicy):
     alone loses about (n - m)/(m + 1), as if it were told that :math:`\mu^* = 1` (docs/guard.md,
     Proposition 7).
 
-    While rewards are late no fresh arm is pulled twice. Arms may come and go; nothing is proved
-    about that. Cost per pull: O(log(arms opened)), O(1) while one arm leads.
+    While rewards are late no arm is pulled again before its first reward, as long as there are
+    others. Once the search is dear and an arm rests, the arm of largest shrunk mean is pulled on,
+    instead of a fresh one. Arms may come and go; nothing is proved about that. Cost per pull:
+    O(log(arms opened)), O(1) while one arm leads.
 
     Examples
     --------

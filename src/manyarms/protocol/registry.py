@@ -129,7 +129,13 @@ def policy(name: str, **parameters: Any) -> Policy:
     try:
         return make(**parameters)
     except TypeError as error:
-        raise ParameterError(f"Cannot make {name!r}: {error}.") from error
+        missing = [
+            f"`{key}`" for key, p in known.items() if p.default is p.empty and key not in parameters
+        ]
+        if not missing:
+            raise ParameterError(f"{name!r} cannot be made: {error}.") from error
+        fix = f"Give {'it' if len(missing) == 1 else 'them'} by name."
+        raise ParameterError(f"{name!r} needs {', '.join(missing)}. {fix}") from error
 
 
 def _load_ours() -> None:

@@ -74,6 +74,7 @@ def tournament_is_sound(rank: Tournament, known: Known) -> bool:
     unused = board.size == board.top == 0  # it was never cleared
     return (
         (alone or unused)
+        and len(places) == board.leaders
         and places == {slot: seat.place for slot, seat in seats.items() if seat.place != 0}
         and not any(math.isnan(seat.key) for seat in seats.values())
     )

@@ -229,10 +229,11 @@ def guard_is_sound(guard: Guard, known: Known) -> bool:
     clock = guard.clock[0]
     if clock.horizon == 0:  # not begun
         return clock.opened == 0 and retired_are(guard.retired, known)
-    slots = range(clock.opened)
-    unslotted = known.retired - {guard.slot[slot].arm for slot in slots}
+    if not 0 <= clock.opened <= min(known.touched, clock.arms):
+        return False
+    unslotted = known.retired - {guard.slot[slot].arm for slot in range(clock.opened)}
     return (
-        0 <= clock.opened <= min(known.touched, clock.arms)
+        -1 <= clock.at <= min(clock.opened, clock.size)
         and clock.arms == known.arms - len(unslotted)
         and clock.made == known.pulls
         and 0 <= clock.stage <= _STAGES

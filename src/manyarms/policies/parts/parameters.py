@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar
 
-from manyarms.core.checks import check_number
 from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError
 from manyarms.policies.parts.fresh import FreshArms, fresh_arms
@@ -135,12 +134,20 @@ class GuardPolicy(Policy):
     beta: Annotated[float, number(at_least=0.5, at_most=1.0)] = 0.5
     bound: Annotated[str, choice("kl", "mean")] = "kl"
     sigma: Positive = 0.5
-    bottom: Number = 0.0
-    top: Number = 1.0
+    bottom: Annotated[float, number(at_least=-1e100, at_most=1e100)] = 0.0
+    top: Annotated[float, number(at_least=-1e100, at_most=1e100)] = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("top", self.top, above=self.bottom, fix="It must be above `bottom`.")
+        if not self.bottom < self.top:
+            raise ParameterError(
+                f"`top` must be above `bottom`, got bottom={self.bottom} and top={self.top}."
+            )
+        if self.bound == "kl" and self.sigma != 0.5:
+            raise ParameterError(
+                f"`sigma` is for bound='mean' only, got sigma={self.sigma} with bound='kl', which "
+                f"is for rewards in [0, 1]. Give bound='mean', too."
+            )
         if self.bound == "kl" and not 0.0 <= self.bottom < self.top <= 1.0:
             raise ParameterError(
                 f"`bound` must be 'mean' where means are not in [0, 1], got 'kl' with "

@@ -152,7 +152,7 @@ def slots_below(nodes: Records[Node], root: int, most: int) -> set[int] | None:
     Slots are numbered from 1 to `most`.
     """
     found: set[int] = set()
-    links = [(root, nodes[root].up)] if root != 0 else []
+    links = [(root, 0)] if root != 0 else []
     while links:
         slot, up = links.pop()
         node = nodes[slot]
