@@ -70,7 +70,8 @@ def problems() -> Iterator[Known]:
 def measured(known: Known, runs: int) -> str:
     """Return a line of the table."""
     advice = ma.advise(horizon=known.horizon, **known.told)
-    told = {key: known.told.get(key) for key in ("m_at_least", "alpha_at_most", "best_mean")}
+    bounds = ("m_at_least", "alpha_at_most", "best_mean")
+    told: dict[str, Any] = {key: known.told.get(key) for key in bounds}
     both = [known.before, advice.recommended]
     same: dict[str, Any] = {"horizon": known.horizon, "replications": runs, "seed": 1}
     played = ma.simulate(both, known.truth, **same)

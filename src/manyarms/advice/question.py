@@ -100,10 +100,9 @@ class Question:
         within_reach = max(self.fewest, best_arms(self.n, self.horizon, 1.0))
         points = _POINTS if len(self.bests) == 1 else 3
         points -= within_reach != self.fewest
-        # n/m = 2 T^alpha, and alpha in equal steps from 0: n/m in equal ratios from 2
-        most = max(1.0, self.n / within_reach / 2.0)
-        ratios = (2.0 * math.pow(most, k / points) for k in range(1, points))
-        easier = {max(within_reach, math.ceil(self.n / ratio)) for ratio in ratios}
+        most = min(1.0, Problem(self.n, within_reach, self.horizon).alpha)
+        steps = (best_arms(self.n, self.horizon, most * k / points) for k in range(1, points))
+        easier = {max(within_reach, m) for m in steps}
         return sorted(easier | {within_reach, self.fewest}, reverse=True)
 
 

@@ -29,7 +29,7 @@ __all__ = ["ALIKE", "Race", "affordable", "race"]
 
 ALIKE = 1.1  # times the regret, in every case: a guarantee is worth that much
 _KEPT = (16, 8)  # who goes on after the first and after the second round
-_BUDGET = 5e9  # nanoseconds of one processor, for each round; four times that for the last
+_BUDGET = 5e9  # nanoseconds of one processor, for each round; three times that for the last
 _FEWEST, _MOST = 4, 400  # replications: of the first round, and of all
 _ALWAYS = 16  # so many candidates play, however long it takes
 # Pulls take longer than `About.nanoseconds` says on more arms or with another index, measured; and
@@ -157,7 +157,7 @@ def race(
         if replications is None:
             total = sum(_cost(question, players[k]) for k in state.left)
             fewest = _FEWEST if total * _FEWEST <= 2 * _BUDGET else _FEWEST // 2
-            budget = _BUDGET if later else 4 * _BUDGET
+            budget = _BUDGET if later else 3 * _BUDGET
             runs = min(max(int(budget / total), fewest), _MOST - state.runs)
         else:
             runs = -(-replications // 2**later) - state.runs

@@ -126,8 +126,10 @@ def reasons(question: Question, played: Race | None) -> tuple[str, ...]:
             f"candidate{at}: there that is {best}."
         ]
     sentences += _rivals(played)
-    first, last = (_percent(played.means[winner, k]) for k in (0, -1))
-    spread = f"{first} (easiest) to {last} (hardest)" if several else first
+    least, most = (
+        _percent(end) for end in (played.means[winner].min(), played.means[winner].max())
+    )
+    spread = f"{least} to {most}" if several else least
     sentences.append(f"Expect a regret of {spread} of the horizon.")
     if alike := played.not_told_apart():
         names = _names(played.players[k].label for k in alike)
