@@ -41,7 +41,9 @@ def test_everybody_plays_who_is_told_no_more() -> None:
 
 def test_other_forms_play_too() -> None:
     labels = found(best_mean=0.7)
-    assert {"moss++ β=0.5", "moss++ β=0.6", "hybrid-moss++(kl) β=0.6", "patience(kl)"} <= set(labels)
+    assert {"moss++ β=0.5", "moss++ β=0.6", "hybrid-moss++(kl) β=0.6", "patience(kl)"} <= set(
+        labels
+    )
     assert labels["ss-greedy(T^2/3)"].policy == ma.policy("ss-greedy", exponent=2 / 3)
     assert labels["hybrid-moss++ β=0.5"].proven
     assert not labels["hybrid-moss++(kl) β=0.5"].proven
@@ -59,7 +61,9 @@ def test_what_is_known_is_told_and_can_be_typed() -> None:
     assert here["moss-oracle"].policy == ma.MOSSOracle(m=30, count_late=True)
     assert here["qrm1"].policy == ma.policy("qrm1", rho=0.3, count_late=True)
     assert here["patience"].policy == ma.Patience(best_mean=0.7)
-    assert found(best_mean=1.0, m_at_least=1)["ucb-f"].policy == ma.policy("ucb-f", perfect_best=True)
+    assert found(best_mean=1.0, m_at_least=1)["ucb-f"].policy == ma.policy(
+        "ucb-f", perfect_best=True
+    )
     for player in here.values():
         assert eval(player.code, {"ma": ma}) == player.policy
 
@@ -68,9 +72,7 @@ def test_a_policy_joins_by_being_registered(monkeypatch: pytest.MonkeyPatch) -> 
     class Newcomer(ma.MOSS):
         """A user's own."""
 
-        about = About(
-            needs="horizon", guarantee="none", nanoseconds=9, scaling="n", good_at="all"
-        )  # type: ignore[misc]
+        about = About(needs="horizon", guarantee="none", nanoseconds=9, scaling="n", good_at="all")
 
     known = {"moss": ma.MOSS, "newcomer": Newcomer}
     monkeypatch.setattr("manyarms.protocol.registry._makers", known)

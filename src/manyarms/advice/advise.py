@@ -150,7 +150,7 @@ class Advice:
 
     def text(self, *, everyone: bool = False) -> str:
         """Return the advice in words, with those who played to the end, or with everyone."""
-        lines = [textwrap.fill(sentence, _WIDTH) for sentence in self.problem]
+        lines = [_filled(sentence) for sentence in self.problem]
         if self.rows:
             lines += ["", *_table(self, everyone), ""]
         taken = f"{self.code}.live(n_arms={self.n:_}, horizon={self.horizon:_})"
@@ -160,8 +160,12 @@ class Advice:
         return "\n".join(lines)
 
 
+def _filled(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+
+
 def _listed(sentences: Iterable[str]) -> list[str]:
-    return [textwrap.fill(f"- {one}", _WIDTH, subsequent_indent="  ") for one in sentences]
+    return [_filled(f"- {one}", "  ") for one in sentences]
 
 
 def _table(advice: Advice, everyone: bool) -> Iterator[str]:
@@ -173,27 +177,33 @@ def _table(advice: Advice, everyone: bool) -> Iterator[str]:
     width = max(map(len, ["best arms", *lines]))
 
     def line(name: str, cells: Iterable[str], *last: str) -> str:
-        cells = [f"{cell:>6}" for cell in cells] + [f"{cell:>7}" for cell in last]
-        return f"  {name:<{width}} " + " ".join(cells)
+        return f"  {name:<{width}}" + "".join(f"{cell:>6}" for cell in cells) + "".join(last)
 
     yield "Mean regret, as % of the horizon"
     hardnesses = ("inf" if row.alpha == math.inf else f"{row.alpha:.2f}" for row in cases)
-    yield line("hardness", hardnesses, "worst")
+    yield line("hardness", hardnesses, "   worst")
     if len({row.best_mean for row in cases}) > 1:
         yield line("best mean", (f"{row.best_mean:g}" for row in cases))
-    yield line("best arms", (_short(row.m) for row in cases), "excess", "runs")
+    yield line("best arms", (_short(row.m) for row in cases), "  excess  runs")
     worst = {label: max(row.excess for row in rows) for label, rows in lines.items()}
     for label in sorted(lines, key=lambda label: (not lines[label][0].finalist, worst[label])):
         own = lines[label]
         if own[0].finalist or everyone:
             shares = (_digits(100 * row.mean / advice.horizon) for row in own)
-            last = _digits(100 * worst[label]), f"{own[0].replications}"
-            taken = " <-" if own[0].policy == advice.recommended else ""
-            yield line(label, shares, *last) + taken
+            last = f"{_digits(100 * worst[label]):>8} {own[0].replications:>5}"
+            yield line(label, shares, last, " <-" if own[0].code == advice.code else "")
 
 
 def _short(count: int) -> str:
-    return f"{count:,}" if count < 100_000 else f"{count:.0e}".replace("e+0", "e")
+    """Return a count in five characters at most.
+
+    >>> [_short(count) for count in (9_999, 125_000, 31_600_000, 1 << 50)]
+    ['9,999', '125k', '32M', '1e+15']
+    """
+    for most, unit, name in ((1e4, 1, ""), (1e6, 1e3, "k"), (1e9, 1e6, "M")):
+        if count < most:
+            return f"{count / unit:,.0f}{name}"
+    return f"{count:.0e}"
 
 
 def _digits(number: float) -> str:

@@ -156,14 +156,15 @@ def _rivals(played: Race) -> list[str]:
     def standing(k: int) -> str:
         return f"{played.players[k].label}, whose worst excess is {_percent(worst[k])}"
 
-    sentences = [f"It has a guarantee: {own.about.guarantee}." if own.proven else ""]
+    sentences = [f"Proven of it: {own.about.guarantee}." if own.proven else ""]
     if better:
         names = _names(played.players[k].label for k in better)
         sentences.append(f"For that it is taken before {names}, within {ALIKE - 1:.0%} of it.")
     sentences += [f"Next comes {standing(k)}." for k in behind[:1]]
     if not own.proven:
         safe = [k for k in behind if played.players[k].proven]
-        least = f"; of those with a guarantee, next is {standing(safe[0])}" if safe else ""
+        more = bool(safe) and safe[0] != behind[0]
+        least = f"; of those with a guarantee, next is {standing(safe[0])}" if more else ""
         sentences.append(f"Nothing is proven about it{least}.")
     return list(filter(None, sentences))
 

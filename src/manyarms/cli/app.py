@@ -124,7 +124,9 @@ def reproduce(
 @click.option("--best-mean", type=float, help="The best mean, rounded down, if you know it.")
 @click.option("--best-between", help="Between what it lies, if you do not, such as 0.01,0.05.")
 @click.option("--others", help="Means of the other arms, such as 0.1,0.3,0.5.")
-@click.option("--in-flight", type=int, default=0, help="Pulls that wait for their reward.")
+@click.option(
+    "--in-flight", type=int, default=0, help="Pulls that wait for their reward (default: 0)."
+)
 @click.option("--policies", help="Choose among these only, such as moss,ss-greedy.")
 @click.option(
     "--replications", type=int, help="Runs of the last round (default: what time allows)."
