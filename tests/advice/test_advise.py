@@ -32,7 +32,7 @@ def test_unknown_hardness_shows_the_whole_curve() -> None:
     assert sorted(advice.alphas) == pytest.approx([1 / 3, 2 / 3, 1.0], abs=0.01)
     text = words(advice)
     assert "an unknown number of them best" in text
-    assert "with fewer than 25 best arms it is above 1, and out of reach" in text
+    assert "with 25 best arms it is 1.00 (0 is easy, above 1 is out of reach)" in text
     assert "this is the whole curve" in text
     assert "the best arms have mean 0.9 or 0.5" in text
     assert "To know how many arms are best, at least: it admits moss-oracle, ss-greedy-" in text
@@ -55,7 +55,7 @@ def test_a_bound_is_named_with_its_hardness() -> None:
     text = words(advice)
     # 2000 / (2 * 10) = 100 best arms
     assert "hardness at most 0.5: at least 100 best; 100 pulls" in text
-    assert "Hardness at most 0.50: moderate (0 is easy, above 1 is out of reach)" in text
+    assert "Hardness at most 0.50 (0 is easy, above 1 is out of reach)" in text
     assert "best arms have mean 0.6" in text
     codes = {row.code for row in advice.rows}
     assert {'ma.policy("moss-oracle", m=100)', 'ma.policy("parallel", best_mean=0.6)'} <= codes
@@ -64,10 +64,9 @@ def test_a_bound_is_named_with_its_hardness() -> None:
 
 def test_arms_of_ones_own_and_pulls_in_flight() -> None:
     own = from_means([0.1] * 40 + [0.8, 0.9], label="last year's")
-    advice = small(instance=own, horizon=4200, policies=["moss", "greedy"])
+    advice = small(instance=own, horizon=400, policies=["moss", "greedy"])
     text = words(advice)
-    assert "42 arms, 1 of them within 0.015 of the best; 4,200 pulls." in text
-    assert "There are 100 pulls for each arm: time enough to try them all." in text
+    assert "42 arms, 1 of them within 0.05 of the best; 400 pulls." in text
     assert "Played on last year's." in text
     assert advice.n == 42
     late = small(n=20, horizon=30, in_flight=4, policies=["moss"], others=[0.2, 0.3])
@@ -114,7 +113,6 @@ def test_the_table() -> None:
         assert row.alpha == ma.hardness(2000, row.m, 64)
         lowest = min(other.mean for other in advice.at(row.alpha) if other.finalist)
         assert row.excess == pytest.approx((row.mean - lowest) / 64)
-        assert row.ratio == pytest.approx(row.mean / lowest)
     hardest = advice.at(advice.alpha)
     assert [row.mean for row in hardest] == sorted(row.mean for row in hardest)
     others = [mean / 0.9 * 0.8 for mean in (0.1, 0.2, 0.3, 0.4, 0.5)]
@@ -123,7 +121,7 @@ def test_the_table() -> None:
         runs = row.replications
         result = ma.simulate(row.policy, instance, horizon=64, replications=runs, seed=3)
         summary = result.summary().policies[0]
-        assert (row.mean, row.median) == pytest.approx((summary.mean, summary.median))
+        assert row.mean == pytest.approx(summary.mean)
         assert row.miss_rate == summary.miss_rate
     finalists = {row.label for row in advice.rows if row.finalist}
     assert len(finalists) == 8

@@ -118,8 +118,8 @@ def test_advise_writes_json(run: Run, tmp_path: Path) -> None:
     words = [*ADVISE, "--alpha-at-most", "0.3", "--best-mean", "0.8", "--others", "0.2,0.7"]
     whole = json.loads(run(*words, "--json", "-"))
     assert {row["best_mean"] for row in whole["rows"]} == {0.8}
-    needed = {"label", "code", "guarantee", "alpha", "m", "mean", "low", "high", "median",
-              "miss_rate", "excess", "ratio", "replications", "finalist"}  # fmt: skip
+    needed = {"label", "code", "guarantee", "alpha", "m", "mean", "low", "high",
+              "miss_rate", "excess", "replications", "finalist"}  # fmt: skip
     assert all(needed <= row.keys() for row in whole["rows"])
     path = tmp_path / "advice.json"
     assert run(*words, "--json", str(path)) == ""

@@ -40,12 +40,10 @@ class AdviceRow:
         means of one's own, arms within 1/sqrt(horizon) of the best count as best.
     mean, low, high
         The mean regret, with a 95 % interval that allows for costly runs that were not seen.
-    median, miss_rate
-        The median regret, and the share of runs that pulled no best arm.
+    miss_rate
+        The share of runs that pulled no best arm.
     excess
         The mean regret less the lowest one in this case, as a share of the horizon.
-    ratio
-        The mean regret over the lowest one in this case; losses below one reward count as one.
     replications
         The number of runs.
     finalist
@@ -62,10 +60,8 @@ class AdviceRow:
     mean: float
     low: float
     high: float
-    median: float
     miss_rate: float
     excess: float
-    ratio: float
     replications: int
     finalist: bool
 
@@ -299,10 +295,10 @@ def advise(
     everyone = candidates(asked)
     players = everyone if replications is not None else affordable(asked, everyone)
     skipped = [player for player in everyone if player not in players]
-    how: dict[str, Any] = {"seed": seed, "workers": workers, "progress": progress}
+    how = {"seed": seed, "workers": workers, "progress": progress}
     played = None if asked.trivial else race(asked, players, replications, **how)
     taken = players[0 if played is None else played.winner]
-    alike = [] if played is None else played.not_told_apart()
+    alike = [] if played is None else [players[k].label for k in played.not_told_apart()]
     return Advice(
         n=asked.n,
         horizon=asked.horizon,
@@ -313,10 +309,10 @@ def advise(
         rows=() if played is None else tuple(_rows(played)),
         recommended=taken.policy,
         code=taken.code,
-        not_told_apart=tuple(players[k].label for k in alike),
+        not_told_apart=tuple(alike),
         not_played=tuple(player.label for player in skipped),
         problem=problem_in_words(asked, played),
-        reasons=reasons(asked, played),
+        reasons=reasons(asked, played, alike),
         caveats=caveats(asked, played, skipped),
     )
 
@@ -325,7 +321,7 @@ def _rows(played: Race) -> Iterator[AdviceRow]:
     """Yield the numbers of everyone, case by case."""
     bounds = np.array([case.largest_regret for case in played.cases])
     limits = [mean_limits(regrets, bounds=(0.0 * bounds, bounds)) for regrets in played.regrets]
-    excesses, lowest = played.excesses, played.means[played.left].min(axis=0) * played.horizon
+    excesses = played.excesses
     for at, case in enumerate(played.cases):
         for k, player in enumerate(played.players):
             regrets = played.regrets[k][:, at]
@@ -340,10 +336,8 @@ def _rows(played: Race) -> Iterator[AdviceRow]:
                 mean=float(regrets.mean()),
                 low=float(limits[k][0][at]),
                 high=float(limits[k][1][at]),
-                median=float(np.median(regrets)),
                 miss_rate=float(played.missed[k][:, at].mean()),
                 excess=float(excesses[k, at]),
-                ratio=max(float(regrets.mean()), 1.0) / max(float(lowest[at]), 1.0),
                 replications=len(regrets),
                 finalist=k in played.left,
             )

@@ -1,9 +1,9 @@
 """Play the candidates in three rounds, and choose the one that is never far behind the best.
 
-All play a few runs; half of the budget's worth of the rest goes to those who may still win. The
-rounds are successive halving: after each one the candidates with the smallest worst excess go on,
-and with them whoever is best in some case, because the others are measured against it. Nobody is
-dropped for being slow once the race has begun, and nothing depends on a clock.
+All play a few runs; after each round those with the smallest worst excess go on, and with them
+whoever is best in some case, because the others are measured against it (successive halving: it is
+a rule, not a proof that nobody better was dropped). Costs are estimates, so that nothing depends on
+a clock.
 
 The measure is the excess: how much more a policy loses than the best candidate does in the same
 case, as a share of the horizon. Ratios would let the easiest problems decide, where everyone loses
@@ -13,7 +13,8 @@ little and one policy may still lose ten times as little as another.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,6 @@ from manyarms.advice.candidates import Candidate
 from manyarms.advice.question import Case, Question
 from manyarms.core.statistics import mean_limits
 from manyarms.lab.experiment import Experiment, Player, cell
-from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.simulate import run_in_memory
 
 __all__ = ["ALIKE", "Race", "affordable", "race"]
@@ -49,7 +49,7 @@ class Race:
     missed: list[Numbers]  # likewise: whether no best arm was pulled
     left: list[int]  # the candidates that played to the end; the table shows them
     horizon: int
-    winner: int = field(default=0)
+    winner: int = 0
 
     @property
     def means(self) -> Numbers:
@@ -137,21 +137,12 @@ def _cost(question: Question, player: Candidate) -> float:
 
 
 def race(
-    question: Question,
-    players: Sequence[Candidate],
-    replications: int | None,
-    *,
-    seed: int,
-    workers: int | None,
-    progress: bool | ProgressCallback | None,
+    question: Question, players: Sequence[Candidate], replications: int | None, **how: Any
 ) -> Race:
-    """Play the rounds and choose."""
-    cases, everyone = question.cases(), list(range(len(players)))
-    nothing = np.empty((0, len(cases)))
-    state = Race(
-        cases, list(players), [nothing] * len(players), [nothing] * len(players), everyone,
-        question.horizon,
-    )  # fmt: skip
+    """Play the rounds and choose; `how` is the seed, the workers and the progress."""
+    cases, nothing = question.cases(), np.empty((0, len(question.cases())))
+    blank, everyone = [nothing] * len(players), list(range(len(players)))
+    state = Race(cases, list(players), blank, blank.copy(), everyone, question.horizon)
     kept = [count for count in _KEPT if count < len(players)]
     for later in range(len(kept), -1, -1):
         if replications is None:
@@ -161,25 +152,16 @@ def race(
             runs = min(max(int(budget / total), fewest), _MOST - state.runs)
         else:
             runs = -(-replications // 2**later) - state.runs
-        _play(question, state, runs, seed=seed, workers=workers, progress=progress)
+        if runs > 0:
+            _play(question, state, runs, **how)
         if later > 0:
-            state.keep(kept[len(kept) - later])
+            state.keep(kept[-later])
     state.choose()
     return state
 
 
-def _play(
-    question: Question,
-    state: Race,
-    runs: int,
-    *,
-    seed: int,
-    workers: int | None,
-    progress: bool | ProgressCallback | None,
-) -> None:
+def _play(question: Question, state: Race, runs: int, *, seed: int, **how: Any) -> None:
     """Let those still in play so many more runs."""
-    if runs < 1:
-        return
     seats = [
         Player(state.players[k].policy, state.players[k].label, runs, {"seat": k})
         for k in state.left
@@ -197,7 +179,7 @@ def _play(
         for number, case in enumerate(state.cases)
     ]
     experiment = Experiment("advice", tuple(cells), seed)
-    played = run_in_memory(experiment, workers=workers, progress=progress)
+    played = run_in_memory(experiment, **how)
     for seat, k in enumerate(state.left):
         rows = [result.rows[seat] for result in played]
         regrets = np.stack([row["regret"][:, -1] for row in rows], axis=1)

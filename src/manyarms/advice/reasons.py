@@ -15,7 +15,6 @@ from manyarms.theory import best_arms
 
 __all__ = ["caveats", "problem_in_words", "reasons"]
 
-_DEGREES = ((0.25, "easy"), (0.5, "moderate"), (0.75, "hard"), (1.0, "very hard"))
 _MOST_NAMED = 5
 
 
@@ -26,24 +25,19 @@ def problem_in_words(question: Question, played: Race | None) -> tuple[str, ...]
         return tuple(sentences)
     sentences += [_hardness(question), _assumed(question)]
     fewest = min(len(each) for each in played.regrets)
-    who = f"{len(played.players)} policies know no more than you do"
+    who = f"{len(played.players)} policies, told no more than you know, played {_runs(fewest)}"
     if fewest < played.runs:
-        who += (
-            f": all played {_count(fewest, 'run')}, and the best of them went on; "
-            f"{len(played.left)} played {_count(played.runs, 'run')}."
-        )
-    else:
-        who += f", and played {_count(played.runs, 'run')} each."
-    return (*sentences, who)
+        who += f"; the best went on, and {len(played.left)} of them played {_runs(played.runs)}"
+    return (*sentences, f"{who}.")
 
 
-def _count(number: int, what: str) -> str:
+def _runs(number: int, what: str = "run") -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _size(question: Question) -> str:
     n, fewest, own = question.n, question.fewest, question.instance
-    pulls = f"{_count(question.horizon, 'pull')}."
+    pulls = f"{_runs(question.horizon, 'pull')}."
     if n == 1:
         return f"1 arm; {pulls}"
     if question.m_at_least is not None:
@@ -58,13 +52,10 @@ def _size(question: Question) -> str:
 
 
 def _special(question: Question) -> list[str]:
-    n, horizon = question.n, question.horizon
-    if question.fewest == n:
+    if question.fewest == question.n:
         return ["Every arm is best: nothing can be lost, and there is nothing to learn."]
-    if horizon == 1:
+    if question.horizon == 1:
         return ["With one pull all policies are the same: they pull an arm at random."]
-    if horizon >= 100 * n:
-        return [f"There are {horizon // n:,} pulls for each arm: time enough to try them all."]
     return []
 
 
@@ -79,23 +70,18 @@ def _hardness(question: Question) -> str:
             f"{needed:,} best arms, or {pulls:,} pulls, to come within reach. Arms that are "
             f"nearly best (within {1 / math.sqrt(horizon):.2g}) may be counted as best."
         )
-    degree = next(word for bound, word in _DEGREES if alpha <= bound)
     if question.bounded or question.instance is not None:
         most = "at most " if question.instance is None else ""
-        return f"Hardness {most}{alpha:.2f}: {degree} (0 is easy, above 1 is out of reach)."
-    if needed > 1:
-        return (
-            f"Its hardness is not known: with fewer than {needed:,} best arms it is above 1, and "
-            f"out of reach. Up to there, this is the whole curve."
-        )
+        return f"Hardness {most}{alpha:.2f} (0 is easy, above 1 is out of reach)."
+    where = "with a single best arm it is" if needed == 1 else f"with {needed:,} best arms it is"
     return (
-        f"Its hardness is not known; with a single best arm it is {alpha:.2f}: {degree} (0 is "
-        f"easy, above 1 is out of reach). Up to there, this is the whole curve."
+        f"Its hardness is not known; {where} {alpha:.2f} (0 is easy, above 1 is out of reach). Up "
+        f"to there, this is the whole curve."
     )
 
 
 def _assumed(question: Question) -> str:
-    late = f"; {_count(question.in_flight, 'pull')} in flight" if question.in_flight else ""
+    late = f"; {_runs(question.in_flight, 'pull')} in flight" if question.in_flight else ""
     if question.instance is not None:
         return f"Played on {question.instance.label}{late}."
     bests = " or ".join(f"{best:g}" for best in question.bests)
@@ -109,12 +95,12 @@ def _assumed(question: Question) -> str:
     )
 
 
-def reasons(question: Question, played: Race | None) -> tuple[str, ...]:
+def reasons(question: Question, played: Race | None, alike: Sequence[str]) -> tuple[str, ...]:
     """Say why the winner is recommended."""
     if played is None:
         return ("Any policy will do; this is the simplest.",)
     winner, worst, several = played.winner, played.worst, len(played.cases) > 1
-    name, runs = played.players[winner].label, _count(played.runs, "run")
+    name, runs = played.players[winner].label, _runs(played.runs)
     if worst[winner] <= 0.0:
         sentences = [f"{name} has the lowest mean regret{' in every case' if several else ''}."]
     else:
@@ -131,9 +117,8 @@ def reasons(question: Question, played: Race | None) -> tuple[str, ...]:
     )
     spread = f"{least} to {most}" if several else least
     sentences.append(f"Expect a regret of {spread} of the horizon.")
-    if alike := played.not_told_apart():
-        names = _names(played.players[k].label for k in alike)
-        sentences.append(f"{runs} cannot tell it from {names}.")
+    if alike:
+        sentences.append(f"{runs} cannot tell it from {_names(alike)}.")
     elif len(played.left) > 1:
         sentences.append(f"{runs} tell it from all others.")
     if not question.hardest.within_reach:
@@ -151,22 +136,14 @@ def _rivals(played: Race) -> list[str]:
     worst, own = played.worst, played.players[played.winner]
     order = sorted((k for k in played.left if k != played.winner), key=lambda k: worst[k])
     better = [k for k in order if worst[k] < worst[played.winner]]
-    behind = [k for k in order if k not in better]
-
-    def standing(k: int) -> str:
-        return f"{played.players[k].label}, whose worst excess is {_percent(worst[k])}"
-
-    sentences = [f"Proven of it: {own.about.guarantee}." if own.proven else ""]
+    sentences = [f"Proven of it: {own.about.guarantee if own.proven else 'nothing'}."]
     if better:
         names = _names(played.players[k].label for k in better)
         sentences.append(f"For that it is taken before {names}, within {ALIKE - 1:.0%} of it.")
-    sentences += [f"Next comes {standing(k)}." for k in behind[:1]]
-    if not own.proven:
-        safe = [k for k in behind if played.players[k].proven]
-        more = bool(safe) and safe[0] != behind[0]
-        least = f"; of those with a guarantee, next is {standing(safe[0])}" if more else ""
-        sentences.append(f"Nothing is proven about it{least}.")
-    return list(filter(None, sentences))
+    for k in order[len(better) :][:1]:
+        name = played.players[k].label
+        sentences.append(f"Next comes {name}, whose worst excess is {_percent(worst[k])}.")
+    return sentences
 
 
 def caveats(
