@@ -98,11 +98,13 @@ def test_the_budget_decides_who_plays() -> None:
     everyone = candidates(short)
     assert affordable(short, everyone) == everyone
     few = affordable(long, candidates(long))
-    assert len(few) == 16
+    assert len(few) == 14
     dearest = max(player.about.nanoseconds for player in few)
     left_out = {player.label for player in candidates(long)} - {player.label for player in few}
     assert {"thompson", "ucb1"} <= left_out
     assert dearest < 100
+    told = ask(n=1000, horizon=10**6, m_at_least=5, best_mean=0.8)
+    assert "ss-greedy-oracle" in {player.label for player in affordable(told, candidates(told))}
 
 
 def _race(asked: Question, replications: int | None, **options: Any) -> Race:
