@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
 import manyarms as ma
@@ -17,6 +18,7 @@ from tests.helpers import run_python
 SMALL = ["--n", "200", "--m", "5", "--horizon", "60", "--replications", "4"]
 SIMULATE = ["simulate", "--policy", "moss", *SMALL]
 ADVISE = ["advise", "--n", "500", "--horizon", "60", "--replications", "2"]
+ADVISE += ["--policies", "moss,ss-greedy"]
 
 Run = Callable[..., str]
 
@@ -71,20 +73,53 @@ def test_an_oracle_is_told_the_hardness(run: Run) -> None:
 
 
 def test_advise_prints_the_advice(run: Run) -> None:
-    printed = run(*ADVISE, "--m-at-least", "20", "--betas", "0.5,0.7", "--seed", "2")
-    advice = ma.advise(n=500, horizon=60, m_at_least=20, betas=[0.5, 0.7], replications=2, seed=2)
-    assert printed == f"{advice}\n"
-    assert max(map(len, printed.splitlines())) < 120
-    for word in ("Take", "because", "What would change it", "empmoss++ beta=0.7", "hardness"):
+    words = [*ADVISE, "--m-at-least", "20", "--best-between", "0.1,0.3", "--in-flight", "3"]
+    printed = run(*words, "--policies", "moss", "--seed", "2", "--all")
+    advice = ma.advise(n=500, horizon=60, m_at_least=20, best_between=(0.1, 0.3), in_flight=3,
+                       policies=["moss"], replications=2, seed=2)  # fmt: skip
+    assert printed == f"{advice.text(everyone=True)}\n"
+    for word in ("Take", "because", "What would change it", "3 pulls in flight", "hardness"):
         assert word in printed
+
+
+def test_advise_plays_on_means_of_ones_own(run: Run, tmp_path: Path) -> None:
+    columns = {"name": ["a", "b", "c"], "mean": [0.1, 0.2, 0.7], "rate": [0.3, 0.9, 0.9]}
+    rows = [
+        "name,mean,rate",
+        *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True)),
+    ]
+    (tmp_path / "arms.csv").write_text("\n".join(rows))
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "arms.parquet")
+    words = [
+        "advise",
+        "--horizon",
+        "40",
+        "--policies",
+        "moss",
+        "--replications",
+        "1",
+        "--json",
+        "-",
+    ]
+    for name in ("arms.csv", "arms.parquet"):
+        for column, best in ((":rate", 0.9), ("", 0.7)):
+            found = json.loads(run(*words, "--means", f"{tmp_path / name}{column}"))
+            assert (found["n"], found["rows"][0]["best_mean"]) == (3, best)
+
+
+def test_advise_plays_on_a_contest(run: Run, contest_folder: Path) -> None:
+    head = "caption,votes,not_funny,somewhat_funny,funny\n"
+    (contest_folder / "7.csv").write_text(f"{head}Hi!,9,3,4,2\nNo.,8,7,1,0\n")
+    words = ["advise", "--horizon", "40", "--contest", "7", "--policies", "moss"]
+    assert "Played on captions(7, n=2, m=1)" in run(*words, "--replications", "1")
 
 
 def test_advise_writes_json(run: Run, tmp_path: Path) -> None:
     words = [*ADVISE, "--alpha-at-most", "0.3", "--best-mean", "0.8", "--others", "0.2,0.7"]
     whole = json.loads(run(*words, "--json", "-"))
-    assert (whole["best_mean"], whole["others"]) == (0.8, [0.2, 0.7])
-    needed = {"policy", "label", "beta", "alpha", "rate", "mean", "low", "high", "median",
-              "miss_rate", "share", "excess", "ratio", "replications"}  # fmt: skip
+    assert {row["best_mean"] for row in whole["rows"]} == {0.8}
+    needed = {"label", "code", "guarantee", "alpha", "m", "mean", "low", "high",
+              "miss_rate", "excess", "replications", "finalist"}  # fmt: skip
     assert all(needed <= row.keys() for row in whole["rows"])
     path = tmp_path / "advice.json"
     assert run(*words, "--json", str(path)) == ""
@@ -123,7 +158,10 @@ def test_the_docs_show_what_advise_prints(run: Run) -> None:
         ([*ADVISE, "--alpha-at-most", "1.2"], "must be a number >= 0 and <= 1, got 1.2."),
         ([*ADVISE, "--best-mean", "1.2"], "`best_mean` must be a number > 0 and <= 1, got 1.2."),
         ([*ADVISE, "--others", "a,b"], "must be numbers such as 0.1,0.3,0.5, got 'a,b'."),
-        ([*ADVISE, "--betas", ""], "`--betas` must be numbers such as 0.5,0.6,0.75, got ''."),
+        ([*ADVISE, "--best-between", "0.1"], "`best_between` must be two numbers, the smaller"),
+        ([*ADVISE, "--policies", "mosss"], "Did you mean 'moss'?"),
+        ([*ADVISE, "--means", __file__], "`--means` must name a CSV or Parquet file"),
+        ([*ADVISE, "--means", "a.csv", "--contest", "7"], "`--means` must be left out with"),
         ([*ADVISE, "--others", "0.95"], "`others` must be a number >= 0 and < 0.9, got 0.95."),
         ([*ADVISE, "--replications", "0"], "`replications` must be an integer >= 1, got 0."),
         ([*ADVISE, "--workers", "0"], "`workers` must be an integer >= 1, got 0."),

@@ -1,50 +1,57 @@
-"""What is asked, checked once, and the policies that may be the answer."""
+"""What is asked, checked once, and the cases that it is played on."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from manyarms.core.checks import check_int, check_number, check_probability
+import numpy as np
+
+from manyarms.core.checks import check_int, check_number, check_probability, refusal
 from manyarms.errors import ParameterError
 from manyarms.instances import Instance, planted
-from manyarms.policies import (
-    MOSS,
-    EmpMOSSPlusPlus,
-    HybridMOSSPlusPlus,
-    MOSSOracle,
-    MOSSPlusPlus,
-    Parallel,
-    Patience,
-    Quantile,
-)
 from manyarms.protocol import Policy
 from manyarms.protocol.policy import MOST_ARMS
-from manyarms.theory import Problem, best_arms, minimax_rate, moss_plus_plus_rate, quantile_rate
-from manyarms.theory.schedules import iteration_arms, iterations, quantile_arms, subset_size
+from manyarms.protocol.registry import maker
+from manyarms.theory import Problem, best_arms
 
-__all__ = ["Candidate", "Question", "candidates", "question"]
+__all__ = ["Case", "Question", "question"]
 
 _LONGEST = 10**7  # beyond it a few runs of each policy take minutes, and gigabytes
-_POINTS = 5  # hardnesses on the curve
+_POINTS = 5  # hardnesses on the curve; 3 where best means differ as well
 _BEST, _OTHERS = 0.9, (0.1, 0.2, 0.3, 0.4, 0.5)  # the paper's experiments
+_LESS = 0.5  # planted too where nothing is known: some policies are good at means near 1 only
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem that policies are played on, and how many of its arms count as best."""
+
+    instance: Instance
+    problem: Problem
+
+    @property
+    def largest_regret(self) -> float:
+        """The most that a run can lose."""
+        return self.problem.horizon * self.instance.largest_gap
 
 
 @dataclass(frozen=True)
 class Question:
-    """The arms, the pulls, what is known of the best arms, and the gaps to plant."""
+    """The arms, the pulls, and what is known of the means."""
 
     n: int
     horizon: int
     m_at_least: int | None
     alpha_at_most: float | None
-    best_mean: float | None
-    best: float  # the best mean that is planted
-    others: tuple[float, ...]
-    betas: tuple[float, ...]
+    best_mean: float | None  # where it is known
+    bests: tuple[float, ...]  # the best means that are planted
+    others: tuple[float, ...] | None  # None: the paper's, in proportion
+    instance: Instance | None  # the user's own
+    in_flight: int
+    policies: tuple[str | Policy, ...] | None
 
     @property
     def bounded(self) -> bool:
@@ -61,49 +68,72 @@ class Question:
         """The fewest best arms there may be; where nothing is known, the fewest within reach."""
         if self.m_at_least is not None:
             return self.m_at_least
+        if self.alpha_at_most is None and self.instance is not None:
+            return _near_best(self.instance, self.horizon)
         alpha = 1.0 if self.alpha_at_most is None else self.alpha_at_most
         return best_arms(self.n, self.horizon, alpha)
 
     @property
     def hardest(self) -> Problem:
         """The problem with the fewest best arms."""
-        return self.problems()[-1]
+        return self.cases()[-1].problem
 
-    @property
-    def largest_regret(self) -> float:
-        """The most that a run can lose on the planted instances."""
-        return self.horizon * (self.best - min(self.others))
+    def cases(self) -> list[Case]:
+        """Return the user's own problem, or planted ones, the hardest last."""
+        if self.instance is not None:
+            near = _near_best(self.instance, self.horizon)
+            return [Case(self.instance, Problem(self.n, near, self.horizon))]
+        return [
+            Case(
+                planted(n=self.n, m=m, best=best, others=self.others or _in_proportion(best)),
+                Problem(self.n, m, self.horizon),
+            )
+            for m in self._counts()
+            for best in self.bests
+        ]
 
-    def problems(self) -> list[Problem]:
-        """Return problems whose hardnesses are spread evenly, the hardest last.
+    def _counts(self) -> list[int]:
+        """Return numbers of best arms whose hardnesses are spread evenly, the fewest last.
 
         What is out of reach is one point: beyond hardness 1 all problems are alike.
         """
         within_reach = max(self.fewest, best_arms(self.n, self.horizon, 1.0))
-        points = _POINTS if within_reach == self.fewest else _POINTS - 1
-        # n/m = 2 T^alpha, and alpha in equal steps from 0: n/m in equal ratios from 2
-        most = max(1.0, self.n / within_reach / 2.0)
-        ratios = (2.0 * math.pow(most, k / points) for k in range(1, points))
-        easier = {max(within_reach, math.ceil(self.n / ratio)) for ratio in ratios}
-        counts = sorted(easier | {within_reach, self.fewest}, reverse=True)
-        return [Problem(n=self.n, m=m, horizon=self.horizon) for m in counts]
+        points = _POINTS if len(self.bests) == 1 else 3
+        points -= within_reach != self.fewest
+        most = min(1.0, Problem(self.n, within_reach, self.horizon).alpha)
+        steps = (best_arms(self.n, self.horizon, most * k / points) for k in range(1, points))
+        easier = {max(within_reach, m) for m in steps}
+        return sorted(easier | {within_reach, self.fewest}, reverse=True)
 
-    def instance(self, problem: Problem) -> Instance:
-        """Return planted arms with as many best ones as the problem has."""
-        return planted(n=self.n, m=int(problem.m), best=self.best, others=self.others)
+
+def _near_best(instance: Instance, horizon: int) -> int:
+    """Count the arms within 1/sqrt(T) of the best: to stay with one costs no more than sqrt(T)."""
+    world = instance.world(horizon)
+    sizes = np.diff(world.ends, prepend=0) if len(world.ends) else np.ones(len(world.values))
+    near = np.asarray(world.values) >= instance.best_mean - 1.0 / math.sqrt(horizon)
+    return int(sizes[near].sum())
+
+
+def _in_proportion(best: float) -> tuple[float, ...]:
+    """Return the paper's other means for this best one, without digits that only rounding made."""
+    return tuple(float(f"{mean / _BEST * best:.12g}") for mean in _OTHERS)
 
 
 def question(
+    *,
     n: Any,
     horizon: Any,
     m_at_least: Any,
     alpha_at_most: Any,
     best_mean: Any,
+    best_between: Any,
     others: Any,
-    betas: Any,
+    instance: Any,
+    in_flight: Any,
+    policies: Any,
 ) -> Question:
     """Check what is asked."""
-    n = check_int("n", n, at_least=1, at_most=MOST_ARMS)
+    n = _arms(n, instance, best_between=best_between, others=others)
     longest = "Ask for that many: more pulls only make a problem easier."
     horizon = check_int("horizon", horizon, at_least=1, at_most=_LONGEST, fix=longest)
     if m_at_least is not None and alpha_at_most is not None:
@@ -117,85 +147,62 @@ def question(
     if alpha_at_most is not None:
         fix = "Hardness 0 is easy; above 1 no policy can expect to meet a best arm."
         alpha_at_most = check_probability("alpha_at_most", alpha_at_most, fix=fix)
+    in_flight = check_int("in_flight", in_flight, at_most=horizon - 1, fix="Pulls are in flight.")
+    best_mean, bests = _best(best_mean, best_between, (_BEST,) if others else (_BEST, _LESS))
+    if others is not None:
+        fix = f"They must be smaller than the best mean, {bests[0]:g}; `best_mean` sets it."
+        others = tuple(_numbers("others", others, at_least=0.0, below=bests[0], fix=fix))
+    known = m_at_least, alpha_at_most, best_mean, bests, others
+    return Question(n, horizon, *known, instance, in_flight, _chosen(policies))
+
+
+def _arms(n: Any, instance: Any, **planted_only: Any) -> int:
+    if instance is None:
+        return check_int("n", n, at_least=1, at_most=MOST_ARMS)
+    if not isinstance(instance, Instance):
+        raise refusal("instance", "an Instance such as instances.from_means(...)", instance)
+    instance.problem(1)  # refuses means that are drawn: nobody knows how many are best
+    for name, value in {"n": n, **planted_only}.items():
+        if value is not None:
+            raise refusal(name, "left out with `instance`", value, "The instance says it.")
+    return instance.n_arms
+
+
+def _best(
+    best_mean: Any, best_between: Any, unless_given: tuple[float, ...]
+) -> tuple[float | None, tuple[float, ...]]:
+    """Return the best mean if it is known, and those to plant."""
+    bounds: dict[str, Any] = {"above": 0.0, "at_most": 1.0}
+    bounds["fix"] = "Rewards lie in [0, 1]; rescale yours."
     if best_mean is not None:
-        fix = "Rewards lie in [0, 1]; rescale yours."
-        best_mean = check_number("best_mean", best_mean, above=0.0, at_most=1.0, fix=fix)
-    best = _BEST if best_mean is None else best_mean
-    fix = f"They must be smaller than the best mean, which is {best:g}; `best_mean` sets it."
-    if others is None:
-        # the paper's means in proportion, free of digits that only rounding made
-        others = [float(f"{mean / _BEST * best:.12g}") for mean in _OTHERS]
-    else:
-        others = _numbers("others", others, at_least=0.0, below=best, fix=fix)
-    betas = sorted(set(_numbers("betas", betas, at_least=0.5, at_most=1.0)))
-    known = m_at_least, alpha_at_most, best_mean
-    return Question(n, horizon, *known, best, tuple(others), tuple(betas))
+        if best_between is not None:
+            raise refusal("best_between", "left out with `best_mean`", best_between)
+        best_mean = check_number("best_mean", best_mean, **bounds)
+        return best_mean, (best_mean,)
+    if best_between is None:
+        return None, unless_given
+    ends = _numbers("best_between", best_between, **bounds)
+    if len(ends) != 2 or ends[0] > ends[1]:
+        raise refusal("best_between", "two numbers, the smaller one first", best_between)
+    return None, tuple(dict.fromkeys(ends))
+
+
+def _chosen(policies: Any) -> tuple[str | Policy, ...] | None:
+    """Return the names and policies to choose from, all of them known; None stands for all."""
+    if policies is None:
+        return None
+    listed = [policies] if isinstance(policies, str | Policy) else policies
+    if not isinstance(listed, Iterable) or not (found := tuple(listed)):
+        raise refusal("policies", "a list of names and policies", policies)
+    for one in found:
+        if isinstance(one, str):
+            maker(one)  # raises if there is none of this name
+        elif not isinstance(one, Policy):
+            raise refusal("policies", "a list of names and policies", one)
+    return found
 
 
 def _numbers(name: str, values: Any, **bounds: Any) -> list[float]:
     if isinstance(values, str) or not hasattr(values, "__iter__") or not list(values):
         raise ParameterError(f"`{name}` must be a list with at least one number, got {values!r}.")
     return [check_number(name, value, **bounds) for value in values]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A policy that may be recommended."""
-
-    policy: Policy
-    arms: int  # the size of its largest set
-    rate: Callable[[float], float] | None = None  # by hardness, if one is proven
-    dominated: bool = False  # by another policy's rate: nowhere larger, somewhere smaller
-
-    @property
-    def has_guarantee(self) -> bool:
-        """Whether a rate is proven, and no other policy promises more."""
-        return self.rate is not None and not self.dominated
-
-    @property
-    def label(self) -> str:
-        """The policy's name, with its beta if it has one."""
-        beta = getattr(self.policy, "beta", None)
-        return self.policy.name if beta is None else f"{self.policy.name} beta={beta:g}"
-
-    @property
-    def is_moss(self) -> bool:
-        """Whether this is MOSS on one set of arms."""
-        return isinstance(self.policy, MOSS | MOSSOracle)
-
-
-def candidates(question: Question) -> list[Candidate]:
-    """Return the policies that can be played with what is known, the simplest first.
-
-    The order matters: of policies that do alike the first is recommended. So MOSS comes first,
-    then what has a guarantee, then what has none.
-    """
-    n, horizon, betas = question.n, question.horizon, question.betas
-    first_set = {beta: iteration_arms(iterations(horizon, beta), 1, n) for beta in betas}
-    # the exponent of sqrt(n T), which is 1 from n = T on
-    rate_of_moss = 1.0 if n >= horizon else (1.0 + math.log(n) / math.log(horizon)) / 2.0
-    found = [Candidate(MOSS(), n, lambda alpha: rate_of_moss)]
-    if question.bounded and (oracle := _oracle(question)).arms < min(n, horizon):
-        found.append(oracle)  # else it is MOSS
-    if question.best_mean is not None:
-        found.append(Candidate(Patience(best_mean=question.best_mean), 1, minimax_rate))
-        parallel = Parallel(best_mean=question.best_mean)
-        found.append(Candidate(parallel, min(n, horizon), minimax_rate))
-    found += [
-        Candidate(kind(beta=beta), first_set[beta], partial(moss_plus_plus_rate, beta=beta))
-        for kind in (MOSSPlusPlus, HybridMOSSPlusPlus)
-        for beta in betas
-    ]
-    last_set = quantile_arms((horizon + 1).bit_length(), Quantile().exponent, n)
-    found.append(Candidate(Quantile(), last_set, quantile_rate, dominated=True))
-    return found + [Candidate(EmpMOSSPlusPlus(beta=beta), first_set[beta]) for beta in betas]
-
-
-def _oracle(question: Question) -> Candidate:
-    """MOSS Oracle for the hardest problem there may be; its rate holds for all easier ones."""
-    n, m, alpha = question.n, question.m_at_least, question.alpha_at_most
-    # it is bounded: one of the two is known
-    ratio, power = (2.0, alpha or 0.0) if m is None else (n / m, 0.0)
-    size = subset_size(question.horizon, power, ratio, n)
-    rate = minimax_rate(min(question.hardest.alpha, 1.0))
-    return Candidate(MOSSOracle(m=m, alpha=alpha), size, lambda alpha: rate)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
@@ -110,56 +110,64 @@ def reproduce(
 
 
 @app.command()
-@click.option("--n", type=int, required=True, help="The number of arms.")
 @_horizon
+@click.option("--n", type=int, help="The number of arms.")
+@click.option("--contest", help="Play on this caption contest (a file or a number) instead.")
+@click.option(
+    "--means",
+    help="Play on means of your own instead: FILE or FILE:COLUMN, CSV or Parquet (default: mean).",
+)
 @click.option("--m-at-least", type=int, help="The least number of best arms.")
 @click.option(
     "--alpha-at-most", type=float, help="The largest hardness, from 0 (easy) to 1, instead."
 )
 @click.option("--best-mean", type=float, help="The best mean, rounded down, if you know it.")
+@click.option("--best-between", help="Between what it lies, if you do not, such as 0.01,0.05.")
 @click.option("--others", help="Means of the other arms, such as 0.1,0.3,0.5.")
-@click.option("--betas", help="Values of beta to try, such as 0.5,0.6,0.75.")
-@click.option("--replications", type=int, help="Runs of each policy (default: what time allows).")
+@click.option(
+    "--in-flight", type=int, default=0, help="Pulls that wait for their reward (default: 0)."
+)
+@click.option("--policies", help="Choose among these only, such as moss,ss-greedy.")
+@click.option(
+    "--replications", type=int, help="Runs of the last round (default: what time allows)."
+)
+@click.option("--all", "everyone", is_flag=True, help="Show all who played, not only the best.")
 @_seed
 @_workers
 @_json
 def advise(
-    n: int,
     horizon: int,
-    m_at_least: int | None,
-    alpha_at_most: float | None,
-    best_mean: float | None,
+    contest: str | None,
+    means: str | None,
+    best_between: str | None,
     others: str | None,
-    betas: str | None,
-    replications: int | None,
-    seed: int,
-    workers: int | None,
+    policies: str | None,
+    everyone: bool,
     json_path: str | None,
+    **given: Any,
 ) -> None:
     """Say how hard a problem is, what each policy would lose, and which one to take.
 
-    Example: manyarms advise --n 1000000 --horizon 20000 --m-at-least 50
+    Every policy plays that is told no more than you know. The first call compiles them, which
+    takes a minute or two.
+
+    Example: manyarms advise --n 1000000 --horizon 20000 --best-between 0.01,0.05
     """
-    from manyarms.advice import BETAS
     from manyarms.advice import advise as ask
     from manyarms.cli.screen import show, write_json
-    from manyarms.cli.words import check_json_path, numbers
+    from manyarms.cli.words import check_json_path, numbers, own_arms
 
     check_json_path(json_path)
     advice = ask(
-        n=n,
         horizon=horizon,
-        m_at_least=m_at_least,
-        alpha_at_most=alpha_at_most,
-        best_mean=best_mean,
+        instance=own_arms(contest, means),
+        best_between=numbers("best-between", best_between, "0.01,0.05", float) or None,
         others=numbers("others", others, "0.1,0.3,0.5", float) or None,
-        betas=numbers("betas", betas, "0.5,0.6,0.75", float) or BETAS,
-        replications=replications,
-        seed=seed,
-        workers=workers,
+        policies=policies.split(",") if policies else None,
+        **given,
     )
     if json_path is None:
-        show(str(advice))
+        show(advice.text(everyone=everyone))
     else:
         write_json(advice.to_json(), json_path)
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from manyarms.errors import ParameterError
-from manyarms.instances import Instance, captions, planted
+from manyarms.instances import Instance, captions, from_means, planted
 from manyarms.lab.results import Result
 from manyarms.lab.sweep import told
+from manyarms.lab.tables import need_pyarrow
 from manyarms.protocol import Policy, policy
 
-__all__ = ["check_json_path", "instance_from", "json_rows", "numbers", "policy_from"]
+__all__ = ["check_json_path", "instance_from", "json_rows", "numbers", "own_arms", "policy_from"]
 
 T = TypeVar("T", int, float)
 
@@ -49,6 +51,29 @@ def instance_from(
     raise ParameterError(
         f"`--instance` must be planted, or captions:CONTEST (a file or a number), got {text!r}."
     )
+
+
+def own_arms(contest: str | None, means: str | None) -> Instance | None:
+    """Make an instance of a contest, or of a column of a file; None if neither is given."""
+    if contest is not None and means is not None:
+        raise ParameterError("`--means` must be left out with `--contest`. Give one of them.")
+    if means is None:
+        return None if contest is None else captions(contest)
+    arrow = need_pyarrow()
+    name, _, column = means.partition(":") if not Path(means).exists() else (means, "", "")
+    if name.endswith((".parquet", ".pq")):
+        read = arrow.parquet.read_table
+    else:
+        read = importlib.import_module("pyarrow.csv").read_csv
+    try:
+        table = read(name)
+        values = table.column(column or "mean").to_numpy()
+    except (KeyError, arrow.ArrowInvalid) as error:
+        raise ParameterError(
+            f"`--means` must name a CSV or Parquet file, and a column of it unless that is called "
+            f"mean, such as arms.csv:rate, got {means!r}: {error}."
+        ) from error
+    return from_means(values, label=f"{Path(name).name} (n={len(values)})")
 
 
 def numbers(name: str, text: str | None, such_as: str, kind: type[T]) -> list[T]:

@@ -1,0 +1,196 @@
+"""Play the candidates in three rounds, and choose the one that is never far behind the best.
+
+All play a few runs; after each round those with the smallest worst excess go on, and with them
+whoever is best in some case, because the others are measured against it (successive halving: it is
+a rule, not a proof that nobody better was dropped). Costs are estimates, so that nothing depends on
+a clock.
+
+The measure is the excess: how much more a policy loses than the best candidate does in the same
+case, as a share of the horizon. Ratios would let the easiest problems decide, where everyone loses
+little and one policy may still lose ten times as little as another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.advice.candidates import Candidate
+from manyarms.advice.question import Case, Question
+from manyarms.core.statistics import mean_limits
+from manyarms.lab.experiment import Experiment, Player, cell
+from manyarms.lab.simulate import run_in_memory
+
+__all__ = ["ALIKE", "Race", "affordable", "race"]
+
+ALIKE = 1.1  # times the regret, in every case: a guarantee is worth that much
+_KEPT = (16, 8)  # who goes on after the first and after the second round
+_BUDGET = 5e9  # nanoseconds of one processor, for each round; twice that for the last
+_FEWEST, _MOST = 4, 400  # replications: of the first round, and of all
+_ALWAYS = 14  # so many candidates play, however long it takes
+# Pulls take longer than `About.nanoseconds` says on more arms or with another index, measured; and
+# about twice as long while others are in flight.
+_SLOWER, _LATE = 3, 2
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Race:
+    """Everybody's regrets so far, and who is still in."""
+
+    cases: list[Case]
+    players: list[Candidate]
+    regrets: list[Numbers]  # by candidate: regret by (run, case)
+    missed: list[Numbers]  # likewise: whether no best arm was pulled
+    left: list[int]  # the candidates that played to the end; the table shows them
+    horizon: int
+    winner: int = 0
+
+    @property
+    def means(self) -> Numbers:
+        """Mean regret as a share of the horizon, by (candidate, case)."""
+        return np.array([each.mean(axis=0) for each in self.regrets]) / self.horizon
+
+    @property
+    def excesses(self) -> Numbers:
+        """What is lost beyond the best of those still in, by (candidate, case)."""
+        means = self.means
+        return np.asarray(means - means[self.left].min(axis=0))
+
+    @property
+    def worst(self) -> Numbers:
+        """By candidate: its largest excess."""
+        return np.asarray(self.excesses.max(axis=1))
+
+    @property
+    def runs(self) -> int:
+        """The runs of those who played to the end."""
+        return len(self.regrets[self.left[0]])
+
+    def best_in(self, case: int) -> int:
+        """Return who loses least in a case, of those still in."""
+        return min(self.left, key=lambda k: self.means[k, case])
+
+    def keep(self, count: int) -> None:
+        """Let the best of each case go on, and the smallest worst excesses, `count` in all."""
+        firsts = dict.fromkeys(self.best_in(case) for case in range(len(self.cases)))
+        order = sorted(self.left, key=lambda k: self.worst[k])
+        self.left = sorted([*firsts, *(k for k in order if k not in firsts)][:count])
+
+    def choose(self) -> None:
+        """Take the smallest worst excess, or a guarantee that costs hardly more."""
+        best = min(self.left, key=lambda k: self.worst[k])
+        alike = [k for k in self.left if (self.means[k] <= ALIKE * self.means[best]).all()]
+        proven = [k for k in alike if self.players[k].proven]
+        if not self.players[best].proven and proven:
+            best = min(proven, key=lambda k: self.worst[k])
+        self.winner = best
+
+    def not_told_apart(self) -> list[int]:
+        """Return those whose worst excess may be no larger than the winner's, by 95 % intervals.
+
+        The excess of a rival where it is largest, less that of the winner in any case, is a mean
+        of paired runs; it must be above 0 whoever is best there. Within one case the best cancels.
+        The error is shared among rivals and cases.
+        """
+        regrets = np.array([self.regrets[k] for k in self.left])  # (candidate, run, case)
+        bounds = np.array([case.largest_regret for case in self.cases])
+        rivals = [k for k in range(len(self.left)) if self.left[k] != self.winner]
+        own = regrets[self.left.index(self.winner)]
+        lead = own - regrets  # of the winner over each candidate: (candidate, run, case)
+        confidence = 1.0 - 0.05 / max(1, len(rivals) * len(self.cases))
+        found = []
+        for k in rivals:
+            at = int(self.excesses[self.left[k]].argmax())
+            best = int(self.means[self.left][:, at].argmin())
+            behind = regrets[k, :, at] - regrets[best, :, at]
+            beyond = behind[None, :, None] - lead
+            beyond[:, :, at] = regrets[k, :, at] - own[:, at]
+            largest = bounds + bounds[at]
+            largest[at] = bounds[at]
+            columns = np.moveaxis(beyond, 1, 0)
+            low, _ = mean_limits(columns, bounds=(-largest, largest), confidence=confidence)
+            if not (low > 0.0).all():
+                found.append(self.left[k])
+        return found
+
+
+def affordable(question: Question, players: Sequence[Candidate]) -> list[Candidate]:
+    """Return those whose first round fits into the budget, in the order of their cost.
+
+    Those who are told what the user knows come before others of up to twice their speed.
+    """
+
+    def turn(k: int) -> float:
+        about = players[k].about
+        return about.nanoseconds * (1.0 if about.knowledge == "none" else 0.5)
+
+    spent, found = 0.0, set[int]()
+    for k in sorted(range(len(players)), key=turn):
+        spent += _FEWEST * _cost(question, players[k])
+        if spent <= 2 * _BUDGET or len(found) < _ALWAYS:
+            found.add(k)
+    return [player for k, player in enumerate(players) if k in found]
+
+
+def _cost(question: Question, player: Candidate) -> float:
+    """Estimate the nanoseconds of one run of every case."""
+    pulls = question.horizon * len(question.cases()) * (_LATE if question.in_flight else 1)
+    return _SLOWER * max(1, player.about.nanoseconds) * float(pulls)
+
+
+def race(
+    question: Question, players: Sequence[Candidate], replications: int | None, **how: Any
+) -> Race:
+    """Play the rounds and choose; `how` is the seed, the workers and the progress."""
+    cases, nothing = question.cases(), np.empty((0, len(question.cases())))
+    blank, everyone = [nothing] * len(players), list(range(len(players)))
+    state = Race(cases, list(players), blank, blank.copy(), everyone, question.horizon)
+    kept = [count for count in _KEPT if count < len(players)]
+    for later in range(len(kept), -1, -1):
+        if replications is None:
+            total = sum(_cost(question, players[k]) for k in state.left)
+            fewest = _FEWEST if total * _FEWEST <= 2 * _BUDGET else _FEWEST // 2
+            budget = _BUDGET if later else 2 * _BUDGET
+            runs = min(max(int(budget / total), fewest), _MOST - state.runs)
+        else:
+            runs = -(-replications // 2**later) - state.runs
+        if runs > 0:
+            _play(question, state, runs, **how)
+        if later > 0:
+            state.keep(kept[-later])
+    state.choose()
+    return state
+
+
+def _play(question: Question, state: Race, runs: int, *, seed: int, **how: Any) -> None:
+    """Let those still in play so many more runs."""
+    seats = [
+        Player(state.players[k].policy, state.players[k].label, runs, {"seat": k})
+        for k in state.left
+    ]
+    cells = [
+        cell(
+            seats,
+            case.instance,
+            horizon=question.horizon,
+            first_replication=state.runs,
+            checkpoints=1,
+            delay=question.in_flight,
+            parameters={"case": number},
+        )
+        for number, case in enumerate(state.cases)
+    ]
+    experiment = Experiment("advice", tuple(cells), seed)
+    played = run_in_memory(experiment, **how)
+    for seat, k in enumerate(state.left):
+        rows = [result.rows[seat] for result in played]
+        regrets = np.stack([row["regret"][:, -1] for row in rows], axis=1)
+        missed = np.stack([row["best_pulls"] == 0 for row in rows], axis=1)
+        state.regrets[k] = np.concatenate([state.regrets[k], regrets])
+        state.missed[k] = np.concatenate([state.missed[k], missed])

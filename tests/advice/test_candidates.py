@@ -1,0 +1,91 @@
+"""Who may be the answer: facts decide."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.advice.candidates import Candidate, candidates
+from manyarms.instances import Gaussian, planted
+from manyarms.protocol import About, described
+from tests.advice.test_question import ask
+
+
+def found(**given: Any) -> dict[str, Candidate]:
+    return {player.label: player for player in candidates(ask(**given))}
+
+
+def names(**given: Any) -> set[str]:
+    return {player.policy.name for player in found(**given).values()}
+
+
+def told(*knowledge: str) -> set[str]:
+    return {
+        name
+        for name, about in described().items()
+        if about.knowledge in knowledge and not about.perfect_best and "anytime" not in name
+    }
+
+
+def test_everybody_plays_who_is_told_no_more() -> None:
+    assert names() == told("none")
+    assert names(m_at_least=30) == names(alpha_at_most=0.2) == told("none", "m")
+    assert names(best_mean=0.7) == told("none", "mu*")
+    assert {"k-failure", "cbt", "two-target"} <= names(best_mean=1.0)
+    assert {"thompson", "kl-moss"} <= names()
+    assert "best" not in names(best_mean=1.0, m_at_least=1)
+
+
+def test_other_forms_play_too() -> None:
+    labels = found(best_mean=0.7)
+    assert {"moss++ β=0.5", "moss++ β=0.6", "hybrid-moss++(kl) β=0.6", "patience(kl)"} <= set(
+        labels
+    )
+    assert labels["ss-greedy(T^2/3)"].policy == ma.policy("ss-greedy", exponent=2 / 3)
+    assert labels["hybrid-moss++ β=0.5"].proven
+    assert not labels["hybrid-moss++(kl) β=0.5"].proven
+
+
+def test_rewards_outside_the_unit_interval_leave_some_out() -> None:
+    normal = planted(n=100, m=5, rewards=Gaussian(0.5))
+    here = found(n=None, instance=normal)
+    assert not {"kl-moss", "thompson", "hybrid-moss++(kl) β=0.5"} & set(here)
+    assert {"moss", "hybrid-moss++ β=0.5"} <= set(here)
+
+
+def test_what_is_known_is_told_and_can_be_typed() -> None:
+    here = found(m_at_least=30, best_mean=0.7, in_flight=5)
+    assert here["moss-oracle"].policy == ma.MOSSOracle(m=30, count_late=True)
+    assert here["qrm1"].policy == ma.policy("qrm1", rho=0.3, count_late=True)
+    assert here["patience"].policy == ma.Patience(best_mean=0.7)
+    assert found(best_mean=1.0, m_at_least=1)["ucb-f"].policy == ma.policy(
+        "ucb-f", perfect_best=True
+    )
+    for player in here.values():
+        assert eval(player.code, {"ma": ma}) == player.policy
+
+
+def test_a_policy_joins_by_being_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Newcomer(ma.MOSS):
+        """A user's own."""
+
+        about = About(needs="horizon", guarantee="none", nanoseconds=9, scaling="n", good_at="all")
+
+    known = {"moss": ma.MOSS, "newcomer": Newcomer}
+    monkeypatch.setattr("manyarms.protocol.registry._makers", known)
+    assert list(found()) == ["moss", "newcomer"]
+    told_more = replace(Newcomer.about, knowledge="mu*")
+    monkeypatch.setattr(Newcomer, "about", told_more)
+    assert list(found()) == ["moss"]
+
+
+def test_one_may_choose_among_some() -> None:
+    mine = ma.Patience()
+    here = found(policies=["moss", "moss-oracle", mine], best_mean=0.8)
+    assert list(here) == ["moss", "patience(best_mean=0.8)"]
+    assert list(found(policies=ma.MOSS())) == ["moss"]
+    with pytest.raises(ma.ParameterError, match="`policies` must contain some that are told no"):
+        found(policies=["moss-oracle"])
