@@ -39,7 +39,18 @@ from manyarms.policies.parts.mixtures import (
 )
 from manyarms.policies.parts.parameters import MixturePolicy
 from manyarms.policies.parts.slots import begin, open_slot
-from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
+from manyarms.protocol import (
+    About,
+    Variant,
+    arrive,
+    ask,
+    count_late,
+    generation,
+    reset,
+    retire,
+    tell,
+    uses,
+)
 from manyarms.protocol.parameters import choice
 from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
@@ -206,6 +217,14 @@ class HybridMOSSPlusPlus(MixturePolicy):
         good_at="MOSS++'s guarantee at a far lower price",
         source="ours, docs/proofs.md",
         kind="ours",
+        variants=(
+            Variant(
+                label="hybrid-moss++(kl)",
+                parameters={"index": "kl"},
+                guarantee="none proven",
+                rewards="[0, 1]",
+            ),
+        ),
     )
 
     index: Annotated[str, choice("moss", "kl")] = "moss"

@@ -15,7 +15,7 @@ from manyarms.policies.parts.fresh import is_retired, retired_are, strike
 from manyarms.policies.parts.kl import bernoulli_kl
 from manyarms.policies.parts.parameters import ToldBestMean
 from manyarms.policies.parts.randomness import FRESH
-from manyarms.protocol import About, arrive, ask, reset, retire, tell
+from manyarms.protocol import About, Variant, arrive, ask, reset, retire, tell
 from manyarms.protocol.parameters import Positive, choice
 from manyarms.protocol.soundness import Known, sound
 
@@ -169,6 +169,14 @@ class Patience(ToldBestMean):
         source="ours; the rule as in UCB-TP (2022)",
         kind="ours",
         knowledge="mu*",
+        variants=(
+            Variant(
+                label="patience(kl)",
+                parameters={"bound": "kl"},
+                guarantee="none proven",
+                rewards="[0, 1]",
+            ),
+        ),
     )
 
     sigma: Positive = 0.5

@@ -1,6 +1,6 @@
 """What a policy is: its functions, its name in the registry, its keys, its state as plain data."""
 
-from manyarms.protocol.about import About
+from manyarms.protocol.about import About, Variant
 from manyarms.protocol.policy import (
     Policy,
     arrive,
@@ -17,6 +17,7 @@ from manyarms.protocol.registry import described, policy, policy_names, register
 __all__ = [
     "About",
     "Policy",
+    "Variant",
     "arrive",
     "ask",
     "count_late",

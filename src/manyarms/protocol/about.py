@@ -6,16 +6,43 @@ leaderboard read it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from manyarms.core.checks import check_choice
 
-__all__ = ["About", "Kind", "Knowledge", "Rewards"]
+__all__ = ["About", "Kind", "Knowledge", "Rewards", "Variant"]
 
 Kind: TypeAlias = Literal["paper", "ours", "field"]
 Knowledge: TypeAlias = Literal["none", "m", "mu*", "arm"]
 Rewards: TypeAlias = Literal["any", "[0, 1]"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """Another form of a policy that is worth playing beside its default one.
+
+    Attributes
+    ----------
+    label
+        What tables call it.
+    parameters
+        The parameters that make it.
+    guarantee, rewards
+        As for `About`, of this form.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> [variant.label for variant in ma.HybridMOSSPlusPlus.about.variants]
+    ['hybrid-moss++(kl)']
+    """
+
+    label: str
+    parameters: Mapping[str, Any]
+    guarantee: str
+    rewards: Rewards = "any"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +69,8 @@ class About:
         "any", or "[0, 1]" where other rewards mean nothing to it.
     perfect_best
         Whether it is made for a best mean of exactly 1.
+    variants
+        Its other forms; the leaderboard and `advise` play them too.
 
     Examples
     --------
@@ -60,6 +89,7 @@ class About:
     source: str = "\N{EN DASH}"  # none
     rewards: Rewards = "any"
     perfect_best: bool = False
+    variants: tuple[Variant, ...] = ()
 
     def __post_init__(self) -> None:
         """Check what is one of a few words."""

@@ -18,7 +18,7 @@ from manyarms.policies.field.thompson import Thompson
 from manyarms.policies.field.ucb import UCB
 from manyarms.policies.moss import MOSS
 from manyarms.policies.parts.randomness import SUBSET, draw_fresh, reset_order
-from manyarms.protocol import About, Policy, ask, count_late, generation, reset, tell, uses
+from manyarms.protocol import About, Policy, Variant, ask, count_late, generation, reset, tell, uses
 from manyarms.protocol.parameters import Count, Probability
 from manyarms.protocol.registry import Form
 
@@ -198,6 +198,13 @@ SUB_SAMPLED = (
             scaling="log of arms in the subset",
             good_at="plenty of good arms; hard to beat there",
             source="Bayati et al. 2020",
+            variants=(
+                Variant(
+                    label="ss-greedy(T^2/3)",  # its source's for the worst case
+                    parameters={"exponent": 2 / 3},
+                    guarantee="Bayesian, for means dense near the best",
+                ),
+            ),
         ),
     ),
     Form(

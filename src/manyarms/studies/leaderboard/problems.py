@@ -16,7 +16,6 @@ from manyarms import instances
 from manyarms.instances import BetaMeans, Instance, UniformMeans, captions, planted
 from manyarms.lab.experiment import Cell, Experiment, Player, cell
 from manyarms.protocol import About, described, policy
-from manyarms.protocol.about import Rewards
 
 __all__ = ["CONTESTS", "SuiteProblem", "experiments"]
 
@@ -33,14 +32,6 @@ CONTESTS = "caption contests"  # the family
 
 SECONDS = 0.6  # of one core, for one policy on one problem
 FEWEST = 25  # runs, however slow: in fewer, one who misses now and then may seem never to miss
-
-# Other forms: label -> (name, parameters, rewards). Ours are unproved, SS-Greedy's is its source's
-# for the worst case.
-_VARIANTS: dict[str, tuple[str, dict[str, Any], Rewards]] = {
-    "hybrid-moss++(kl)": ("hybrid-moss++", {"index": "kl"}, "[0, 1]"),
-    "patience(kl)": ("patience", {"bound": "kl"}, "[0, 1]"),
-    "ss-greedy(T^2/3)": ("ss-greedy", {"exponent": 2 / 3}, "any"),
-}
 
 
 class SuiteProblem(NamedTuple):
@@ -92,8 +83,9 @@ def _entrants() -> Iterator[tuple[str, str, About, dict[str, Any]]]:
     for name, about in said.items():
         if about.knowledge != "arm":  # knowing the answer is no contest
             yield name, name, about, {}
-    for label, (name, parameters, rewards) in _VARIANTS.items():
-        yield label, name, replace(said[name], rewards=rewards), parameters
+    for name, about in said.items():
+        for form in about.variants:
+            yield form.label, name, replace(about, rewards=form.rewards), dict(form.parameters)
 
 
 def _told(name: str, problem: SuiteProblem) -> dict[str, Any]:
