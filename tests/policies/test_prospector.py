@@ -151,6 +151,6 @@ def test_figure_2a_at_every_hardness(alpha: float) -> None:
     result = ma.simulate(
         [ma.Prospector(), *rivals], arms, horizon=50_000, replications=300, seed=1, checkpoints=1
     )
-    own, emp, hybrid = (summary.mean for summary in result.summary().values())
+    own, emp, hybrid = (result.of(name)[:, -1].mean() for name in result.policies)
     assert own < hybrid
     assert own < (0.5 if alpha <= 0.5 else 1.0) * emp

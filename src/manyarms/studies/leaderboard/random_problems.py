@@ -29,6 +29,7 @@ KINDS = ("planted", "planted", "Beta", "uniform", "discrete")  # planted ones tw
 
 SECONDS, FEWEST = 1.5, 10  # of one core for one policy on one problem; runs, however slow
 
+_TOLD: dict[str, str | int] = {"knowledge": "none", "perfect_best": 0}
 # label -> (name, parameters): told nothing of the means. Policies that must try every arm are not
 # here: they lose most wherever arms are many. The first is what the others are compared with.
 ENTRANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -75,8 +76,7 @@ def entered(problem: SuiteProblem, replications: int) -> Cell:
     for label, (name, parameters) in ENTRANTS.items():
         affordable = int(SECONDS * 1e9 / (said[name].nanoseconds * problem.horizon))
         runs = min(replications, max(FEWEST, affordable))
-        facts = {"knowledge": "none", "perfect_best": 0}
-        players.append(Player(policy(name, **parameters), label, runs, facts))
+        players.append(Player(policy(name, **parameters), label, runs, _TOLD))
     where = {"problem": problem.name, "family": problem.family}
     return cell(players, problem.instance, horizon=problem.horizon, checkpoints=1, parameters=where)
 

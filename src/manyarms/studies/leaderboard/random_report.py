@@ -36,7 +36,8 @@ _HOW = (
     "with a 95 % interval for other problems drawn alike. **Joins alone** leaves a policy's other "
     "forms out of the least: those in brackets, and the same policy with or without a guard. "
     "**Missed** is the share of runs that never pulled a best arm (where means are drawn: one "
-    "within 1/√T of the supremum), as the mean over problems. The tuned half has a quarter of the runs, and slow policies have fewer."
+    "within 1/√T of the supremum), as the mean over problems. The tuned half has a quarter of the "
+    "runs, and slow policies have fewer."
 )
 _DRAWN = (
     "Two problems in five have planted best arms of a mean from 0.1 to 1, with up to six kinds of "
