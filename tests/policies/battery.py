@@ -154,6 +154,11 @@ PAIRS: list[Pair] = [
     LiveOnly(ma.Guarded(ma.Quantile(), beta=0.75), GuardedPlayer(Quantile(), 0.75)),
     LiveOnly(ma.Guarded(ma.HybridMOSSPlusPlus()), GuardedPlayer(HybridMossPlusPlus())),
     LiveOnly(ma.Guarded(ma.Doubling(ma.MOSS())), GuardedPlayer(Doubling(Moss()))),
+    LiveOnly(ma.Guarded(ma.EmpMOSSPlusPlus()), GuardedPlayer(EmpMossPlusPlus(beta="0.5"))),
+    LiveOnly(
+        ma.Guarded(SubSampled(field.Greedy(), exponent=0.5)),
+        GuardedPlayer(OnSubset(dropping.Greedy(), by_exponent("1/2"))),
+    ),
     # the field
     Small(field.UCB1(), ucb.Ucb1()),
     Small(field.UCB1(exploration=0.1), ucb.Ucb1(0.1)),

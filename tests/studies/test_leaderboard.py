@@ -81,6 +81,7 @@ def test_everybody_plays_who_applies_and_nobody_else() -> None:
         assert (name in coins) == (plays and not entry.perfect_best)
         assert (name in normal) == (plays and not entry.perfect_best and entry.rewards == "any")
     assert {"hybrid-moss++(kl)", "patience(kl)", "empirical-cbt"} <= coins - normal
+    assert {"prospector", "prospector(bold)", "guarded-ss-greedy", "guarded-empmoss++"} <= coins
     assert {"ss-greedy", "ss-greedy(T^2/3)"} <= coins & normal
     wide = vars(players("Fig. 2(a), alpha 0.4")["ss-greedy(T^2/3)"].policy)
     assert wide["exponent"] == 2 / 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from manyarms.policies.doubling import ANYTIME, Doubling
 from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
 from manyarms.policies.field import FIELD, SubSampled
-from manyarms.policies.guarded import Guarded
+from manyarms.policies.guarded import GUARDED_FORMS, Guarded
 from manyarms.policies.hybrid_moss_plus_plus import HybridMOSSPlusPlus
 from manyarms.policies.moss import MOSS
 from manyarms.policies.moss_oracle import MOSSOracle
@@ -54,7 +54,7 @@ _PAPER: tuple[type[Policy] | Form, ...] = (
     Parallel,
     *ANYTIME,
 )
-for _policy in (*_PAPER, Prospector, HybridMOSSPlusPlus, Patience, *FIELD):
+for _policy in (*_PAPER, Prospector, *GUARDED_FORMS, HybridMOSSPlusPlus, Patience, *FIELD):
     register(_policy.name, _policy)
 register("doubling", Doubling, listed=False)
 register("guarded", Guarded, listed=False)

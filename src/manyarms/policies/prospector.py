@@ -30,7 +30,7 @@ from manyarms.policies.parts.guard_slots import (
 from manyarms.policies.parts.kl import kl_upper
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import TIES
-from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell
+from manyarms.protocol import About, Variant, arrive, ask, count_late, reset, retire, tell
 from manyarms.protocol.parameters import Flag
 from manyarms.protocol.soundness import Known, holds, sound
 
@@ -361,6 +361,14 @@ class Prospector(GuardPolicy):
         source="ours, docs/guard.md",
         kind="ours",
         rewards="[0, 1]",
+        variants=(
+            Variant(
+                label="prospector(bold)",
+                parameters={"bold": True},
+                guarantee="near Pareto optimal, as MOSS++, constant 10",
+                rewards="[0, 1]",
+            ),
+        ),
     )
 
     bold: Flag = False

@@ -51,6 +51,7 @@ _NAMED = {
     "moss++": LineStyle("#0072B2", (6, 1.5), "s"),
     "empmoss++": LineStyle("#D55E00", (), "o"),
     "anytime-moss++": LineStyle("#56B4E9", (1.5, 1), "<", size=4.5),
+    "prospector": LineStyle("#6A3D9A", (), "*", size=6.0),
     "anytime-parallel": LineStyle("#767676", (6, 1.2, 2, 1.2), ">", size=4.5),
 }
 
@@ -70,6 +71,7 @@ _TITLES = {
     "anytime-parallel": "anytime Parallel",
     "hybrid-moss++": "Hybrid MOSS++",
     "patience": "Patience",
+    "prospector": "Prospector",
 }
 
 # For all other lines: Paul Tol's muted colours, with hollow markers, which no named line has.

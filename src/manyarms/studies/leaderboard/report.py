@@ -27,7 +27,7 @@ _FIGURE = "figures/leaderboard"
 # as a panel has fewer than _NAMED of them. The rest is grey.
 _ALWAYS_NAMED = {
     *("moss", "quantile", "moss++", "empmoss++", "parallel", "moss-oracle"),
-    *("hybrid-moss++", "patience"),
+    *("hybrid-moss++", "patience", "prospector"),
 }
 _NAMED = 9
 _FURTHEST = 100.0  # factor

@@ -18,7 +18,7 @@ from manyarms.report.style import policy_title
 __all__ = ["Placing", "Standing", "in_short", "losses", "placings", "standings", "where_we_lose"]
 
 CONFIDENCE = 0.95
-STOOD_FOR = ("empmoss++", "hybrid-moss++", "patience")
+STOOD_FOR = ("empmoss++", "prospector", "hybrid-moss++", "patience")
 
 Floats = NDArray[np.float64]
 

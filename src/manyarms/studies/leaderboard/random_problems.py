@@ -1,0 +1,143 @@
+"""Problems drawn at random: nobody chose them, and constants were not tuned on half of them.
+
+`manyarms reproduce random` plays policies that are told nothing of the means, but at most the
+horizon. Half of the problems may be looked at while a policy is tuned. The other half only judges.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from manyarms.instances import BetaMeans, DiscreteMeans, UniformMeans, planted, reservoir
+from manyarms.instances.reservoir import Distribution
+from manyarms.lab.experiment import Cell, Experiment, Player, cell
+from manyarms.protocol import described, policy
+from manyarms.studies.leaderboard.problems import SuiteProblem
+
+__all__ = ["HALVES", "experiments", "random_problems"]
+
+HALVES = {"tuned": 14_001, "held out": 14_002}  # the seeds that they are drawn by
+COUNT = 200  # problems in each half
+SHORTEST, LONGEST, LONGEST_OF_ALL = 1_000, 200_000, 5_000_000  # pulls
+EVERY = 25  # of so many problems one is longer than LONGEST
+FEWEST_ARMS, MOST_ARMS = 50, 10**9
+KINDS = ("planted", "planted", "Beta", "uniform", "discrete")  # planted ones twice as often
+
+SECONDS, FEWEST = 1.5, 10  # of one core for one policy on one problem; runs, however slow
+
+_TOLD: dict[str, str | int] = {"knowledge": "none", "perfect_best": 0}
+# label -> (name, parameters): told nothing of the means. Policies that must try every arm are not
+# here: they lose most wherever arms are many. The first is what the others are compared with.
+ENTRANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "prospector": ("prospector", {}),
+    "prospector(bold)": ("prospector", {"bold": True}),
+    "prospector(no horizon)": ("prospector", {"guess_horizon": True}),
+    "guarded-ss-greedy": ("guarded-ss-greedy", {}),
+    "guarded-empmoss++": ("guarded-empmoss++", {}),
+    "ss-greedy": ("ss-greedy", {}),
+    "ss-greedy(T^2/3)": ("ss-greedy", {"exponent": 2 / 3}),
+    "empirical-cbt": ("empirical-cbt", {}),
+    "empmoss++": ("empmoss++", {}),
+    "hybrid-moss++": ("hybrid-moss++", {}),
+    "hybrid-moss++(kl)": ("hybrid-moss++", {"index": "kl"}),
+    "corral-igw": ("corral-igw", {}),
+    "moss++": ("moss++", {}),
+    "anytime-moss++": ("anytime-moss++", {}),
+    "ss-moss": ("ss-moss", {}),
+    "quantile": ("quantile", {}),
+}
+
+
+def experiments(replications: int, seed: int) -> list[Experiment]:
+    """Return both halves, the one that judges first; the other is played a quarter as often.
+
+    >>> held_out, tuned = experiments(10, seed=0)
+    >>> held_out.name, len(held_out.cells), len(tuned.cells)
+    ('random_held_out', 200, 200)
+    """
+    return [
+        Experiment(
+            f"random_{half.replace(' ', '_')}",
+            tuple(entered(problem, max(2, runs)) for problem in random_problems(half)),
+            seed,
+        )
+        for half, runs in (("held out", replications), ("tuned", replications // 4))
+    ]
+
+
+def entered(problem: SuiteProblem, replications: int) -> Cell:
+    """Let everybody play on a problem, the slow less often."""
+    said = described()
+    players = []
+    for label, (name, parameters) in ENTRANTS.items():
+        affordable = int(SECONDS * 1e9 / (said[name].nanoseconds * problem.horizon))
+        runs = min(replications, max(FEWEST, affordable))
+        players.append(Player(policy(name, **parameters), label, runs, _TOLD))
+    where = {"problem": problem.name, "family": problem.family}
+    return cell(players, problem.instance, horizon=problem.horizon, checkpoints=1, parameters=where)
+
+
+def random_problems(half: str, count: int = COUNT) -> Iterator[SuiteProblem]:
+    """Yield the problems of a half; more of them are the same ones first.
+
+    >>> next(random_problems("held out")).name
+    '1: ...'
+    """
+    luck = np.random.default_rng(HALVES[half])
+    for number in range(1, count + 1):
+        horizon = round(_log_uniform(luck, SHORTEST, LONGEST))
+        if number % EVERY == 0:
+            horizon = round(_log_uniform(luck, LONGEST, LONGEST_OF_ALL))
+        kind = str(luck.choice(KINDS))
+        yield _DRAW[kind](luck, number, horizon)
+
+
+def _log_uniform(luck: np.random.Generator, low: float, high: float) -> float:
+    return math.exp(luck.uniform(math.log(low), math.log(high)))
+
+
+def _planted(luck: np.random.Generator, number: int, horizon: int) -> SuiteProblem:
+    """Best arms of any mean from 0.1 on, and up to six kinds of others, clearly below."""
+    n, alpha = round(_log_uniform(luck, FEWEST_ARMS, MOST_ARMS)), luck.uniform(0.05, 0.75)
+    best = luck.uniform(0.1, 1.0)
+    below = best * luck.uniform(0.4, 0.9)
+    others = sorted(float(mean) for mean in luck.uniform(0.0, below, size=luck.integers(1, 7)))
+    arms = planted(n=n, alpha=alpha, horizon=horizon, best=float(best), others=others)
+    words = f"{best:.2f} over at most {others[-1]:.2f}, n = {n}, alpha {alpha:.2f}"
+    return SuiteProblem("planted", _name(number, words, horizon), arms, horizon)
+
+
+def _beta(luck: np.random.Generator, number: int, horizon: int) -> SuiteProblem:
+    a, b = (_log_uniform(luck, 0.5, 6.0) for _ in range(2))
+    return _drawn("Beta", number, f"Beta({a:.2f}, {b:.2f})", BetaMeans(a, b), horizon)
+
+
+def _uniform(luck: np.random.Generator, number: int, horizon: int) -> SuiteProblem:
+    low, high = sorted(float(mean) for mean in luck.uniform(0.0, 1.0, size=2))
+    words = f"uniform from {low:.2f} to {high:.2f}"
+    return _drawn("uniform", number, words, UniformMeans(low, high), horizon)
+
+
+def _discrete(luck: np.random.Generator, number: int, horizon: int) -> SuiteProblem:
+    """Up to six means; the best comes with a chance from 1/(2 sqrt(T)) to 0.3."""
+    values = sorted((float(mean) for mean in luck.uniform(size=luck.integers(2, 7))), reverse=True)
+    best = _log_uniform(luck, 0.5 / math.sqrt(horizon), 0.3)
+    rest = luck.dirichlet(np.ones(len(values) - 1)) + 1e-9
+    chances = [best, *((1.0 - best) * rest / rest.sum()).tolist()]
+    words = f"{values[0]:.2f} with chance {best:.3g}, next {values[1]:.2f}"
+    return _drawn("discrete", number, words, DiscreteMeans(values, chances), horizon)
+
+
+def _drawn(family: str, number: int, words: str, means: Distribution, horizon: int) -> SuiteProblem:
+    return SuiteProblem(family, _name(number, words, horizon), reservoir(means), horizon)
+
+
+def _name(number: int, words: str, horizon: int) -> str:
+    return f"{number}: {words}, T = {horizon}"
+
+
+_DRAW = {"planted": _planted, "Beta": _beta, "uniform": _uniform, "discrete": _discrete}
