@@ -103,7 +103,8 @@ def _told(question: Question, about: About) -> dict[str, Any]:
     if question.in_flight > 0:
         told["count_late"] = True
     if about.knowledge == "m":
-        told |= {"m": question.fewest, "rho": question.fewest / question.n}
+        share = question.fewest / question.n
+        told |= {"m": question.fewest, "rho": share, "share": share}
     return told
 
 
