@@ -312,7 +312,7 @@ def test_three_sentences_come_first() -> None:
     table = table_of(*SURE)
     text = in_short(table, standings(table))
     assert text.count(". ") == 2
-    assert text.startswith("Of 3 policies on 3 problems nobody is best everywhere: **empMOSS++**,")
+    assert text.startswith("Of 3 policies on 3 problems, nobody is best everywhere: **empMOSS++**,")
     # among equals it has 2, 1 and 1 times the least regret
     assert "has 1.26 times the regret of the best such policy on each problem" in text
     assert "Patience, which is told the best mean, " in text

@@ -188,11 +188,14 @@ def in_short(table: Sequence[Placing], order: Sequence[Standing]) -> str:
     for standing in sorted(order, key=lambda standing: standing.problems < most):
         best.setdefault(standing.knowledge, standing)
     first = best.get("none", order[0])
+    problems = len({p.problem for p in table})
+    everywhere = any(each.problems == problems and each.relative == 1.0 for each in order)
+    nobody = "" if everywhere else "nobody is best everywhere: "
     said = (
-        f"Of {len(order)} policies on {len({p.problem for p in table})} problems nobody is best "
-        f"everywhere: **{policy_title(first.policy)}**, the best of those told nothing of the "
-        f"means, has {first.relative_equal:.3g} times the regret of the best such policy on each "
-        f"problem (geometric mean), and {first.worst.relative_equal:.3g} times on its worst."
+        f"Of {len(order)} policies on {problems} problems, {nobody}"
+        f"**{policy_title(first.policy)}**, the best of those told nothing of the means, has "
+        f"{first.relative_equal:.3g} times the regret of the best such policy on each problem "
+        f"(geometric mean), and {first.worst.relative_equal:.3g} times on its worst."
     )
     told = {"m": "how rare good arms are", "mu*": "the best mean"}
     richer = [
