@@ -153,16 +153,17 @@ def in_short(table: Sequence[Placing], order: Sequence[Score]) -> str:
     """Say in three sentences who loses least, by how much, and where the best one is far off."""
     best, count = order[0], len({placing.problem for placing in table})
     rival = next(score for score in order if _family(score.policy) != _family(best.policy))
-    less = interval_text(times_less(table, best.policy, rival.policy), 2)
+    less = times_less(table, best.policy, rival.policy)
+    doubt = ", so other problems drawn alike might turn the order round" if less.low < 1.0 else ""
     title = policy_title(best.policy)
     return (
         f"On {count} random problems that no constant was tuned on, **{title}** loses least of "
         f"{len(order)} policies that are told nothing of the means: "
         f"{interval_text(best.relative, 2)} times the least regret on each (geometric mean), and "
         f"{best.alone:.2f} times if its other forms do not play. Next of another kind is "
-        f"{policy_title(rival.policy)}, with {interval_text(rival.relative, 2)}; it loses {less} "
-        f"times as much. At worst {title} has {best.worst.relative:.3g} times the least regret, on "
-        f"problem {best.worst.problem}."
+        f"{policy_title(rival.policy)}, with {interval_text(rival.relative, 2)}; it loses "
+        f"{interval_text(less, 2)} times as much{doubt}. At worst {title} has "
+        f"{best.worst.relative:.3g} times the least regret, on problem {best.worst.problem}."
     )
 
 
