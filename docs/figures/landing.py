@@ -24,8 +24,9 @@ ARMS = [10**k for k in range(4, 10)]
 
 
 def policies() -> list[ma.Policy]:
-    """Return the four that are told nothing about how many arms are best."""
-    return [ma.MOSS(), ma.Quantile(), ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus()]
+    """Return five that are told nothing about how many arms are best."""
+    told_nothing = [ma.MOSS(), ma.Quantile(), ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus()]
+    return [*told_nothing, ma.Prospector()]
 
 
 def draw_regret(folder: Path, *, replications: int = 200) -> Path:
