@@ -103,7 +103,7 @@ def test_with_arms_of_ones_own_there_is_one_case() -> None:
     ("given", "message"),
     [
         ({"n": 0}, r"`n` must be an integer >= 1 .* got 0"),
-        ({"n": None}, r"`n` must be an integer .* got None"),
+        ({"n": None}, r"`n` must be the number of arms, got None"),
         ({"horizon": 0}, r"`horizon` must be an integer >= 1 .* got 0"),
         ({"horizon": 10**8}, "`horizon` must be .* <= 10000000, got 100000000. Ask for that many"),
         ({"m_at_least": 0}, "`m_at_least` must be .* got 0. There are n = 100 arms"),
@@ -122,7 +122,7 @@ def test_with_arms_of_ones_own_there_is_one_case() -> None:
         ({"others": 0.5}, "`others` must be a list with at least one number, got 0.5"),
         ({"in_flight": 50}, "`in_flight` must be an integer >= 0 and <= 49, got 50"),
         ({"instance": 652}, "`instance` must be an Instance such as"),
-        ({"instance": from_means([0.2])}, "`n` must be left out with `instance`, got 100"),
+        ({"instance": from_means([0.2])}, "`n` must be left out with arms of your own, got 100"),
         ({"n": None, "instance": from_means([0.2]), "others": [0.1]}, "`others` must be left out"),
         ({"n": None, "instance": reservoir(UniformMeans(0, 1))}, "number of best arms of .* known"),
         ({"policies": []}, "`policies` must be a list of names and policies"),

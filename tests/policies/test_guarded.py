@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import pytest
@@ -317,3 +317,12 @@ def test_a_state_that_cannot_be_is_found_out(policy: ma.Policy) -> None:
         assert found in (f"{policy.label} cannot be in this state", "it has rewards for no arm")
         setattr(part, name, true)
     assert find_contradiction(live._game, {}) == ""
+
+
+@pytest.mark.parametrize("policy", [ma.Guarded(ma.MOSS()), ma.Prospector()], ids=lambda p: p.name)
+def test_rewards_of_another_range_are_refused_unless_the_policy_knows(policy: ma.Policy) -> None:
+    for wrong in ((0.0, 5.0), (-1.0, 1.0)):
+        with pytest.raises(ma.ParameterError, match=r"`reward_range` must lie in \[0, 1\] for"):
+            policy.live(n_arms=9, horizon=90, reward_range=wrong)
+    wide = replace(policy, bound="mean", sigma=2.5, top=5.0)  # type: ignore[call-arg]
+    assert wide.live(n_arms=9, horizon=90, reward_range=(0.0, 5.0)).reward_range == (0.0, 5.0)

@@ -157,6 +157,10 @@ def question(
 
 
 def _arms(n: Any, instance: Any, **planted_only: Any) -> int:
+    if instance is None and n is None:
+        raise ParameterError(
+            "`n` must be the number of arms, got None. Give it, or arms of your own."
+        )
     if instance is None:
         return check_int("n", n, at_least=1, at_most=MOST_ARMS)
     if not isinstance(instance, Instance):
@@ -164,7 +168,7 @@ def _arms(n: Any, instance: Any, **planted_only: Any) -> int:
     instance.problem(1)  # refuses means that are drawn: nobody knows how many are best
     for name, value in {"n": n, **planted_only}.items():
         if value is not None:
-            raise refusal(name, "left out with `instance`", value, "The instance says it.")
+            raise refusal(name, "left out with arms of your own", value, "They say it.")
     return instance.n_arms
 
 

@@ -154,18 +154,20 @@ def advise(
     Example: manyarms advise --n 1000000 --horizon 20000 --best-between 0.01,0.05
     """
     from manyarms.advice import advise as ask
-    from manyarms.cli.screen import show, write_json
+    from manyarms.cli.screen import show, watching, write_json
     from manyarms.cli.words import check_json_path, numbers, own_arms
 
     check_json_path(json_path)
-    advice = ask(
-        horizon=horizon,
-        instance=own_arms(contest, means),
-        best_between=numbers("best-between", best_between, "0.01,0.05", float) or None,
-        others=numbers("others", others, "0.1,0.3,0.5", float) or None,
-        policies=policies.split(",") if policies else None,
-        **given,
-    )
+    with watching() as watch:
+        advice = ask(
+            horizon=horizon,
+            instance=own_arms(contest, means),
+            best_between=numbers("best-between", best_between, "0.01,0.05", float) or None,
+            others=numbers("others", others, "0.1,0.3,0.5", float) or None,
+            policies=policies.split(",") if policies else None,
+            progress=watch.begin(f"the candidates play games of {horizon} pulls"),
+            **given,
+        )
     if json_path is None:
         show(advice.text(everyone=everyone))
     else:

@@ -33,7 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        _say("interrupted")
+        kept = {"run", "reproduce"}.intersection(words)
+        _say(
+            "interrupted" + (". What was played is kept: the same command goes on." if kept else "")
+        )
         return 130
     except ManyarmsError as error:
         if "--debug" in words:

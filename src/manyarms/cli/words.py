@@ -68,6 +68,10 @@ def own_arms(contest: str | None, means: str | None) -> Instance | None:
     try:
         table = read(name)
         values = table.column(column or "mean").to_numpy()
+    except FileNotFoundError:
+        raise ParameterError(
+            f"`--means` must name a CSV or Parquet file that exists, got {name!r}."
+        ) from None
     except (KeyError, arrow.ArrowInvalid) as error:
         raise ParameterError(
             f"`--means` must name a CSV or Parquet file, and a column of it unless that is called "

@@ -148,7 +148,7 @@ class LiveGame:
             )
         return TurnError(
             f"Cannot ask: all {self.horizon} pulls of the horizon are made. Start with a longer "
-            f"horizon, or with an anytime policy such as Doubling(...)."
+            f"horizon, or without one and with an anytime policy such as Prospector()."
         )
 
     def due(self, pull: Any, again: str, verb: str) -> int | None:
@@ -196,7 +196,7 @@ def _check_horizon(policy: Policy, horizon: Any) -> int | None:
     if horizon is None:
         raise ParameterError(
             f"`horizon` must be given to {policy.label}, got None. Pass the number of pulls "
-            f"there will be, or use an anytime policy such as Doubling(...) or Quantile()."
+            f"there will be, or use an anytime policy such as Prospector() or Doubling(...)."
         )
     return check_int("horizon", horizon, at_least=1, at_most=ROOM)
 

@@ -79,7 +79,9 @@ class Live:
         seed: int = 0,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
     ) -> None:
-        self._hold(LiveGame(policy, arms_of(n_arms, arms), horizon, seed, reward_range))
+        game = LiveGame(policy, arms_of(n_arms, arms), horizon, seed, reward_range)
+        policy.check_rewards(game.reward_range)
+        self._hold(game)
 
     def _hold(self, game: LiveGame) -> None:
         self.policy, self.horizon = game.policy, game.horizon

@@ -135,6 +135,11 @@ class Policy(ABC):
         """Return the policy told μ*, if it needs to know it and was not told."""
         return self
 
+    def check_rewards(  # noqa: B027  most policies take all
+        self, reward_range: tuple[float, float] | None
+    ) -> None:
+        """Raise unless the policy is made for rewards of this range; None is not known."""
+
     @property
     def label(self) -> str:
         """The name, with the parameters that are not the default ones."""

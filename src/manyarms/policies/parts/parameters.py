@@ -154,6 +154,16 @@ class GuardPolicy(Policy):
                 f"bottom={self.bottom} and top={self.top}. Give `sigma`, too."
             )
 
+    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
+        low, high = reward_range or (0.0, 1.0)
+        other = self.bound == "mean" and (self.bottom, self.top) != (0.0, 1.0)
+        if not other and not 0.0 <= low <= high <= 1.0:
+            raise ParameterError(
+                f"`reward_range` must lie in [0, 1] for {self.label}, got {reward_range}. Scale "
+                f"rewards, or give the policy bound='mean', `sigma`, and the `bottom` and `top` of "
+                f"the means."
+            )
+
     def _guard(self, memory: Memory, n_arms: int, pulls: int) -> Guard:
         return guard(
             memory,

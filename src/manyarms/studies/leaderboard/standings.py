@@ -18,6 +18,7 @@ from manyarms.report.style import policy_title
 __all__ = ["Placing", "Standing", "in_short", "losses", "placings", "standings", "where_we_lose"]
 
 CONFIDENCE = 0.95
+_NEARLY_ALL = 0.9  # a share of the problems: some policies are made for rewards in [0, 1] only
 STOOD_FOR = ("empmoss++", "prospector", "hybrid-moss++", "patience")
 
 Floats = NDArray[np.float64]
@@ -183,9 +184,9 @@ def where_we_lose(table: Sequence[Placing]) -> str:
 
 def in_short(table: Sequence[Placing], order: Sequence[Standing]) -> str:
     """Say in three sentences who does best, what being told more is worth, and where ours stand."""
-    best: dict[str, Standing] = {}  # by what they are told, of those who play the most problems
+    best: dict[str, Standing] = {}  # by what they are told, of those who play nearly all problems
     most = max(standing.problems for standing in order)
-    for standing in sorted(order, key=lambda standing: standing.problems < most):
+    for standing in sorted(order, key=lambda standing: standing.problems < _NEARLY_ALL * most):
         best.setdefault(standing.knowledge, standing)
     first = best.get("none", order[0])
     problems = len({p.problem for p in table})
