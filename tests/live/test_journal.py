@@ -417,3 +417,17 @@ def test_records_are_laid_out_as_documented() -> None:
     assert len(data) == RECORD_BYTES
     assert struct.unpack("<IB3xqd", data) == (check, TOLD, 7, 0.5)
     assert check == zlib.crc32(data[4:], 123)
+
+
+def test_a_guard_that_an_interrupt_left_locked_does_not_hang_who_collects_it(
+    tmp_path: Path,
+) -> None:
+    store = ma.Journal(tmp_path / "game")
+    ma.recorded(store, new(ma.MOSS()))
+    store._guard.acquire()  # as Ctrl-C may leave it between a block and its end
+    collector = threading.Thread(target=store.__del__, daemon=True)
+    collector.start()
+    collector.join(timeout=20)
+    assert not collector.is_alive()
+    with ma.recorded(tmp_path / "game"):
+        pass

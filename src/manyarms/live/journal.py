@@ -230,6 +230,8 @@ class Journal:
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
+            # nobody else has it: but an interrupt may have left the guard locked, by another thread
+            self._guard = threading.RLock()
             self.close()
 
     def _write(self, data: bytes) -> None:
