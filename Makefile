@@ -4,16 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test quick quick-rules quick-rooms reproduce bench attack check lint types imports unit unit-no-jit docs build format clean
+.PHONY: test quick quick-rules quick-rooms reproduce bench attack check lint types imports unit unit-rules unit-rooms unit-no-jit docs build format clean
 
 test: check
 
 reproduce: $(STAMP)
 	$(BIN)/manyarms reproduce
 
-# The two runs of the tests share nothing but the processor: side by side they take half the time.
+# The runs of the tests share nothing but the processor: side by side they take half the time.
+RULES := tests/policies tests/lab tests/core
+
 check: lint types imports
-	$(MAKE) -j2 unit unit-no-jit docs
+	$(MAKE) -j2 unit-rules unit-rooms unit-no-jit docs
 
 # A developer's minute: everything but the docs site, the slow tests and the run without the JIT.
 quick: lint types imports
@@ -36,8 +38,13 @@ imports: $(STAMP)
 	$(BIN)/lint-imports
 
 # Live handles never compile, so most of their tests run below only.
-unit: $(STAMP)
-	$(BIN)/python -m pytest -m "not interpreted"
+unit: unit-rules unit-rooms
+
+unit-rules: $(STAMP)
+	$(BIN)/python -m pytest -m "not interpreted" $(RULES)
+
+unit-rooms: $(STAMP)
+	$(BIN)/python -m pytest -m "not interpreted" $(addprefix --ignore ,$(RULES))
 
 # CPython runs the same kernels here, so that coverage sees them and a wrong index raises.
 unit-no-jit: $(STAMP)
