@@ -99,6 +99,9 @@ def _try_all(
 def run_attacks(attacks: dict[str, Attack], wanted: Sequence[str] = ()) -> int:
     """Try the attacks whose names begin with a wanted word; return 1 if one of them got through."""
     chosen = [name for name in attacks if not wanted or name.startswith(tuple(wanted))]
+    if not chosen:
+        _write(f"No attack begins with {' or '.join(wanted)}. Known: {'; '.join(attacks)}.")
+        return 1
     lost = 0
     _write(f"{'attack':<52} {'tried':>7} {'withstood':>10} {'seconds':>8}")
     for name in chosen:
@@ -111,7 +114,7 @@ def run_attacks(attacks: dict[str, Attack], wanted: Sequence[str] = ()) -> int:
         for what in broken[:5]:
             _write(f"    not withstood: {what}")
     _write("All attacks were withstood." if lost == 0 else f"{lost} attacks were not withstood.")
-    return int(lost > 0 or not chosen)
+    return int(lost > 0)
 
 
 def _outcomes(function: Attack) -> Iterator[Attempt]:
