@@ -80,7 +80,7 @@ def test_an_arm_that_was_lucky_once_does_not_win() -> None:
 
 def test_there_is_nothing_to_recommend_before_the_first_reward() -> None:
     live = ma.MOSS().live(arms=["a", "b"], horizon=10)
-    with pytest.raises(ma.TurnError, match="Cannot recommend an arm: .* no reward was told yet"):
+    with pytest.raises(ma.TurnError, match="Cannot recommend an arm: no reward was told yet"):
         live.recommend()
     first = live.ask()
     with pytest.raises(ma.TurnError, match="no reward was told yet"):
@@ -133,7 +133,7 @@ def test_words() -> None:
         "best arms so far (95 % sure for all arms at all times):",
         rf"  'b\nc'                     0.25 in [{low:.3g}, {high:.3g}], 1 told",
     ]
-    assert repr(live) == "<Live moss++: 3 of 64 pulls on 1 arms, 1 pending>"
+    assert repr(live) == "<Live moss++: 3 of 64 pulls on 1 arm, 1 pending>"
     words = {arm.arm: str(arm) for arm in live.arms()}
     assert words["a"].startswith("arm 'a': 0.25, between ")
     assert words["a"].endswith(

@@ -245,8 +245,8 @@ def advise(
         The best mean, if it is known; when in doubt round it down. Admits policies that are told
         it, such as Patience, and where it is 1, those that drop an arm that fails.
     best_between
-        Instead, between what the best mean lies, such as (0.01, 0.05) for click rates. Planted
-        are both ends (default: 0.9).
+        Instead, between what the best mean lies, such as (0.01, 0.05) for click rates. Both ends
+        are planted (default: 0.5 and 0.9, or 0.9 where `others` is given).
     others
         The means of the other planted arms, in equal parts (default: the paper's 0.1, 0.2, 0.3,
         0.4 and 0.5, in proportion to the best mean).

@@ -147,7 +147,8 @@ def question(
     if alpha_at_most is not None:
         fix = "Hardness 0 is easy; above 1 no policy can expect to meet a best arm."
         alpha_at_most = check_probability("alpha_at_most", alpha_at_most, fix=fix)
-    in_flight = check_int("in_flight", in_flight, at_most=horizon - 1, fix="Pulls are in flight.")
+    fewer = "Give fewer than the horizon."
+    in_flight = check_int("in_flight", in_flight, at_most=horizon - 1, fix=fewer)
     best_mean, bests = _best(best_mean, best_between, (_BEST,) if others else (_BEST, _LESS))
     if others is not None:
         fix = f"They must be smaller than the best mean, {bests[0]:g}; `best_mean` sets it."

@@ -171,7 +171,7 @@ def caveats(
         names = _names(admitted_by("mu*"))
         sentences.append(f"To know the best mean (rounded down): it admits {names}.")
     if question.instance is None:
-        sentences.append("Other means: say between what the best one lies, or give your own.")
+        sentences.append("Other means: give the ones that you expect, or a file of your own.")
     if not question.in_flight:
         sentences.append("Rewards that come late: say how many pulls are in flight.")
     return tuple(sentences)

@@ -265,9 +265,7 @@ class Live:
         with self._lock, self._recorder.looking() as game:
             best = estimates.top(game, k)
         if not best:
-            raise TurnError(
-                "Cannot recommend an arm: of the arms there are, no reward was told yet."
-            )
+            raise TurnError("Cannot recommend an arm: no reward was told yet of any present arm.")
         return best
 
     def arms(self) -> list[ArmEstimate]:
@@ -297,7 +295,7 @@ class Live:
         of = "" if game.horizon is None else f" of {game.horizon}"
         waiting = f", {len(game.flight)} pending" if game.flight else ""
         kept = "" if store is None else f", recorded in {store}"
-        arms = f"{game.n_arms} arms{waiting}{kept}"
+        arms = f"{estimates.count(game.n_arms, 'arm')}{waiting}{kept}"
         return f"<Live {game.policy.label}: {game.pulls}{of} pulls on {arms}>"
 
     def __str__(self) -> str:

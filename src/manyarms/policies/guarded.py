@@ -29,7 +29,7 @@ from manyarms.policies.parts.guard_slots import (
     is_gone,
     launch_pull,
     next_note,
-    open_slot,
+    open_next,
 )
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import GUARDED
@@ -109,7 +109,7 @@ def slot_of(state: GuardedState, label: int) -> int:
     clock, opened = state.clock[0], state.guard.clock[0].opened
     while clock.bound < opened and is_gone(state.guard, clock.bound):
         clock.bound += 1
-    slot = clock.bound if clock.bound < opened else open_slot(state.guard)
+    slot = clock.bound if clock.bound < opened else open_next(state.guard)
     insert(state.slot_of, at, label, slot)
     state.label_of[slot] = label + 1
     clock.bound = slot + 1

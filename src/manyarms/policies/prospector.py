@@ -22,10 +22,10 @@ from manyarms.policies.parts.guard import (
 from manyarms.policies.parts.guard_slots import (
     Guard,
     count_guarded_late,
-    fresh_left,
+    has_fresh,
     is_gone,
     launch_pull,
-    open_slot,
+    open_next,
 )
 from manyarms.policies.parts.kl import kl_upper
 from manyarms.policies.parts.parameters import GuardPolicy
@@ -152,8 +152,8 @@ def choose(state: ProspectState) -> int:
     searching = not reaches(state, clock.best)
     if clock.resting > 0 and clock.spent > 0.0 and not searching:  # its rewards are on their way
         return keep_or_lead(state, state.by_shrunk)
-    if fresh_left(guard):
-        return open_slot(guard)
+    if has_fresh(guard):
+        return open_next(guard)
     if searching:
         if clock.ranked != guard.clock[0].period:
             rank_by_upper(state)

@@ -23,7 +23,7 @@ from manyarms.policies.parts.guard_slots import (
     count_guarded_late,
     guard,
     launch_pull,
-    open_slot,
+    open_next,
 )
 from manyarms.theory import guard_stages
 from tests.reference.field.kl import largest
@@ -52,7 +52,7 @@ def turn(guard: Guard) -> int:
 def pulled(guard: Guard, slot: int, *rewards: float, by_rule: int = 1) -> None:
     """Pull a slot, rewards told in turn."""
     while guard.clock[0].opened <= slot:
-        open_slot(guard)
+        open_next(guard)
     for reward in rewards:
         guard_learn(guard, launch_pull(guard, slot, by_rule), reward)
 
@@ -149,7 +149,7 @@ def test_the_rule_is_dropped_for_good_once_its_debt_is_too_large() -> None:
 
 def test_the_floor_counts_as_it_was_at_the_pull() -> None:
     ready = made(2, 50_000)
-    early = launch_pull(ready, open_slot(ready), 1)  # before stage 0 was over
+    early = launch_pull(ready, open_next(ready), 1)  # before stage 0 was over
     pulled(ready, 1, *[1.0] * 300)
     turn(ready)
     clock = ready.clock[0]
@@ -186,7 +186,7 @@ def test_a_guess_that_doubles_begins_the_guard_anew() -> None:
 
 def test_bounds_are_made_of_the_complete_beginning() -> None:
     ready = made()
-    slot = open_slot(ready)
+    slot = open_next(ready)
     own = ready.slot[slot]
     notes = [launch_pull(ready, slot, 1) for _ in range(5)]
     guard_learn(ready, notes[1], 1.0)
@@ -217,7 +217,7 @@ def test_random_traffic_leaves_what_a_plain_log_says() -> None:
             by_rule = int(slot < 0)
             if by_rule:
                 fresh = clock.opened < 6 and chance.random() < 0.01
-                slot = open_slot(ready) if fresh or clock.opened == 0 else clock.opened - 1
+                slot = open_next(ready) if fresh or clock.opened == 0 else clock.opened - 1
             else:
                 tests += 1
                 assert all(other != slot for other, _ in flying.values())

@@ -12,7 +12,7 @@ import math
 
 from manyarms.core.jit import kernel, rare
 from manyarms.policies.parts.fresh import strike
-from manyarms.policies.parts.guard_slots import GONE, TOLD, Guard, fresh_left, open_slot, settle
+from manyarms.policies.parts.guard_slots import RETIRED, TOLD, Guard, has_fresh, open_next, settle
 from manyarms.policies.parts.kl import bernoulli_kl, kl_upper
 from manyarms.policies.parts.randomness import reset_order
 from manyarms.theory.schedules import (
@@ -152,8 +152,8 @@ def first_to_pull(guard: Guard) -> int:
     slot = clock.at
     while slot < clock.size:
         if slot == clock.opened:
-            if fresh_left(guard):
-                return open_slot(guard)
+            if has_fresh(guard):
+                return open_next(guard)
             clock.size = slot
             break
         if is_done(guard, slot):
@@ -169,7 +169,7 @@ def first_to_pull(guard: Guard) -> int:
 def is_done(guard: Guard, slot: int) -> bool:
     """Whether the slot is out, now or before, or has all its rewards; then they raise the floor."""
     clock, own = guard.clock[0], guard.slot[slot]
-    if own.out in (clock.period, GONE):
+    if own.out in (clock.period, RETIRED):
         return True
     if own.pulls > 0 and is_below(guard, slot):
         own.out = clock.period
@@ -197,7 +197,7 @@ def is_below(guard: Guard, slot: int) -> bool:
 def raise_floor(guard: Guard, slot: int) -> None:
     """Raise the floor to the lower bound of an open slot, if that is larger."""
     clock = guard.clock[0]
-    if not 0 <= slot < clock.opened or guard.slot[slot].out == GONE:
+    if not 0 <= slot < clock.opened or guard.slot[slot].out == RETIRED:
         return
     own = guard.slot[slot]
     if own.pulls > 0:
@@ -251,7 +251,7 @@ def guard_retire(guard: Guard, arm: int) -> int:
     if slot < 0:
         clock.arms -= 1
     else:
-        guard.slot[slot].out = GONE
+        guard.slot[slot].out = RETIRED
     if slot >= 0 and slot == clock.keeper:
         forget_floor(guard)
         for other in range(clock.opened):

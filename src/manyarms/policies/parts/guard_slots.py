@@ -18,10 +18,10 @@ from manyarms.policies.parts.fresh import is_retired, retired_are
 from manyarms.policies.parts.randomness import draw_fresh
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["GONE", "TOLD", "Guard", "count_guarded_late", "fresh_left", "guard", "is_gone"]
-__all__ += ["launch_pull", "next_note", "open_slot", "settle"]
+__all__ = ["RETIRED", "TOLD", "Guard", "count_guarded_late", "guard", "has_fresh", "is_gone"]
+__all__ += ["launch_pull", "next_note", "open_next", "settle"]
 
-GONE = 1 << 62  # in place of a period: the slot's arm is retired
+RETIRED = 1 << 62  # in place of a period: the slot's arm is retired
 WAITED_FOR, TOLD, LOST = 0, 1, 2  # what became of a pull
 _STAGES = 64  # more than there are for any horizon
 
@@ -128,13 +128,13 @@ def guard(
 
 
 @kernel
-def fresh_left(guard: Guard) -> bool:
+def has_fresh(guard: Guard) -> bool:
     """Whether there is an arm without a slot."""
     return guard.clock[0].opened < guard.clock[0].arms
 
 
 @kernel
-def open_slot(guard: Guard) -> int:
+def open_next(guard: Guard) -> int:
     """Give the next arm of the order a slot; there must be one."""
     slot = guard.clock[0].opened
     guard.clock[0].opened += 1
@@ -215,7 +215,7 @@ def count_guarded_late(guard: Guard, note: int, change: int) -> bool:
 @kernel
 def is_gone(guard: Guard, slot: int) -> bool:
     """Whether the slot's arm is retired."""
-    return guard.slot[slot].out == GONE
+    return guard.slot[slot].out == RETIRED
 
 
 @holds.register(Guard)
@@ -239,7 +239,7 @@ def guard_is_sound(guard: Guard, known: Known) -> bool:
         and 0 <= clock.stage <= _STAGES
         and -1 <= clock.keeper < clock.opened
         and (clock.guessed == 1 or clock.horizon == known.horizon)
-        and 1 <= clock.horizon <= GONE
+        and 1 <= clock.horizon <= RETIRED
         and _pulls_are_sound(guard)
         and retired_are(guard.retired, known)
         and sound(guard.sampler, known)
