@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import manyarms as ma
+from manyarms.live.databases import store_of
 from manyarms.live.store import Contents, Event, Events, Store
 
 __all__ = ["MAKERS", "Memory", "Watched"]
@@ -87,4 +88,5 @@ MAKERS: dict[str, Callable[[Path], Callable[[], Store]]] = {
     "journal": lambda folder: lambda: ma.Journal(folder / "game", sync="never"),
     "compacted": lambda folder: lambda: ma.Journal(folder / "game", sync="never", compact_every=9),
     "memory": _memory,
+    "sqlite": lambda folder: lambda: store_of(f"sqlite:///{folder}/game.db?experiment=x"),
 }

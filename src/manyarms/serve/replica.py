@@ -1,0 +1,194 @@
+"""A copy of an experiment that follows its log; what views are computed from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from manyarms.live import estimates
+from manyarms.live.databases import Database, Experiment
+from manyarms.live.estimates import ArmEstimate
+from manyarms.serve.game import Game, ReplayError, policy_of
+
+__all__ = ["Replica"]
+
+_MOST_NAMES = 100_000  # keys that are remembered
+
+
+class Replica:
+    """Follows one experiment in a database.
+
+    Attributes
+    ----------
+    row
+        The experiment's row, as it was last read.
+    game
+        The game up to `game.head`.
+    alarm
+        What is wrong, if something is: then the game stands where it stood.
+    """
+
+    def __init__(self, database: Database, name: str) -> None:
+        self._database = database
+        row = database.find(name)
+        if row is None:
+            raise LookupError(name)
+        self.row = row
+        self.alarm = ""
+        try:
+            self.game = Game.load(database, row)
+        except ReplayError as error:
+            self.game, self.alarm = Game(row), str(error)
+        self.policy = policy_of(self.game.spec.policy).label
+        self._looked = time.monotonic()
+        self._names: dict[int, str] = {}
+        self._cache: dict[str, tuple[int, Any]] = {}
+
+    @property
+    def age(self) -> float:
+        """Seconds since the log was last looked at."""
+        return time.monotonic() - self._looked
+
+    def follow(self) -> bool:
+        """Catch up with the log; whether something was new. Raises if the experiment is gone."""
+        row = self._database.find(self.row.name)
+        if row is None or row.id != self.row.id:
+            raise LookupError(self.row.name)
+        return self.follow_to(row)
+
+    def follow_to(self, row: Experiment) -> bool:
+        """Catch up with a row of the experiment."""
+        before = self.game.head
+        self.row = row
+        if not self.alarm:
+            try:
+                self._catch_up(row)
+            except ReplayError as error:
+                self.alarm = str(error)
+        self._looked = time.monotonic()
+        return self.game.head > before
+
+    def _catch_up(self, row: Experiment) -> None:
+        if self.game.live is None and row.first_arms:
+            self.game.keyed = bool(row.keyed)
+            self.game.begin(row.first_arms)
+        if row.head < self.game.head:  # a backup was restored
+            self.game = Game.load(self._database, row)
+            self._cache.clear()
+        self.game.state = row.state
+        self.game.follow(self._database, row.head)
+
+    # What views look at; computed once for each head
+
+    def _once(self, what: str, compute: Any) -> Any:
+        head = self.game.head
+        if what not in self._cache or self._cache[what][0] != head:
+            self._cache[what] = head, compute()
+        return self._cache[what][1]
+
+    def known(self) -> list[ArmEstimate]:
+        """Return every arm that was tried, by number, in the order of their first pulls."""
+        live = self.game.live
+        found: list[ArmEstimate] = self._once(
+            "known", lambda: [] if live is None else estimates.known_arms(live)
+        )
+        return found
+
+    def by_number(self) -> dict[int, ArmEstimate]:
+        """Return every arm that was tried."""
+        found: dict[int, ArmEstimate] = self._once(
+            "by number", lambda: {a.arm: a for a in self.known()}
+        )
+        return found
+
+    def sorted(self, sort: str) -> list[ArmEstimate]:
+        """Return the arms that were tried, the largest first; ties fall to the one met first."""
+        keys = {
+            "low": lambda a: -a.interval[0] if a.told else float("inf"),
+            "estimate": lambda a: -a.estimate if a.told else float("inf"),
+            "pulls": lambda a: -a.pulls,
+            "told": lambda a: -a.told,
+        }
+        found: list[ArmEstimate] = self._once(
+            f"sorted {sort}", lambda: sorted(self.known(), key=keys[sort])
+        )
+        return found
+
+    def names(self, numbers: Sequence[int]) -> dict[int, str | int]:
+        """Return what the user calls arms."""
+        if not self.game.keyed:
+            return {number: number for number in numbers}
+        missing = [number for number in numbers if number not in self._names]
+        if len(self._names) + len(missing) > _MOST_NAMES:
+            self._names.clear()
+            missing = list(numbers)
+        if missing:
+            self._names |= self._database.keys_of(self.game.id, missing)
+        return {number: self._names.get(number, number) for number in numbers}
+
+    def number(self, key: str) -> int | None:
+        """Return the number of an arm; None if there is none."""
+        if self.game.keyed:
+            return self._database.number_of(self.game.id, key, self.row.n_arms)
+        return int(key) if key.isdecimal() and int(key) < self.row.n_arms else None
+
+    def listed(self, search: str, after: str, limit: int) -> tuple[list[int], str | None]:
+        """Return arms whose keys begin so, after a cursor, and the cursor of what follows."""
+        if not self.game.keyed:
+            begin = int(after) + 1 if after else 0
+            if search:
+                number = self.number(search)
+                return ([] if number is None else [number]), None
+            numbers = list(range(begin, min(self.row.n_arms, begin + limit)))
+            more = begin + limit < self.row.n_arms
+            return numbers, str(numbers[-1]) if more and numbers else None
+        rows = self._database.run(
+            "SELECT number, key FROM arms WHERE experiment = :x AND key >= :low AND key > :after "
+            "AND key < :high AND number < :n ORDER BY key LIMIT :limit",
+            x=self.game.id,
+            low=search,
+            high=search + "\U0010ffff" if search else "\U0010ffff" * 4,
+            after=after,
+            n=self.row.n_arms,
+            limit=limit,
+        )
+        self._names |= {number: key for number, key in rows}
+        return [number for number, _ in rows], rows[-1][1] if len(rows) == limit else None
+
+    def minutes(self, points: int) -> tuple[int, list[tuple[Any, ...]]]:
+        """Return what happened, in so many points at most, and how many minutes make a point.
+
+        A point has its number, then what was asked, told, abandoned, the rewards, and fresh arms.
+        """
+        found: tuple[int, list[tuple[Any, ...]]] = self._once(
+            f"minutes {points}", lambda: self._minutes(points)
+        )
+        return found
+
+    def _minutes(self, points: int) -> tuple[int, list[tuple[Any, ...]]]:
+        x = self.game.id
+        ends = self._database.run(
+            "SELECT min(minute), max(minute) FROM minutes WHERE experiment = :x", x=x
+        )
+        first, last = ends[0]
+        if first is None:
+            return 1, []
+        step = -(-(last - first + 1) // points)
+        step += (last // step - first // step) >= points  # both ends may be parts of a point
+        rows = self._database.run(
+            "SELECT minute / :step, sum(asked), sum(told), sum(abandoned), sum(reward), sum(fresh) "
+            "FROM minutes WHERE experiment = :x GROUP BY 1 ORDER BY 1",
+            x=x,
+            step=step,
+        )
+        return step, rows
+
+    def last_hour(self) -> tuple[int, float]:
+        """Return how many rewards were told in the last hour, and their sum."""
+        rows = self._database.run(
+            "SELECT sum(told), sum(reward) FROM minutes WHERE experiment = :x AND minute > :since",
+            x=self.game.id,
+            since=int(time.time() // 60) - 60,
+        )
+        return int(rows[0][0] or 0), float(rows[0][1] or 0.0)
