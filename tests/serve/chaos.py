@@ -98,7 +98,7 @@ class Client(threading.Thread):
             except (OSError, http.client.HTTPException, ValueError) as error:
                 self._heard.answers[type(error).__name__] += 1
                 self._close()
-                time.sleep(0.02)
+                time.sleep(0.05)
                 continue
             self._heard.answers[f"{reply.status} {answer.get('code', '')}"] += 1
             if reply.status == 200:

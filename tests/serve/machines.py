@@ -23,6 +23,11 @@ import pytest
 __all__ = ["TOKEN", "Node", "Postgres", "call", "free_port", "node", "postgres", "postgres_folder"]
 
 TOKEN = "ma_for_tests_and_nothing_else"
+# many processes are started: they need not all compile the same modules
+_QUICKLY = {
+    "PYTHONDONTWRITEBYTECODE": "",
+    "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "manyarms-pycache"),
+}
 _NEEDED = "MANYARMS_NEEDS_POSTGRES"
 
 
@@ -78,7 +83,7 @@ class Node:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "manyarms", "serve", "--store", self.store]
             + ["--port", str(self.port), "--quiet"],
-            env=os.environ | {"MANYARMS_TOKEN": TOKEN} | self._environment,
+            env=os.environ | _QUICKLY | {"MANYARMS_TOKEN": TOKEN} | self._environment,
             stdout=subprocess.DEVNULL,
         )
         if wait:
