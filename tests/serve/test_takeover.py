@@ -34,7 +34,7 @@ def game(nodes: list[Node]) -> str:
     return name
 
 
-def post(node: Node, game: str, what: str, body: Any, **headers: str) -> Any:
+def post(node: Node, game: str, what: str, body: Any, **headers: Any) -> Any:
     status, answer = call(node.port, "POST", f"/v1/experiments/{game}/{what}", body, **headers)
     assert status == 200, answer
     return answer
@@ -80,9 +80,7 @@ def test_a_frozen_owner_cannot_answer(nodes: list[Node], game: str) -> None:
     assert post(nodes[0], game, "tells", tell)["results"][0]["applied"]
 
 
-def test_an_owner_that_is_told_to_end_hands_over(
-    nodes: list[Node], game: str, store: str
-) -> None:
+def test_an_owner_that_is_told_to_end_hands_over(nodes: list[Node], game: str, store: str) -> None:
     post(nodes[0], game, "asks", {"k": 100})
     nodes[0].stop()
     database = database_of(store)
@@ -111,9 +109,7 @@ def test_another_engine_takes_no_tail(nodes: list[Node], game: str, store: str) 
     assert "another version of the policy's code" in answer["message"]
 
 
-def test_a_log_that_differs_is_never_played_on(
-    nodes: list[Node], game: str, store: str
-) -> None:
+def test_a_log_that_differs_is_never_played_on(nodes: list[Node], game: str, store: str) -> None:
     arm = post(nodes[0], game, "asks", {"k": 3})["pulls"][1]["arm"]
     for one in nodes:
         one.kill()
@@ -128,7 +124,10 @@ def test_a_log_that_differs_is_never_played_on(
     nodes[1].start()
     status, answer = call(nodes[1].port, "POST", f"/v1/experiments/{game}/asks", {})
     assert (status, answer["code"]) == (503, "replay")
-    assert "cannot be played again" in call(nodes[1].port, "GET", f"/v1/experiments/{game}")[1]["alarm"]
+    assert (
+        "cannot be played again"
+        in call(nodes[1].port, "GET", f"/v1/experiments/{game}")[1]["alarm"]
+    )
 
 
 # Chaos, the short form

@@ -12,6 +12,7 @@ import gc
 import json
 import logging
 import secrets
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -70,6 +71,7 @@ class Node:
         await self._loader.start()
         await self.committer.call(lambda database: database.hold_session(self.owner))
         gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
+        sys.setswitchinterval(0.0005)  # so that the committer need not wait for the loop
         gc.freeze()
         self._keeper = asyncio.create_task(self._keep())
 

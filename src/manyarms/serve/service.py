@@ -120,9 +120,9 @@ class Service:
 
     # Who
 
-    async def caller(self, scope: Any) -> Caller | None:
+    async def caller(self, scope: Any, headers: Headers | None = None) -> Caller | None:
         """Return who sends a request; None if that is not known."""
-        headers = headers_of(scope)
+        headers = headers_of(scope) if headers is None else headers
         token = self.access.token_in(headers, scope["query_string"])
         if token is None:
             return self.access.session_in(headers)
@@ -137,14 +137,21 @@ class Service:
             )
         return known
 
-    def check(self, caller: Caller | None, right: str, experiment: str | None, scope: Any) -> None:
+    def check(
+        self,
+        caller: Caller | None,
+        right: str,
+        experiment: str | None,
+        scope: Any,
+        headers: Headers | None = None,
+    ) -> None:
         """Raise a `RefusedError` unless a caller may do this."""
         client = scope.get("client") or ("", 0)
         self.access.check(
             caller,
             right,
             experiment,
-            headers_of(scope),
+            headers_of(scope) if headers is None else headers,
             address=client[0],
             safe=scope["method"] in ("GET", "HEAD"),
         )

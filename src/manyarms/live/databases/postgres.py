@@ -166,7 +166,7 @@ class PostgreSQL(Database):
             ("m", [(minute, *counts) for minute, counts in batch.minutes.items()]),
         ):
             columns: Iterable[Sequence[Any]] = zip(*rows, strict=True)
-            values |= {f"{letter}{k}": list(column) for k, column in enumerate(columns)}
+            values |= {f"{letter}{k}": _array(column) for k, column in enumerate(columns)}
         sql = _commit_sql(
             self.now, settings, bool(batch.events), bool(batch.keys), bool(batch.minutes)
         )
@@ -200,6 +200,13 @@ class PostgreSQL(Database):
             return True
         self.run("SELECT pg_advisory_unlock(:c, :k)", **lock)
         return False
+
+
+def _array(column: Sequence[Any]) -> Any:
+    """Return a column as PostgreSQL writes arrays: for numbers the driver takes long."""
+    if isinstance(column[0], int | float):
+        return f"{{{','.join(map(repr, column))}}}"
+    return list(column)
 
 
 def _lock_key(owner: str) -> int:

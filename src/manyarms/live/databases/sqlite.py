@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from manyarms.live.databases.database import (
 
 __all__ = ["SQLite"]
 
+_SIZES = (256, 64, 16, 4, 1)  # rows of one statement
 _AT_ONCE = 2000  # rows that a stream fetches
 # tried again: another process writes, or the disk was full for a while
 _PASSING = ("locked", "busy", "full", "disk i/o error", "unable to open")
@@ -125,12 +127,8 @@ class SQLite(Database):
         )
         if fence.rowcount != 1:
             return False
-        link.executemany(
-            f"INSERT INTO events VALUES ({x}, ?, ?, ?, ?, ?, ?, ?)",
-            batch.events,
-        )
-        if batch.keys:
-            link.executemany(f"INSERT INTO ask_keys VALUES ({x}, ?, ?, ?, ?, ?, ?, ?)", batch.keys)
+        _insert(link, "events", x, 7, batch.events)
+        _insert(link, "ask_keys", x, 7, batch.keys)
         if batch.minutes:
             link.executemany(
                 f"INSERT INTO minutes VALUES ({x}, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
@@ -156,3 +154,17 @@ class SQLite(Database):
     def holds_session(self, owner: str) -> bool:
         """Return False: see `hold_session`."""
         return False
+
+
+def _insert(link: sqlite3.Connection, table: str, x: int, width: int, rows: Sequence[Any]) -> None:
+    """Insert many rows with few statements: between two of them the interpreter may be taken away.
+
+    They come in few sizes, so that they need not be prepared anew.
+    """
+    at, left = 0, len(rows)
+    while left:
+        size = next(size for size in _SIZES if size <= left)
+        row = f"({x}{', ?' * width})"
+        sql = f"INSERT INTO {table} VALUES {', '.join([row] * size)}"
+        link.execute(sql, list(chain.from_iterable(rows[at : at + size])))
+        at, left = at + size, left - size
