@@ -132,7 +132,10 @@ class Database(ABC):
 
     @abstractmethod
     def add_arms(self, experiment: int, rows: Iterable[tuple[int, str]]) -> None:
-        """Insert arms; raises `ValueError` with a key that is there already."""
+        """Insert arms; raises `ValueError` with a key that is there already.
+
+        They are as durable as the next commit, which makes them known.
+        """
 
     @abstractmethod
     def holds_session(self, owner: str) -> bool:

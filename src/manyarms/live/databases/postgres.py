@@ -26,6 +26,7 @@ __all__ = ["PostgreSQL"]
 
 _AT_ONCE = 5000  # rows that a stream fetches
 _LOCK_CLASS = 0x6D61  # of our advisory locks
+_COPIED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _PATIENCE = 10  # seconds that a statement of the owner may take
 _EVENTS = "bigint[], smallint[], bigint[], bigint[], float8[], float8[], text[]"
 _KEYS = "text[], bigint[], bigint[], text[], text[], text[], float8[]"
@@ -175,16 +176,16 @@ class PostgreSQL(Database):
     def add_arms(self, experiment: int, rows: Iterable[tuple[int, str]]) -> None:
         """Insert arms; raises `ValueError` with a key that is there already."""
         arms = list(rows)
+        lines = [f"{experiment}\t{number}\t{key.translate(_COPIED)}\n" for number, key in arms]
         driver = _driver()
         try:
             with (
                 self._known_errors() as link,
                 link.transaction(),
-                link.cursor() as cursor,
+                link.execute("SET LOCAL synchronous_commit = off") as cursor,
                 cursor.copy("COPY arms (experiment, number, key) FROM STDIN") as copy,
             ):
-                for number, key in arms:
-                    copy.write_row((experiment, number, key))
+                copy.write("".join(lines))
         except driver.errors.UniqueViolation as error:
             raise ValueError(self.taken(experiment, arms)) from error
 

@@ -54,7 +54,7 @@ class SQLite(Database):
         self._link = link
         try:
             link.execute("PRAGMA journal_mode = WAL")
-            link.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}")
+            self._set_sync("FULL")
             link.execute("PRAGMA cache_size = -16000")
             link.execute("PRAGMA wal_autocheckpoint = 4000")
             tables = link.execute("SELECT count(*) FROM sqlite_master WHERE name = 'settings'")
@@ -70,6 +70,10 @@ class SQLite(Database):
         except BaseException:
             self.close()
             raise
+
+    def _set_sync(self, when: str) -> None:
+        if self._link is not None:
+            self._link.execute(f"PRAGMA synchronous = {when if self._durable else 'OFF'}")
 
     def close(self) -> None:
         """Disconnect."""
@@ -143,10 +147,13 @@ class SQLite(Database):
         """Insert arms; raises `ValueError` with a key that is there already."""
         arms = list(rows)
         try:
+            self._set_sync("NORMAL")
             with self.transaction(), self._known_errors() as link:
-                link.executemany(f"INSERT INTO arms VALUES ({experiment}, ?, ?)", arms)
+                _insert(link, "arms", experiment, 2, arms)
         except sqlite3.IntegrityError as error:
             raise ValueError(self.taken(experiment, arms)) from error
+        finally:
+            self._set_sync("FULL")
 
     def hold_session(self, owner: str) -> None:
         """Do nothing: the file is on this machine, and a port that refuses says enough."""
