@@ -21,7 +21,7 @@ from manyarms.serve.metrics import Metrics
 from manyarms.serve.node import Node, unavailable
 from manyarms.serve.owned import Answers, BrokenError, Owned
 from manyarms.serve.scribe_link import ScribeLink
-from manyarms.serve.threads import LostError
+from manyarms.serve.threads import LostError, insisting
 
 __all__ = ["ElsewhereError", "Service", "Settings", "headers_of"]
 
@@ -95,7 +95,9 @@ class Service:
         """Connect; start the scribe."""
         await self.node.start()
         fresh = secrets.token_hex(32)
-        secret = await self.node.write(lambda database: database.setting("secret", fresh))
+        secret = await insisting(
+            lambda: self.node.committer.call(lambda database: database.setting("secret", fresh))
+        )
         self.access = Access(secret)
         await self.scribe.start()
         self._watch = asyncio.create_task(self._look_after())

@@ -27,6 +27,8 @@ __all__ = ["PostgreSQL"]
 _AT_ONCE = 5000  # rows that a stream fetches
 _LOCK_CLASS = 0x6D61  # of our advisory locks
 _COPIED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+# what a server says that is not there yet, or not any more
+_PASSING = ("refused", "starting up", "shutting down", "timeout", "terminat", "recovery mode")
 _PATIENCE = 10  # seconds that a statement of the owner may take
 _EVENTS = "bigint[], smallint[], bigint[], bigint[], float8[], float8[], text[]"
 _KEYS = "text[], bigint[], bigint[], text[], text[], text[], float8[]"
@@ -65,7 +67,10 @@ class PostgreSQL(Database):
             self._check_schema()
         except driver.Error as error:
             self.close()
-            raise StoreError(f"{self} cannot be opened: {str(error).strip()}.") from error
+            said = str(error).strip()
+            if any(word in said for word in _PASSING):
+                raise UnreachableError(said) from error
+            raise StoreError(f"{self} cannot be opened: {said}.") from error
         except BaseException:
             self.close()
             raise

@@ -66,6 +66,8 @@ class SQLite(Database):
             self._check_schema()
         except sqlite3.Error as error:
             self.close()
+            if _passes(error):
+                raise UnreachableError(str(error)) from error
             raise StoreError(f"{self} cannot be opened: {error}. Is it an SQLite file?") from error
         except BaseException:
             self.close()
@@ -100,7 +102,7 @@ class SQLite(Database):
         try:
             yield self._link
         except sqlite3.OperationalError as error:
-            if any(word in str(error).lower() for word in _PASSING):
+            if _passes(error):
                 raise UnreachableError(str(error)) from error
             raise
 
@@ -161,6 +163,12 @@ class SQLite(Database):
     def holds_session(self, owner: str) -> bool:
         """Return False: see `hold_session`."""
         return False
+
+
+def _passes(error: sqlite3.Error) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and any(
+        word in str(error).lower() for word in _PASSING
+    )
 
 
 def _insert(link: sqlite3.Connection, table: str, x: int, width: int, rows: Sequence[Any]) -> None:
