@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve.machines import Node, node, shared_postgres
+from tests.serve.machines import InThread, in_thread, shared_postgres
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InThread]:
     """A node on SQLite."""
-    with node(f"sqlite:///{tmp_path_factory.mktemp('serve')}/serve.db?sync=never") as one:
+    with in_thread(f"sqlite:///{tmp_path_factory.mktemp('serve')}/serve.db?sync=never") as one:
         yield one
 
 

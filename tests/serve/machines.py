@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import contextlib
 import functools
@@ -15,8 +16,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +26,12 @@ import pytest
 
 __all__ = [
     "TOKEN",
+    "InThread",
     "Node",
     "Postgres",
     "call",
     "free_port",
+    "in_thread",
     "node",
     "postgres",
     "postgres_folder",
@@ -132,6 +136,63 @@ class Node:
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise
+
+
+class InThread:
+    """A node in a thread of this process: it starts at once, and coverage sees it."""
+
+    def __init__(self, store: str) -> None:
+        self.store, self.port = store, free_port()
+        self._ready = threading.Event()
+        self._end: Callable[[], None] | None = None
+        self.said: list[str] = []
+        self.failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def _run(self) -> None:
+        from manyarms.serve.server import loop_factory, serve
+        from manyarms.serve.service import Settings
+
+        def ready(end: Callable[[], None]) -> None:
+            self._end = end
+            self._ready.set()
+
+        settings = Settings(store=self.store, port=self.port)
+        try:
+            with asyncio.Runner(loop_factory=loop_factory()) as runner:
+                runner.run(serve(settings, self.said.append, ready=ready))
+        except BaseException as error:
+            self.failure = error
+            self._ready.set()
+
+    def start(self) -> InThread:
+        self._thread.start()
+        assert self._ready.wait(30)
+        if self.failure is not None:
+            raise self.failure
+        return self
+
+    def stop(self) -> None:
+        end, self._end = self._end, None
+        if end is not None:
+            end()
+        self._thread.join(30)
+
+
+@contextlib.contextmanager
+def in_thread(store: str) -> Iterator[InThread]:
+    """A node in a thread that is ended in any case."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MANYARMS_TOKEN", TOKEN)
+        one = InThread(store).start()
+        try:
+            yield one
+        finally:
+            one.stop()
 
 
 @contextlib.contextmanager

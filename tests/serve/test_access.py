@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import itertools
-import os
-import re
-import subprocess
-import sys
+import socket
+import sqlite3
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 
+import manyarms as ma
+from manyarms.cli.main import main
 from manyarms.serve.access import ticket
 from manyarms.serve.routes import ROLES, ROUTES, Route, may
-from tests.serve.machines import TOKEN, Node, call
+from manyarms.serve.server import loop_factory, serve
+from manyarms.serve.service import Settings
+from tests.serve.machines import InThread, call
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.interpreted
 _names = (f"t{k}" for k in itertools.count())
 PAGE = "https://shop.example"
 
 
-def token(served: Node, role: str, **more: Any) -> str:
+def token(served: InThread, role: str, **more: Any) -> str:
     if role == "browser":
         more = {"origins": [PAGE], "rate": 1000, "experiment": "shop"} | more
     body = {"name": next(_names), "role": role} | more
@@ -35,19 +38,21 @@ def token(served: Node, role: str, **more: Any) -> str:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def shop(served: Node) -> None:
+def shop(served: InThread) -> None:
     for name in ("shop", "other"):
         spec = {"policy": "prospector", "n_arms": 100}
         assert call(served.port, "PUT", f"/v1/experiments/{name}", spec)[0] == 201
 
 
 @pytest.fixture(scope="module")
-def tokens(served: Node) -> dict[str, str]:
+def tokens(served: InThread) -> dict[str, str]:
     return {role: token(served, role) for role in ROLES}
 
 
 @pytest.mark.parametrize("route", [r for r in ROUTES if r.right != "public"], ids=lambda r: r.name)
-def test_every_role_with_every_request(served: Node, tokens: dict[str, str], route: Route) -> None:
+def test_every_role_with_every_request(
+    served: InThread, tokens: dict[str, str], route: Route
+) -> None:
     # of an experiment or token that there is not, so that nothing changes
     path = route.path.format(experiment="ghost", key="k", token="ghost")
     headers: dict[str, Any] = {"Origin": PAGE}
@@ -64,7 +69,7 @@ def test_every_role_with_every_request(served: Node, tokens: dict[str, str], rou
         assert (status, answer["code"]) == (401, "no_token")
 
 
-def test_a_token_of_one_experiment(served: Node) -> None:
+def test_a_token_of_one_experiment(served: InThread) -> None:
     given = token(served, "operator", experiment="shop")
     assert call(served.port, "POST", "/v1/experiments/shop/asks", {}, token=given)[0] == 200
     status, answer = call(served.port, "POST", "/v1/experiments/other/asks", {}, token=given)
@@ -75,7 +80,7 @@ def test_a_token_of_one_experiment(served: Node) -> None:
     assert {"shop", "other"} <= {one["name"] for one in listed}
 
 
-def test_tokens_expire_and_are_taken_back(served: Node) -> None:
+def test_tokens_expire_and_are_taken_back(served: InThread) -> None:
     short = token(served, "viewer", expires=0.4)
     assert call(served.port, "GET", "/v1/session", token=short)[0] == 200
     time.sleep(0.5)
@@ -93,13 +98,13 @@ def test_tokens_expire_and_are_taken_back(served: Node) -> None:
     assert call(served.port, "DELETE", f"/v1/tokens/{name}")[0] == 404
 
 
-def test_tokens_lie_hashed(served: Node) -> None:
+def test_tokens_lie_hashed(served: InThread) -> None:
     given = token(served, "viewer")
     folder = Path(served.store.removeprefix("sqlite:///").partition("?")[0]).parent
     assert all(given.encode() not in path.read_bytes() for path in folder.iterdir())
 
 
-def test_limits(served: Node) -> None:
+def test_limits(served: InThread) -> None:
     given = token(served, "client", rate=3)
     answers = [call(served.port, "GET", "/v1/session", token=given) for _ in range(5)]
     assert [status for status, _ in answers].count(429) >= 1
@@ -112,12 +117,14 @@ def test_limits(served: Node) -> None:
 # Pages of others
 
 
-def browser(served: Node, path: str, body: Any, given: str, origin: str = PAGE) -> tuple[int, Any]:
+def browser(
+    served: InThread, path: str, body: Any, given: str, origin: str = PAGE
+) -> tuple[int, Any]:
     url = f"/v1/experiments/shop/{path}?token={given}"
     return call(served.port, "POST", url, body, token=None, Origin=origin)
 
 
-def test_pages_tell_by_ticket(served: Node, tokens: dict[str, str]) -> None:
+def test_pages_tell_by_ticket(served: InThread, tokens: dict[str, str]) -> None:
     given = tokens["browser"]
     status, answer = browser(served, "asks", {}, given)
     assert status == 200
@@ -130,7 +137,7 @@ def test_pages_tell_by_ticket(served: Node, tokens: dict[str, str]) -> None:
     assert browser(served, "abandons", {"pulls": [0]}, given)[0] == 403
 
 
-def test_tickets_that_cannot_be(served: Node) -> None:
+def test_tickets_that_cannot_be(served: InThread) -> None:
     path = "/v1/experiments/shop/"
     pull = call(served.port, "POST", f"{path}asks", {"tickets": True})[1]["pulls"][0]
     number, when, signature = pull["ticket"].split(".")
@@ -153,10 +160,8 @@ def test_tickets_that_cannot_be(served: Node) -> None:
     assert call(served.port, "POST", f"{path}tells", good)[1]["results"][0]["applied"] is True
 
 
-def test_tickets_of_an_earlier_generation(served: Node) -> None:
+def test_tickets_of_an_earlier_generation(served: InThread) -> None:
     """As after a backup was restored: the secret is the same, the generation another."""
-    import sqlite3
-
     spec = {"policy": "prospector", "n_arms": 9}
     path = f"/v1/experiments/{next(_names)}"
     call(served.port, "PUT", path, spec)
@@ -173,7 +178,7 @@ def test_tickets_of_an_earlier_generation(served: Node) -> None:
     assert (result["status"], result["code"]) == (410, "old_ticket")
 
 
-def test_origins(served: Node, tokens: dict[str, str]) -> None:
+def test_origins(served: InThread, tokens: dict[str, str]) -> None:
     for wrong in ("https://evil.example", "", "null", f"{PAGE}.evil.example"):
         status, answer = browser(served, "asks", {}, tokens["browser"], origin=wrong)
         assert (status, answer["code"]) == (403, "origin")
@@ -191,7 +196,7 @@ def test_origins(served: Node, tokens: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("missing", ["origins", "rate", "experiment"])
-def test_tokens_of_pages_are_bounded(served: Node, missing: str) -> None:
+def test_tokens_of_pages_are_bounded(served: InThread, missing: str) -> None:
     body = {"name": "p", "role": "browser", "origins": [PAGE], "rate": 9, "experiment": "shop"}
     del body[missing]
     assert call(served.port, "POST", "/v1/tokens", body)[0] == 422
@@ -200,7 +205,7 @@ def test_tokens_of_pages_are_bounded(served: Node, missing: str) -> None:
 # Sessions
 
 
-def login(served: Node, given: str) -> tuple[http.client.HTTPResponse, str]:
+def login(served: InThread, given: str) -> tuple[http.client.HTTPResponse, str]:
     link = http.client.HTTPConnection("127.0.0.1", served.port)
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
     link.request("POST", "/login", f"token={given}", kind)
@@ -210,7 +215,7 @@ def login(served: Node, given: str) -> tuple[http.client.HTTPResponse, str]:
     return answer, answer.headers.get("set-cookie", "")
 
 
-def test_sessions(served: Node, tokens: dict[str, str]) -> None:
+def test_sessions(served: InThread, tokens: dict[str, str]) -> None:
     answer, cookie = login(served, tokens["operator"])
     assert answer.status == 303
     assert "HttpOnly" in cookie
@@ -236,7 +241,7 @@ def test_sessions(served: Node, tokens: dict[str, str]) -> None:
         assert not cookie
 
 
-def test_pages_have_strict_headers(served: Node) -> None:
+def test_pages_have_strict_headers(served: InThread) -> None:
     link = http.client.HTTPConnection("127.0.0.1", served.port)
     link.request("GET", "/nothing-here")
     answer = link.getresponse()
@@ -251,58 +256,61 @@ def test_pages_have_strict_headers(served: Node) -> None:
 # Starting
 
 
-def started(tmp_path: Path, *words: str, **environment: str) -> Iterator[str]:
-    command = [sys.executable, "-m", "manyarms", "serve", "--port", "0", *words]
-    plain = {name: value for name, value in os.environ.items() if name != "MANYARMS_TOKEN"}
-    process = subprocess.Popen(
-        command,
-        env=plain | environment,
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert process.stdout is not None
-    try:
-        yield from process.stdout
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
-def test_the_login_link_is_good_once(tmp_path: Path) -> None:
-    lines = started(tmp_path)
-    first, second, third = (next(lines) for _ in range(3))
-    assert "manyarms serves sqlite:///manyarms.db at http://127.0.0.1:" in first
-    url = re.search(r"http://127.0.0.1:(\d+)(/login\?code=\S+)", second)
-    assert url is not None
-    port, path = int(url[1]), url[2]
-    given = third.split("MANYARMS_TOKEN=")[1].strip()
+def test_the_login_link_is_good_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
+    one = InThread(f"sqlite:///{tmp_path}/new.db").start()
+    first, second, third = one.said
+    assert f"manyarms serves sqlite:///{tmp_path}/new.db at http://127.0.0.1:{one.port}" in first
+    path = second.split()[3].partition(str(one.port))[2]
+    given = third.split("MANYARMS_TOKEN=")[1]
     for k in range(2):
-        link = http.client.HTTPConnection("127.0.0.1", port)
+        link = http.client.HTTPConnection("127.0.0.1", one.port)
         link.request("GET", path)
         answer = link.getresponse()
         answer.read()
         link.close()
         assert bool(answer.headers.get("set-cookie")) == (k == 0)
-    assert call(port, "GET", "/v1/session", token=given)[1]["role"] == "admin"
-    lines.close()  # type: ignore[attr-defined]
+    assert call(one.port, "GET", "/v1/session", token=given)[1]["role"] == "admin"
+    one.stop()
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_other_addresses_need_a_token(tmp_path: Path, host: str) -> None:
-    said = "".join(started(tmp_path, "--host", host))
-    assert "can be reached by others, and there is no token" in said
-    said = "".join(started(tmp_path, "--host", host, MANYARMS_TOKEN="short"))
-    assert "at least 16 characters" in said
-    command = [sys.executable, "-m", "manyarms", "token"]
-    added = subprocess.run(
-        [*command, "add", "me", "--role", "admin"],
-        capture_output=True, text=True, check=True, cwd=tmp_path,
-    )  # fmt: skip
-    assert added.stdout.startswith("ma_")
-    lines = started(tmp_path, "--host", host)
-    assert "manyarms serves" in next(lines)
-    lines.close()  # type: ignore[attr-defined]
-    assert TOKEN not in said
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_other_addresses_need_a_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
+    monkeypatch.setattr("manyarms.serve.server._bound", lambda host, port: socket.socket())
+    settings = Settings(store=f"sqlite:///{tmp_path}/new.db", host=host, port=0)
+    monkeypatch.setattr("manyarms.serve.server._config", _never)
+    with pytest.raises(ma.ParameterError, match="can be reached by others, and there is no token"):
+        run(settings)
+    monkeypatch.setenv("MANYARMS_TOKEN", "short")
+    with pytest.raises(ma.ParameterError, match="at least 16 characters"):
+        run(settings)
+
+
+def run(settings: Settings) -> None:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(serve(settings, print))
+
+
+def _never(app: Any, settings: Settings) -> Any:
+    return uvicorn.Config(app)
+
+
+def test_a_port_that_is_taken(served: InThread) -> None:
+    with pytest.raises(ma.PathError, match="Address already in use. Choose another --port"):
+        run(Settings(store=served.store, port=served.port))
+
+
+def test_tokens_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = ["--store", f"sqlite:///{tmp_path}/new.db"]
+    assert main(["token", "add", "me", "--role", "viewer", *store]) == 0
+    assert capsys.readouterr().out.startswith("ma_")
+    assert main(["token", "add", "me", "--role", "viewer", *store]) == 1
+    assert main(["token", "add", "page", "--role", "browser", *store]) == 2
+    assert main(["token", "add", "no name", "--role", "viewer", *store]) == 2
+    assert main(["token", "list", *store]) == 0
+    assert capsys.readouterr().out.split() == ["me", "viewer", "all", "experiments"]
+    assert main(["token", "drop", "you", *store]) == 2
+    assert main(["token", "drop", "me", *store]) == 0

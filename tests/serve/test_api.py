@@ -16,16 +16,16 @@ import pytest
 import manyarms as ma
 from manyarms.serve.routes import ROUTES
 from tests.helpers import ALL_POLICIES, label
-from tests.serve.machines import TOKEN, Node, call
+from tests.serve.machines import TOKEN, InThread, call
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.interpreted
 _names = (f"x{k}" for k in itertools.count())
 
 
 class Game:
     """An experiment, with the calls of tests."""
 
-    def __init__(self, served: Node, **spec: Any) -> None:
+    def __init__(self, served: InThread, **spec: Any) -> None:
         self.port, self.name = served.port, next(_names)
         start = {"policy": "moss", "n_arms": 50, "horizon": 1000} | spec
         if start["n_arms"] is None:
@@ -64,7 +64,7 @@ def described(policy: ma.Policy) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
-def test_the_game_is_that_of_live(served: Node, policy: ma.Policy) -> None:
+def test_the_game_is_that_of_live(served: InThread, policy: ma.Policy) -> None:
     live = policy.live(n_arms=300, horizon=400, seed=9)
     game = Game(served, policy=described(policy), n_arms=300, horizon=400, seed=9)
     waiting: list[int] = []
@@ -88,7 +88,7 @@ def test_the_game_is_that_of_live(served: Node, policy: ma.Policy) -> None:
     assert summary["recommended"]["low"] == best.interval[0]
 
 
-def test_asks_with_a_key_are_answered_once(served: Node) -> None:
+def test_asks_with_a_key_are_answered_once(served: InThread) -> None:
     game = Game(served)
     first = game.ask(3, key="a")
     assert game.ask(3, key="a") == first
@@ -102,7 +102,7 @@ def test_asks_with_a_key_are_answered_once(served: Node) -> None:
     assert (status, answer["code"]) == (422, "key")
 
 
-def test_tells_are_applied_once(served: Node) -> None:
+def test_tells_are_applied_once(served: InThread) -> None:
     game = Game(served)
     pull, other = (p["pull"] for p in game.ask(2))
     assert game.tell(pull, 1.0) == {"pull": pull, "applied": True}
@@ -118,7 +118,7 @@ def test_tells_are_applied_once(served: Node) -> None:
     assert game.tell(other, 1.0)["status"] == 410
 
 
-def test_a_worker_gets_its_pulls_again(served: Node) -> None:
+def test_a_worker_gets_its_pulls_again(served: InThread) -> None:
     game = Game(served)
     first = game.ask(2, worker="a")
     game.ask(1, worker="b")
@@ -130,7 +130,7 @@ def test_a_worker_gets_its_pulls_again(served: Node) -> None:
     assert game.ask(1, worker="a") == [first[1]]
 
 
-def test_past_the_horizon_there_is_a_recommendation(served: Node) -> None:
+def test_past_the_horizon_there_is_a_recommendation(served: InThread) -> None:
     game = Game(served, horizon=4)
     for one in game.ask(3):
         game.tell(one["pull"], 1.0)
@@ -143,7 +143,7 @@ def test_past_the_horizon_there_is_a_recommendation(served: Node) -> None:
     assert answer["recommended"]["told"] >= 1
 
 
-def test_pause_resume_stop(served: Node) -> None:
+def test_pause_resume_stop(served: InThread) -> None:
     game = Game(served)
     pull = game.ask()[0]["pull"]
     assert game("POST", "/pause")[1]["state"] == "paused"
@@ -168,7 +168,7 @@ def test_pause_resume_stop(served: Node) -> None:
 # Windows
 
 
-def test_a_window_abandons_or_tells_what_is_missing(served: Node) -> None:
+def test_a_window_abandons_or_tells_what_is_missing(served: InThread) -> None:
     lost = Game(served, window=0.3)
     zero = Game(served, window=0.3, missing=0.25)
     pulls = [lost.ask()[0]["pull"], zero.ask()[0]["pull"]]
@@ -184,7 +184,7 @@ def test_a_window_abandons_or_tells_what_is_missing(served: Node) -> None:
     assert lost("GET", "/in-flight")[1]["expired"] == 1
 
 
-def test_held_rewards_count_at_the_end_of_the_window(served: Node) -> None:
+def test_held_rewards_count_at_the_end_of_the_window(served: InThread) -> None:
     game = Game(served, window=0.8, early="hold")
     pull = game.ask()[0]["pull"]
     assert game.tell(pull, 1.0) == {"pull": pull, "applied": True, "held": True}
@@ -205,7 +205,7 @@ def test_held_rewards_count_at_the_end_of_the_window(served: Node) -> None:
 # Arms come and go
 
 
-def test_keyed_arms_come_as_a_stream(served: Node) -> None:
+def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
     game = Game(served, policy="prospector", n_arms=None, horizon=None)
     assert game("POST", "/asks")[1]["code"] == "no_arms"
     lines = b"".join(json.dumps(f"arm {k}").encode() + b"\n" for k in range(3000))
@@ -240,7 +240,7 @@ def test_keyed_arms_come_as_a_stream(served: Node) -> None:
     ],
 )
 def test_an_import_that_fails_leaves_nothing(
-    served: Node, kind: str, body: bytes, message: str
+    served: InThread, kind: str, body: bytes, message: str
 ) -> None:
     game = Game(served, n_arms=None)
     game("POST", "/arms", {"keys": ["a", "b"]})
@@ -252,7 +252,7 @@ def test_an_import_that_fails_leaves_nothing(
     assert game("POST", "/arms", {"keys": ["new"]})[1] == {"added": 1, "n_arms": 3}
 
 
-def test_pages_of_arms_hold_all_of_them_once(served: Node) -> None:
+def test_pages_of_arms_hold_all_of_them_once(served: InThread) -> None:
     game = Game(served, n_arms=None)
     game("POST", "/arms", {"keys": [f"k{n:03}" for n in range(120)]})
     for one in game.ask(30):
@@ -268,7 +268,7 @@ def test_pages_of_arms_hold_all_of_them_once(served: Node) -> None:
 
 
 @pytest.mark.parametrize("what", ["events", "arms"])
-def test_exports_agree_in_all_formats(served: Node, what: str) -> None:
+def test_exports_agree_in_all_formats(served: InThread, what: str) -> None:
     game = Game(served, n_arms=None)
     game("POST", "/arms", {"keys": [f"k {n}" for n in range(40)]})
     for one in game.ask(10):
@@ -299,13 +299,13 @@ def test_exports_agree_in_all_formats(served: Node, what: str) -> None:
         ({"oops": 1}, "unknown field `oops`"),
     ],
 )
-def test_specs_that_cannot_be(served: Node, spec: dict[str, Any], message: str) -> None:
+def test_specs_that_cannot_be(served: InThread, spec: dict[str, Any], message: str) -> None:
     status, answer = call(served.port, "PUT", "/v1/experiments/no", {"n_arms": 9} | spec)
     assert (status, answer["code"]) == (422, "invalid")
     assert message in answer["message"]
 
 
-def test_the_same_experiment_again_is_no_mistake(served: Node) -> None:
+def test_the_same_experiment_again_is_no_mistake(served: InThread) -> None:
     game = Game(served, seed=4)
     same = {"policy": "moss", "n_arms": 50, "horizon": 1000, "seed": 4}
     assert game("PUT", "", same)[0] == 200
@@ -328,7 +328,7 @@ def test_the_same_experiment_again_is_no_mistake(served: Node) -> None:
         (b"x" * (3 << 20), 413),
     ],
 )
-def test_bodies_that_cannot_be(served: Node, body: bytes, status: int) -> None:
+def test_bodies_that_cannot_be(served: InThread, body: bytes, status: int) -> None:
     assert call(served.port, "POST", "/v1/experiments/any/tells", body)[0] == status
 
 
@@ -346,11 +346,11 @@ def test_bodies_that_cannot_be(served: Node, body: bytes, status: int) -> None:
         ("GET", "/v1/experiments/a/arms?sort=name", 422),
     ],
 )
-def test_paths_that_cannot_be(served: Node, method: str, path: str, status: int) -> None:
+def test_paths_that_cannot_be(served: InThread, method: str, path: str, status: int) -> None:
     assert call(served.port, method, path)[0] == status
 
 
-def test_a_large_batch(served: Node) -> None:
+def test_a_large_batch(served: InThread) -> None:
     game = Game(served, policy="prospector", n_arms=1_000_000, horizon=None)
     pulls = game.ask(10_000)
     tells = [{"pull": p["pull"], "reward": 0.0} for p in pulls]
@@ -360,7 +360,7 @@ def test_a_large_batch(served: Node) -> None:
     assert game("POST", "/asks", {"k": 10_001})[0] == 422
 
 
-def test_a_client_that_goes_away_or_is_slow_hurts_nobody(served: Node) -> None:
+def test_a_client_that_goes_away_or_is_slow_hurts_nobody(served: InThread) -> None:
     game = Game(served)
     links = []
     for _ in range(20):
@@ -376,7 +376,7 @@ def test_a_client_that_goes_away_or_is_slow_hurts_nobody(served: Node) -> None:
     assert [p["pull"] for p in game.ask()] == [1]
 
 
-def test_openapi_names_every_route(served: Node) -> None:
+def test_openapi_names_every_route(served: InThread) -> None:
     status, page = call(served.port, "GET", "/openapi.json", token=None)
     assert status == 200
     assert {(r.path, r.method.lower()) for r in ROUTES} == {
@@ -387,7 +387,7 @@ def test_openapi_names_every_route(served: Node) -> None:
         assert reference in page["components"]["schemas"]
 
 
-def test_health_and_metrics(served: Node) -> None:
+def test_health_and_metrics(served: InThread) -> None:
     game = Game(served)
     game.tell(game.ask()[0]["pull"], 1.0)
     assert call(served.port, "GET", "/healthz", token=None) == (200, {"ready": True, "reason": ""})
@@ -401,7 +401,7 @@ def test_health_and_metrics(served: Node) -> None:
     assert health["owner"].endswith(served.address)
 
 
-def test_a_connection_is_used_again(served: Node) -> None:
+def test_a_connection_is_used_again(served: InThread) -> None:
     game = Game(served)
     link = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
     for k in range(3):

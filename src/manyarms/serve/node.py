@@ -12,7 +12,6 @@ import gc
 import json
 import logging
 import secrets
-import sys
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -72,9 +71,6 @@ class Node:
         await insisting(
             lambda: self.committer.call(lambda database: database.hold_session(self.owner))
         )
-        gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
-        sys.setswitchinterval(0.0005)  # so that the committer need not wait for the loop
-        gc.freeze()
         self._keeper = asyncio.create_task(self._keep())
 
     async def read(self, function: Callable[[Database], T]) -> T:
@@ -167,7 +163,8 @@ class Node:
         owned.start(self.committer.wake)
         self.owned[name] = owned
         self._plan_expiry(owned)
-        gc.freeze()
+        if gc.get_freeze_count():  # as `server.run` does in a process of its own
+            gc.freeze()
         return owned
 
     def _was_lost(self, owned: Owned) -> None:

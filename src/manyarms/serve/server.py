@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import ipaddress
 import logging
 import os
@@ -25,7 +26,7 @@ from manyarms.serve.messages import NewToken
 from manyarms.serve.service import Service, Settings
 from manyarms.serve.threads import insisting
 
-__all__ = ["is_loopback", "run", "serve"]
+__all__ = ["is_loopback", "loop_factory", "run", "serve"]
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -66,11 +67,15 @@ def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) 
     logger = logging.getLogger("manyarms")
     logger.addHandler(handler)
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
+    gc.freeze()
+    sys.setswitchinterval(0.0005)  # so that the committer need not wait for the loop
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, say))
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes event loops: the quickest there is."""
     try:
         import uvloop
     except ImportError:  # Windows has none
@@ -83,9 +88,12 @@ async def serve(
     settings: Settings,
     say: Callable[[str], None],
     *,
-    ready: Callable[[Service], None] | None = None,
+    ready: Callable[[Callable[[], None]], None] | None = None,
 ) -> None:
-    """Serve until the process is told to end."""
+    """Serve until the process is told to end.
+
+    `ready` is given a function that ends it, for whoever serves in a thread.
+    """
     listener = _bound(settings.host, settings.port)
     port = listener.getsockname()[1]
     settings = replace(settings, port=port)
@@ -98,7 +106,8 @@ async def serve(
     server = _Server(_config(App(service), settings))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        with contextlib.suppress(NotImplementedError):  # Windows
+        # Windows has none, and only the main thread hears them
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(number, _end, server)
     try:
         lines = await _greeting(service, settings)
@@ -108,11 +117,12 @@ async def serve(
             for line in lines:
                 say(line.replace("(ready)", f"(ready in {took:.2f} s)"))
             if ready is not None:
-                ready(service)
+                ready(lambda: loop.call_soon_threadsafe(_end, server))
 
         server.listening = listening
         await server.serve(sockets=[listener])
     finally:
+        listener.close()
         await service.close()
 
 

@@ -28,7 +28,10 @@ _AT_ONCE = 5000  # rows that a stream fetches
 _LOCK_CLASS = 0x6D61  # of our advisory locks
 _COPIED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 # what a server says that is not there yet, or not any more
-_PASSING = ("refused", "starting up", "shutting down", "timeout", "terminat", "recovery mode")
+_PASSING = (
+    *("refused", "starting up", "shutting down", "accepting connections", "recovery mode"),
+    *("timeout", "terminat", "closed the connection"),
+)
 _PATIENCE = 10  # seconds that a statement of the owner may take
 _EVENTS = "bigint[], smallint[], bigint[], bigint[], float8[], float8[], text[]"
 _KEYS = "text[], bigint[], bigint[], text[], text[], text[], float8[]"
