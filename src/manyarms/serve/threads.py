@@ -155,15 +155,21 @@ class Committer(DatabaseThread):
     def _commit(self, group: list[tuple[Owned, Forming]]) -> None:
         begun = time.perf_counter()
         batches = [forming.batch for _, forming in group]
-        stood = self._insisting(
-            lambda: self.database.commit(batches), lambda: self._commit_again(batches)
-        )
-        answers = self._insisting(
-            lambda: [
-                self._answer(forming) if ok else None
-                for (_, forming), ok in zip(group, stood, strict=True)
-            ]
-        )
+        answers: list[Answers | None] = [None] * len(group)
+        try:
+            stood = self._insisting(
+                lambda: self.database.commit(batches), lambda: self._commit_again(batches)
+            )
+            answers = self._insisting(
+                lambda: [
+                    self._answer(forming) if ok else None
+                    for (_, forming), ok in zip(group, stood, strict=True)
+                ]
+            )
+        except UnreachableError:
+            return  # the process is about to end
+        except Exception:  # a mistake of ours: what is kept is loaded anew
+            _logger.exception("a commit failed")
         assert self._loop is not None
         seconds = time.perf_counter() - begun
         with contextlib.suppress(RuntimeError):
