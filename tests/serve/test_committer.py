@@ -47,7 +47,6 @@ class Faults:
 def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
     one = Faults()
     monkeypatch.setattr(SQLite, "commit", one.wrap(SQLite.commit))
-    monkeypatch.setattr(threads, "UNKNOWN_AFTER", 0.4)
     return one
 
 
@@ -81,7 +80,10 @@ def test_a_mistake_of_ours_ends_nothing(served: InThread, faults: Faults) -> Non
     assert (status, answer["pulls"][0]["pull"]) == (200, 1)
 
 
-def test_while_the_database_is_away(served: InThread, faults: Faults) -> None:
+def test_while_the_database_is_away(
+    served: InThread, faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "UNKNOWN_AFTER", 0.4)
     assert ask(served)[0] == 200
     faults.away = True
     heard: list[tuple[int, Any]] = []
@@ -105,7 +107,10 @@ def test_while_the_database_is_away(served: InThread, faults: Faults) -> None:
     assert call(served.port, "GET", PATH)[1]["pulls"] == 2
 
 
-def test_a_node_that_ends_while_the_database_is_away(served: InThread, faults: Faults) -> None:
+def test_a_node_that_ends_while_the_database_is_away(
+    served: InThread, faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "UNKNOWN_AFTER", 0.4)
     assert ask(served)[0] == 200
     faults.away = True
     assert ask(served)[0] == 503
