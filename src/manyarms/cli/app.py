@@ -10,6 +10,7 @@ import click
 
 from manyarms import __version__
 from manyarms.cli.data import data
+from manyarms.cli.serve import serve, token
 from manyarms.studies import PAPER, STUDIES
 
 __all__ = ["app"]
@@ -370,3 +371,5 @@ def warm() -> None:
 
 
 app.add_command(data)
+app.add_command(serve)
+app.add_command(token)

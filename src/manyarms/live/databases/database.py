@@ -204,17 +204,23 @@ class Database(ABC):
         )
         return (LogRow(*row) for row in rows)
 
-    def ended(self, experiment: int, pulls: Sequence[int]) -> dict[int, tuple[int, float]]:
-        """Return how pulls ended, of those that did: the kind of event, and the reward."""
-        found: dict[int, tuple[int, float]] = {}
+    def heads(self, experiments: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """Return the epoch and the head of each experiment."""
+        marks = ", ".join(str(int(number)) for number in experiments)
+        rows = self.run(f"SELECT id, epoch, head FROM experiments WHERE id IN ({marks})")
+        return {number: (epoch, head) for number, epoch, head in rows}
+
+    def ended(self, experiment: int, pulls: Sequence[int]) -> dict[int, tuple[int, float, int]]:
+        """Return how pulls ended, of those that did: the kind of event, the reward, the arm."""
+        found: dict[int, tuple[int, float, int]] = {}
         for some in _hundreds(pulls):
             marks = ", ".join(str(int(pull)) for pull in some)
-            for pull, kind, reward in self.run(
-                f"SELECT pull, kind, reward FROM events WHERE experiment = :x AND kind IN (2, 3) "
+            for pull, kind, reward, arm in self.run(
+                f"SELECT pull, kind, reward, arm FROM events WHERE experiment = :x AND kind IN (2, 3) "
                 f"AND pull IN ({marks})",
                 x=experiment,
             ):
-                found[pull] = kind, reward
+                found[pull] = kind, reward, arm
         return found
 
     def keys_of(self, experiment: int, numbers: Sequence[int]) -> dict[int, str]:
@@ -247,6 +253,44 @@ class Database(ABC):
                 return key
             seen.add(key)
         return ""
+
+    def renew(self, experiment: int, epoch: int) -> None:
+        """Lengthen a lease, where nothing is committed for long."""
+        self.run(
+            f"UPDATE experiments SET lease_until = {self.now} + {LEASE} "
+            "WHERE id = :id AND epoch = :epoch",
+            id=experiment,
+            epoch=epoch,
+        )
+
+    def ask_key(self, experiment: int, key: str) -> tuple[Any, ...] | None:
+        """Return what an ask of this key was given: pull, k, again, body."""
+        rows = self.run(
+            "SELECT pull, k, again, body FROM ask_keys WHERE experiment = :x AND key = :key",
+            x=experiment,
+            key=key,
+        )
+        return rows[0] if rows else None
+
+    def last_ask_keys(self, experiment: int, since: float, most: int) -> list[tuple[Any, ...]]:
+        """Return the last asks, the latest first: key, pull, k, again, body."""
+        return self.run(
+            "SELECT key, pull, k, again, body FROM ask_keys WHERE experiment = :x AND at > :since "
+            "AND key NOT LIKE '~%' ORDER BY at DESC LIMIT :most",
+            x=experiment,
+            since=since,
+            most=most,
+        )
+
+    def note(self, token: str, experiment: str | None, action: str) -> None:
+        """Write down who did what."""
+        self.run(
+            f"INSERT INTO audit (at, token, experiment, action) VALUES ({self.now}, :token, "
+            ":experiment, :action)",
+            token=token,
+            experiment=experiment,
+            action=action,
+        )
 
     def drop_unpublished(self, experiment: int, epoch: int, n_arms: int) -> None:
         """Delete arms that an import which did not end has left, if we are the owner."""

@@ -49,6 +49,7 @@ class PostgreSQL(Database):
         super().__init__(url)
         self._patience = patience
         self._link: psycopg.Connection[Any] | None = None
+        self._session = ""  # whose lock this connection holds
 
     def __str__(self) -> str:
         return re.sub(r"//[^/@]*@", "//", self.url)  # without the password
@@ -78,6 +79,8 @@ class PostgreSQL(Database):
             keepalives_idle=5,
             tcp_user_timeout=5000,
         )
+        if self._session:
+            self.hold_session(self._session)
 
     def _make_tables(self) -> None:
         if self.run("SELECT to_regclass('settings') IS NULL")[0][0]:
@@ -179,7 +182,8 @@ class PostgreSQL(Database):
             raise ValueError(self.taken(experiment, arms)) from error
 
     def hold_session(self, owner: str) -> None:
-        """Let others see that this session stands."""
+        """Let others see that this session stands, this connection's and later ones'."""
+        self._session = owner
         self.run("SELECT pg_advisory_lock(:c, :k)", c=_LOCK_CLASS, k=_lock_key(owner))
 
     def holds_session(self, owner: str) -> bool:
