@@ -256,7 +256,9 @@ def test_a_snapshot_that_fails_does_not_stop_the_game(opened: Opened) -> None:
 def test_what_is_no_store(store: Any) -> None:
     with pytest.raises(ma.ParameterError, match="`store` must be a path or a store, got"):
         ma.recorded(store)
-    with pytest.raises(ma.ParameterError, match="`store` must be sqlite:///FILE .* got 'mysql://x'"):
+    with pytest.raises(
+        ma.ParameterError, match="`store` must be sqlite:///FILE .* got 'mysql://x'"
+    ):
         ma.recorded("mysql://x")
 
 

@@ -98,7 +98,7 @@ class Client(threading.Thread):
             except (OSError, http.client.HTTPException, ValueError) as error:
                 self._heard.answers[type(error).__name__] += 1
                 self._close()
-                time.sleep(0.02)
+                time.sleep(0.05)
                 continue
             self._heard.answers[f"{reply.status} {answer.get('code', '')}"] += 1
             if reply.status == 200:
@@ -233,20 +233,18 @@ def run(
     heard, stop = Heard(), threading.Event()
     try:
         spec = {"policy": "moss++", "n_arms": ARMS, "horizon": 1_000_000, "seed": 3}
-        status, answer = call(
-            chaos.nodes[0].port, "PUT", f"/v1/experiments/{EXPERIMENT}", spec
-        )
+        status, answer = call(chaos.nodes[0].port, "PUT", f"/v1/experiments/{EXPERIMENT}", spec)
         assert status == 201, answer
         ports = [one.port for one in chaos.nodes]
         threads = [Client(ports, heard, stop, k) for k in range(clients)]
-        for one in threads:
-            one.start()
+        for thread in threads:
+            thread.start()
         time.sleep(0.5)
         chaos.play(kills, pauses, crashes)
         time.sleep(1.0)
         stop.set()
-        for one in threads:
-            one.join(30)
+        for thread in threads:
+            thread.join(30)
         for one in chaos.nodes:
             with contextlib.suppress(AssertionError):
                 one.wait()
@@ -265,6 +263,11 @@ def run(
     return wrong
 
 
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 def main() -> int:
     """Run it by hand."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -273,7 +276,6 @@ def main() -> int:
         parser.add_argument(f"--{name}", type=int, default=default)
     given = vars(parser.parse_args())
     kind = given.pop("store")
-    say = lambda line: print(line, flush=True)  # noqa: E731, T201
     if kind == "sqlite":
         with tempfile.TemporaryDirectory() as folder:
             wrong = run(f"sqlite:///{Path(folder)}/chaos.db", None, say=say, **given)
@@ -287,5 +289,3 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
-
-

@@ -23,6 +23,12 @@ import pytest
 __all__ = ["TOKEN", "Node", "Postgres", "call", "free_port", "node", "postgres", "postgres_folder"]
 
 TOKEN = "ma_for_tests_and_nothing_else"
+# many processes are started: they need not all compile the same modules
+_QUICKLY = {
+    "PYTHONDONTWRITEBYTECODE": "",
+    "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "manyarms-pycache"),
+}
+_COMMAND = (sys.executable, "-m", "manyarms", "serve")
 _NEEDED = "MANYARMS_NEEDS_POSTGRES"
 
 
@@ -55,8 +61,10 @@ def call(
         text = answer.read()
     finally:
         link.close()
-    if "json" in answer.headers.get("content-type", "") and text and "ndjson" not in str(
-        answer.headers["content-type"]
+    if (
+        "json" in answer.headers.get("content-type", "")
+        and text
+        and "ndjson" not in str(answer.headers["content-type"])
     ):
         return answer.status, json.loads(text)
     return answer.status, text
@@ -65,9 +73,8 @@ def call(
 class Node:
     """A node in a process of its own."""
 
-    def __init__(self, store: str, port: int | None = None, **environment: str) -> None:
-        self.store, self.port = store, port or free_port()
-        self._environment = environment
+    def __init__(self, store: str) -> None:
+        self.store, self.port = store, free_port()
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -76,9 +83,8 @@ class Node:
 
     def start(self, *, wait: bool = True) -> Node:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "manyarms", "serve", "--store", self.store]
-            + ["--port", str(self.port), "--quiet"],
-            env=os.environ | {"MANYARMS_TOKEN": TOKEN} | self._environment,
+            [*_COMMAND, "--store", self.store, "--port", str(self.port), "--quiet"],
+            env=os.environ | _QUICKLY | {"MANYARMS_TOKEN": TOKEN},
             stdout=subprocess.DEVNULL,
         )
         if wait:
@@ -117,9 +123,9 @@ class Node:
 
 
 @contextlib.contextmanager
-def node(store: str, **environment: str) -> Iterator[Node]:
+def node(store: str) -> Iterator[Node]:
     """A node that is ended in any case."""
-    one = Node(store, **environment).start()
+    one = Node(store).start()
     try:
         yield one
     finally:

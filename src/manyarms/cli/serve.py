@@ -32,7 +32,9 @@ def _needs_extra() -> None:
 @_store
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option("--port", default=8765, show_default=True, help="0 chooses a free one.")
-@click.option("--address", default="", help="Where other nodes reach this one (default: host:port).")
+@click.option(
+    "--address", default="", help="Where other nodes reach this one (default: host:port)."
+)
 @click.option("--root-path", default="", help="What a proxy puts before all paths, such as /arms.")
 @click.option(
     "--trusted-proxies", default="", help="Addresses whose X-Forwarded headers count, with commas."
@@ -63,7 +65,7 @@ def serve(
         root_path=root_path.rstrip("/"),
         trusted_proxies=tuple(filter(None, trusted_proxies.split(","))),
     )
-    run(settings, lambda line: click.echo(line), quiet=quiet)
+    run(settings, click.echo, quiet=quiet)
 
 
 @click.group()

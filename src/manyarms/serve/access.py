@@ -15,7 +15,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from manyarms.live.databases import Database
-from manyarms.serve.errors import Refusal, refuse
+from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.messages import NewToken, TooMany
 from manyarms.serve.routes import may
 
@@ -53,7 +53,7 @@ def digest_of(token: str) -> str:
 
 
 class Access:
-    """Knows tokens and sessions. `fetch` reads a token's row by its SHA-256, in the store's thread."""
+    """Knows sessions, and for two seconds what the database said of tokens."""
 
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
@@ -72,7 +72,7 @@ class Access:
             return parse_qs(query.decode("latin-1")).get("token", [None])[0]
         return None
 
-    def remembered(self, digest: str) -> Caller | None | bool:
+    def remembered(self, digest: str) -> Caller | bool | None:
         """Return who has a token, None if nobody, False if the database must be asked."""
         seen = self._known.get(digest)
         if seen is None or seen[0] < time.monotonic():
@@ -108,9 +108,7 @@ class Access:
         text = words.encode().hex()
         value = f"{text}.{self._sign('session', text)}"
         more = "; Secure" if secure else ""
-        return (
-            f"{COOKIE}={value}; Path={path}; Max-Age={_SESSION}; HttpOnly; SameSite=Strict{more}"
-        )
+        return f"{COOKIE}={value}; Path={path}; Max-Age={_SESSION}; HttpOnly; SameSite=Strict{more}"
 
     def session_in(self, headers: Headers) -> Caller | None:
         """Return whose session a request belongs to."""
@@ -142,7 +140,7 @@ class Access:
         if right == "public":
             return
         if caller is None:
-            raise Refusal(
+            raise RefusedError(
                 refuse(
                     401,
                     "no_token",
@@ -180,7 +178,7 @@ class Access:
         left = min(most, left + (now - since) * caller.rate)
         if left < 1:
             wait = (1 - left) / caller.rate
-            raise Refusal(
+            raise RefusedError(
                 TooMany("rate", f"The token {caller.name!r} may send {caller.rate:g} requests a "
                         f"second. Wait {wait:.2g} s.", wait),
                 {"Retry-After": str(int(wait) + 1)},

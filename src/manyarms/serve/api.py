@@ -16,7 +16,7 @@ from manyarms.serve import messages as m
 from manyarms.serve import transfer
 from manyarms.serve.access import add_token as keep_token
 from manyarms.serve.access import new_token, ticket, ticket_pull
-from manyarms.serve.errors import Refusal, failure_of, refuse
+from manyarms.serve.errors import RefusedError, failure_of, refuse
 from manyarms.serve.game import check_spec
 from manyarms.serve.openapi import description
 from manyarms.serve.owned import AskedBefore, Given, Owned, told_before
@@ -81,7 +81,7 @@ async def ask(service: Service, request: Request) -> Response:
         owned, given, answers = await service.apply(
             request.experiment, change, forwarded=request.forwarded
         )
-    except Refusal as error:
+    except RefusedError as error:
         if isinstance(error.failure, m.Stopped):
             raise await _with_recommendation(service, request.experiment, error) from error
         raise
@@ -108,13 +108,13 @@ async def _asked_before(service: Service, owned: Owned, key: str) -> AskedBefore
     return AskedBefore(row[0], row[1], tuple(json.loads(row[2] or "[]")), row[3])
 
 
-async def _with_recommendation(service: Service, name: str, refusal: Refusal) -> Refusal:
+async def _with_recommendation(service: Service, name: str, refusal: RefusedError) -> RefusedError:
     stopped = refusal.failure
     assert isinstance(stopped, m.Stopped)
     try:
         summary: m.Summary = await service.view("summary", name)
         stopped.recommended = summary.recommended
-    except Refusal:
+    except RefusedError:
         pass  # the scribe is away: the answer is right without it
     return refusal
 
@@ -125,7 +125,7 @@ async def tell(service: Service, request: Request) -> Response:
     browser = request.caller is not None and request.caller.role == "browser"
 
     def change(owned: Owned) -> list[tuple[m.Told | None, int, float]]:
-        results = []
+        results: list[tuple[m.Told | None, int, float]] = []
         for one in wanted.tells:
             pull = _pull_of(owned, one, browser)
             if isinstance(pull, m.Told):
@@ -155,12 +155,10 @@ def _pull_of(owned: Owned, one: m.Tell, browser: bool) -> int | m.Told:
             raise refuse(422, "invalid", "A tell needs `pull` or `ticket`, one of them.")
         if browser:
             raise refuse(403, "role", "The role browser may tell by `ticket` only.")
-    except Refusal as error:
+    except RefusedError as error:
         why = error.failure
         pull = -1 if one.pull is None else one.pull
-        return m.Told(
-            pull, applied=False, status=why.status, code=why.code, message=why.message
-        )
+        return m.Told(pull, applied=False, status=why.status, code=why.code, message=why.message)
     return one.pull
 
 
@@ -191,7 +189,7 @@ async def put(service: Service, request: Request) -> Response:
     try:
         check_spec(spec)
     except ManyarmsError as error:
-        raise Refusal(failure_of(error)) from error
+        raise RefusedError(failure_of(error)) from error
     if spec.early == "hold" and spec.window is None:
         raise refuse(422, "invalid", "`early: hold` needs a `window`, in seconds.")
     text = _encode(spec).decode()
@@ -251,9 +249,7 @@ async def list_all(service: Service, request: Request) -> Response:
 def _set_state(action: str, state: m.State) -> Handler:
     async def handler(service: Service, request: Request) -> Response:
         name = request.experiment
-        await service.apply(
-            name, lambda owned: owned.set_state(state), forwarded=request.forwarded
-        )
+        await service.apply(name, lambda owned: owned.set_state(state), forwarded=request.forwarded)
         await service.note(request.caller, name, action)
         return answered(m.Done(name, state))
 
@@ -348,7 +344,9 @@ async def list_tokens(service: Service, request: Request) -> Response:
             "SELECT name, role, experiment, origins, rate, expires FROM tokens ORDER BY name"
         )
     )
-    return answered(m.TokenList([m.Token(n, r, x, json.loads(o), q, e) for n, r, x, o, q, e in rows]))
+    return answered(
+        m.TokenList([m.Token(n, r, x, json.loads(o), q, e) for n, r, x, o, q, e in rows])
+    )
 
 
 async def add_token(service: Service, request: Request) -> Response:

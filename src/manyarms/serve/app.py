@@ -9,15 +9,13 @@ import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from manyarms.serve.api import HANDLERS, answered
-from manyarms.serve.errors import Refusal, refuse
+from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.forwarding import Forwarder
-from manyarms.serve.messages import NAME, Failure
+from manyarms.serve.messages import NAME
 from manyarms.serve.requests import Request, Response
 from manyarms.serve.routes import ROUTES, Route
-from manyarms.serve.service import Elsewhere, Service, headers_of
+from manyarms.serve.service import ElsewhereError, Service
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -81,7 +79,7 @@ class App:
         begun = time.perf_counter()
         try:
             found = self._route(scope["method"], path)
-        except Refusal as error:
+        except RefusedError as error:
             await _refusal(error).send(send, _PLAIN)
             return
         if found is None:
@@ -120,12 +118,12 @@ class App:
             return None
         return found, {}
 
-    def _no_route(self, method: str, path: str) -> Refusal:
+    def _no_route(self, method: str, path: str) -> RefusedError:
         for other in _METHODS - {method}:
             try:
                 if self._route(other, path) is not None:
                     return refuse(405, "method", f"{path} is not for {method}; see /openapi.json.")
-            except (Refusal, RecursionError):
+            except (RefusedError, RecursionError):
                 continue
         return refuse(404, "no_route", f"There is no {path[:200]}; see /openapi.json.")
 
@@ -144,7 +142,7 @@ class App:
                 if caller is not None and caller.role == "browser":
                     more = _allowed(request.headers[b"origin"].decode("latin-1"))
             return await self._handled(route, request), more
-        except Refusal as error:
+        except RefusedError as error:
             return _refusal(error), more
         except Exception:
             _logger.exception("%s failed", route.name)
@@ -155,7 +153,7 @@ class App:
         while True:
             try:
                 return await HANDLERS[route.name](self.service, request)
-            except Elsewhere as other:
+            except ElsewhereError as other:
                 if request.forwarded:
                     return _refusal(refuse(503, "not_owner", "Another node owns this experiment."))
                 streamed = route.name in _STREAMED
@@ -193,7 +191,11 @@ class App:
                 known = {name.lower() for name, _ in message["headers"]}
                 message["headers"] = [
                     *message["headers"],
-                    *((k.encode(), v.encode()) for k, v in _PAGE.items() if k.encode() not in known),
+                    *(
+                        (k.encode(), v.encode())
+                        for k, v in _PAGE.items()
+                        if k.encode() not in known
+                    ),
                 ]
             await send(message)
 
@@ -209,7 +211,7 @@ class App:
 
         app = Starlette(
             routes=[*login.routes(self.service), *dashboard.routes(self.service)],
-            exception_handlers={Refusal: refused},
+            exception_handlers={RefusedError: refused},
         )
         app.state.service = self.service
         return app
@@ -222,7 +224,7 @@ def _allowed(origin: str) -> dict[str, str]:
     return {"access-control-allow-origin": origin, "vary": "Origin"}
 
 
-def _refusal(error: Refusal) -> Response:
+def _refusal(error: RefusedError) -> Response:
     failure = error.failure
     response = answered(failure, failure.status or 400)
     response.headers |= {name.lower(): value for name, value in error.headers.items()}

@@ -11,10 +11,10 @@ from manyarms.errors import (
 )
 from manyarms.serve.messages import Failure, Failures
 
-__all__ = ["Refusal", "failure_of", "refuse"]
+__all__ = ["RefusedError", "failure_of", "refuse"]
 
 
-class Refusal(Exception):
+class RefusedError(Exception):
     """A request that is answered with an error."""
 
     def __init__(self, failure: Failures, headers: dict[str, str] | None = None) -> None:
@@ -23,13 +23,13 @@ class Refusal(Exception):
         self.headers = headers or {}
 
 
-def refuse(status: int, code: str, message: str, *, parameter: str | None = None) -> Refusal:
+def refuse(status: int, code: str, message: str, *, parameter: str | None = None) -> RefusedError:
     """Return the error of a request that is refused.
 
     >>> refuse(404, "unknown_experiment", "There is no experiment 'x'.").failure.status
     404
     """
-    return Refusal(Failure(code, message, status, parameter))
+    return RefusedError(Failure(code, message, status, parameter))
 
 
 def failure_of(error: ManyarmsError) -> Failure:

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import BaseRoute, Route
 
 from manyarms.serve.access import COOKIE, Caller, digest_of, find_caller
-from manyarms.serve.errors import Refusal, refuse
+from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.routes import may
 from manyarms.serve.service import Service, headers_of
 
@@ -76,13 +76,11 @@ def _begun(service: Service, request: Request, caller: Caller) -> Response:
     response = RedirectResponse(f"{service.root_path}/", 303)
     secure = request.url.scheme == "https"
     path = service.root_path or "/"
-    response.headers["set-cookie"] = service.access.session_cookie(
-        caller, path=path, secure=secure
-    )
+    response.headers["set-cookie"] = service.access.session_cookie(caller, path=path, secure=secure)
     return response
 
 
-async def refused(service: Service, request: Request, error: Refusal) -> Response:
+async def refused(service: Service, request: Request, error: RefusedError) -> Response:
     """Answer a page that was refused: whoever is not known is led to the login."""
     status = error.failure.status or 400
     wants_page = "text/html" in request.headers.get("accept", "")

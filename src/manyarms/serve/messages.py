@@ -48,9 +48,9 @@ __all__ = [
     "Tells",
     "Token",
     "TokenList",
-    "TooMany",
     "Told",
     "ToldMany",
+    "TooMany",
     "WaitingPull",
 ]
 

@@ -32,7 +32,7 @@ class Metrics:
 
         registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        registry.register(self)  # type: ignore[arg-type]
+        registry.register(self)
         return generate_latest(registry)
 
     def collect(self) -> Iterator[Any]:
@@ -46,12 +46,12 @@ class Metrics:
         requests = HistogramMetricFamily(
             "manyarms_request_seconds", "Requests by route and status.", labels=("route", "status")
         )
-        for (route, status), seen in self._requests.items():
+        for (route, code), seen in self._requests.items():
             total, buckets = 0.0, []
             for end, count in zip((*map(str, _BUCKETS), "+Inf"), seen[:-1], strict=True):
                 total += count
                 buckets.append((end, total))
-            requests.add_metric([route, str(status)], buckets, seen[-1])
+            requests.add_metric([route, str(code)], buckets, seen[-1])
         yield requests
         node, committer = self._service.node, self._service.node.committer
         commits = sorted(committer.seconds) or [0.0]

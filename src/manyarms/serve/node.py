@@ -16,12 +16,12 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from manyarms.live.databases import Database, Experiment, Unreachable
+from manyarms.live.databases import Database, Experiment, UnreachableError
 from manyarms.live.databases.database import LEASE
-from manyarms.serve.errors import Refusal, refuse
+from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.game import ReplayError
 from manyarms.serve.messages import Failure
-from manyarms.serve.owned import MOST_KEYS, AskedBefore, Broken, Owned
+from manyarms.serve.owned import MOST_KEYS, AskedBefore, BrokenError, Owned
 from manyarms.serve.threads import Committer, DatabaseThread
 
 __all__ = ["Node", "unavailable"]
@@ -33,9 +33,9 @@ _KNOWN_ELSEWHERE = 1.0  # seconds that an owner is believed to be where it was
 _logger = logging.getLogger("manyarms.serve")
 
 
-def unavailable(message: str, *, code: str = "unavailable") -> Refusal:
+def unavailable(message: str, *, code: str = "unavailable") -> RefusedError:
     """Return the refusal of a request that may be sent again."""
-    return Refusal(Failure(code, message, 503), {"Retry-After": "1"})
+    return RefusedError(Failure(code, message, 503), {"Retry-After": "1"})
 
 
 class Node:
@@ -77,7 +77,7 @@ class Node:
         """Return what the database says, or refuse."""
         try:
             return await self.reader.call(function)
-        except Unreachable as error:
+        except UnreachableError as error:
             raise unavailable(f"The database cannot be reached: {error}") from error
 
     async def write(self, function: Callable[[Database], T]) -> T:
@@ -86,7 +86,7 @@ class Node:
             raise unavailable(f"The database cannot be reached: {self.committer.away}")
         try:
             return await self.committer.call(function)
-        except Unreachable as error:
+        except UnreachableError as error:
             raise unavailable(
                 f"The database cannot be reached, and this may have been done: {error}",
                 code="unknown",
@@ -112,7 +112,7 @@ class Node:
         if self.committer.away:
             raise unavailable(f"The database cannot be reached: {self.committer.away}")
         if owned.trouble is not None:
-            raise Refusal(owned.trouble)
+            raise RefusedError(owned.trouble)
         return owned
 
     async def _settle(self, name: str) -> Owned | str:
@@ -144,9 +144,7 @@ class Node:
         if row.owner not in ("", self.owner):
             self.takeovers += 1
             _logger.info("takes %s over from %s", row.name, row.owner)
-        return await self.read(
-            lambda database: database.acquire(row.name, self.owner, row.epoch)
-        )
+        return await self.read(lambda database: database.acquire(row.name, self.owner, row.epoch))
 
     async def _load(self, name: str) -> Owned:
         row = await self.read(lambda database: database.find(name))
@@ -155,11 +153,11 @@ class Node:
         self._loading[row.id] = row.epoch
         try:
             owned = await self._loader.call(lambda database: _loaded(database, row))
-        except Unreachable as error:
+        except UnreachableError as error:
             raise unavailable(f"The database cannot be reached: {error}") from error
         except ReplayError as error:
             _logger.error("%s", error)
-            raise Refusal(Failure("replay", str(error), 503)) from error
+            raise RefusedError(Failure("replay", str(error), 503)) from error
         finally:
             del self._loading[row.id]
         owned.start(self.committer.wake)
@@ -180,14 +178,14 @@ class Node:
             owned.deadline.cancel()
         self.committer.drop(owned)
 
-    def broke(self, owned: Owned, error: Broken) -> Refusal:
+    def broke(self, owned: Owned, error: BrokenError) -> RefusedError:
         """Drop a handle that is half changed, with what was not handed over; return the answer."""
         _logger.error("%s", error)
         self.forget(owned)
         if not owned.forming.done.done():
             owned.forming.done.set_exception(unavailable("The experiment is loaded anew."))
             owned.forming.done.exception()
-        return Refusal(Failure("policy", str(error), 500))
+        return RefusedError(Failure("policy", str(error), 500))
 
     def forget_elsewhere(self, name: str) -> None:
         """Look again who owns an experiment."""
@@ -213,7 +211,7 @@ class Node:
         if not self.committer.away and owned.trouble is None:
             try:
                 at = owned.expire(time.time())
-            except Broken as error:
+            except BrokenError as error:
                 self.broke(owned, error)
                 return
         self._plan_expiry(owned, at)
@@ -230,7 +228,7 @@ class Node:
                     used = owned.used
                     owned.touch()
                     owned.used = used
-            with contextlib.suppress(Refusal, Unreachable):
+            with contextlib.suppress(RefusedError, UnreachableError):
                 for number, epoch in list(self._loading.items()):
                     await self.write(lambda db, n=number, e=epoch: db.renew(n, e))  # type: ignore[misc]
                 if beats % 4 == 0:
@@ -253,7 +251,7 @@ class Node:
         self.committer.give_up()
         if self.committer.idle:
             for owned in list(self.owned.values()):
-                with contextlib.suppress(Refusal, Unreachable, ReplayError):
+                with contextlib.suppress(RefusedError, UnreachableError, ReplayError):
                     await self.committer.call(lambda database, o=owned: _leave(database, o))  # type: ignore[misc]
         await self.committer.stop()
         await self.reader.stop()

@@ -20,17 +20,17 @@ from manyarms.live.databases.database import packed
 from manyarms.live.game import LiveGame, check_reward
 from manyarms.live.store import ABANDONED, ASKED, TOLD
 from manyarms.protocol.policy import arrive, retire
-from manyarms.serve.errors import Refusal, failure_of, refuse
+from manyarms.serve.errors import RefusedError, failure_of, refuse
 from manyarms.serve.game import REPORTED, Game
 from manyarms.serve.messages import Failure, Stopped, Told
 
-__all__ = ["Answers", "AskedBefore", "Broken", "Forming", "Given", "Owned"]
+__all__ = ["Answers", "AskedBefore", "BrokenError", "Forming", "Given", "Owned"]
 
 MOST_KEYS = 100_000  # of asks, that are remembered
 _NONE: tuple[int, ...] = ()
 
 
-class Broken(Exception):
+class BrokenError(Exception):
     """The policy failed midway: the handle must be dropped, and what is kept loaded again."""
 
 
@@ -138,9 +138,9 @@ class Owned(Game):
             if again:
                 count = live.horizon - live.pulls
             elif live.pulls < live.horizon:
-                raise Refusal(failure_of(live.past_the_horizon(count)))
+                raise RefusedError(failure_of(live.past_the_horizon(count)))
             else:
-                raise Refusal(Stopped("horizon", str(live.past_the_horizon(count)), None))
+                raise RefusedError(Stopped("horizon", str(live.past_the_horizon(count)), None))
         first, fresh = live.pulls, len(live.tally)
         more = None if worker is None else json.dumps({"worker": worker})
         if count:
@@ -315,14 +315,14 @@ class Owned(Game):
         if self.state == "paused":
             raise refuse(409, "paused", f"{self.name} is paused. Ask again when it was resumed.")
         if self.state == "stopped":
-            raise Refusal(Stopped("stopped", f"{self.name} was stopped.", None))
+            raise RefusedError(Stopped("stopped", f"{self.name} was stopped.", None))
         return live
 
     def _raised(self, check: Callable[[], object]) -> None:
         try:
             check()
         except ManyarmsError as error:
-            raise Refusal(failure_of(error)) from error
+            raise RefusedError(failure_of(error)) from error
 
     def _change(self, change: Callable[[], object], more: str | None) -> None:
         """Change the game; what it logs joins the batch."""
@@ -331,7 +331,7 @@ class Owned(Game):
         try:
             change()
         except Exception as error:
-            raise Broken(f"{self.name}: the policy failed midway with {error!r}") from error
+            raise BrokenError(f"{self.name}: the policy failed midway with {error!r}") from error
         events, live.log = live.log, []
         self._note(events, more)
 
@@ -342,9 +342,7 @@ class Owned(Game):
         for event in events:
             self.head += 1
             kind, pull, arm, reward = event[:4]
-            rows.append(
-                LogRow(self.head, kind, pull, arm, reward, now, more or packed(event))
-            )
+            rows.append(LogRow(self.head, kind, pull, arm, reward, now, more or packed(event)))
             if kind == ASKED:
                 minute[0] += 1
             elif kind == TOLD:

@@ -153,7 +153,7 @@ class Replica:
             n=self.row.n_arms,
             limit=limit,
         )
-        self._names |= {number: key for number, key in rows}
+        self._names |= dict(rows)
         return [number for number, _ in rows], rows[-1][1] if len(rows) == limit else None
 
     def minutes(self, points: int) -> tuple[int, list[tuple[Any, ...]]]:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from manyarms.serve.access import Caller
-from manyarms.serve.errors import Refusal, refuse
+from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.messages import Failure
 
 __all__ = ["MOST_BYTES", "Request", "Response"]
@@ -58,8 +58,10 @@ class Response:
 class Request:
     """What came: `arguments` are those of the path."""
 
-    __slots__ = ("_body", "_receive", "arguments", "attempt", "caller", "headers", "made_key")
-    __slots__ += ("query", "scope")
+    __slots__ = (
+        *("_body", "_receive", "arguments", "attempt", "caller", "headers", "made_key"),
+        *("query", "scope"),
+    )
 
     def __init__(self, scope: Any, receive: Any, arguments: dict[str, str]) -> None:
         self.scope = scope
@@ -123,6 +125,8 @@ class Request:
         try:
             return _decoder(kind).decode(await self.body() or b"{}")
         except msgspec.ValidationError as error:
-            raise Refusal(Failure("invalid", f"{error}.", 422)) from error
+            raise RefusedError(Failure("invalid", f"{error}.", 422)) from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Refusal(Failure("malformed", f"The body is no JSON: {error}.", 400)) from error
+            raise RefusedError(
+                Failure("malformed", f"The body is no JSON: {error}.", 400)
+            ) from error

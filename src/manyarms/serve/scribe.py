@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from manyarms.errors import ManyarmsError
-from manyarms.live.databases import Database, Unreachable, database_of
+from manyarms.live.databases import Database, UnreachableError, database_of
 from manyarms.serve.game import ReplayError
 from manyarms.serve.replica import Replica
 from manyarms.serve.views import VIEWS
@@ -105,7 +105,7 @@ class Scribe:
             return {"error": "unknown", "message": str(error)}
         except (ManyarmsError, ValueError, TypeError) as error:
             return {"error": "invalid", "message": str(error)}
-        except (Unreachable, ReplayError) as error:
+        except (UnreachableError, ReplayError) as error:
             return {"error": "unavailable", "message": str(error)}
 
 
@@ -131,7 +131,7 @@ def main() -> None:
                 due = time.monotonic() + TICK
         except (EOFError, BrokenPipeError):
             return
-        except Unreachable as error:
+        except UnreachableError as error:
             _logger.warning("database away: %s", error)
             due = time.monotonic() + 2 * TICK
 

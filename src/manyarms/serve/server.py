@@ -136,9 +136,8 @@ def _bound(host: str, port: int) -> socket.socket:
         raise PathError(
             f"{host}:{port} cannot be listened on: {error.strerror}. Choose another --port."
         ) from error
-    listener.listen(2048)
     listener.setblocking(False)
-    return listener
+    return listener  # it listens when the node is ready: until then connections are refused
 
 
 def is_loopback(host: str) -> bool:

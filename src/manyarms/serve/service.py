@@ -6,25 +6,25 @@ import asyncio
 import contextlib
 import json
 import logging
+import secrets
 import statistics
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from manyarms.live.databases import Experiment
 from manyarms.serve import messages as m
 from manyarms.serve.access import Access, Caller, Headers, digest_of, find_caller
-from manyarms.serve.errors import Refusal
+from manyarms.serve.errors import RefusedError
 from manyarms.serve.metrics import Metrics
 from manyarms.serve.node import Node, unavailable
-from manyarms.serve.owned import Broken, Owned
+from manyarms.serve.owned import Answers, BrokenError, Owned
 from manyarms.serve.scribe_link import ScribeLink
-from manyarms.serve.threads import Lost
+from manyarms.serve.threads import LostError
 
-__all__ = ["Elsewhere", "Service", "Settings", "headers_of"]
+__all__ = ["ElsewhereError", "Service", "Settings", "headers_of"]
 
-T = TypeVar("T")
 _LOOK = 1.0  # seconds between looks at the scribe
 _LISTED = 50  # experiments of a listing whose views are asked for
 _logger = logging.getLogger("manyarms.serve")
@@ -56,7 +56,7 @@ class Settings:
     trusted_proxies: tuple[str, ...] = field(default=())
 
 
-class Elsewhere(Exception):
+class ElsewhereError(Exception):
     """Another node owns the experiment: send the request there."""
 
     def __init__(self, address: str) -> None:
@@ -69,10 +69,9 @@ def headers_of(scope: Any) -> Headers:
     return dict(scope["headers"])
 
 
-def _unknown(why: str) -> Refusal:
+def _unknown(why: str) -> RefusedError:
     return unavailable(
-        f"{why}; whether this was done is not known. Send it again, with the same "
-        f"Idempotency-Key.",
+        f"{why}; whether this was done is not known. Send it again, with the same Idempotency-Key.",
         code="unknown",
     )
 
@@ -94,8 +93,6 @@ class Service:
 
     async def start(self) -> None:
         """Connect; start the scribe."""
-        import secrets
-
         await self.node.start()
         fresh = secrets.token_hex(32)
         secret = await self.node.write(lambda database: database.setting("secret", fresh))
@@ -135,11 +132,13 @@ class Service:
             known = await self.node.read(lambda database: find_caller(database, digest))
             self.access.remember(digest, known)
         if known is not None and b"authorization" not in headers and known.role != "browser":
-            return None  # addresses are written down in many places: only pages' tokens may be there
+            return (
+                None  # addresses are written down in many places: only pages' tokens may be there
+            )
         return known
 
     def check(self, caller: Caller | None, right: str, experiment: str | None, scope: Any) -> None:
-        """Raise a `Refusal` unless a caller may do this."""
+        """Raise a `RefusedError` unless a caller may do this."""
         client = scope.get("client") or ("", 0)
         self.access.check(
             caller,
@@ -166,37 +165,37 @@ class Service:
     async def apply(
         self,
         name: str,
-        change: Callable[[Owned], T | Awaitable[T]],
+        change: Callable[[Owned], Any],
         *,
         forwarded: bool,
         once: bool = False,
-    ) -> tuple[Owned, T, Any]:
+    ) -> tuple[Owned, Any, Answers]:
         """Let a request change an experiment; return when that is committed.
 
         Returns the experiment, what `change` returned, and what the database said. Raises
-        `Elsewhere` if another node owns it. What must not be done twice is done `once`: if another
-        node takes over meanwhile, nobody knows. Even a refusal waits for a commit: a node that is the
-        owner no longer must not say anything.
+        `ElsewhereError` if another node owns it. What must not be done twice is done `once`: if
+        another node takes over meanwhile, nobody knows. Even a refusal waits for a commit: a node
+        that is the owner no longer must not say anything.
         """
         for _ in range(8):
             owned = await self.node.find(name, forwarded=forwarded)
             if isinstance(owned, str):
-                raise Elsewhere(owned)
-            refusal: Refusal | None = None
+                raise ElsewhereError(owned)
+            refusal: RefusedError | None = None
             result: Any = None
             try:
                 result = change(owned)
                 if asyncio.iscoroutine(result):
                     result = await result
-            except Refusal as error:
+            except RefusedError as error:
                 refusal = error
-            except Lost:
+            except LostError:
                 raise _unknown("Another node has taken over") from None
-            except Broken as error:
+            except BrokenError as error:
                 raise self.node.broke(owned, error) from error
             try:
                 answers = await owned.touch().done
-            except Lost:
+            except LostError:
                 if once:
                     raise _unknown("Another node has taken over") from None
                 continue
@@ -215,13 +214,11 @@ class Service:
         """Return the experiments that a caller may see."""
         rows = await self.node.read(lambda database: database.experiments())
         names = [
-            row.name
-            for row in rows
-            if row.spec != "null" and caller.experiment in (None, row.name)
+            row.name for row in rows if row.spec != "null" and caller.experiment in (None, row.name)
         ]
         found = []
         for name in names[:_LISTED]:
-            with contextlib.suppress(Refusal):
+            with contextlib.suppress(RefusedError):
                 found.append(await self.view("summary", name))
         return m.Listing(found)
 
@@ -243,7 +240,7 @@ class Service:
             )
         )
         if row is None:
-            raise Refusal(
+            raise RefusedError(
                 m.Failure("unknown_experiment", f"There is no experiment {experiment!r}.", 404)
             )
         return self._health(row, saved, audit)
@@ -270,7 +267,9 @@ class Service:
         """Return why requests are not answered here; empty if they are."""
         if self.node.closing:
             return "this node is about to end"
-        return f"the database is away: {self.node.committer.away}" if self.node.committer.away else ""
+        return (
+            f"the database is away: {self.node.committer.away}" if self.node.committer.away else ""
+        )
 
     async def note(self, caller: Caller | None, experiment: str | None, action: Any) -> None:
         """Write down who did what."""

@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from manyarms.live.databases import Batch, Database, Unreachable, database_of
+from manyarms.live.databases import Batch, Database, UnreachableError, database_of
 from manyarms.live.databases.database import next_seconds
 from manyarms.serve.owned import Answers, Forming, Owned
 
-__all__ = ["Committer", "DatabaseThread", "Lost"]
+__all__ = ["Committer", "DatabaseThread", "LostError"]
 
 T = TypeVar("T")
 Job = Callable[[], None]
@@ -25,7 +25,7 @@ UNKNOWN_AFTER = 5.0  # seconds that requests wait for a database that is away
 _logger = logging.getLogger("manyarms.serve")
 
 
-class Lost(Exception):
+class LostError(Exception):
     """Another node has taken over: ask there."""
 
 
@@ -172,7 +172,7 @@ class Committer(DatabaseThread):
                 result = what()
                 self._tell_loop("")
                 return result
-            except Unreachable as error:
+            except UnreachableError as error:
                 what = again or what
                 self._tell_loop(str(error) or "the connection was lost")
                 if self._given_up:
@@ -226,8 +226,8 @@ class Committer(DatabaseThread):
         for (owned, forming), answer in zip(group, answers, strict=True):
             if answer is None:
                 self.drop(owned)
-                _settle(forming.done, None, Lost())
-                _settle(owned.forming.done, None, Lost())
+                _settle(forming.done, None, LostError())
+                _settle(owned.forming.done, None, LostError())
                 self._lost(owned)
             else:
                 owned.names |= answer.names

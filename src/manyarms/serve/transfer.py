@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from manyarms.errors import MissingExtraError
-from manyarms.live.databases import Database, Experiment, Unreachable, database_of
+from manyarms.live.databases import Database, Experiment, database_of
 from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.serve import messages as m
-from manyarms.serve.errors import Refusal, refuse
+from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.game import REPORTED
 from manyarms.serve.node import unavailable
 from manyarms.serve.owned import Owned
 from manyarms.serve.replica import Replica
 from manyarms.serve.requests import Request, Response
-from manyarms.serve.threads import Lost
+from manyarms.serve.threads import LostError
 
 if TYPE_CHECKING:
     from manyarms.serve.service import Service
@@ -50,7 +50,7 @@ class _Count(msgspec.Struct, forbid_unknown_fields=True):
     keys: list[str] = []
 
 
-def unknown_arm(key: str) -> Refusal:
+def unknown_arm(key: str) -> RefusedError:
     """Return the refusal of an arm that there is not."""
     return refuse(404, "unknown_arm", f"There is no arm {key[:100]!r}.")
 
@@ -126,7 +126,7 @@ async def _import(
         async with owned.importing:
             added = await _stage(service, owned, batches)
             if service.node.owned.get(owned.name) is not owned:
-                raise Lost
+                raise LostError
             there = owned.live.arms.count if owned.live is not None else 0
             return owned.add_arms(added) if added else there
 
@@ -146,23 +146,25 @@ async def _stage(service: Service, owned: Owned, batches: AsyncIterator[list[str
         async for keys in batches:
             for k in range(0, len(keys), _ROWS):
                 some = keys[k : k + _ROWS]
-                rows = list(zip(itertools.count(number), some))  # noqa: B905
+                rows = [(number + place, key) for place, key in enumerate(some)]
                 await service.node.write(lambda database, rows=rows: database.add_arms(x, rows))  # type: ignore[misc]
                 number += len(some)
     except ValueError as error:
         raise await _aborted(service, owned, begin, _twice(str(error))) from error
-    except Refusal as error:
+    except RefusedError as error:
         raise await _aborted(service, owned, begin, error) from error
     return number - begin
 
 
-async def _aborted(service: Service, owned: Owned, begin: int, refusal: Refusal) -> Refusal:
+async def _aborted(
+    service: Service, owned: Owned, begin: int, refusal: RefusedError
+) -> RefusedError:
     x, epoch = owned.id, owned.epoch
     await service.node.write(lambda database: database.drop_unpublished(x, epoch, begin))
     return refusal
 
 
-def _twice(key: str) -> Refusal:
+def _twice(key: str) -> RefusedError:
     return refuse(
         409, "key_exists", f"There is an arm {key[:100]!r} already; keys are new, each once. "
         f"No arm was added.",
@@ -174,7 +176,8 @@ def _checked(key: Any, line: int) -> str:
         raise refuse(
             422,
             "invalid",
-            f"Line {line}: a key must be a string of 1 to {_MOST_KEY} characters. No arm was added.",
+            f"Line {line}: a key must be a string of 1 to {_MOST_KEY} characters. No arm was "
+            f"added.",
         )
     return key
 
@@ -215,7 +218,9 @@ async def _csv(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
             text = b"\n".join(lines).decode("utf-8-sig" if column < 0 else "utf-8")
             rows = list(csv.reader(io.StringIO(text), strict=True))
         except (UnicodeDecodeError, csv.Error) as error:
-            raise refuse(422, "invalid", f"After line {count}: {error}. No arm was added.") from error
+            raise refuse(
+                422, "invalid", f"After line {count}: {error}. No arm was added."
+            ) from error
         if column < 0:
             if not rows or "key" not in rows[0]:
                 raise refuse(422, "invalid", "The first line of the CSV must name a column `key`.")
@@ -244,9 +249,7 @@ async def export(service: Service, request: Request) -> Response:
         )
     row = await service.node.read(lambda database: database.find(request.experiment))
     if row is None:
-        raise refuse(
-            404, "unknown_experiment", f"There is no experiment {request.experiment!r}."
-        )
+        raise refuse(404, "unknown_experiment", f"There is no experiment {request.experiment!r}.")
     kind, write = _FORMS[form]
     columns, rows = _EXPORTS[what]
     name = f"{row.name}-{what}.{form}"

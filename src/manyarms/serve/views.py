@@ -127,11 +127,9 @@ def in_flight(replica: Replica) -> m.InFlight:
     for at, _ in game.waiting.values():
         ages[sum(now - at >= end for end in DELAYS)] += 1
     ends = [0.0, *DELAYS, None]
-    bins = [
-        m.DelayBin(ends[k] or 0.0, ends[k + 1], count, None) for k, count in enumerate(ages)
-    ]
+    bins = [m.DelayBin(ends[k] or 0.0, ends[k + 1], count, None) for k, count in enumerate(ages)]
     delays = [
-        m.DelayBin(ends[k] or 0.0, ends[k + 1], count, total / count if count else None)
+        m.DelayBin(ends[k] or 0.0, ends[k + 1], int(count), total / count if count else None)
         for k, (count, total, _) in enumerate(game.delays)
     ]
     oldest = [(pull, *game.waiting[pull]) for pull in list(game.waiting)[:20]]

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from manyarms.errors import ParameterError
-from manyarms.live.databases.database import Batch, Database, Experiment, LogRow, Unreachable
+from manyarms.live.databases.database import Batch, Database, Experiment, LogRow, UnreachableError
 from manyarms.live.databases.store import DatabaseStore
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "DatabaseStore",
     "Experiment",
     "LogRow",
-    "Unreachable",
+    "UnreachableError",
     "database_of",
     "store_of",
 ]

@@ -22,7 +22,7 @@ __all__ = [
     "Database",
     "Experiment",
     "LogRow",
-    "Unreachable",
+    "UnreachableError",
     "next_seconds",
 ]
 
@@ -30,7 +30,7 @@ LEASE = 5.0  # seconds that an owner may be silent
 SCHEMA = 1
 
 
-class Unreachable(Exception):
+class UnreachableError(Exception):
     """The database did not answer: what was being done may have been done, or not."""
 
 
@@ -116,7 +116,7 @@ class Database(ABC):
 
     @abstractmethod
     def run(self, sql: str, **values: Any) -> list[Any]:
-        """Run one statement; return its rows. Raises `Unreachable` if the connection is lost."""
+        """Run one statement; return its rows. Raises `UnreachableError` if the connection is lost."""
 
     @abstractmethod
     def stream(self, sql: str, **values: Any) -> Iterator[Any]:
@@ -216,8 +216,8 @@ class Database(ABC):
         for some in _hundreds(pulls):
             marks = ", ".join(str(int(pull)) for pull in some)
             for pull, kind, reward, arm in self.run(
-                f"SELECT pull, kind, reward, arm FROM events WHERE experiment = :x AND kind IN (2, 3) "
-                f"AND pull IN ({marks})",
+                "SELECT pull, kind, reward, arm FROM events WHERE experiment = :x AND kind IN "
+                f"(2, 3) AND pull IN ({marks})",
                 x=experiment,
             ):
                 found[pull] = kind, reward, arm
@@ -328,12 +328,12 @@ class Database(ABC):
 
         With `epoch` only its owner may; return whether it was kept.
         """
+        same = "epoch = epoch" if epoch is None else "epoch = :epoch"
         with self.transaction():
             kept = self.run(
                 "INSERT INTO snapshots (experiment, seq, engine, state, more, at) "
                 f"SELECT id, :seq, :engine, :state, :more, {self.now} FROM experiments "
-                f"WHERE id = :x AND head >= :seq AND epoch = {'epoch' if epoch is None else ':epoch'}"
-                " ON CONFLICT (experiment, seq) DO UPDATE SET "
+                f"WHERE id = :x AND head >= :seq AND {same} ON CONFLICT (experiment, seq) DO UPDATE SET "
                 "engine = excluded.engine, state = excluded.state, more = excluded.more, "
                 "at = excluded.at RETURNING seq",
                 x=experiment,

@@ -15,7 +15,7 @@ from manyarms.live.databases.database import (
     SETTABLE,
     Batch,
     Database,
-    Unreachable,
+    UnreachableError,
     statements,
 )
 
@@ -123,13 +123,13 @@ class PostgreSQL(Database):
             yield self._link
         except (driver.OperationalError, driver.InterfaceError) as error:
             self.close()  # whatever it was: the next statement connects anew
-            raise Unreachable(str(error)) from error
+            raise UnreachableError(str(error)) from error
 
     def _connect_again(self, driver: Any) -> None:
         try:
             self._connect(driver)
         except driver.Error as error:
-            raise Unreachable(str(error)) from error
+            raise UnreachableError(str(error)) from error
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -166,7 +166,9 @@ class PostgreSQL(Database):
         ):
             columns: Iterable[Sequence[Any]] = zip(*rows, strict=True)
             values |= {f"{letter}{k}": list(column) for k, column in enumerate(columns)}
-        sql = _commit_sql(self.now, settings, bool(batch.events), bool(batch.keys), bool(batch.minutes))
+        sql = _commit_sql(
+            self.now, settings, bool(batch.events), bool(batch.keys), bool(batch.minutes)
+        )
         return sql, values
 
     def add_arms(self, experiment: int, rows: Iterable[tuple[int, str]]) -> None:
@@ -174,10 +176,14 @@ class PostgreSQL(Database):
         arms = list(rows)
         driver = _driver()
         try:
-            with self._known_errors() as link, link.transaction(), link.cursor() as cursor:
-                with cursor.copy("COPY arms (experiment, number, key) FROM STDIN") as copy:
-                    for number, key in arms:
-                        copy.write_row((experiment, number, key))
+            with (
+                self._known_errors() as link,
+                link.transaction(),
+                link.cursor() as cursor,
+                cursor.copy("COPY arms (experiment, number, key) FROM STDIN") as copy,
+            ):
+                for number, key in arms:
+                    copy.write_row((experiment, number, key))
         except driver.errors.UniqueViolation as error:
             raise ValueError(self.taken(experiment, arms)) from error
 
@@ -210,7 +216,9 @@ def _translated(sql: str) -> Any:
 
 
 @functools.cache
-def _commit_sql(now: str, settings: tuple[str, ...], events: bool, keys: bool, minutes: bool) -> Any:
+def _commit_sql(
+    now: str, settings: tuple[str, ...], events: bool, keys: bool, minutes: bool
+) -> Any:
     """Return the one statement of a batch: what follows the fence happens only if that stood."""
     more = "".join(f", {name} = :{name}" for name in settings)
     parts = [

@@ -14,7 +14,7 @@ from manyarms.live.databases.database import (
     SETTABLE,
     Batch,
     Database,
-    Unreachable,
+    UnreachableError,
     statements,
 )
 
@@ -85,12 +85,12 @@ class SQLite(Database):
     @contextlib.contextmanager
     def _known_errors(self) -> Iterator[sqlite3.Connection]:
         if self._link is None:
-            raise Unreachable(f"{self} is closed")
+            raise UnreachableError(f"{self} is closed")
         try:
             yield self._link
         except sqlite3.OperationalError as error:
             if any(word in str(error).lower() for word in _PASSING):
-                raise Unreachable(str(error)) from error
+                raise UnreachableError(str(error)) from error
             raise
 
     @contextlib.contextmanager
@@ -101,7 +101,7 @@ class SQLite(Database):
             yield
             self.run("COMMIT")
         except BaseException:
-            with contextlib.suppress(sqlite3.Error, Unreachable):
+            with contextlib.suppress(sqlite3.Error, UnreachableError):
                 self.run("ROLLBACK")
             raise
 
@@ -125,9 +125,7 @@ class SQLite(Database):
             batch.events,
         )
         if batch.keys:
-            link.executemany(
-                f"INSERT INTO ask_keys VALUES ({x}, ?, ?, ?, ?, ?, ?, ?)", batch.keys
-            )
+            link.executemany(f"INSERT INTO ask_keys VALUES ({x}, ?, ?, ?, ?, ?, ?, ?)", batch.keys)
         if batch.minutes:
             link.executemany(
                 f"INSERT INTO minutes VALUES ({x}, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "

@@ -14,7 +14,7 @@ import numpy as np
 
 from manyarms.core.files import FileLock, LockedError
 from manyarms.errors import StoreError
-from manyarms.live.databases.database import Batch, Database, LogRow, Unreachable, packed
+from manyarms.live.databases.database import Batch, Database, LogRow, UnreachableError, packed
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.live.store import Contents, Event, Events
 
@@ -130,7 +130,7 @@ class DatabaseStore:
         batch = Batch(self._id, self._epoch, self._head, events=rows)
         try:
             (stood,) = self._database.commit([batch])
-        except Unreachable as error:
+        except UnreachableError as error:
             self.failure = str(error)
             raise StoreError(
                 f"{self} could not be written: {error}. Open it again with recorded(...): that "
@@ -147,7 +147,7 @@ class DatabaseStore:
             self._create()
         try:
             kept = database.save(self._id, self._head, "", snapshot, b"", epoch=self._epoch)
-        except Unreachable as error:
+        except UnreachableError as error:
             raise OSError(str(error)) from error
         if not kept:
             raise self._lost()
@@ -173,7 +173,7 @@ class DatabaseStore:
             return
         self._process = 0
         if self._id and not self.failure:
-            with contextlib.suppress(Unreachable):
+            with contextlib.suppress(UnreachableError):
                 self._database.release(self._id, self._epoch)
         self._database.close()
         lock, self._lock = self._lock, None
