@@ -92,7 +92,7 @@ async def serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         with contextlib.suppress(NotImplementedError):  # Windows
-            loop.add_signal_handler(number, _end, server)
+            loop.add_signal_handler(number, _end, server, service)
     try:
         await _greet(service, settings, say)
         if ready is not None:
@@ -102,7 +102,8 @@ async def serve(
         await service.close()
 
 
-def _end(server: uvicorn.Server) -> None:
+def _end(server: uvicorn.Server, service: Service) -> None:
+    service.ending = True  # pages that follow let go
     server.should_exit = True
 
 

@@ -110,6 +110,14 @@ def arm(replica: Replica, key: str) -> m.ArmView | None:
     return _seen(replica, [known])[0]
 
 
+def arm_at(replica: Replica, number: int) -> m.ArmView | None:
+    """Return one arm by its number; None if there is none."""
+    live = replica.game.live
+    if live is None or not 0 <= number < replica.row.n_arms:
+        return None
+    return _seen(replica, [replica.by_number().get(number) or _untried(live, number)])[0]
+
+
 def minutes(replica: Replica) -> m.Minutes:
     """Return what happened when, in 300 points at most."""
     step, rows = replica.minutes(_POINTS)
@@ -225,5 +233,6 @@ def _number(value: float) -> float | None:
 
 
 VIEWS = {
-    view.__name__: view for view in (summary, leaders, arms, arm, minutes, in_flight, exploring)
+    view.__name__: view
+    for view in (summary, leaders, arms, arm, arm_at, minutes, in_flight, exploring)
 }

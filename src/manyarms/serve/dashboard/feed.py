@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from manyarms.serve.errors import Refusal
+from manyarms.serve.errors import RefusedError
 
 __all__ = ["TICK", "Channel", "Channels"]
 
@@ -66,7 +66,7 @@ class Channel:
                 now = await self.panels()
                 changed = {name: html for name, html in now.items() if before.get(name) != html}
                 event = _event("panels", changed)
-            except Refusal as error:
+            except RefusedError as error:
                 event = _event("trouble", error.failure.message)
             for reader in list(self._readers):
                 try:

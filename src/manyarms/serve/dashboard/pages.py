@@ -16,7 +16,7 @@ from manyarms.protocol.registry import policy_names
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import panels
 from manyarms.serve.dashboard.feed import Channel, Channels
-from manyarms.serve.errors import Refusal, refuse
+from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.routes import may
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class Pages:
         )
 
 
-def error_page(root: str, error: Refusal) -> HTMLResponse:
+def error_page(root: str, error: RefusedError) -> HTMLResponse:
     """Return a page that says why there is none."""
     status = error.failure.status or 400
     shown = {"root": root, "caller": None, "may_operate": False, "may_administer": False}

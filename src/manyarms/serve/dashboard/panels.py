@@ -50,7 +50,7 @@ def _environment() -> Environment:
     return made
 
 
-def template(name: str, **content: Any) -> str:
+def template(name: str, /, **content: Any) -> str:
     """Return a template, filled."""
     return _environment().get_template(f"{name}.html").render(**content)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from manyarms.live.estimates import count, plain
+from manyarms.live.estimates import plain
 from manyarms.serve import messages as m
 
 __all__ = [
@@ -42,12 +42,17 @@ def thousands(value: float) -> str:
 def number(value: float | None) -> str:
     """Return a number in three digits; an en dash where there is none.
 
-    >>> number(0.12345), number(None), number(-0.5)
-    ('0.123', '–', '−0.5')
+    >>> number(0.12345), number(None), number(-0.5), number(1.05e-5)
+    ('0.123', '–', '−0.5', '0')
     """
     if value is None or not math.isfinite(value):
         return "–"  # noqa: RUF001
-    text = f"{value:.3g}" if abs(value) < 1000 else thousands(value)
+    if abs(value) >= 1000:
+        text = thousands(value)
+    elif abs(value) >= 0.001:
+        text = f"{value:.3g}"
+    else:
+        text = f"{value:.4f}".rstrip("0").rstrip(".")
     return text.replace("-", "−")  # noqa: RUF001
 
 
@@ -152,7 +157,7 @@ def cost_of_exploring(exploring: m.Exploring, told: int) -> tuple[str, str]:
     if exploring.given_up is None:
         return "Not known yet", "It takes a recommended arm with an interval."
     low, high = exploring.given_up
-    reckoned = f"against the recommended arm in all {count(told, 'reward')} told"
+    reckoned = f"against the recommended arm in all {thousands(told)} told"
     if high <= 0:
         return "Nothing", f"{reckoned}: it would not have earned more"
     if low <= 0:
