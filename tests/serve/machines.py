@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import http.client
 import json
 import os
@@ -20,7 +22,17 @@ from typing import Any
 
 import pytest
 
-__all__ = ["TOKEN", "Node", "Postgres", "call", "free_port", "node", "postgres", "postgres_folder"]
+__all__ = [
+    "TOKEN",
+    "Node",
+    "Postgres",
+    "call",
+    "free_port",
+    "node",
+    "postgres",
+    "postgres_folder",
+    "shared_postgres",
+]
 
 TOKEN = "ma_for_tests_and_nothing_else"
 # many processes are started: they need not all compile the same modules
@@ -210,14 +222,32 @@ class Postgres:
             self.process.wait(30)
 
 
-@contextlib.contextmanager
-def postgres(*, fsync: bool = False) -> Iterator[Postgres]:
-    """A PostgreSQL that is ended in any case; skips the test where there is none."""
+@functools.cache
+def _shared() -> str:
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(postgres()).url
+
+
+def shared_postgres() -> str:
+    """The address of one PostgreSQL for all tests of a run; skips the test where there is none."""
+    check_postgres()
+    return _shared()
+
+
+def check_postgres() -> None:
+    """Skip the test, or let it fail where it must not be skipped, if there is no PostgreSQL."""
     if postgres_folder() is None or not hasattr(os, "getuid"):
         reason = "PostgreSQL is not installed (apt-get install postgresql)"
         if os.environ.get(_NEEDED):
             pytest.fail(reason)
         pytest.skip(reason)
+
+
+@contextlib.contextmanager
+def postgres(*, fsync: bool = False) -> Iterator[Postgres]:
+    """A PostgreSQL that is ended in any case; skips the test where there is none."""
+    check_postgres()
     folder = Path(tempfile.mkdtemp(prefix="manyarms-postgres-"))
     server = Postgres(folder, fsync=fsync).make()
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from manyarms.errors import ParameterError
 from manyarms.live.databases.database import Batch, Database, Experiment, LogRow, UnreachableError
@@ -31,14 +31,18 @@ def database_of(url: str) -> Database:
     if parts.scheme == "sqlite" and not parts.netloc and parts.path not in ("", "/"):
         from manyarms.live.databases.sqlite import SQLite
 
-        return SQLite(Path(parts.path[1:]))
+        query = parse_qs(parts.query)
+        sync = query.pop("sync", ["always"])
+        if not query and sync in (["always"], ["never"]):
+            return SQLite(Path(parts.path[1:]), durable=sync == ["always"])
     if parts.scheme in ("postgresql", "postgres"):
         from manyarms.live.databases.postgres import PostgreSQL
 
         return PostgreSQL(url)
     raise ParameterError(
-        f"`store` must be sqlite:///FILE (four slashes where the path begins with one) or "
-        f"postgresql://HOST/DATABASE, got {url!r}."
+        f"`store` must be sqlite:///FILE (four slashes where the path begins with one; "
+        f"?sync=never is quicker, and loses events with the power) or postgresql://HOST/DATABASE, "
+        f"got {url!r}."
     )
 
 

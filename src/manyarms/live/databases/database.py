@@ -116,7 +116,7 @@ class Database(ABC):
 
     @abstractmethod
     def run(self, sql: str, **values: Any) -> list[Any]:
-        """Run one statement; return its rows. Raises `UnreachableError` if the connection is lost."""
+        """Run one statement; return its rows. Raises `UnreachableError` if there is no answer."""
 
     @abstractmethod
     def stream(self, sql: str, **values: Any) -> Iterator[Any]:
@@ -333,9 +333,9 @@ class Database(ABC):
             kept = self.run(
                 "INSERT INTO snapshots (experiment, seq, engine, state, more, at) "
                 f"SELECT id, :seq, :engine, :state, :more, {self.now} FROM experiments "
-                f"WHERE id = :x AND head >= :seq AND {same} ON CONFLICT (experiment, seq) DO UPDATE SET "
-                "engine = excluded.engine, state = excluded.state, more = excluded.more, "
-                "at = excluded.at RETURNING seq",
+                f"WHERE id = :x AND head >= :seq AND {same} "
+                "ON CONFLICT (experiment, seq) DO UPDATE SET engine = excluded.engine, "
+                "state = excluded.state, more = excluded.more, at = excluded.at RETURNING seq",
                 x=experiment,
                 seq=seq,
                 engine=engine,

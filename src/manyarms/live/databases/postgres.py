@@ -57,6 +57,7 @@ class PostgreSQL(Database):
     def open(self) -> None:
         """Connect; make the tables where there are none."""
         driver = _driver()
+        self.close()
         try:
             self._connect(driver)
             self._make_tables()

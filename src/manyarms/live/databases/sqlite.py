@@ -26,18 +26,23 @@ _PASSING = ("locked", "busy", "full", "disk i/o error", "unable to open")
 
 
 class SQLite(Database):
-    """A connection to a file; every commit is on the disk when it returns (WAL, synchronous)."""
+    """A connection to a file; every commit is on the disk when it returns.
+
+    With `durable=False`, when the system likes: what a process has written survives it, but a
+    computer that loses power may lose the last events.
+    """
 
     now = "((julianday('now') - 2440587.5) * 86400.0)"
 
-    def __init__(self, path: Path, *, wait: float = 5.0) -> None:
+    def __init__(self, path: Path, *, durable: bool = True, wait: float = 5.0) -> None:
         super().__init__(f"sqlite:///{path}")
         self.path = path
-        self._wait = wait
+        self._wait, self._durable = wait, durable
         self._link: sqlite3.Connection | None = None
 
     def open(self) -> None:
         """Connect; make the tables where there are none."""
+        self.close()
         try:
             link = sqlite3.connect(
                 self.path, isolation_level=None, timeout=self._wait, check_same_thread=False
@@ -47,7 +52,7 @@ class SQLite(Database):
         self._link = link
         try:
             link.execute("PRAGMA journal_mode = WAL")
-            link.execute("PRAGMA synchronous = FULL")
+            link.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}")
             link.execute("PRAGMA cache_size = -16000")
             link.execute("PRAGMA wal_autocheckpoint = 4000")
             tables = link.execute("SELECT count(*) FROM sqlite_master WHERE name = 'settings'")

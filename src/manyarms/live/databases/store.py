@@ -180,6 +180,10 @@ class DatabaseStore:
         if lock is not None:
             lock.release()
 
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self.close()
+
 
 def columns_of(rows: Sequence[LogRow]) -> Events:
     """Return events as a replay wants them."""
