@@ -92,6 +92,8 @@ class Attempts:
         pause = min(2.0, 0.05 * 2 ** min(self.count, 10)) * random.uniform(0.5, 1.0)
         if answer is not None:
             pause = max(pause, _seconds(answer.body.get("retry_after")))
+        elif self.count == 1:
+            pause = 0.0  # an idle connection was closed, most likely
         if time.monotonic() + pause > self._end:
             raise self._failed(answer, why)
         return pause

@@ -6,6 +6,7 @@ import http.client
 import os
 import threading
 import time
+import weakref
 from collections.abc import Iterable
 from typing import Any, TypeVar, overload
 
@@ -77,6 +78,7 @@ class Remote:
         self._lock = threading.Lock()
         self._idle: list[http.client.HTTPConnection] = []
         self._process = os.getpid()
+        weakref.finalize(self, _close, self._idle)
 
     @classmethod
     def create(
@@ -272,7 +274,7 @@ class Remote:
 
     def _attempt(self, call: Call[T]) -> tuple[Answer | None, str, bool]:
         """Return the answer; without one, what failed, and whether the request may have arrived."""
-        kept = self._kept()
+        kept = None if call.once else self._kept()  # which may have been closed by the service
         connection = kept or self._connection(self._host, timeout=self._timeout)
         sent = False
         try:
@@ -284,8 +286,6 @@ class Remote:
             data = response.read()
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            if kept is not None and not call.once and isinstance(error, ConnectionError):
-                return self._attempt(call)  # the service closed it while it lay idle
             return None, f"{type(error).__name__} {error}".rstrip(), sent
         if response.will_close:
             connection.close()
@@ -296,7 +296,8 @@ class Remote:
     def _kept(self) -> http.client.HTTPConnection | None:
         with self._lock:
             if self._process != os.getpid():  # a fork: the sockets are the parent's
-                self._process, self._idle = os.getpid(), []
+                self._process = os.getpid()
+                self._idle.clear()
             return self._idle.pop() if self._idle else None
 
     def _keep(self, connection: http.client.HTTPConnection) -> None:
@@ -306,12 +307,15 @@ class Remote:
     def close(self) -> None:
         """Close idle connections; the next call opens a new one."""
         with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+            _close(self._idle)
 
     def __enter__(self) -> Remote:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _close(idle: list[http.client.HTTPConnection]) -> None:
+    while idle:
+        idle.pop().close()
