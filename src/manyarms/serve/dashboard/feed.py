@@ -25,8 +25,8 @@ Draw = Callable[[dict[str, Any]], Awaitable[dict[str, str]]]
 class Channel:
     """The panels of one page."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+    def __init__(self, draw: Draw, *, tick: float = TICK) -> None:
+        self._draw, self._seconds = draw, tick
         self._kept: dict[str, Any] = {}
         self._panels: dict[str, str] = {}
         self._drawn = -1e9
@@ -73,7 +73,7 @@ class Channel:
                     reader.put_nowait(event)
                 except asyncio.QueueFull:  # its stream ends, and it comes again
                     self._readers.discard(reader)
-            await asyncio.sleep(TICK)
+            await asyncio.sleep(self._seconds)
         self._ticking = None
 
     @property
