@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from manyarms.live.databases import LogRow, database_of
+import manyarms as ma
+from manyarms.live.databases import LogRow, UnreachableError, database_of
 from manyarms.live.store import ASKED, TOLD
 from manyarms.serve.game import Game
 from tests.serve.machines import TOKEN, Node, Postgres, call, postgres
@@ -59,6 +60,8 @@ class Client(threading.Thread):
                 self._turn()
         except Exception as error:
             self._heard.wrong.append(f"a client failed: {error!r}")
+        finally:
+            self._close()
 
     def _turn(self) -> None:
         key = uuid.uuid4().hex
@@ -134,9 +137,10 @@ class Chaos:
         try:
             database.open()
             row = database.find(EXPERIMENT)
-            database.close()
-        except Exception:
+        except (ma.StoreError, UnreachableError):  # a frozen node may hold it
             return self._chance.choice(self.nodes)
+        finally:
+            database.close()
         by_address = {node.address: node for node in self.nodes}
         address = row.owner.rpartition(" at ")[2] if row is not None else ""
         return by_address.get(address) or self._chance.choice(self.nodes)

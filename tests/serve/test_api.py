@@ -14,14 +14,12 @@ import pyarrow.parquet
 import pytest
 
 import manyarms as ma
-from manyarms.policies import PAPER_POLICIES
 from manyarms.serve.routes import ROUTES
-from tests.helpers import label
+from tests.helpers import ALL_POLICIES, label
 from tests.serve.machines import TOKEN, Node, call
 
 pytestmark = pytest.mark.slow
 _names = (f"x{k}" for k in itertools.count())
-OURS = [ma.Prospector(), ma.Patience(), ma.Guarded(ma.Prospector()), ma.HybridMOSSPlusPlus()]
 
 
 class Game:
@@ -67,7 +65,7 @@ def described(policy: ma.Policy) -> dict[str, Any]:
     return plain(_describe_policy(policy))
 
 
-@pytest.mark.parametrize("policy", [*PAPER_POLICIES, *OURS], ids=label)
+@pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
 def test_the_game_is_that_of_live(served: Node, policy: ma.Policy) -> None:
     live = policy.live(n_arms=300, horizon=400, seed=9)
     game = Game(served, policy=described(policy), n_arms=300, horizon=400, seed=9)

@@ -24,7 +24,6 @@ __all__ = ["App"]
 
 _logger = logging.getLogger("manyarms.serve")
 _NAME = re.compile(NAME)
-_API = {"": "no-store"}
 _PLAIN = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 _PAGE = {
     "content-security-policy": (
@@ -56,6 +55,20 @@ _WHOLE, _OF_EXPERIMENT = _table()
 _BEGINS = "/v1/experiments/"
 _TOKENS = "/v1/tokens/"
 _METHODS = frozenset(route.method for route in ROUTES)
+
+
+def _found(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+    """Return the route of a method and a path, and what the path names."""
+    if path.startswith(_BEGINS):
+        name, _, tail = path[len(_BEGINS) :].partition("/")
+        part, slash, key = tail.partition("/")
+        route = _OF_EXPERIMENT.get((method, part, bool(slash)))
+        return None if route is None else (route, {"experiment": name, "key": key})
+    if path.startswith(_TOKENS):
+        route = _WHOLE.get((method, "/v1/tokens/{token}"))
+        return None if route is None else (route, {"token": path[len(_TOKENS) :]})
+    route = _WHOLE.get((method, path))
+    return None if route is None else (route, {})
 
 
 class App:
@@ -92,15 +105,9 @@ class App:
 
     def _route(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
         """Return the route of a request; None if it is a page's."""
-        method = "GET" if method == "HEAD" else method
-        if path.startswith(_BEGINS):
-            name, _, tail = path[len(_BEGINS) :].partition("/")
-            part, slash, key = tail.partition("/")
-            found = _OF_EXPERIMENT.get((method, part, bool(slash)))
-            if method == "OPTIONS" and ("POST", part, bool(slash)) in _OF_EXPERIMENT:
-                return _PREFLIGHT, {}
-            if found is None:
-                raise self._no_route(method, path)
+        found = _found("GET" if method == "HEAD" else method, path)
+        if found is not None:
+            name = found[1].get("experiment", "a")
             if not _NAME.match(name):
                 raise refuse(
                     422,
@@ -108,24 +115,15 @@ class App:
                     "A name has letters, digits, '.', '_' and '-', 100 at most, and begins with a "
                     f"letter or digit, got {name[:120]!r}.",
                 )
-            return found, {"experiment": name, "key": key}
-        if path.startswith(_TOKENS) and method == "DELETE":
-            return _WHOLE["DELETE", "/v1/tokens/{token}"], {"token": path[len(_TOKENS) :]}
-        found = _WHOLE.get((method, path))
-        if found is None:
-            if path.startswith("/v1"):
-                raise self._no_route(method, path)
-            return None
-        return found, {}
-
-    def _no_route(self, method: str, path: str) -> RefusedError:
-        for other in _METHODS - {method}:
-            try:
-                if self._route(other, path) is not None:
-                    return refuse(405, "method", f"{path} is not for {method}; see /openapi.json.")
-            except (RefusedError, RecursionError):
-                continue
-        return refuse(404, "no_route", f"There is no {path[:200]}; see /openapi.json.")
+            return found
+        others = sorted(other for other in _METHODS if _found(other, path) is not None)
+        if method == "OPTIONS" and "POST" in others:
+            return _PREFLIGHT, {}
+        if others:
+            raise refuse(405, "method", f"{path[:200]} is for {', '.join(others)}, not {method}.")
+        if path == "/v1" or path.startswith("/v1/"):
+            raise refuse(404, "no_route", f"There is no {path[:200]}; see /openapi.json.")
+        return None
 
     async def _answer(self, route: Route, request: Request) -> tuple[Response, dict[str, str]]:
         """Return the answer to a request, and headers for pages of other origins."""

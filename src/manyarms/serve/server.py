@@ -30,7 +30,13 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to us: a node has to hand over before it ends."""
+    """Leaves signals to us: a node has to hand over before it ends. Says when it listens."""
+
+    listening: Callable[[], None]
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listening()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -94,9 +100,16 @@ async def serve(
         with contextlib.suppress(NotImplementedError):  # Windows
             loop.add_signal_handler(number, _end, server, service)
     try:
-        await _greet(service, settings, say)
-        if ready is not None:
-            ready(service)
+        lines = await _greeting(service, settings)
+
+        def listening() -> None:
+            took = time.time() - service.began
+            for line in lines:
+                say(line.replace("(ready)", f"(ready in {took:.2f} s)"))
+            if ready is not None:
+                ready(service)
+
+        server.listening = listening
         await server.serve(sockets=[listener])
     finally:
         await service.close()
@@ -151,11 +164,10 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-async def _greet(service: Service, settings: Settings, say: Callable[[str], None]) -> None:
-    """Refuse to be reached by everybody; say where the service is, and how to get in."""
+async def _greeting(service: Service, settings: Settings) -> list[str]:
+    """Refuse to be reached by everybody; return where the service is, and how to get in."""
     given = os.environ.get("MANYARMS_TOKEN", "")
     url = f"http://{settings.host}:{settings.port}{settings.root_path}"
-    took = time.time() - service.began
     loopback = is_loopback(settings.host)
     tokens = await service.node.read(lambda db: db.run("SELECT count(*) FROM tokens"))
     if not loopback and not given and not tokens[0][0]:
@@ -163,9 +175,9 @@ async def _greet(service: Service, settings: Settings, say: Callable[[str], None
             f"`--host` {settings.host} can be reached by others, and there is no token. Set "
             f"MANYARMS_TOKEN to one for an admin, or make one with `manyarms token add`."
         )
-    say(f"manyarms serves {service.node.committer.database} at {url} (ready in {took:.2f} s)")
+    lines = [f"manyarms serves {service.node.committer.database} at {url} (ready)"]
     if not loopback and not given:
-        return
+        return lines
     token = given or new_token()
     if len(token) < 16:
         raise ParameterError("`MANYARMS_TOKEN` must have at least 16 characters.")
@@ -173,6 +185,7 @@ async def _greet(service: Service, settings: Settings, say: Callable[[str], None
     new = NewToken(name, "admin")
     await service.node.write(lambda db: add_token(db, new, token, replace=True))
     code = service.access.login_code(Caller(name, "admin"))
-    say(f"  in a browser  {url}/login?code={code}  (once, within ten minutes)")
+    lines.append(f"  in a browser  {url}/login?code={code}  (once, within ten minutes)")
     if not given:
-        say(f"  for programs  export MANYARMS_TOKEN={token}")
+        lines.append(f"  for programs  export MANYARMS_TOKEN={token}")
+    return lines
