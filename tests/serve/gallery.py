@@ -19,7 +19,7 @@ from manyarms.serve.owned import Owned
 
 HOSTILE = [
     "<script>alert('arm')</script>",
-    "\"><img src=x onerror=alert(1)>",
+    '"><img src=x onerror=alert(1)>',
     "javascript:alert(1)",
     "{{ 7 * 7 }}",
     "left \u202eright\u2066 turned",
@@ -51,7 +51,7 @@ def play(
     delay: Callable[[random.Random, float], float] = lambda dice, reward: 1.0,
     every: float = 1.0,
 ) -> None:
-    """Create an experiment, and let it have been played: a pull every so many seconds, until now."""
+    """Create an experiment that was played until now, a pull every so many seconds."""
     keyed = list(keys)
     state = "running" if spec.n_arms else "empty"
     text = msgspec.json.encode(spec).decode()
@@ -76,7 +76,6 @@ async def _played(
     row = database.find(name)
     assert row is not None
     owned = _Past.load(database, row)
-    assert isinstance(owned, _Past)
     owned.start(lambda owned: None)
     begun = time.time() - pulls * every
     owned.at = begun

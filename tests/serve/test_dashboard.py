@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from manyarms.cli.main import main
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import charts, words
 from manyarms.serve.dashboard.feed import Channel
@@ -34,8 +35,8 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
         yield one
 
 
-def get(gallery: Node, path: str, **headers: str) -> tuple[int, str]:
-    status, body = call(gallery.port, "GET", path, Accept="text/html", **headers)
+def get(gallery: Node, path: str, token: str = TOKEN) -> tuple[int, str]:
+    status, body = call(gallery.port, "GET", path, token=token, Accept="text/html")
     return status, body.decode() if isinstance(body, bytes) else str(body)
 
 
@@ -184,6 +185,20 @@ def test_words_for_verdicts_costs_and_delays() -> None:
     assert "<" not in str(charts.interval(arm, scale)).replace("<svg", "").replace(
         "<path", ""
     ).replace("</svg", "")
+
+
+def test_a_terminal_shows_the_same(gallery: Node, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"http://{gallery.address}"
+    assert main(["watch", url, "--token", TOKEN]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split()[:2] for row in rows[1:]] == [
+        ["buttons", "running"], ["captions", "running"], ["hostile", "running"], ["new", "empty"],
+    ]  # fmt: skip
+    assert main(["watch", f"{url}/experiments/hostile", "--token", TOKEN]) == 0
+    shown = capsys.readouterr().out
+    assert "<script>alert('arm')</script>: 0.6" in shown
+    assert "\u202e" not in shown
+    assert main(["watch", url, "nowhere", "--token", TOKEN]) == 1
 
 
 def test_files_are_small(tmp_path: Path) -> None:

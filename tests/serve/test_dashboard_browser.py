@@ -42,7 +42,9 @@ def browser(gallery: Node) -> Iterator[Browser]:
         assert opened.run("location.pathname") == "/login", "who is not known is led there"
         opened.run(f"document.getElementById('token').value = '{TOKEN}'")
         opened.run("document.querySelector('main form').submit()")
-        until(opened, "document.title.startsWith('Experiments') && document.readyState == 'complete'")
+        until(
+            opened, "document.title.startsWith('Experiments') && document.readyState == 'complete'"
+        )
         yield opened
 
 

@@ -88,22 +88,22 @@ class Attempts:
         code = "" if answer is None else answer.body.get("code", "")
         unsure = sent if answer is None else code != "unavailable" and answer.status != 429
         if code in _FOR_GOOD or (call.once and unsure):
-            raise self._failed(answer, why)
-        pause = min(2.0, 0.05 * 2 ** min(self.count, 10)) * random.uniform(0.5, 1.0)
+            raise self._failed(call, answer, why)
+        pause: float = min(2.0, 0.05 * 2 ** min(self.count, 10)) * random.uniform(0.5, 1.0)
         if answer is not None:
             pause = max(pause, _seconds(answer.body.get("retry_after")))
         elif self.count == 1:
             pause = 0.0  # an idle connection was closed, most likely
         if time.monotonic() + pause > self._end:
-            raise self._failed(answer, why)
+            raise self._failed(call, answer, why)
         return pause
 
-    def _failed(self, answer: Answer | None, why: str) -> ServiceError:
+    def _failed(self, call: Call[Any], answer: Answer | None, why: str) -> ServiceError:
         said = why if answer is None else str(answer.body.get("message") or f"HTTP {answer.status}")
         times = f" after {self.count} attempts" if self.count > 1 else ""
+        unsure = "" if call.method == "GET" else " Whether this was done is not known."
         return ServiceError(
-            f"The service did not answer{times}: {said.rstrip('.')}. Whether this was done is not "
-            f"known.",
+            f"The service did not answer{times}: {said.rstrip('.')}.{unsure}",
             status=0 if answer is None else answer.status,
             code="unreachable" if answer is None else str(answer.body.get("code", "")),
         )
@@ -199,8 +199,13 @@ class Calls:
     def __init__(self, prefix: str, experiment: str, worker: str | None) -> None:
         if not isinstance(experiment, str) or not experiment:
             raise ParameterError(f"`experiment` must be its name, got {experiment!r}.")
-        self.path = f"{prefix}/v1/experiments/{quote(experiment, safe='')}"
+        self._all = f"{prefix}/v1/experiments"
+        self.path = f"{self._all}/{quote(experiment, safe='')}"
         self._worker = worker
+
+    def listing(self) -> Call[list[dict[str, Any]]]:
+        """Look at all experiments."""
+        return Call("GET", self._all, lambda answer, _: list(answer["experiments"]))
 
     def create(self, spec: dict[str, Any]) -> Call[dict[str, Any]]:
         """Create the experiment."""
@@ -224,7 +229,8 @@ class Calls:
         """Tell rewards, in as many requests as they need."""
         check_choice("again", again, ("refuse", "ignore"))
         tells = [
-            {"pull": _number(pull), "reward": check_reward(reward, None)} for pull, reward in rewards
+            {"pull": _number(pull), "reward": check_reward(reward, None)}
+            for pull, reward in rewards
         ]
         return [
             self._results("tells", {"tells": some}, "tell", again, many=many)

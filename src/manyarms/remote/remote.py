@@ -114,6 +114,18 @@ class Remote:
             remote.add_arms(arms)
         return remote
 
+    @classmethod
+    def experiments(cls, url: str, *, token: str | None = None) -> list[dict[str, Any]]:
+        """Return what a service says of each of its experiments that the token may see.
+
+        Parameters
+        ----------
+        url, token
+            As for the class.
+        """
+        with cls(url, "-", token=token, patience=5.0) as remote:
+            return remote._send(remote._calls.listing())
+
     # What changes the game
 
     @overload

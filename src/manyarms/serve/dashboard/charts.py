@@ -101,8 +101,8 @@ def reward_plots(points: Sequence[m.Minute], best: m.ArmView | None) -> dict[str
     if not told:
         return {}
     means = [p.reward / p.told for p in told]
-    limits = [] if best is None else [v for v in (best.low, best.high, best.estimate) if v is not None]
-    y = scale_of([*means, *limits])
+    ends = () if best is None else (best.low, best.high, best.estimate)
+    y = scale_of([*means, *(end for end in ends if end is not None)])
     total, so_far = 0, []
     for p in told:
         so_far.append(total + p.told / 2)
@@ -113,9 +113,7 @@ def reward_plots(points: Sequence[m.Minute], best: m.ArmView | None) -> dict[str
         label += f"; the recommended arm's is between {best.low:.3g} and {best.high:.3g}"
     by = {"time": (at, at[0], at[-1] or 1.0), "pulls": (so_far, 0.0, float(total))}
     return {
-        name: Plot(
-            _lines(xs, means, begin, end, y, best, label), y.ticks[::-1], _even(begin, end)
-        )
+        name: Plot(_lines(xs, means, begin, end, y, best, label), y.ticks[::-1], _even(begin, end))
         for name, (xs, begin, end) in by.items()
     }
 
@@ -176,7 +174,11 @@ def _lines(
         ]
     parts.append(Markup('<path class="line" d="M{}"/>').format(line))
     return Markup(_OPEN + ' role="img" aria-label="{label}">{parts}</svg>').format(
-        w=f"{_WIDTH:.0f}", h=f"{_HEIGHT:.0f}", kind="lines", label=label, parts=Markup("").join(parts)
+        w=f"{_WIDTH:.0f}",
+        h=f"{_HEIGHT:.0f}",
+        kind="lines",
+        label=label,
+        parts=Markup("").join(parts),
     )
 
 

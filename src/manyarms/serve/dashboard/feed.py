@@ -23,11 +23,11 @@ Draw = Callable[[dict[str, Any]], Awaitable[dict[str, str]]]
 
 
 class Channel:
-    """The panels of one page."""
+    """The panels of one page; `kept` is what `draw` keeps."""
 
     def __init__(self, draw: Draw, *, tick: float = TICK) -> None:
         self._draw, self._seconds = draw, tick
-        self._kept: dict[str, Any] = {}
+        self.kept: dict[str, Any] = {}
         self._panels: dict[str, str] = {}
         self._drawn = -1e9
         self._turn = asyncio.Lock()
@@ -38,7 +38,7 @@ class Channel:
         """Return the panels as they are now."""
         async with self._turn:
             if time.monotonic() - self._drawn > _FRESH:
-                self._panels = await self._draw(self._kept)
+                self._panels = await self._draw(self.kept)
                 self._drawn = time.monotonic()
             return self._panels
 

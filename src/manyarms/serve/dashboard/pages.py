@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
@@ -26,9 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Pages", "error_page"]
 
 _PACKAGE = Path(manyarms.__file__).parent
-_SHARED = {  # files of other rooms: the report's styles, the client for pages
-    "page.css": _PACKAGE / "report" / "page" / "page.css",
-}
+_STYLES = _PACKAGE / "report" / "page" / "page.css"
 _CLIENT = _PACKAGE / "remote" / "manyarms.js"
 _MOST_STREAMS = 1000
 
@@ -115,8 +112,9 @@ class Pages:
         """Show an experiment."""
         name = request.path_params["experiment"]
         caller = await self._caller(request, "view", name)
-        drawn = await self._channel(name).panels()
-        summary: m.Summary = await self._service.view("summary", name)
+        channel = self._channel(name)
+        drawn = await channel.panels()
+        summary: m.Summary = channel.kept["summary"]
         arms = await self._arms(request, name, caller)
         return self._page("experiment", caller, panels=drawn, arms=arms, summary=summary)
 
@@ -210,14 +208,17 @@ class Pages:
 
     async def shared_styles(self, request: Request) -> Response:
         """Send the styles that the report has, too."""
-        return Response(_SHARED["page.css"].read_bytes(), media_type="text/css")
+        return Response(_STYLES.read_bytes(), media_type="text/css")
 
     async def client(self, request: Request) -> Response:
         """Send the client for pages of others."""
         return Response(
             _CLIENT.read_bytes(),
             media_type="text/javascript",
-            headers={"cross-origin-resource-policy": "cross-origin", "cache-control": "max-age=3600"},
+            headers={
+                "cross-origin-resource-policy": "cross-origin",
+                "cache-control": "max-age=3600",
+            },
         )
 
 
@@ -229,8 +230,3 @@ def error_page(root: str, error: RefusedError) -> HTMLResponse:
         "error", status=status, message=error.failure.message, version="", **shown
     )
     return HTMLResponse(text, status)
-
-
-def like_with_hold(root: str, name: str, window: float) -> str:
-    """Return the address of the form for the same experiment with `hold`."""
-    return f"{root}/new?{urlencode({'like': name, 'hold': f'{window:g}'})}"

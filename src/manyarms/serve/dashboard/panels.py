@@ -65,6 +65,7 @@ async def draw_list(service: Service, caller: Caller) -> dict[str, str]:
 async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> dict[str, str]:
     """Return the panels of an experiment; what follows from its log alone is drawn once a head."""
     summary: m.Summary = await service.view("summary", name)
+    kept["summary"] = summary
     if kept.get("head") != (summary.head, summary.n_arms):
         kept["leaders"] = await service.view("leaders", name, k=_LEADERS)
         kept["minutes"] = await service.view("minutes", name)
@@ -93,9 +94,7 @@ def _reckoned(looked: dict[str, Any], minutes: m.Minutes) -> dict[str, Any]:
         "delays": words.delays_in_words(flight),
         "plots": charts.reward_plots(minutes.points, summary.recommended),
         "scale": common_scale(looked["leaders"]),
-        "histogram": [
-            (_pulls(k), arms) for k, arms in enumerate(exploring.histogram)
-        ],
+        "histogram": [(_pulls(k), arms) for k, arms in enumerate(exploring.histogram)],
         "most": max(exploring.histogram, default=0),
         "hold": _with_hold(summary, flight),
     }

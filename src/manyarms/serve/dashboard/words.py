@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from markupsafe import Markup
 
 from manyarms.live.estimates import plain
+from manyarms.remote.verdict import Verdict, thousands, verdict
 from manyarms.serve import messages as m
 
 __all__ = [
@@ -28,15 +28,6 @@ __all__ = [
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 _ENOUGH = 30  # rewards of a delay, before its mean is compared
 _LONGEST = 80  # characters of an arm's name in a table
-
-
-def thousands(value: float) -> str:
-    """Return a count.
-
-    >>> thousands(995918)
-    '995,918'
-    """
-    return f"{value:,.0f}"
 
 
 def number(value: float | None) -> str:
@@ -110,46 +101,6 @@ def arm_name(arm: str | int, longest: int = _LONGEST) -> str:
     if isinstance(arm, int):
         return f"arm {arm}"
     return plain(arm, at_most=longest) if arm.strip() else "(blank)"
-
-
-class Verdict(NamedTuple):
-    """Whether to go on: `kind` is a class of the page's styles."""
-
-    kind: str  # good: may stop; open: go on; part: nothing known
-    title: str
-    why: str
-
-
-def verdict(summary: m.Summary) -> Verdict:
-    """Return whether to go on, and why."""
-    if summary.state == "empty":
-        return Verdict("part", "No arms yet", "Add some: then the first ask is answered.")
-    if summary.recommended is None:
-        return Verdict("part", "Too early", "No reward was told yet.")
-    over = summary.horizon is not None and summary.pulls >= summary.horizon
-    if summary.state == "stopped" or over:
-        why = "The experiment was stopped." if not over else "All pulls of the horizon were made."
-        return Verdict("good", "Done: deploy it", f"{why} {_rivals(summary)}")
-    if summary.may_stop is not None:
-        title = "You may stop" if summary.may_stop else "Go on"
-        return Verdict("good" if summary.may_stop else "open", title, summary.advice)
-    if summary.rivals == 0:
-        return Verdict("good", "You may stop", _rivals(summary))
-    return Verdict("open", "Go on", _rivals(summary))
-
-
-def _rivals(summary: m.Summary) -> str:
-    """Return what speaks against the recommended arm."""
-    if summary.rivals:
-        verb = "has an upper limit" if summary.rivals == 1 else "have upper limits"
-        arms = "1 tried arm" if summary.rivals == 1 else f"{thousands(summary.rivals)} tried arms"
-        said = f"{arms} {verb} above its lower one"
-    else:
-        said = "No tried arm has an upper limit above its lower one"
-    if not summary.untried:
-        return f"{said}; all were tried."
-    was = "was" if summary.untried == 1 else "were"
-    return f"{said}; {thousands(summary.untried)} {was} never tried."
 
 
 def cost_of_exploring(exploring: m.Exploring, told: int) -> tuple[str, str]:
