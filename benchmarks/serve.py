@@ -23,7 +23,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.serve.machines import TOKEN, Node, call, free_port, postgres  # noqa: E402
+from tests.serve.machines import TOKEN, Node, call, free_port, postgres
 
 ARMS = 1_000_000
 EMPTY = """
@@ -59,7 +59,7 @@ class Client(asyncio.Protocol):
         self._sent = 0.0
         self.pulls = 0
 
-    def connection_made(self, transport: Any) -> None:
+    def connection_made(self, transport: Any) -> None:  # noqa: D102
         self._transport = transport
         self._send("asks", json.dumps({"k": self._k}).encode())
 
@@ -71,7 +71,7 @@ class Client(asyncio.Protocol):
         self._sent = time.perf_counter()
         self._transport.write(head.encode() + body)
 
-    def data_received(self, data: bytes) -> None:
+    def data_received(self, data: bytes) -> None:  # noqa: D102
         self._answer += data
         head, found, body = self._answer.partition(b"\r\n\r\n")
         if not found:

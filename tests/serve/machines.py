@@ -59,7 +59,7 @@ def call(
     *,
     token: str | None = TOKEN,
     timeout: float = 20,
-    **headers: str,
+    **headers: Any,
 ) -> tuple[int, Any]:
     """Send one request; return the status and the answer, read as JSON where it is JSON."""
     link = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)

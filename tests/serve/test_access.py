@@ -47,12 +47,10 @@ def tokens(served: Node) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("route", [r for r in ROUTES if r.right != "public"], ids=lambda r: r.name)
-def test_every_role_with_every_request(
-    served: Node, tokens: dict[str, str], route: Route
-) -> None:
+def test_every_role_with_every_request(served: Node, tokens: dict[str, str], route: Route) -> None:
     # of an experiment or token that there is not, so that nothing changes
     path = route.path.format(experiment="ghost", key="k", token="ghost")
-    headers = {"Origin": PAGE}
+    headers: dict[str, Any] = {"Origin": PAGE}
     for role, given in tokens.items():
         if role == "browser":
             path = path.replace("ghost", "shop") if may(role, route.right) else path
@@ -217,11 +215,12 @@ def test_sessions(served: Node, tokens: dict[str, str]) -> None:
     assert answer.status == 303
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
-    session = {"Cookie": cookie.split(";")[0]}
+    session: dict[str, Any] = {"Cookie": cookie.split(";")[0]}
     here = f"http://127.0.0.1:{served.port}"
     path = "/v1/experiments/shop/pause"
     assert call(served.port, "GET", "/v1/session", token=None, **session)[1]["role"] == "operator"
-    for origin in ({}, {"Origin": "https://evil.example"}, {"Origin": "null"}):
+    wrong: tuple[dict[str, Any], ...] = ({}, {"Origin": "https://evil.example"}, {"Origin": "null"})
+    for origin in wrong:
         status, refused = call(served.port, "POST", path, b"", token=None, **session, **origin)
         assert (status, refused["code"]) == (403, "origin")
     for action in ("pause", "resume"):
@@ -231,8 +230,8 @@ def test_sessions(served: Node, tokens: dict[str, str]) -> None:
     assert status == 403
     changed = session["Cookie"][:-1] + ("0" if session["Cookie"][-1] != "0" else "1")
     assert call(served.port, "GET", "/v1/session", token=None, Cookie=changed)[0] == 401
-    for wrong in (tokens["browser"], "nobody"):
-        answer, cookie = login(served, wrong)
+    for given in (tokens["browser"], "nobody"):
+        answer, cookie = login(served, given)
         assert "wrong=token" in answer.headers["location"]
         assert not cookie
 

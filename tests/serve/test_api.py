@@ -33,9 +33,7 @@ class Game:
         status, answer = self("PUT", "", start)
         assert status == 201, answer
 
-    def __call__(
-        self, method: str, path: str, body: Any = None, **headers: str
-    ) -> tuple[int, Any]:
+    def __call__(self, method: str, path: str, body: Any = None, **headers: Any) -> tuple[int, Any]:
         return call(self.port, method, f"/v1/experiments/{self.name}{path}", body, **headers)
 
     def ask(self, k: int = 1, key: str = "", **more: Any) -> list[dict[str, Any]]:
@@ -175,7 +173,9 @@ def test_a_window_abandons_or_tells_what_is_missing(served: Node) -> None:
     zero = Game(served, window=0.3, missing=0.25)
     pulls = [lost.ask()[0]["pull"], zero.ask()[0]["pull"]]
     end = time.monotonic() + 10
-    while time.monotonic() < end and (lost("GET", "")[1]["pending"] or zero("GET", "")[1]["pending"]):
+    while time.monotonic() < end and (
+        lost("GET", "")[1]["pending"] or zero("GET", "")[1]["pending"]
+    ):
         time.sleep(0.05)
     assert lost("GET", "")[1]["abandoned"] == 1
     assert lost.tell(pulls[0], 1.0)["status"] == 410
@@ -365,7 +365,9 @@ def test_a_client_that_goes_away_or_is_slow_hurts_nobody(served: Node) -> None:
     links = []
     for _ in range(20):
         link = socket.create_connection(("127.0.0.1", served.port))
-        head = f"POST /v1/experiments/{game.name}/asks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+        head = (
+            f"POST /v1/experiments/{game.name}/asks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+        )
         link.sendall(f"{head}{TOKEN}\r\nContent-Length: 100\r\n\r\n{{".encode())
         links.append(link)
     assert [p["pull"] for p in game.ask()] == [0]
@@ -381,7 +383,7 @@ def test_openapi_names_every_route(served: Node) -> None:
         (path, method) for path, methods in page["paths"].items() for method in methods
     }
     text = json.dumps(page)
-    for reference in set(part.split('"')[0] for part in text.split("#/components/schemas/")[1:]):
+    for reference in {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}:
         assert reference in page["components"]["schemas"]
 
 

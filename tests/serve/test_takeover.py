@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 import uuid
@@ -13,7 +14,7 @@ import pytest
 import manyarms as ma
 from manyarms.live.databases import database_of
 from tests.serve.chaos import run
-from tests.serve.machines import Node, call, check_postgres, postgres
+from tests.serve.machines import Node, call, check_postgres, node, postgres
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +35,7 @@ def game(nodes: list[Node]) -> str:
     return name
 
 
-def post(node: Node, game: str, what: str, body: Any, **headers: str) -> Any:
+def post(node: Node, game: str, what: str, body: Any, **headers: Any) -> Any:
     status, answer = call(node.port, "POST", f"/v1/experiments/{game}/{what}", body, **headers)
     assert status == 200, answer
     return answer
@@ -80,9 +81,7 @@ def test_a_frozen_owner_cannot_answer(nodes: list[Node], game: str) -> None:
     assert post(nodes[0], game, "tells", tell)["results"][0]["applied"]
 
 
-def test_an_owner_that_is_told_to_end_hands_over(
-    nodes: list[Node], game: str, store: str
-) -> None:
+def test_an_owner_that_is_told_to_end_hands_over(nodes: list[Node], game: str, store: str) -> None:
     post(nodes[0], game, "asks", {"k": 100})
     nodes[0].stop()
     database = database_of(store)
@@ -111,9 +110,7 @@ def test_another_engine_takes_no_tail(nodes: list[Node], game: str, store: str) 
     assert "another version of the policy's code" in answer["message"]
 
 
-def test_a_log_that_differs_is_never_played_on(
-    nodes: list[Node], game: str, store: str
-) -> None:
+def test_a_log_that_differs_is_never_played_on(nodes: list[Node], game: str, store: str) -> None:
     arm = post(nodes[0], game, "asks", {"k": 3})["pulls"][1]["arm"]
     for one in nodes:
         one.kill()
@@ -128,7 +125,10 @@ def test_a_log_that_differs_is_never_played_on(
     nodes[1].start()
     status, answer = call(nodes[1].port, "POST", f"/v1/experiments/{game}/asks", {})
     assert (status, answer["code"]) == (503, "replay")
-    assert "cannot be played again" in call(nodes[1].port, "GET", f"/v1/experiments/{game}")[1]["alarm"]
+    assert (
+        "cannot be played again"
+        in call(nodes[1].port, "GET", f"/v1/experiments/{game}")[1]["alarm"]
+    )
 
 
 # Chaos, the short form
@@ -142,3 +142,21 @@ def test_chaos_on_postgres() -> None:
     check_postgres()
     with postgres() as server:
         assert run(server.url, server, kills=6, pauses=1, crashes=2) == []
+
+
+def test_keys_of_any_letters(store: str) -> None:
+    """What import, search and export of keys must not mix up, on each kind of database."""
+    keys = ["a\tb", "a\\tb", "a\nb", "\\N", "%", "%s", "'", '"', "ä", "\U0001f600", "x" * 1000, " "]
+    with node(store) as one:
+        path = f"/v1/experiments/k{uuid.uuid4().hex[:8]}"
+        spec = {"policy": "prospector", "seed": 1}
+        assert call(one.port, "PUT", path, spec)[0] == 201
+        assert call(one.port, "POST", f"{path}/arms", {"keys": keys})[0] == 200
+        asked = call(one.port, "POST", f"{path}/asks", {"k": 12})[1]["pulls"]
+        assert {pull["arm"] for pull in asked} == set(keys)
+        listed = call(one.port, "GET", f"{path}/arms?sort=arm")[1]["arms"]
+        assert [a["arm"] for a in listed] == sorted(keys)
+        found = call(one.port, "GET", f"{path}/arms?sort=arm&search=%25")[1]["arms"]
+        assert [a["arm"] for a in found] == ["%", "%s"]
+        lines = call(one.port, "GET", f"{path}/export?what=arms")[1].splitlines()
+        assert [json.loads(line)["key"] for line in lines] == keys

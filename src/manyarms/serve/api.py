@@ -29,7 +29,7 @@ Handler = Callable[[Service, Request], Awaitable[Response]]
 _encode = msgspec.json.Encoder().encode
 _SORTS = ("low", "estimate", "pulls", "told", "arm")
 _MOST_KEY = 200
-_EDGE = "~"  # what keys of our own begin with
+_EDGE = "~"  # what keys begin with that nodes make for each other
 
 
 def answered(answer: Any, status: int = 200) -> Response:
@@ -40,13 +40,8 @@ def answered(answer: Any, status: int = 200) -> Response:
 # Asks and tells
 
 
-def edge_key() -> str:
-    """Return a key for an ask that came without: this node may send it twice."""
-    return _EDGE + secrets.token_hex(12)
-
-
-def _key_of(request: Request) -> tuple[str, bool]:
-    """Return the key of an ask, and whether it may have been here before."""
+def _key_of(request: Request) -> str | None:
+    """Return the key of an ask, if it has one."""
     given = request.headers.get(b"idempotency-key", b"").decode("latin-1")
     if given:
         own = given.startswith(_EDGE) and not request.forwarded
@@ -57,29 +52,25 @@ def _key_of(request: Request) -> tuple[str, bool]:
                 f"An Idempotency-Key has at most {_MOST_KEY} characters, and does not begin with "
                 f"{_EDGE}.",
             )
-        return given, True
-    request.made_key = request.made_key or edge_key()
-    return request.made_key, request.attempt > 0
+        return given
+    return request.made_key or None
 
 
 async def ask(service: Service, request: Request) -> Response:
     """Give out pulls."""
     wanted: m.Ask = await request.read(m.Ask)
-    key, seen = _key_of(request)
+    key = _key_of(request)
     body = f"{wanted.k} {wanted.worker or ''}"
-    tries = 0
 
     async def change(owned: Owned) -> Given:
-        nonlocal tries
-        tries += 1
-        before = await _asked_before(service, owned, key) if seen or tries > 1 else None
+        before = await _asked_before(service, owned, key) if key is not None else None
         if before is not None:
             return owned.asked_before(before, body)
         return owned.ask(wanted.k, wanted.worker, key, body)
 
     try:
         owned, given, answers = await service.apply(
-            request.experiment, change, forwarded=request.forwarded
+            request.experiment, change, forwarded=request.forwarded, once=key is None
         )
     except RefusedError as error:
         if isinstance(error.failure, m.Stopped):

@@ -24,7 +24,6 @@ __all__ = ["App"]
 
 _logger = logging.getLogger("manyarms.serve")
 _NAME = re.compile(NAME)
-_PLAIN = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 _PAGE = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -93,14 +92,14 @@ class App:
         try:
             found = self._route(scope["method"], path)
         except RefusedError as error:
-            await _refusal(error).send(send, _PLAIN)
+            await _refusal(error).send(send)
             return
         if found is None:
             await self._page(scope, receive, send)
             return
         route, arguments = found
         response, more = await self._answer(route, Request(scope, receive, arguments))
-        await response.send(send, _PLAIN | more)
+        await response.send(send, more)
         self.service.metrics.count(route.name, response.status, time.perf_counter() - begun)
 
     def _route(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
@@ -125,18 +124,20 @@ class App:
             raise refuse(404, "no_route", f"There is no {path[:200]}; see /openapi.json.")
         return None
 
-    async def _answer(self, route: Route, request: Request) -> tuple[Response, dict[str, str]]:
+    async def _answer(
+        self, route: Route, request: Request
+    ) -> tuple[Response, dict[str, str] | None]:
         """Return the answer to a request, and headers for pages of other origins."""
         if route is _PREFLIGHT:
             return await self._preflight(request)
-        more: dict[str, str] = {}
+        more: dict[str, str] | None = None
         try:
             if route.right != "public":
-                request.caller = caller = await self.service.caller(request.scope)
+                request.caller = caller = await self.service.caller(request.scope, request.headers)
                 experiment = request.arguments.get("experiment")
                 if caller is not None and route.name in ("list_all", "session"):
                     experiment = caller.experiment
-                self.service.check(caller, route.right, experiment, request.scope)
+                self.service.check(caller, route.right, experiment, request.scope, request.headers)
                 if caller is not None and caller.role == "browser":
                     more = _allowed(request.headers[b"origin"].decode("latin-1"))
             return await self._handled(route, request), more

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Any
 
 from manyarms.serve.requests import FORWARDED, Request, Response
@@ -15,6 +16,12 @@ __all__ = ["Forwarder"]
 
 _PATIENCE = 2.0  # seconds; then it is looked who owns the experiment
 _HOP = {b"host", b"connection", b"content-length", b"transfer-encoding", b"keep-alive", b"expect"}
+
+
+def scope_asks(request: Request) -> bool:
+    """Whether a request must not be applied twice: it may have to be sent again."""
+    path: str = request.scope["path"]
+    return path.endswith("/asks")
 
 
 class Forwarder:
@@ -33,7 +40,8 @@ class Forwarder:
             self._client = httpx.AsyncClient(limits=limits, trust_env=False)
         headers = [(k, v) for k, v in request.headers.items() if k not in _HOP]
         headers.append((FORWARDED, b"1"))
-        if request.made_key:
+        if scope_asks(request) and b"idempotency-key" not in request.headers:
+            request.made_key = request.made_key or f"~{secrets.token_hex(12)}"
             headers.append((b"idempotency-key", request.made_key.encode()))
         body: Any = request.pieces() if streamed else await request.body()
         scope = request.scope

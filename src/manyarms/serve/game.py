@@ -32,6 +32,7 @@ __all__ = ["REPORTED", "Game", "ReplayError", "check_spec", "engine_of", "policy
 
 G = TypeVar("G", bound="Game")
 REPORTED = 100  # a reward is there and held back; kinds below 100 are those of handles
+_ANSWERED = 7  # of a handle: a pull that was told a reward observed before
 _RECENT = 1000  # pulls whose arms are remembered, for views
 _AT_ONCE = 20_000  # rows that are replayed at a time
 _BY_HAND = 1 << 62
@@ -169,6 +170,8 @@ class Game:
                 worker = None if row.more is None else json.loads(row.more)["worker"]
                 waiting[row.pull] = row.at, worker
                 self.recent.append(row.arm)
+            elif kind == _ANSWERED:
+                del waiting[row.pull]
             elif kind == TOLD:
                 asked, _ = waiting.pop(row.pull)
                 if held.pop(row.pull, None) is None:

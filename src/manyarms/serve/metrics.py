@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ class Metrics:
     def count(self, route: str, status: int, seconds: float) -> None:
         """Note a request."""
         seen = self._requests.setdefault((route, status), [0.0] * (len(_BUCKETS) + 2))
-        seen[sum(seconds > end for end in _BUCKETS)] += 1
+        seen[bisect_left(_BUCKETS, seconds)] += 1
         seen[-1] += seconds
 
     def text(self) -> bytes:

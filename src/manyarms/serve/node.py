@@ -12,6 +12,7 @@ import gc
 import json
 import logging
 import secrets
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.game import ReplayError
 from manyarms.serve.messages import Failure
 from manyarms.serve.owned import MOST_KEYS, AskedBefore, BrokenError, Owned
-from manyarms.serve.threads import Committer, DatabaseThread
+from manyarms.serve.threads import Committer, DatabaseThread, insisting
 
 __all__ = ["Node", "unavailable"]
 
@@ -68,8 +69,11 @@ class Node:
         await self.committer.start()
         await self.reader.start()
         await self._loader.start()
-        await self.committer.call(lambda database: database.hold_session(self.owner))
+        await insisting(
+            lambda: self.committer.call(lambda database: database.hold_session(self.owner))
+        )
         gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
+        sys.setswitchinterval(0.0005)  # so that the committer need not wait for the loop
         gc.freeze()
         self._keeper = asyncio.create_task(self._keep())
 

@@ -26,6 +26,14 @@ def _decoder(kind: Any) -> Any:
     return msgspec.json.Decoder(kind)
 
 
+@functools.lru_cache(1000)
+def _encoded(name: str, value: str) -> tuple[bytes, bytes]:
+    return name.encode(), value.encode("latin-1")
+
+
+_ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+
+
 class Response:
     """A status, headers, and a body or the pieces of one."""
 
@@ -43,11 +51,13 @@ class Response:
         self.body, self.status, self.stream = body, status, stream
         self.headers = {"content-type": kind} | (headers or {})
 
-    async def send(self, send: Any, more: dict[str, str]) -> None:
+    async def send(self, send: Any, more: dict[str, str] | None = None) -> None:
         """Send it all."""
-        headers = [(k.encode(), v.encode("latin-1")) for k, v in (self.headers | more).items()]
+        given = self.headers if more is None else self.headers | more
+        headers = [_encoded(k, v) for k, v in given.items()]
+        headers += _ALWAYS
         if self.stream is None:
-            headers.append((b"content-length", str(len(self.body)).encode()))
+            headers.append((b"content-length", b"%d" % len(self.body)))
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         if self.stream is not None:
             async for piece in self.stream:
@@ -55,24 +65,40 @@ class Response:
         await send({"type": "http.response.body", "body": self.body})
 
 
+def _at_once(receive: Any) -> Any:
+    """Return what has been received already, without a timer; None if that is nothing."""
+    step = receive()
+    try:
+        step.send(None)
+    except StopIteration as done:
+        return done.value
+    step.close()
+    return None
+
+
 class Request:
     """What came: `arguments` are those of the path."""
 
     __slots__ = (
-        *("_body", "_receive", "arguments", "attempt", "caller", "headers", "made_key"),
-        *("query", "scope"),
+        *("_body", "_first", "_receive", "arguments", "attempt", "caller", "headers", "made_key"),
+        "scope",
     )
 
     def __init__(self, scope: Any, receive: Any, arguments: dict[str, str]) -> None:
         self.scope = scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.arguments = arguments
-        self.query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         self.caller: Caller | None = None
         self.attempt = 0
         self.made_key = ""  # of an ask that came without one
         self._receive = receive
+        self._first: Any = None  # what was received and not looked at
         self._body: bytes | None = None
+
+    @property
+    def query(self) -> dict[str, str]:
+        """What follows the path."""
+        return dict(parse_qsl(self.scope["query_string"].decode("latin-1")))
 
     @property
     def experiment(self) -> str:
@@ -91,21 +117,34 @@ class Request:
             return
         more = True
         while more:
-            try:
-                async with asyncio.timeout(SLOWEST):
-                    message = await self._receive()
-            except TimeoutError:
-                raise refuse(408, "slow", f"No data came for {SLOWEST:g} seconds.") from None
+            message, self._first = self._first, None
+            if message is None:
+                message = await self._next()
             if message["type"] == "http.disconnect":
                 raise refuse(400, "gone", "The client has gone.")
             more = message.get("more_body", False)
             if message.get("body"):
                 yield message["body"]
 
+    async def _next(self) -> Any:
+        try:
+            async with asyncio.timeout(SLOWEST):
+                return await self._receive()
+        except TimeoutError:
+            raise refuse(408, "slow", f"No data came for {SLOWEST:g} seconds.") from None
+
     async def body(self) -> bytes:
         """Return the whole body, or refuse it if it is too large."""
         if self._body is None:
             self._check_length(int(self.headers.get(b"content-length", b"0") or 0))
+            message = _at_once(self._receive)
+            if message is not None:
+                if message["type"] == "http.request" and not message.get("more_body", False):
+                    body: bytes = message.get("body", b"")
+                    self._check_length(len(body))
+                    self._body = body
+                    return body
+                self._first = message
             parts, length = [], 0
             async for piece in self.pieces():
                 length += len(piece)

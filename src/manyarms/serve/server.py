@@ -23,6 +23,7 @@ from manyarms.serve.access import Caller, add_token, new_token
 from manyarms.serve.app import App
 from manyarms.serve.messages import NewToken
 from manyarms.serve.service import Service, Settings
+from manyarms.serve.threads import insisting
 
 __all__ = ["is_loopback", "run", "serve"]
 
@@ -169,7 +170,8 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
     given = os.environ.get("MANYARMS_TOKEN", "")
     url = f"http://{settings.host}:{settings.port}{settings.root_path}"
     loopback = is_loopback(settings.host)
-    tokens = await service.node.read(lambda db: db.run("SELECT count(*) FROM tokens"))
+    store = service.node.committer
+    tokens = await insisting(lambda: store.call(lambda db: db.run("SELECT count(*) FROM tokens")))
     if not loopback and not given and not tokens[0][0]:
         raise ParameterError(
             f"`--host` {settings.host} can be reached by others, and there is no token. Set "
@@ -183,7 +185,7 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
         raise ParameterError("`MANYARMS_TOKEN` must have at least 16 characters.")
     name = "environment" if given else f"local-{settings.port}"
     new = NewToken(name, "admin")
-    await service.node.write(lambda db: add_token(db, new, token, replace=True))
+    await insisting(lambda: store.call(lambda db: add_token(db, new, token, replace=True)))
     code = service.access.login_code(Caller(name, "admin"))
     lines.append(f"  in a browser  {url}/login?code={code}  (once, within ten minutes)")
     if not given:

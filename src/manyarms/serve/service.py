@@ -21,7 +21,7 @@ from manyarms.serve.metrics import Metrics
 from manyarms.serve.node import Node, unavailable
 from manyarms.serve.owned import Answers, BrokenError, Owned
 from manyarms.serve.scribe_link import ScribeLink
-from manyarms.serve.threads import LostError
+from manyarms.serve.threads import LostError, insisting
 
 __all__ = ["ElsewhereError", "Service", "Settings", "headers_of"]
 
@@ -96,7 +96,9 @@ class Service:
         """Connect; start the scribe."""
         await self.node.start()
         fresh = secrets.token_hex(32)
-        secret = await self.node.write(lambda database: database.setting("secret", fresh))
+        secret = await insisting(
+            lambda: self.node.committer.call(lambda database: database.setting("secret", fresh))
+        )
         self.access = Access(secret)
         await self.scribe.start()
         self._watch = asyncio.create_task(self._look_after())
@@ -121,9 +123,9 @@ class Service:
 
     # Who
 
-    async def caller(self, scope: Any) -> Caller | None:
+    async def caller(self, scope: Any, headers: Headers | None = None) -> Caller | None:
         """Return who sends a request; None if that is not known."""
-        headers = headers_of(scope)
+        headers = headers_of(scope) if headers is None else headers
         token = self.access.token_in(headers, scope["query_string"])
         if token is None:
             return self.access.session_in(headers)
@@ -138,14 +140,21 @@ class Service:
             )
         return known
 
-    def check(self, caller: Caller | None, right: str, experiment: str | None, scope: Any) -> None:
+    def check(
+        self,
+        caller: Caller | None,
+        right: str,
+        experiment: str | None,
+        scope: Any,
+        headers: Headers | None = None,
+    ) -> None:
         """Raise a `RefusedError` unless a caller may do this."""
         client = scope.get("client") or ("", 0)
         self.access.check(
             caller,
             right,
             experiment,
-            headers_of(scope),
+            headers_of(scope) if headers is None else headers,
             address=client[0],
             safe=scope["method"] in ("GET", "HEAD"),
         )

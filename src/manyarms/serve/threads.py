@@ -9,24 +9,40 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
+from manyarms.errors import StoreError
 from manyarms.live.databases import Batch, Database, UnreachableError, database_of
 from manyarms.live.databases.database import next_seconds
 from manyarms.serve.owned import Answers, Forming, Owned
 
-__all__ = ["Committer", "DatabaseThread", "LostError"]
+__all__ = ["Committer", "DatabaseThread", "LostError", "insisting"]
 
 T = TypeVar("T")
 Job = Callable[[], None]
 
+STARTING = 30.0  # seconds
 UNKNOWN_AFTER = 5.0  # seconds that requests wait for a database that is away
 _logger = logging.getLogger("manyarms.serve")
 
 
 class LostError(Exception):
     """Another node has taken over: ask there."""
+
+
+async def insisting(what: Callable[[], Awaitable[T]]) -> T:
+    """Try again for half a minute, while a node starts: its database may start, too."""
+    end, pause = time.monotonic() + STARTING, 0.05
+    while True:
+        try:
+            return await what()
+        except UnreachableError as error:
+            if time.monotonic() > end:
+                raise StoreError(f"The database cannot be reached: {error}.") from error
+            _logger.warning("waits for the database: %s", error)
+            await asyncio.sleep(pause)
+            pause = next_seconds(pause)
 
 
 class DatabaseThread:
@@ -39,10 +55,10 @@ class DatabaseThread:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def start(self) -> None:
-        """Open the connection; raises `StoreError` if that cannot be."""
+        """Open the connection, if need be within half a minute; raises `StoreError`."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
-        await self.call(lambda database: database.open())
+        await insisting(lambda: self.call(lambda database: database.open()))
 
     async def call(self, function: Callable[[Database], T]) -> T:
         """Return what a function of the database returns."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arms", "export", "number_of", "unknown_arm"]
 
-_ROWS = 5000  # arms of a transaction: others wait some 15 ms for it
+_ROWS = 2000  # arms of a transaction: others wait some milliseconds for it
 _MOST_KEY = 1000  # characters
 _PIECE = 2000  # rows of a piece of an export
 _KINDS = {

@@ -108,7 +108,10 @@ class Database(ABC):
 
     @abstractmethod
     def open(self) -> None:
-        """Connect; make the tables where there are none. Raises `StoreError`."""
+        """Connect; make the tables where there are none.
+
+        Raises `UnreachableError` where it may help to try again, and `StoreError` elsewhere.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -132,7 +135,10 @@ class Database(ABC):
 
     @abstractmethod
     def add_arms(self, experiment: int, rows: Iterable[tuple[int, str]]) -> None:
-        """Insert arms; raises `ValueError` with a key that is there already."""
+        """Insert arms; raises `ValueError` with a key that is there already.
+
+        They are as durable as the next commit, which makes them known.
+        """
 
     @abstractmethod
     def holds_session(self, owner: str) -> bool:
@@ -217,7 +223,7 @@ class Database(ABC):
             marks = ", ".join(str(int(pull)) for pull in some)
             for pull, kind, reward, arm in self.run(
                 "SELECT pull, kind, reward, arm FROM events WHERE experiment = :x AND kind IN "
-                f"(2, 3) AND pull IN ({marks})",
+                f"(2, 3, 7) AND pull IN ({marks})",
                 x=experiment,
             ):
                 found[pull] = kind, reward, arm

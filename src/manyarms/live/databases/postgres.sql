@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS events (
     more TEXT,                        -- JSON, for what has no column
     PRIMARY KEY (experiment, seq)
 );
-CREATE UNIQUE INDEX IF NOT EXISTS ended ON events (experiment, pull) WHERE kind IN (2, 3);
+CREATE UNIQUE INDEX IF NOT EXISTS ended ON events (experiment, pull) WHERE kind IN (2, 3, 7);
 
 CREATE TABLE IF NOT EXISTS ask_keys (
     experiment BIGINT NOT NULL,

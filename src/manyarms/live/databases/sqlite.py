@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from manyarms.live.databases.database import (
 
 __all__ = ["SQLite"]
 
+_SIZES = (256, 64, 16, 4, 1)  # rows of one statement
 _AT_ONCE = 2000  # rows that a stream fetches
 # tried again: another process writes, or the disk was full for a while
 _PASSING = ("locked", "busy", "full", "disk i/o error", "unable to open")
@@ -52,7 +54,7 @@ class SQLite(Database):
         self._link = link
         try:
             link.execute("PRAGMA journal_mode = WAL")
-            link.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}")
+            self._set_sync("FULL")
             link.execute("PRAGMA cache_size = -16000")
             link.execute("PRAGMA wal_autocheckpoint = 4000")
             tables = link.execute("SELECT count(*) FROM sqlite_master WHERE name = 'settings'")
@@ -64,10 +66,16 @@ class SQLite(Database):
             self._check_schema()
         except sqlite3.Error as error:
             self.close()
+            if _passes(error):
+                raise UnreachableError(str(error)) from error
             raise StoreError(f"{self} cannot be opened: {error}. Is it an SQLite file?") from error
         except BaseException:
             self.close()
             raise
+
+    def _set_sync(self, when: str) -> None:
+        if self._link is not None:
+            self._link.execute(f"PRAGMA synchronous = {when if self._durable else 'OFF'}")
 
     def close(self) -> None:
         """Disconnect."""
@@ -94,7 +102,7 @@ class SQLite(Database):
         try:
             yield self._link
         except sqlite3.OperationalError as error:
-            if any(word in str(error).lower() for word in _PASSING):
+            if _passes(error):
                 raise UnreachableError(str(error)) from error
             raise
 
@@ -125,12 +133,8 @@ class SQLite(Database):
         )
         if fence.rowcount != 1:
             return False
-        link.executemany(
-            f"INSERT INTO events VALUES ({x}, ?, ?, ?, ?, ?, ?, ?)",
-            batch.events,
-        )
-        if batch.keys:
-            link.executemany(f"INSERT INTO ask_keys VALUES ({x}, ?, ?, ?, ?, ?, ?, ?)", batch.keys)
+        _insert(link, "events", x, 7, batch.events)
+        _insert(link, "ask_keys", x, 7, batch.keys)
         if batch.minutes:
             link.executemany(
                 f"INSERT INTO minutes VALUES ({x}, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
@@ -145,10 +149,13 @@ class SQLite(Database):
         """Insert arms; raises `ValueError` with a key that is there already."""
         arms = list(rows)
         try:
+            self._set_sync("NORMAL")
             with self.transaction(), self._known_errors() as link:
-                link.executemany(f"INSERT INTO arms VALUES ({experiment}, ?, ?)", arms)
+                _insert(link, "arms", experiment, 2, arms)
         except sqlite3.IntegrityError as error:
             raise ValueError(self.taken(experiment, arms)) from error
+        finally:
+            self._set_sync("FULL")
 
     def hold_session(self, owner: str) -> None:
         """Do nothing: the file is on this machine, and a port that refuses says enough."""
@@ -156,3 +163,23 @@ class SQLite(Database):
     def holds_session(self, owner: str) -> bool:
         """Return False: see `hold_session`."""
         return False
+
+
+def _passes(error: sqlite3.Error) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and any(
+        word in str(error).lower() for word in _PASSING
+    )
+
+
+def _insert(link: sqlite3.Connection, table: str, x: int, width: int, rows: Sequence[Any]) -> None:
+    """Insert many rows with few statements: between two of them the interpreter may be taken away.
+
+    They come in few sizes, so that they need not be prepared anew.
+    """
+    at, left = 0, len(rows)
+    while left:
+        size = next(size for size in _SIZES if size <= left)
+        row = f"({x}{', ?' * width})"
+        sql = f"INSERT INTO {table} VALUES {', '.join([row] * size)}"
+        link.execute(sql, list(chain.from_iterable(rows[at : at + size])))
+        at, left = at + size, left - size

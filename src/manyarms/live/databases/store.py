@@ -70,6 +70,9 @@ class DatabaseStore:
             if isinstance(self._database, SQLite) and not self._database.path.exists():
                 return None  # it is made when there is something to keep
             return self._load()
+        except UnreachableError as error:
+            self.close()
+            raise StoreError(f"{self} cannot be opened: {error}. Try again later.") from error
         except BaseException:
             self.close()
             raise
