@@ -14,6 +14,7 @@ __all__ = ["watch"]
 _TICK = 2.0  # seconds
 _LEADERS = 10
 _WIDTH = 30  # of bars
+_WIDE = 200
 
 
 @click.command()
@@ -28,10 +29,14 @@ def watch(url: str, experiment: str | None, token: str | None, once: bool) -> No
 
     Example: manyarms watch http://127.0.0.1:8765 captions
     """
+    from rich.console import Console
     from rich.live import Live
 
-    from manyarms.cli.screen import out
-
+    # names are data: neither [bold] nor :smile: means anything in them; where nobody looks,
+    # nothing is cut
+    out = Console(highlight=False, markup=False, emoji=False)
+    if not out.is_terminal:
+        out.width = _WIDE
     base, named = _parts(url)
     look = _one if (experiment := experiment or named) else _all
     if once or not out.is_terminal:
