@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["Verdict", "thousands", "verdict"]
+__all__ = ["Judgement", "thousands", "verdict"]
 
 
 def thousands(value: float) -> str:
@@ -16,31 +16,31 @@ def thousands(value: float) -> str:
     return f"{value:,.0f}"
 
 
-class Verdict(NamedTuple):
-    """Whether to go on: `kind` is a class of the page's styles."""
+class Judgement(NamedTuple):
+    """What is said of an experiment: `kind` is a class of the page's styles."""
 
     kind: str  # good: may stop; open: go on; part: nothing known
     title: str
     why: str
 
 
-def verdict(summary: Any) -> Verdict:
+def verdict(summary: Any) -> Judgement:
     """Return whether to go on, and why."""
     if summary.state == "empty":
-        return Verdict("part", "No arms yet", "Add some: then the first ask is answered.")
+        return Judgement("part", "No arms yet", "Add some: then the first ask is answered.")
     if summary.recommended is None:
-        return Verdict("part", "Too early", "No reward was told yet.")
+        return Judgement("part", "Too early", "No reward was told yet.")
     over = summary.horizon is not None and summary.pulls >= summary.horizon
     if summary.state == "stopped" or over:
         why = "The experiment was stopped." if not over else "All pulls of the horizon were made."
-        return Verdict("good", "Done: deploy it", f"{why} {_rivals(summary)}")
+        return Judgement("good", "Done: deploy it", f"{why} {_rivals(summary)}")
     if summary.may_stop is not None:
         title = "You may stop" if summary.may_stop else "Go on"
-        return Verdict("good" if summary.may_stop else "open", title, summary.advice)
+        return Judgement("good" if summary.may_stop else "open", title, summary.advice)
     if summary.rivals == 0:
         title = "Best of those tried" if summary.untried else "You may stop"
-        return Verdict("good", title, _rivals(summary))
-    return Verdict("open", "Go on", _rivals(summary))
+        return Judgement("good", title, _rivals(summary))
+    return Judgement("open", "Go on", _rivals(summary))
 
 
 def _rivals(summary: Any) -> str:

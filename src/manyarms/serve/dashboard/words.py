@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from markupsafe import Markup
 
 from manyarms.live.estimates import plain
-from manyarms.remote.verdict import Verdict, thousands, verdict
+from manyarms.remote.verdict import Judgement, thousands, verdict
 from manyarms.serve import messages as m
 
 __all__ = [
-    "Verdict",
+    "Judgement",
     "arm_name",
     "cost_of_exploring",
     "delay_range",
@@ -116,12 +116,12 @@ def cost_of_exploring(exploring: m.Exploring, told: int) -> tuple[str, str]:
     return f"{number(low)} to {number(high)}", f"rewards, {reckoned}"
 
 
-def delays_in_words(flight: m.InFlight) -> Verdict:
+def delays_in_words(flight: m.InFlight) -> Judgement:
     """Return whether rewards that come late differ from those that come early."""
     if flight.alarm:
-        return Verdict("bad", "Biased", flight.alarm)
+        return Judgement("bad", "Biased", flight.alarm)
     seen = [b for b in flight.delays if b.count >= _ENOUGH]
     if len(seen) < 2:
         said = "All rewards took about as long" if seen else "Too few rewards"
-        return Verdict("open", "No sign", f"{said}: nothing to compare.")
-    return Verdict("good", "No sign", "Early and late rewards have the same mean, but for chance.")
+        return Judgement("open", "No sign", f"{said}: nothing to compare.")
+    return Judgement("good", "No sign", "Early and late rewards have the same mean, but for chance.")
