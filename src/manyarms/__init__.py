@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 # Loaded on first use: `import manyarms` costs next to nothing, and never imports numba.
 _HOME = {
     "ArmEstimate": "live",
+    "AsyncRemote": "remote",
     "Advice": "advice",
     "MissingExtraError": "errors",
     "DownloadError": "errors",
@@ -43,8 +44,11 @@ _HOME = {
     "Prospector": "policies",
     "Pull": "live",
     "Quantile": "policies",
+    "Remote": "remote",
     "Result": "lab",
     "SavedFileError": "errors",
+    "ServiceError": "errors",
+    "StoppedError": "errors",
     "StoreError": "errors",
     "Summary": "lab",
     "TurnError": "errors",
@@ -69,6 +73,7 @@ __all__ = [
     "MOSS",
     "Advice",
     "ArmEstimate",
+    "AsyncRemote",
     "CompilationError",
     "ContestFileError",
     "ContestNotFoundError",
@@ -96,8 +101,11 @@ __all__ = [
     "Prospector",
     "Pull",
     "Quantile",
+    "Remote",
     "Result",
     "SavedFileError",
+    "ServiceError",
+    "StoppedError",
     "StoreError",
     "Summary",
     "TurnError",
@@ -134,6 +142,8 @@ if TYPE_CHECKING:
         PathError,
         PathNotFoundError,
         SavedFileError,
+        ServiceError,
+        StoppedError,
         StoreError,
         TurnError,
         UnknownArmError,
@@ -155,6 +165,7 @@ if TYPE_CHECKING:
         Quantile,
     )
     from manyarms.protocol import Policy, policy, policy_names, register
+    from manyarms.remote import AsyncRemote, Remote
     from manyarms.theory import Problem, best_arms, hardness, miss_probability
 
 

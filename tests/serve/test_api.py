@@ -51,7 +51,7 @@ class Game:
 
 
 def described(policy: ma.Policy) -> dict[str, Any]:
-    from manyarms.live.saving import _describe_policy
+    from manyarms.live.saving import described_policy
 
     def plain(known: dict[str, Any]) -> dict[str, Any]:
         parameters = {
@@ -60,7 +60,7 @@ def described(policy: ma.Policy) -> dict[str, Any]:
         }
         return {"name": known["name"], "parameters": parameters}
 
-    return plain(_describe_policy(policy))
+    return plain(described_policy(policy))
 
 
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)

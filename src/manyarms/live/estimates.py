@@ -19,6 +19,7 @@ __all__ = [
     "plain",
     "progress",
     "rounded",
+    "sigma_of",
     "summary",
     "top",
 ]
@@ -174,7 +175,7 @@ def _limits(game: LiveGame) -> dict[int, tuple[float, float]]:
         [tally.told for tally in tallies],
         [tally.total for tally in tallies],
         bounds=game.reward_range,
-        sigma=_sigma(game.policy),
+        sigma=sigma_of(game.policy),
         error=spent_error(ERROR, [k for k, _ in told]),
     )
     ends = zip(low.tolist(), high.tolist(), strict=True)
@@ -229,10 +230,10 @@ def plain(text: str, *, at_most: int = 60) -> str:
     return "".join(letter if letter.isprintable() else "�" for letter in shown)
 
 
-def _sigma(policy: Policy) -> float:
+def sigma_of(policy: Policy) -> float:
     """Return the largest sigma that a policy, or one within it, takes for granted."""
     own: float | None = getattr(policy, "sigma", None)
     within = getattr(policy, "policy", None)
     if not isinstance(within, Policy):
         return 0.5 if own is None else own
-    return max(_sigma(within), 0.0 if own is None else own)
+    return max(sigma_of(within), 0.0 if own is None else own)

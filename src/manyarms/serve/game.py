@@ -11,7 +11,7 @@ import json
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -30,6 +30,7 @@ from manyarms.serve.messages import PolicySpec, Spec
 
 __all__ = ["REPORTED", "Game", "ReplayError", "check_spec", "engine_of", "policy_of"]
 
+G = TypeVar("G", bound="Game")
 REPORTED = 100  # a reward is there and held back; kinds below 100 are those of handles
 _ANSWERED = 7  # of a handle: a pull that was told a reward observed before
 _RECENT = 1000  # pulls whose arms are remembered, for views
@@ -112,7 +113,7 @@ class Game:
         self.delays = [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]  # count, sum, sum of squares
 
     @classmethod
-    def load(cls, database: Database, row: Experiment) -> Game:
+    def load(cls: type[G], database: Database, row: Experiment) -> G:
         """Return the game that a database holds, up to the head it has now."""
         game = cls(row)
         with gc_paused():

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from manyarms.serve.access import COOKIE, Caller, digest_of, find_caller
+from manyarms.serve.dashboard import error_page
 from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.routes import may
 from manyarms.serve.service import Service, headers_of
@@ -87,7 +87,5 @@ async def refused(service: Service, request: Request, error: RefusedError) -> Re
     if status == 401 and wants_page:
         return RedirectResponse(f"{service.root_path}/login", 303)
     if wants_page:
-        text = escape(error.failure.message)
-        page = f"<!doctype html><meta charset=utf-8><title>{status}</title><p>{text}</p>"
-        return HTMLResponse(page, status)
+        return error_page(service.root_path, error)
     return JSONResponse({"code": error.failure.code, "message": error.failure.message}, status)

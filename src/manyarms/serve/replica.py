@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from manyarms.live import estimates
-from manyarms.live.databases import Database, Experiment
-from manyarms.live.estimates import ArmEstimate
+from manyarms.live.databases import Database, Experiment, LogRow
+from manyarms.live.estimates import ArmEstimate, Progress
+from manyarms.live.store import ASKED, TOLD
 from manyarms.serve.game import Game, ReplayError, policy_of
+from manyarms.serve.tallies import Tallies
 
 __all__ = ["Replica"]
 
 _MOST_NAMES = 100_000  # keys that are remembered
+
+
+class _Followed(Game):
+    """A game that notes which arms its events have changed."""
+
+    def __init__(self, row: Experiment) -> None:
+        super().__init__(row)
+        self.changed: set[int] = set()
+
+    def count(self, rows: Iterable[LogRow]) -> None:
+        """Note what these events say beside the game itself."""
+        rows = list(rows)
+        self.changed.update(row.arm for row in rows if row.kind in (ASKED, TOLD))
+        super().count(rows)
 
 
 class Replica:
@@ -37,13 +53,14 @@ class Replica:
         self.row = row
         self.alarm = ""
         try:
-            self.game = Game.load(database, row)
+            self.game = _Followed.load(database, row)
         except ReplayError as error:
-            self.game, self.alarm = Game(row), str(error)
+            self.game, self.alarm = _Followed(row), str(error)
         self.policy = policy_of(self.game.spec.policy).label
         self._looked = time.monotonic()
         self._names: dict[int, str] = {}
         self._cache: dict[str, tuple[int, Any]] = {}
+        self._tallies: Tallies | None = None
 
     @property
     def age(self) -> float:
@@ -74,7 +91,7 @@ class Replica:
             self.game.keyed = bool(row.keyed)
             self.game.begin(row.first_arms)
         if row.head < self.game.head:  # a backup was restored
-            self.game = Game.load(self._database, row)
+            self.game = _Followed.load(self._database, row)
             self._cache.clear()
         self.game.state = row.state
         self.game.follow(self._database, row.head)
@@ -87,33 +104,56 @@ class Replica:
             self._cache[what] = head, compute()
         return self._cache[what][1]
 
-    def known(self) -> list[ArmEstimate]:
-        """Return every arm that was tried, by number, in the order of their first pulls."""
+    @property
+    def tallies(self) -> Tallies | None:
+        """Every arm that was tried; None before the first arms are there."""
         live = self.game.live
-        found: list[ArmEstimate] = self._once(
-            "known", lambda: [] if live is None else estimates.known_arms(live)
-        )
-        return found
+        if live is None:
+            return None
+        if self._tallies is None or self._tallies.game is not live:
+            self._tallies = Tallies(live)
+        else:
+            self._tallies.refresh(self.game.changed)
+        self.game.changed.clear()
+        return self._tallies
 
-    def by_number(self) -> dict[int, ArmEstimate]:
-        """Return every arm that was tried."""
-        found: dict[int, ArmEstimate] = self._once(
-            "by number", lambda: {a.arm: a for a in self.known()}
-        )
-        return found
+    def ordered(self, sort: str) -> Any:
+        """Return the places of all arms that were tried, the largest first."""
+        return self._once(f"order {sort}", lambda: self.tallies and self.tallies.order(sort))
 
-    def sorted(self, sort: str) -> list[ArmEstimate]:
-        """Return the arms that were tried, the largest first; ties fall to the one met first."""
-        keys = {
-            "low": lambda a: -a.interval[0] if a.told else float("inf"),
-            "estimate": lambda a: -a.estimate if a.told else float("inf"),
-            "pulls": lambda a: -a.pulls,
-            "told": lambda a: -a.told,
-        }
-        found: list[ArmEstimate] = self._once(
-            f"sorted {sort}", lambda: sorted(self.known(), key=keys[sort])
+    def progress(self) -> Progress:
+        """Return how far the game is, as `estimates.progress` does."""
+        return self._once("progress", self._progress)  # type: ignore[no-any-return]
+
+    def _progress(self) -> Progress:
+        live, tallies = self.game.live, self.tallies
+        assert live is not None
+        assert tallies is not None
+        pending, abandoned = len(live.flight), len(live.abandoned)
+        told = live.pulls - pending - abandoned
+        reward = tallies.reward
+        return Progress(
+            pulls=live.pulls,
+            horizon=live.horizon,
+            told=told,
+            pending=pending,
+            abandoned=abandoned,
+            stage=live.policy.stage(live.state),
+            arms_touched=len(live.tally),
+            n_arms=live.n_arms,
+            reward=reward,
+            mean_reward=reward / told if told else math.nan,
         )
-        return found
+
+    def of_arm(self, number: int) -> ArmEstimate:
+        """Return what is known of an arm, tried or not."""
+        live, tallies = self.game.live, self.tallies
+        assert live is not None
+        place = None if tallies is None else tallies.place(number)
+        if place is not None and tallies is not None:
+            return tallies.at(place)
+        limits = live.reward_range or (-math.inf, math.inf)
+        return ArmEstimate(number, math.nan, limits, 0, 0, number in live.retired)
 
     def names(self, numbers: Sequence[int]) -> dict[int, str | int]:
         """Return what the user calls arms."""

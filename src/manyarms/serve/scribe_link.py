@@ -23,6 +23,7 @@ _ANSWERS: dict[str, Any] = {
     "leaders": m.Leaders,
     "arms": m.ArmPage,
     "arm": m.ArmView | None,
+    "arm_at": m.ArmView | None,
     "minutes": m.Minutes,
     "in_flight": m.InFlight,
     "exploring": m.Exploring,

@@ -108,7 +108,7 @@ async def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         # Windows has none, and only the main thread hears them
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(number, _end, server)
+            loop.add_signal_handler(number, _end, server, service)
     try:
         lines = await _greeting(service, settings)
 
@@ -117,7 +117,7 @@ async def serve(
             for line in lines:
                 say(line.replace("(ready)", f"(ready in {took:.2f} s)"))
             if ready is not None:
-                ready(lambda: loop.call_soon_threadsafe(_end, server))
+                ready(lambda: loop.call_soon_threadsafe(_end, server, service))
 
         server.listening = listening
         await server.serve(sockets=[listener])
@@ -126,7 +126,8 @@ async def serve(
         await service.close()
 
 
-def _end(server: uvicorn.Server) -> None:
+def _end(server: uvicorn.Server, service: Service) -> None:
+    service.ending = True  # pages that follow let go
     server.should_exit = True
 
 

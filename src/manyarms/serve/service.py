@@ -88,6 +88,7 @@ class Service:
         self.metrics = Metrics(self)
         self.access: Access
         self.began = time.time()
+        self.ending = False
         self._watch: asyncio.Task[None] | None = None
         self._origins: tuple[float, set[str]] = (0.0, set())
 

@@ -332,15 +332,10 @@ def _event_rows(database: Database, row: Experiment) -> Iterator[tuple[Any, ...]
 
 def _arm_rows(database: Database, row: Experiment) -> Iterator[tuple[Any, ...]]:
     replica = Replica(database, row.name)
-    known = replica.by_number()
     for number, key in _every_arm(database, row):
-        a = known.get(number)
-        if a is None:
-            yield number, key, 0, 0, None, None, None, False
-        elif a.told == 0:
-            yield number, key, a.pulls, 0, None, None, None, a.retired
-        else:
-            yield number, key, a.pulls, a.told, a.estimate, *a.interval, a.retired
+        a = replica.of_arm(number)
+        known = (a.estimate, *a.interval) if a.told else (None, None, None)
+        yield number, key, a.pulls, a.told, *known, a.retired
 
 
 def _every_arm(database: Database, row: Experiment) -> Iterator[tuple[int, str | None]]:

@@ -10,7 +10,8 @@ import time
 from collections import Counter
 from typing import Any
 
-from manyarms.live import estimates
+import numpy as np
+
 from manyarms.live.estimates import ArmEstimate
 from manyarms.serve import messages as m
 from manyarms.serve.game import DELAYS
@@ -39,13 +40,9 @@ def summary(replica: Replica) -> m.Summary:
     }
     if game.live is None:
         return m.Summary(**about)
-    how = estimates.progress(game.live)
-    best = _best(replica, 1)
-    rivals = 0
-    if best:
-        low = best[0].interval[0]
-        others = (a for a in replica.known() if a.told > 0 and not a.retired)
-        rivals = sum(a.interval[1] > low for a in others) - 1
+    how, tallies = replica.progress(), replica.tallies
+    assert tallies is not None
+    best = tallies.best(1)
     told, reward = replica.last_hour()
     return m.Summary(
         **about | {"horizon": how.horizon},
@@ -58,16 +55,18 @@ def summary(replica: Replica) -> m.Summary:
         n_arms=how.n_arms,
         reward=how.reward,
         mean_reward=_number(how.mean_reward),
-        recommended=_seen(replica, best)[0] if best else None,
-        rivals=max(0, rivals),
-        untried=how.n_arms - sum(not a.retired for a in replica.known()),
+        recommended=_seen(replica, [tallies.at(best[0])])[0] if best else None,
+        rivals=tallies.rivals(best[0]) if best else 0,
+        untried=how.n_arms - int((~tallies.retired[: tallies.size]).sum()),
         last_hour=reward / told if told else None,
     )
 
 
 def leaders(replica: Replica, k: int = 20) -> m.Leaders:
     """Return the best arms."""
-    return m.Leaders(_seen(replica, _best(replica, k)), replica.game.head)
+    tallies = replica.tallies
+    best = [] if tallies is None else [tallies.at(place) for place in tallies.best(k)]
+    return m.Leaders(_seen(replica, best), replica.game.head)
 
 
 def arms(
@@ -87,16 +86,16 @@ def arms(
         return m.ArmPage([], None, 0, game.head)
     if sort == "arm":
         numbers, after = replica.listed(search, cursor, limit)
-        known = replica.by_number()
-        shown = [known.get(number) or _untried(game.live, number) for number in numbers]
+        shown = [replica.of_arm(number) for number in numbers]
         total = None if search else game.live.n_arms
         return m.ArmPage(_seen(replica, shown), after, total, game.head)
-    ordered = replica.sorted(sort)
+    tallies, ordered = replica.tallies, replica.ordered(sort)
+    assert tallies is not None
     if search:
-        among = set(replica.listed(search, "", _MOST_FOUND)[0])
-        ordered = [a for a in ordered if a.arm in among]
+        among = replica.listed(search, "", _MOST_FOUND)[0]
+        ordered = ordered[np.isin(tallies.arm[ordered], among)]
     begin = int(cursor or 0)
-    page = ordered[begin : begin + limit]
+    page = [tallies.at(place) for place in ordered[begin : begin + limit]]
     after = str(begin + limit) if begin + limit < len(ordered) else None
     return m.ArmPage(_seen(replica, page), after, len(ordered), game.head)
 
@@ -106,8 +105,14 @@ def arm(replica: Replica, key: str) -> m.ArmView | None:
     number = replica.number(key)
     if number is None or replica.game.live is None:
         return None
-    known = replica.by_number().get(number) or _untried(replica.game.live, number)
-    return _seen(replica, [known])[0]
+    return _seen(replica, [replica.of_arm(number)])[0]
+
+
+def arm_at(replica: Replica, number: int) -> m.ArmView | None:
+    """Return one arm by its number; None if there is none."""
+    if replica.game.live is None or not 0 <= number < replica.row.n_arms:
+        return None
+    return _seen(replica, [replica.of_arm(number)])[0]
 
 
 def minutes(replica: Replica) -> m.Minutes:
@@ -174,25 +179,19 @@ def exploring(replica: Replica) -> m.Exploring:
     game = replica.game
     if game.live is None:
         return m.Exploring(0, 0, 0, 0, [], None, game.head)
-    known = replica.known()
-    best = _best(replica, 10)
-    top_ten = sum(a.pulls for a in best)
-    sizes = Counter(a.pulls.bit_length() - 1 for a in known)
-    histogram = [sizes[k] for k in range(max(sizes, default=-1) + 1)]
-    firsts = len(known) - len(best)  # first pulls of other arms
+    how, tallies = replica.progress(), replica.tallies
+    assert tallies is not None
+    best = tallies.best(10)
+    top_ten = int(tallies.asked[best].sum())
+    firsts = tallies.size - len(best)  # first pulls of other arms
     given_up = None
     if best:
-        how = estimates.progress(game.live)
-        low, high = best[0].interval
+        low, high = tallies.at(best[0]).interval
         if math.isfinite(low) and math.isfinite(high):
             given_up = (low * how.told - how.reward, high * how.told - how.reward)
-    others = game.live.pulls - top_ten - firsts
-    return m.Exploring(len(known), firsts, top_ten, others, histogram, given_up, game.head)
-
-
-def _best(replica: Replica, k: int) -> list[ArmEstimate]:
-    present = (a for a in replica.sorted("low") if not a.retired and a.told > 0)
-    return [a for a, _ in zip(present, range(k), strict=False)]
+    others = how.pulls - top_ten - firsts
+    histogram = tallies.histogram()
+    return m.Exploring(tallies.size, firsts, top_ten, others, histogram, given_up, game.head)
 
 
 def _seen(replica: Replica, some: list[ArmEstimate]) -> list[m.ArmView]:
@@ -215,15 +214,11 @@ def _seen(replica: Replica, some: list[ArmEstimate]) -> list[m.ArmView]:
     ]
 
 
-def _untried(live: Any, number: int) -> ArmEstimate:
-    limits = live.reward_range or (-math.inf, math.inf)
-    return ArmEstimate(number, math.nan, limits, 0, 0, number in live.retired)
-
-
 def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
 VIEWS = {
-    view.__name__: view for view in (summary, leaders, arms, arm, minutes, in_flight, exploring)
+    view.__name__: view
+    for view in (summary, leaders, arms, arm, arm_at, minutes, in_flight, exploring)
 }

@@ -1,0 +1,101 @@
+"""Panels as they change: each is drawn once for all who look, and sent to them as events."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from manyarms.serve.errors import RefusedError
+
+__all__ = ["TICK", "Channel", "Channels"]
+
+TICK = 2.0  # seconds
+_FRESH = 0.5  # seconds that what was drawn is good for another reader
+_LONGEST = 300.0  # seconds of a stream: then the browser comes again, and is checked again
+_MOST_WAITING = 8  # events that a slow reader may be behind
+
+# gets a place to keep things in, and returns HTML by panel
+Draw = Callable[[dict[str, Any]], Awaitable[dict[str, str]]]
+
+
+class Channel:
+    """The panels of one page; `kept` is what `draw` keeps."""
+
+    def __init__(self, draw: Draw, *, tick: float = TICK) -> None:
+        self._draw, self._seconds = draw, tick
+        self.kept: dict[str, Any] = {}
+        self._panels: dict[str, str] = {}
+        self._drawn = -1e9
+        self._turn = asyncio.Lock()
+        self._readers: set[asyncio.Queue[bytes]] = set()
+        self._ticking: asyncio.Task[None] | None = None
+
+    async def panels(self) -> dict[str, str]:
+        """Return the panels as they are now."""
+        async with self._turn:
+            if time.monotonic() - self._drawn > _FRESH:
+                self._panels = await self._draw(self.kept)
+                self._drawn = time.monotonic()
+            return self._panels
+
+    async def stream(self, ended: Callable[[], bool]) -> AsyncIterator[bytes]:
+        """Yield events: all panels first, then those that change."""
+        waiting: asyncio.Queue[bytes] = asyncio.Queue(_MOST_WAITING)
+        end = time.monotonic() + _LONGEST
+        self._readers.add(waiting)
+        if self._ticking is None:
+            self._ticking = asyncio.create_task(self._tick())
+        try:
+            yield _event("panels", self._panels)
+            while time.monotonic() < end and not ended() and waiting in self._readers:
+                try:
+                    yield await asyncio.wait_for(waiting.get(), 0.5)
+                except TimeoutError:
+                    continue
+        finally:
+            self._readers.discard(waiting)
+
+    async def _tick(self) -> None:
+        while self._readers:
+            before = self._panels
+            try:
+                now = await self.panels()
+                changed = {name: html for name, html in now.items() if before.get(name) != html}
+                event = _event("panels", changed)
+            except RefusedError as error:
+                event = _event("trouble", error.failure.message)
+            for reader in list(self._readers):
+                try:
+                    reader.put_nowait(event)
+                except asyncio.QueueFull:  # its stream ends, and it comes again
+                    self._readers.discard(reader)
+            await asyncio.sleep(self._seconds)
+        self._ticking = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody looks."""
+        return not self._readers and time.monotonic() - self._drawn > 60
+
+
+class Channels:
+    """A channel for each page that somebody looks at."""
+
+    def __init__(self) -> None:
+        self._channels: dict[str, Channel] = {}
+
+    def of(self, page: str, draw: Draw) -> Channel:
+        """Return the channel of a page."""
+        if page not in self._channels:
+            for name in [name for name, channel in self._channels.items() if channel.idle]:
+                del self._channels[name]
+            self._channels[page] = Channel(draw)
+        return self._channels[page]
+
+
+def _event(kind: str, content: Any) -> bytes:
+    return b"event: " + kind.encode() + b"\ndata: " + msgspec.json.encode(content) + b"\n\n"
