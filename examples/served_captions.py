@@ -3,8 +3,8 @@
 Each process stands for a web server. It asks the service which caption to show and hands in a vote
 when the visitor clicks, a while later; most visitors never click. The experiment has a window: a
 reward counts when the window is over, as 1 if there was a click and as 0 if there was none. Without
-`hold`, clicks would count at once and their absence later, and captions shown a moment ago would look
-better than they are. Run it: `python examples/served_captions.py`.
+`hold`, clicks would count at once and their absence later, and captions shown a moment ago would
+look better than they are. Run it: `python examples/served_captions.py`.
 """
 
 from __future__ import annotations

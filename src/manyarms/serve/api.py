@@ -313,6 +313,12 @@ async def leaders(service: Service, request: Request) -> Response:
     return answered(await service.view("leaders", request.experiment, k=k))
 
 
+async def in_flight(service: Service, request: Request) -> Response:
+    """Return what is waited for, the oldest pulls among it."""
+    limit = _chosen(request, "limit", 20, m.MOST_PULLS)
+    return answered(await service.view("in_flight", request.experiment, limit=limit))
+
+
 def _view(what: str) -> Handler:
     async def handler(service: Service, request: Request) -> Response:
         return answered(await service.view(what, request.experiment))
@@ -420,7 +426,7 @@ HANDLERS: dict[str, Handler] = {
     "arm": arm,
     "leaders": leaders,
     "minutes": _view("minutes"),
-    "in_flight": _view("in_flight"),
+    "in_flight": in_flight,
     "exploring": _view("exploring"),
     "health": health,
     "list_tokens": list_tokens,

@@ -31,7 +31,7 @@ _PAGE = {
         "base-uri 'none'"
     ),
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
 _STREAMED = {"add_arms"}  # bodies that cannot be sent twice
