@@ -174,6 +174,20 @@ def test_keys_reach_what_matters(visit: Visit) -> None:
     assert browser.run("document.querySelectorAll('h1').length") == 1
 
 
+def test_signing_out(browser: Browser, gallery: Node, visit: Visit) -> None:
+    cookies = browser.call("Network.getCookies")["cookies"]
+    (session,) = [one for one in cookies if one["name"].startswith("manyarms")]
+    assert session["httpOnly"]
+    assert session["sameSite"] == "Strict"
+    visit("/").run("document.querySelector('.bar-top form button').click()")
+    until(browser, "location.pathname == '/login' && document.readyState == 'complete'")
+    visit("/experiments/captions")
+    assert browser.run("location.pathname") == "/login"
+    browser.call("Network.setCookie", url=f"http://{gallery.address}/", **{
+        key: session[key] for key in ("name", "value", "httpOnly", "sameSite", "path")
+    })  # fmt: skip
+
+
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *words: Any) -> None:
         pass
