@@ -3,8 +3,8 @@
 Each process stands for a web server. It asks the service which caption to show and hands in a vote
 when the visitor clicks, a while later; most visitors never click. The experiment has a window: a
 reward counts when the window is over, as 1 if there was a click and as 0 if there was none. Without
-`hold`, clicks would count at once and their absence later, and captions shown a moment ago would look
-better than they are. Run it: `python examples/served_captions.py`.
+`hold`, clicks would count at once and their absence later, and captions shown a moment ago would
+look better than they are. Run it: `python examples/served_captions.py`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from captions_live import shares
 
@@ -79,7 +80,12 @@ def main() -> None:
     name, means, _ = shares()
     favour = {f"caption {k}": float(mean) for k, mean in enumerate(means)}
     print(f"{name}: {len(favour)} captions, {SERVERS} processes with {VISITORS} visitors each")
-    spec = {"horizon": SERVERS * VISITORS, "window": WINDOW, "missing": 0.0, "early": "hold"}
+    spec: dict[str, Any] = {
+        "horizon": SERVERS * VISITORS,
+        "window": WINDOW,
+        "missing": 0.0,
+        "early": "hold",
+    }
     with service() as url:
         contest = ma.Remote.create(
             url, "captions", ma.Prospector(), arms=favour, token=TOKEN, **spec

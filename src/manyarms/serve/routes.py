@@ -43,8 +43,8 @@ _X = "/v1/experiments/{experiment}"
 
 ROUTES: tuple[Route, ...] = (
     Route("list_all", "GET", "/v1/experiments", "view", None, m.Listing, "List experiments."),
-    Route("put", "PUT", _X, "administer", m.Spec, m.Summary, "Create an experiment, once."),
-    Route("get", "GET", _X, "view", None, m.Summary, "An experiment at a glance."),
+    Route("put", "PUT", _X, "administer", m.Spec, m.ExperimentSummary, "Create an experiment."),
+    Route("get", "GET", _X, "view", None, m.ExperimentSummary, "An experiment at a glance."),
     Route("delete", "DELETE", _X, "administer", None, m.Done, "Delete a stopped experiment."),
     Route("ask", "POST", f"{_X}/asks", "ask", m.Ask, m.Asked, "Ask for pulls."),
     Route("tell", "POST", f"{_X}/tells", "tell", m.Tells, m.ToldMany, "Tell rewards."),
@@ -86,7 +86,9 @@ ROUTES: tuple[Route, ...] = (
     Route("arm", "GET", f"{_X}/arms/{{key}}", "view", None, m.ArmView, "One arm."),
     Route("leaders", "GET", f"{_X}/leaders", "view", None, m.Leaders, "The best arms.", ("k",)),
     Route("minutes", "GET", f"{_X}/minutes", "view", None, m.Minutes, "What happened when."),
-    Route("in_flight", "GET", f"{_X}/in-flight", "view", None, m.InFlight, "What is waited for."),
+    Route(
+        "in_flight", "GET", f"{_X}/in-flight", "view", None, m.InFlightView, "What is in flight."
+    ),
     Route("exploring", "GET", f"{_X}/exploring", "view", None, m.Exploring, "Where pulls went."),
     Route("health", "GET", f"{_X}/health", "view", None, m.Health, "How it is doing."),
     Route("list_tokens", "GET", "/v1/tokens", "administer", None, m.TokenList, "List tokens."),
