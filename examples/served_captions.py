@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from captions_live import shares
 
@@ -79,7 +80,12 @@ def main() -> None:
     name, means, _ = shares()
     favour = {f"caption {k}": float(mean) for k, mean in enumerate(means)}
     print(f"{name}: {len(favour)} captions, {SERVERS} processes with {VISITORS} visitors each")
-    spec = {"horizon": SERVERS * VISITORS, "window": WINDOW, "missing": 0.0, "early": "hold"}
+    spec: dict[str, Any] = {
+        "horizon": SERVERS * VISITORS,
+        "window": WINDOW,
+        "missing": 0.0,
+        "early": "hold",
+    }
     with service() as url:
         contest = ma.Remote.create(
             url, "captions", ma.Prospector(), arms=favour, token=TOKEN, **spec

@@ -167,15 +167,16 @@ def test_a_panel_is_drawn_once_for_all_who_look() -> None:
 def test_words_for_verdicts_costs_and_delays() -> None:
     arm = m.ArmView("a", 0, 10, 10, 0.5, 0.4, 0.6)
     about: dict[str, Any] = {"name": "x", "policy": "moss", "spec": m.Spec(), "keyed": True}
-    running = m.Summary(**about, state="running", recommended=arm, rivals=1, untried=3, pulls=5)
+    about |= {"state": "running", "recommended": arm}
+    running = m.ExperimentSummary(**about, rivals=1, untried=3, pulls=5)
     assert words.verdict(running) == (
         "open", "Go on", "1 tried arm has an upper limit above its lower one; 3 were never tried."
     )  # fmt: skip
-    sure = m.Summary(**about, state="running", recommended=arm)
+    sure = m.ExperimentSummary(**about)
     assert words.verdict(sure)[:2] == ("good", "You may stop")
-    told = m.Summary(**about, state="running", recommended=arm, may_stop=False, advice="Why.")
+    told = m.ExperimentSummary(**about, may_stop=False, advice="Why.")
     assert words.verdict(told) == ("open", "Go on", "Why.")
-    over = m.Summary(**about, state="running", recommended=arm, pulls=9, horizon=9)
+    over = m.ExperimentSummary(**about, pulls=9, horizon=9)
     assert words.verdict(over).title == "Done: deploy it"
     for given, said in [((410, 690), "410 to 690"), ((-5, 7), "at most 7"), ((-9, -1), "Nothing")]:
         exploring = m.Exploring(1, 1, 1, 1, [1], given, 1)

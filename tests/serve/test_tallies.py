@@ -33,8 +33,8 @@ def test_columns_are_the_estimates(limits: Any) -> None:
             changed.clear()
             ours = [tallies.at(place) for place in range(tallies.size)]
             assert repr(plain(ours)) == repr(plain(estimates.known_arms(game)))
-            best = [tallies.at(place) for place in tallies.best(20)]
-            assert plain(best) == plain(estimates.top(game, 20))
+            top = [tallies.at(place) for place in tallies.best(20)]
+            assert plain(top) == plain(estimates.top(game, 20))
     best = live.recommend()
     present = [a for a in live.arms() if a.told and not a.retired]
     rivals = sum(a.interval[1] > best.interval[0] for a in present) - 1

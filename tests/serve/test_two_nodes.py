@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ def test_any_node_answers(store: str) -> None:
         assert call(ports[0], "PUT", path, spec)[0] == 201
         for turn in range(20):
             port, other = ports[turn % 2], ports[(turn + 1) % 2]
-            key = {"Idempotency_Key": str(turn)} if turn % 3 else {}
+            key: dict[str, Any] = {"Idempotency_Key": str(turn)} if turn % 3 else {}
             status, answer = call(port, "POST", f"{path}/asks", {}, **key)
             assert status == 200, answer
             (pull,) = answer["pulls"]

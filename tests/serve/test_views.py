@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,15 +31,16 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Replica, 
         database = database_of(store)
         database.open()
         replica = Replica(database, "x")
-        for view in views.VIEWS.values():  # of nothing
-            view(replica, **({"key": "a"} if view is views.arm else {}))
+        chosen: dict[str, Any] = {"arm": {"key": "a"}, "arm_at": {"number": 0}}
+        for name, view in views.VIEWS.items():  # of nothing
+            view(replica, **chosen.get(name, {}))
         assert call(one.port, "POST", f"{path}/arms", {"keys": KEYS})[0] == 200
         body = {"k": 60, "worker": "w"}
         pulls = call(one.port, "POST", f"{path}/asks", body)[1]["pulls"]
         assert [p["arm"] for p in pulls] == [p.arm for p in live.ask(60)]
         tells = [{"pull": p, "reward": p % 4 / 3} for p in range(40)]
         call(one.port, "POST", f"{path}/tells", {"tells": tells})
-        live.tell_many([(one["pull"], one["reward"]) for one in tells])
+        live.tell_many((p, p % 4 / 3) for p in range(40))
         call(one.port, "POST", f"{path}/abandons", {"pulls": [41]})
         live.abandon(41)
         retired = pulls[3]["arm"].replace(" ", "%20")

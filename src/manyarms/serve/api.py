@@ -73,7 +73,7 @@ async def ask(service: Service, request: Request) -> Response:
             request.experiment, change, forwarded=request.forwarded, once=key is None
         )
     except RefusedError as error:
-        if isinstance(error.failure, m.Stopped):
+        if isinstance(error.failure, m.StoppedFailure):
             raise await _with_recommendation(service, request.experiment, error) from error
         raise
     arms = given.arms | {pull: end[2] for pull, end in answers.ended.items()}
@@ -81,11 +81,11 @@ async def ask(service: Service, request: Request) -> Response:
     if wanted.tickets or browser:
         sign = owned.secret, owned.name
         pulls = [
-            m.Pull(pull, owned.arm_name(arms[pull]), ticket(*sign, pull, owned.generation))
+            m.GivenPull(pull, owned.arm_name(arms[pull]), ticket(*sign, pull, owned.generation))
             for pull in given.pulls
         ]
     else:
-        pulls = [m.Pull(pull, owned.arm_name(arms[pull])) for pull in given.pulls]
+        pulls = [m.GivenPull(pull, owned.arm_name(arms[pull])) for pull in given.pulls]
     return answered(m.Asked(pulls, given.again))
 
 
@@ -101,9 +101,9 @@ async def _asked_before(service: Service, owned: Owned, key: str) -> AskedBefore
 
 async def _with_recommendation(service: Service, name: str, refusal: RefusedError) -> RefusedError:
     stopped = refusal.failure
-    assert isinstance(stopped, m.Stopped)
+    assert isinstance(stopped, m.StoppedFailure)
     try:
-        summary: m.Summary = await service.view("summary", name)
+        summary: m.ExperimentSummary = await service.view("summary", name)
         stopped.recommended = summary.recommended
     except RefusedError:
         pass  # the scribe is away: the answer is right without it

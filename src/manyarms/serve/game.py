@@ -18,7 +18,7 @@ import msgspec
 from manyarms.core.code_digest import digest
 from manyarms.errors import ManyarmsError, SavedFileError
 from manyarms.live.arms import ArmNumbers
-from manyarms.live.databases import Database, Experiment, LogRow
+from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.store import columns_of
 from manyarms.live.game import LiveGame, check_reward
 from manyarms.live.replay import replay
@@ -98,7 +98,7 @@ class Game:
         Rewards that wait for the end of their window, by pull.
     """
 
-    def __init__(self, row: Experiment) -> None:
+    def __init__(self, row: ExperimentRow) -> None:
         self.id, self.name = row.id, row.name
         self.spec = msgspec.json.decode(row.spec, type=Spec)
         self.engine = engine_of(self.spec)
@@ -113,7 +113,7 @@ class Game:
         self.delays = [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]  # count, sum, sum of squares
 
     @classmethod
-    def load(cls: type[G], database: Database, row: Experiment) -> G:
+    def load(cls: type[G], database: Database, row: ExperimentRow) -> G:
         """Return the game that a database holds, up to the head it has now."""
         game = cls(row)
         with gc_paused():

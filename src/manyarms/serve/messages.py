@@ -22,12 +22,14 @@ __all__ = [
     "AuditLine",
     "DelayBin",
     "Done",
+    "ExperimentSummary",
     "Exploring",
     "Extend",
     "Failure",
     "Failures",
+    "GivenPull",
     "Health",
-    "InFlight",
+    "InFlightView",
     "Leaders",
     "Listing",
     "Login",
@@ -35,15 +37,13 @@ __all__ = [
     "Minutes",
     "NewToken",
     "PolicySpec",
-    "Pull",
     "Ready",
     "Role",
     "Series",
     "Session",
     "Spec",
     "State",
-    "Stopped",
-    "Summary",
+    "StoppedFailure",
     "Tell",
     "Tells",
     "Token",
@@ -138,7 +138,7 @@ class Login(Struct, forbid_unknown_fields=True):
 # Answers
 
 
-class Pull(Struct):
+class GivenPull(Struct):
     """An arm to pull now: its key, or its number where arms have no keys."""
 
     pull: int
@@ -149,7 +149,7 @@ class Pull(Struct):
 class Asked(Struct):
     """The pulls, in order. `again`: how many of them were in flight already."""
 
-    pulls: list[Pull]
+    pulls: list[GivenPull]
     again: int = 0
 
 
@@ -217,7 +217,7 @@ class Failure(Struct, omit_defaults=True):
     parameter: str | None = None
 
 
-class Stopped(Struct):
+class StoppedFailure(Struct):
     """No pulls are left, or the experiment was stopped: what to deploy."""
 
     code: str
@@ -235,7 +235,7 @@ class TooMany(Struct):
     status: int = 429
 
 
-Failures = Failure | Stopped | TooMany
+Failures = Failure | StoppedFailure | TooMany
 
 
 class Session(Struct):
@@ -270,7 +270,7 @@ class ArmView(Struct):
     recent: float | None = None  # its share of the last 1000 pulls
 
 
-class Summary(Struct, kw_only=True):
+class ExperimentSummary(Struct, kw_only=True):
     """An experiment at a glance."""
 
     name: str
@@ -303,7 +303,7 @@ class Summary(Struct, kw_only=True):
 class Listing(Struct):
     """All experiments that the asker may see, by name."""
 
-    experiments: list[Summary]
+    experiments: list[ExperimentSummary]
 
 
 class Leaders(Struct):
@@ -362,7 +362,7 @@ class WaitingPull(Struct):
     worker: str | None
 
 
-class InFlight(Struct):
+class InFlightView(Struct):
     """Pulls that wait for their rewards, and how long rewards took."""
 
     count: int

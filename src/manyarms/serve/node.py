@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from manyarms.live.databases import Database, Experiment, UnreachableError
+from manyarms.live.databases import Database, ExperimentRow, UnreachableError
 from manyarms.live.databases.database import LEASE
 from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.game import ReplayError
@@ -24,7 +24,7 @@ from manyarms.serve.messages import Failure
 from manyarms.serve.owned import MOST_KEYS, AskedBefore, BrokenError, Owned
 from manyarms.serve.threads import Committer, DatabaseThread, insisting
 
-__all__ = ["Node", "unavailable"]
+__all__ = ["ServiceNode", "unavailable"]
 
 T = TypeVar("T")
 _DAY = 24 * 3600.0
@@ -38,7 +38,7 @@ def unavailable(message: str, *, code: str = "unavailable") -> RefusedError:
     return RefusedError(Failure(code, message, 503), {"Retry-After": "1"})
 
 
-class Node:
+class ServiceNode:
     """The experiments that this process owns.
 
     Parameters
@@ -131,7 +131,7 @@ class Node:
                 return await self._load(name)
         raise unavailable(f"Several nodes want to own {name!r}.")
 
-    async def _may_take(self, row: Experiment, address: str) -> bool:
+    async def _may_take(self, row: ExperimentRow, address: str) -> bool:
         if not row.owner or row.lease_left <= 0 or row.owner == self.owner:
             return True
         if not row.owner.startswith("node ") or address == self.address:
@@ -140,7 +140,7 @@ class Node:
             return False
         return not await self.read(lambda database: database.holds_session(row.owner))
 
-    async def _acquired(self, row: Experiment) -> bool:
+    async def _acquired(self, row: ExperimentRow) -> bool:
         if row.owner not in ("", self.owner):
             self.takeovers += 1
             _logger.info("takes %s over from %s", row.name, row.owner)
@@ -272,7 +272,7 @@ async def _listens(address: str) -> bool:
     return True
 
 
-def _loaded(database: Database, row: Experiment) -> Owned:
+def _loaded(database: Database, row: ExperimentRow) -> Owned:
     owned = Owned.load(database, row)
     assert isinstance(owned, Owned)
     database.drop_unpublished(row.id, row.epoch, row.n_arms)

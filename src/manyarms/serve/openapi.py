@@ -25,7 +25,7 @@ _STREAMS = {
 def description(policies: tuple[str, ...]) -> bytes:
     """Return the page."""
     kinds = [kind for route in ROUTES for kind in (route.request, route.answer) if kind is not None]
-    kinds += [m.Failure, m.Stopped, m.TooMany]
+    kinds += [m.Failure, m.StoppedFailure, m.TooMany]
     unique = list(dict.fromkeys(kinds))
     schemas, parts = msgspec.json.schema_components(
         unique, ref_template="#/components/schemas/{name}"

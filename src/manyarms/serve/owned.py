@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from manyarms.errors import ManyarmsError
-from manyarms.live.databases import Batch, Experiment, LogRow
+from manyarms.live.databases import Batch, ExperimentRow, LogRow
 from manyarms.live.databases.database import packed
 from manyarms.live.game import LiveGame, check_reward
 from manyarms.live.store import ABANDONED, ASKED, TOLD
 from manyarms.protocol.policy import arrive, retire
 from manyarms.serve.errors import RefusedError, failure_of, refuse
 from manyarms.serve.game import REPORTED, Game
-from manyarms.serve.messages import Failure, Stopped, Told
+from manyarms.serve.messages import Failure, StoppedFailure, Told
 
 __all__ = ["Answers", "AskedBefore", "BrokenError", "Forming", "Given", "Owned"]
 
@@ -78,7 +78,7 @@ class Forming:
 class Owned(Game):
     """A game with an epoch: what was applied, and a batch of what is not committed yet."""
 
-    def __init__(self, row: Experiment) -> None:
+    def __init__(self, row: ExperimentRow) -> None:
         super().__init__(row)
         self.epoch = row.epoch
         self.secret, self.generation = row.secret, row.generation
@@ -140,7 +140,9 @@ class Owned(Game):
             elif live.pulls < live.horizon:
                 raise RefusedError(failure_of(live.past_the_horizon(count)))
             else:
-                raise RefusedError(Stopped("horizon", str(live.past_the_horizon(count)), None))
+                raise RefusedError(
+                    StoppedFailure("horizon", str(live.past_the_horizon(count)), None)
+                )
         first, fresh = live.pulls, len(live.tally)
         more = None if worker is None else json.dumps({"worker": worker})
         if count:
@@ -315,7 +317,7 @@ class Owned(Game):
         if self.state == "paused":
             raise refuse(409, "paused", f"{self.name} is paused. Ask again when it was resumed.")
         if self.state == "stopped":
-            raise RefusedError(Stopped("stopped", f"{self.name} was stopped.", None))
+            raise RefusedError(StoppedFailure("stopped", f"{self.name} was stopped.", None))
         return live
 
     def _raised(self, check: Callable[[], object]) -> None:

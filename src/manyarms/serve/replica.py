@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from manyarms.live.databases import Database, Experiment, LogRow
+from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.store import ASKED, TOLD
 from manyarms.serve.game import Game, ReplayError, policy_of
@@ -21,7 +21,7 @@ _MOST_NAMES = 100_000  # keys that are remembered
 class _Followed(Game):
     """A game that notes which arms its events have changed."""
 
-    def __init__(self, row: Experiment) -> None:
+    def __init__(self, row: ExperimentRow) -> None:
         super().__init__(row)
         self.changed: set[int] = set()
 
@@ -74,7 +74,7 @@ class Replica:
             raise LookupError(self.row.name)
         return self.follow_to(row)
 
-    def follow_to(self, row: Experiment) -> bool:
+    def follow_to(self, row: ExperimentRow) -> bool:
         """Catch up with a row of the experiment."""
         before = self.game.head
         self.row = row
@@ -86,7 +86,7 @@ class Replica:
         self._looked = time.monotonic()
         return self.game.head > before
 
-    def _catch_up(self, row: Experiment) -> None:
+    def _catch_up(self, row: ExperimentRow) -> None:
         if self.game.live is None and row.first_arms:
             self.game.keyed = bool(row.keyed)
             self.game.begin(row.first_arms)

@@ -19,13 +19,13 @@ __all__ = ["ScribeLink"]
 
 _PATIENCE = 20.0  # seconds for a view
 _ANSWERS: dict[str, Any] = {
-    "summary": m.Summary,
+    "summary": m.ExperimentSummary,
     "leaders": m.Leaders,
     "arms": m.ArmPage,
     "arm": m.ArmView | None,
     "arm_at": m.ArmView | None,
     "minutes": m.Minutes,
-    "in_flight": m.InFlight,
+    "in_flight": m.InFlightView,
     "exploring": m.Exploring,
     "status": dict[str, Any],
 }

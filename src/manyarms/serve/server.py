@@ -112,12 +112,15 @@ async def serve(
     try:
         lines = await _greeting(service, settings)
 
+        def end() -> None:
+            loop.call_soon_threadsafe(_end, server, service)
+
         def listening() -> None:
             took = time.time() - service.began
             for line in lines:
                 say(line.replace("(ready)", f"(ready in {took:.2f} s)"))
             if ready is not None:
-                ready(lambda: loop.call_soon_threadsafe(_end, server, service))
+                ready(end)
 
         server.listening = listening
         await server.serve(sockets=[listener])

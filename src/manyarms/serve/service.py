@@ -13,12 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from manyarms.live.databases import Experiment
+from manyarms.live.databases import ExperimentRow
 from manyarms.serve import messages as m
 from manyarms.serve.access import Access, Caller, Headers, digest_of, find_caller
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.metrics import Metrics
-from manyarms.serve.node import Node, unavailable
+from manyarms.serve.node import ServiceNode, unavailable
 from manyarms.serve.owned import Answers, BrokenError, Owned
 from manyarms.serve.scribe_link import ScribeLink
 from manyarms.serve.threads import LostError, insisting
@@ -83,7 +83,7 @@ class Service:
         self.settings = settings
         self.root_path = settings.root_path
         address = settings.address or f"{settings.host}:{settings.port}"
-        self.node = Node(settings.store, address)
+        self.node = ServiceNode(settings.store, address)
         self.scribe = ScribeLink(settings.store, self.node.owner)
         self.metrics = Metrics(self)
         self.access: Access
@@ -255,7 +255,7 @@ class Service:
             )
         return self._health(row, saved, audit)
 
-    def _health(self, row: Experiment, saved: Any, audit: Any) -> m.Health:
+    def _health(self, row: ExperimentRow, saved: Any, audit: Any) -> m.Health:
         committer, status = self.node.committer, self.scribe.status or {}
         milliseconds = sorted(1000 * s for s in committer.seconds) or [0.0]
         seen = status.get(row.name)

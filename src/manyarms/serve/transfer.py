@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from manyarms.errors import MissingExtraError
-from manyarms.live.databases import Database, Experiment, database_of
+from manyarms.live.databases import Database, ExperimentRow, database_of
 from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.serve import messages as m
@@ -308,7 +308,7 @@ async def _in_thread(make: Callable[[], Iterator[bytes]]) -> AsyncIterator[bytes
         gone.set()
 
 
-def _event_rows(database: Database, row: Experiment) -> Iterator[tuple[Any, ...]]:
+def _event_rows(database: Database, row: ExperimentRow) -> Iterator[tuple[Any, ...]]:
     # the head was read before: events that come meanwhile are left out
     events = database.stream(
         "SELECT e.seq, e.kind, e.pull, e.arm, a.key, e.reward, e.at FROM events e LEFT JOIN arms a "
@@ -330,7 +330,7 @@ def _event_rows(database: Database, row: Experiment) -> Iterator[tuple[Any, ...]
         )
 
 
-def _arm_rows(database: Database, row: Experiment) -> Iterator[tuple[Any, ...]]:
+def _arm_rows(database: Database, row: ExperimentRow) -> Iterator[tuple[Any, ...]]:
     replica = Replica(database, row.name)
     for number, key in _every_arm(database, row):
         a = replica.of_arm(number)
@@ -338,7 +338,7 @@ def _arm_rows(database: Database, row: Experiment) -> Iterator[tuple[Any, ...]]:
         yield number, key, a.pulls, a.told, *known, a.retired
 
 
-def _every_arm(database: Database, row: Experiment) -> Iterator[tuple[int, str | None]]:
+def _every_arm(database: Database, row: ExperimentRow) -> Iterator[tuple[int, str | None]]:
     if not row.keyed:
         return ((number, None) for number in range(row.n_arms))
     return database.stream(

@@ -24,7 +24,7 @@ _POINTS = 300  # of a series, at most
 _MOST_FOUND = 2000  # arms of a search that is sorted by what is known of them
 
 
-def summary(replica: Replica) -> m.Summary:
+def summary(replica: Replica) -> m.ExperimentSummary:
     """Return an experiment at a glance."""
     game, row = replica.game, replica.row
     about: dict[str, Any] = {
@@ -40,12 +40,12 @@ def summary(replica: Replica) -> m.Summary:
         "horizon": game.spec.horizon,
     }
     if game.live is None:
-        return m.Summary(**about)
+        return m.ExperimentSummary(**about)
     how, tallies = replica.progress(), replica.tallies
     assert tallies is not None
     best = tallies.best(1)
     told, reward = replica.last_hour()
-    return m.Summary(
+    return m.ExperimentSummary(
         **about | {"horizon": how.horizon},
         pulls=how.pulls,
         told=how.told,
@@ -126,7 +126,7 @@ def minutes(replica: Replica) -> m.Minutes:
     return m.Minutes(shown, step, replica.game.head)
 
 
-def in_flight(replica: Replica, limit: int = 20) -> m.InFlight:
+def in_flight(replica: Replica, limit: int = 20) -> m.InFlightView:
     """Return what is waited for, and how long rewards took."""
     game, now = replica.game, time.time()
     ages = [0] * (len(DELAYS) + 1)
@@ -147,7 +147,7 @@ def in_flight(replica: Replica, limit: int = 20) -> m.InFlight:
         for pull, at, worker in oldest
         if pull in numbers
     ]
-    return m.InFlight(
+    return m.InFlightView(
         len(game.waiting), len(game.held), bins, delays, game.expired, shown,
         _delay_alarm(game.delays), game.head,
     )  # fmt: skip

@@ -6,14 +6,20 @@ from pathlib import Path
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from manyarms.errors import ParameterError
-from manyarms.live.databases.database import Batch, Database, Experiment, LogRow, UnreachableError
+from manyarms.live.databases.database import (
+    Batch,
+    Database,
+    ExperimentRow,
+    LogRow,
+    UnreachableError,
+)
 from manyarms.live.databases.store import DatabaseStore
 
 __all__ = [
     "Batch",
     "Database",
     "DatabaseStore",
-    "Experiment",
+    "ExperimentRow",
     "LogRow",
     "UnreachableError",
     "database_of",

@@ -20,7 +20,7 @@ __all__ = [
     "LEASE",
     "Batch",
     "Database",
-    "Experiment",
+    "ExperimentRow",
     "LogRow",
     "UnreachableError",
     "next_seconds",
@@ -34,7 +34,7 @@ class UnreachableError(Exception):
     """The database did not answer: what was being done may have been done, or not."""
 
 
-class Experiment(NamedTuple):
+class ExperimentRow(NamedTuple):
     """A row of `experiments`."""
 
     id: int
@@ -150,15 +150,15 @@ class Database(ABC):
 
     # What is the same everywhere
 
-    def find(self, name: str) -> Experiment | None:
+    def find(self, name: str) -> ExperimentRow | None:
         """Return the experiment of this name."""
         rows = self.run(f"SELECT {self._columns} FROM experiments WHERE name = :name", name=name)
-        return Experiment(*rows[0]) if rows else None
+        return ExperimentRow(*rows[0]) if rows else None
 
-    def experiments(self) -> list[Experiment]:
+    def experiments(self) -> list[ExperimentRow]:
         """Return all experiments, by name."""
         rows = self.run(f"SELECT {self._columns} FROM experiments ORDER BY name")
-        return [Experiment(*row) for row in rows]
+        return [ExperimentRow(*row) for row in rows]
 
     @property
     def _columns(self) -> str:

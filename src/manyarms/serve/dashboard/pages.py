@@ -124,7 +124,7 @@ class Pages:
         caller = await self._caller(request, "view", name)
         channel = self._channel(name)
         drawn = await channel.panels()
-        summary: m.Summary = channel.kept["summary"]
+        summary: m.ExperimentSummary = channel.kept["summary"]
         arms = await self._arms(request, name, caller)
         return self._page("experiment", caller, panels=drawn, arms=arms, summary=summary)
 
@@ -171,7 +171,7 @@ class Pages:
         arm: m.ArmView | None = await self._service.view("arm_at", name, number=number)
         if arm is None:
             raise refuse(404, "unknown_arm", f"There is no arm {number}.")
-        summary: m.Summary = await self._service.view("summary", name)
+        summary: m.ExperimentSummary = await self._service.view("summary", name)
         best = summary.recommended
         compared = [arm] if best is None or best.number == number else [arm, best]
         scale = panels.common_scale(compared)

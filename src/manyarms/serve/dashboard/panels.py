@@ -64,7 +64,7 @@ async def draw_list(service: Service, caller: Caller) -> dict[str, str]:
 
 async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> dict[str, str]:
     """Return the panels of an experiment; what follows from its log alone is drawn once a head."""
-    summary: m.Summary = await service.view("summary", name)
+    summary: m.ExperimentSummary = await service.view("summary", name)
     kept["summary"] = summary
     if kept.get("head") != (summary.head, summary.n_arms):
         kept["leaders"] = await service.view("leaders", name, k=_LEADERS)
@@ -111,7 +111,7 @@ def common_scale(arms: list[m.ArmView]) -> charts.Scale:
     return charts.scale_of(ends or [0.0, 1.0])
 
 
-def _with_hold(summary: m.Summary, flight: m.InFlight) -> float:
+def _with_hold(summary: m.ExperimentSummary, flight: m.InFlightView) -> float:
     """Return the window, in seconds, that holds back all but the latest rewards of those seen."""
     if summary.spec.window is not None:
         return summary.spec.window

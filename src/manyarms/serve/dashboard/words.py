@@ -116,7 +116,7 @@ def cost_of_exploring(exploring: m.Exploring, told: int) -> tuple[str, str]:
     return f"{number(low)} to {number(high)}", f"rewards, {reckoned}"
 
 
-def delays_in_words(flight: m.InFlight) -> Judgement:
+def delays_in_words(flight: m.InFlightView) -> Judgement:
     """Return whether rewards that come late differ from those that come early."""
     if flight.alarm:
         return Judgement("bad", "Biased", flight.alarm)
@@ -124,6 +124,4 @@ def delays_in_words(flight: m.InFlight) -> Judgement:
     if len(seen) < 2:
         said = "All rewards took about as long" if seen else "Too few rewards"
         return Judgement("open", "No sign", f"{said}: nothing to compare.")
-    return Judgement(
-        "good", "No sign", "Early and late rewards differ no more than by chance."
-    )
+    return Judgement("good", "No sign", "Early and late rewards differ no more than by chance.")
