@@ -1,8 +1,8 @@
 """Prompts evaluated by a farm of workers, some of which die.
 
-Each worker is a process that asks a service for a prompt, evaluates it, and tells if the answer
-was right. Now and then one dies in the middle of an evaluation, and is started again. It has a name
-of its own, so with its first ask it gets the prompt back that it died with: in the end every
+Each worker is a process that asks a service for a prompt, evaluates it, and tells whether the
+answer was right. Now and then one dies in the middle of an evaluation, and is started again. It has
+a name of its own, so with its first ask it gets the prompt back that it died with: in the end every
 evaluation was made and counted once. Run it: `python examples/prompt_farm.py`.
 """
 

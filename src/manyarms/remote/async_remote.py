@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, overload
 
 from manyarms.errors import MissingExtraError
@@ -90,9 +90,9 @@ class AsyncRemote:
         """Go on without the reward of a pull. As `Remote.abandon`."""
         await self._send(self._calls.abandon(pull, again))
 
-    async def add_arms(self, arms: int | Iterable[str | int]) -> int:
-        """Add arms; return how many there are now. As `Remote.add_arms`."""
-        return (await self._send(self._calls.add_arms(arms)))["n_arms"]
+    async def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
+        """Add arms; return their names. As `Remote.add_arms`."""
+        return await self._send(self._calls.add_arms(arms))
 
     async def retire(self, arm: str | int) -> None:
         """Never ask for an arm again. As `Remote.retire`."""

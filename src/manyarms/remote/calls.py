@@ -7,7 +7,7 @@ import math
 import random
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -259,11 +259,16 @@ class Calls:
 
         return Call("POST", f"{self.path}/{where}", read, *_json(content))
 
-    def add_arms(self, arms: int | Iterable[str | int]) -> Call[dict[str, int]]:
+    def add_arms(self, arms: int | Iterable[str | int]) -> Call[Sequence[Any]]:
         """Add arms. Sent twice it might add them twice, or refuse what was done."""
-        body, headers = _json({"count": arms}) if isinstance(arms, int) else _keys(arms)
-        path = f"{self.path}/arms"
-        return Call("POST", path, lambda answer, _: dict(answer), body, headers, once=True)
+        names = None if isinstance(arms, int) else [str(arm) for arm in arms]
+        body, headers = _json({"count": arms}) if names is None else _keys(names)
+
+        def read(answer: Any, again: bool) -> Sequence[Any]:
+            there, added = answer["n_arms"], answer["added"]
+            return range(there - added, there) if names is None else names
+
+        return Call("POST", f"{self.path}/arms", read, body, headers, once=True)
 
     def retire(self, arm: str | int) -> Call[None]:
         """Retire an arm."""
@@ -291,6 +296,14 @@ class Calls:
 
         return Call("GET", f"{self.path}/leaders?k={k}", read)
 
+    def pending(self) -> Call[list[Pull]]:
+        """Look at what is waited for."""
+
+        def read(answer: Any, again: bool) -> list[Pull]:
+            return [Pull(pull["arm"], pull["pull"]) for pull in answer["oldest"]]
+
+        return Call("GET", f"{self.path}/in-flight?limit={MOST_PULLS}", read)
+
     def arms(self, cursor: str) -> Call[tuple[list[ArmEstimate], str | None]]:
         """Look at a page of the arms that were pulled."""
         query = urlencode({"sort": "pulls", "limit": _PAGE, "cursor": cursor})
@@ -305,8 +318,8 @@ def _json(content: Any) -> tuple[bytes, dict[str, str]]:
     return json.dumps(content).encode(), {"Content-Type": "application/json"}
 
 
-def _keys(arms: Iterable[str | int]) -> tuple[bytes, dict[str, str]]:
-    lines = "".join(f"{json.dumps(str(arm))}\n" for arm in arms)
+def _keys(names: Iterable[str]) -> tuple[bytes, dict[str, str]]:
+    lines = "".join(f"{json.dumps(name)}\n" for name in names)
     return lines.encode(), {"Content-Type": _NDJSON}
 
 

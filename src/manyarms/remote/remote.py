@@ -7,13 +7,17 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterable
-from typing import Any, TypeVar, overload
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from manyarms.live.estimates import ArmEstimate, Progress, count
 from manyarms.live.game import Pull
+from manyarms.live.handle import Live
 from manyarms.protocol.policy import Policy
 from manyarms.remote.calls import Answer, Attempts, Call, Calls, base_of, progress_of, spec_of
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped]
 
 __all__ = ["Remote"]
 
@@ -189,8 +193,8 @@ class Remote:
         """
         self._send(self._calls.abandon(pull, again))
 
-    def add_arms(self, arms: int | Iterable[str | int]) -> int:
-        """Add arms; return how many there are now. It takes role operator.
+    def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
+        """Add arms; return their names. It takes role operator.
 
         If the answer is lost it raises, and is not sent again: look at `n_arms`.
 
@@ -199,7 +203,7 @@ class Remote:
         arms
             How many, where arms are called by number; their names, where they have names.
         """
-        return self._send(self._calls.add_arms(arms))["n_arms"]
+        return self._send(self._calls.add_arms(arms))
 
     def retire(self, arm: str | int) -> None:
         """Never ask for an arm again. It takes role operator.
@@ -235,6 +239,11 @@ class Remote:
         """The number of pulls asked for."""
         return self.progress().pulls
 
+    @property
+    def pending(self) -> list[Pull]:
+        """The pulls whose reward was not told yet, in the order of asks; the first 10,000."""
+        return self._send(self._calls.pending())
+
     def recommend(self) -> ArmEstimate:
         """Return the arm to deploy: that of the largest lower limit of its interval."""
         return self.top(1)[0]
@@ -265,6 +274,10 @@ class Remote:
     def summary(self) -> dict[str, Any]:
         """Return all that the service says of the experiment at a glance."""
         return self._send(self._calls.summary())
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return what is known of every arm that was pulled as a pandas table."""
+        return Live.to_dataframe(self)  # type: ignore[arg-type]  # it looks at arms() only
 
     def __repr__(self) -> str:
         return f"<Remote {self.experiment!r} at {self.url}>"

@@ -87,7 +87,14 @@ ROUTES: tuple[Route, ...] = (
     Route("leaders", "GET", f"{_X}/leaders", "view", None, m.Leaders, "The best arms.", ("k",)),
     Route("minutes", "GET", f"{_X}/minutes", "view", None, m.Minutes, "What happened when."),
     Route(
-        "in_flight", "GET", f"{_X}/in-flight", "view", None, m.InFlightView, "What is in flight."
+        "in_flight",
+        "GET",
+        f"{_X}/in-flight",
+        "view",
+        None,
+        m.InFlightView,
+        "What is waited for.",
+        ("limit",),
     ),
     Route("exploring", "GET", f"{_X}/exploring", "view", None, m.Exploring, "Where pulls went."),
     Route("health", "GET", f"{_X}/health", "view", None, m.Health, "How it is doing."),

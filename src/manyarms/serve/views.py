@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -125,7 +126,7 @@ def minutes(replica: Replica) -> m.Minutes:
     return m.Minutes(shown, step, replica.game.head)
 
 
-def in_flight(replica: Replica) -> m.InFlightView:
+def in_flight(replica: Replica, limit: int = 20) -> m.InFlightView:
     """Return what is waited for, and how long rewards took."""
     game, now = replica.game, time.time()
     ages = [0] * (len(DELAYS) + 1)
@@ -137,7 +138,7 @@ def in_flight(replica: Replica) -> m.InFlightView:
         m.DelayBin(ends[k] or 0.0, ends[k + 1], int(count), total / count if count else None)
         for k, (count, total, _) in enumerate(game.delays)
     ]
-    oldest = [(pull, *game.waiting[pull]) for pull in list(game.waiting)[:20]]
+    oldest = [(pull, *game.waiting[pull]) for pull in islice(game.waiting, limit)]
     flight = {} if game.live is None else game.live.flight
     numbers = {pull: flight[pull].arm for pull, _, _ in oldest if pull in flight}
     names = replica.names(list(numbers.values()))

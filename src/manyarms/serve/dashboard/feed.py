@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -17,6 +18,8 @@ TICK = 2.0  # seconds
 _FRESH = 0.5  # seconds that what was drawn is good for another reader
 _LONGEST = 300.0  # seconds of a stream: then the browser comes again, and is checked again
 _MOST_WAITING = 8  # events that a slow reader may be behind
+
+_logger = logging.getLogger("manyarms.serve")
 
 # gets a place to keep things in, and returns HTML by panel
 Draw = Callable[[dict[str, Any]], Awaitable[dict[str, str]]]
@@ -68,6 +71,9 @@ class Channel:
                 event = _event("panels", changed)
             except RefusedError as error:
                 event = _event("trouble", error.failure.message)
+            except Exception:
+                _logger.exception("a page cannot be drawn")
+                event = _event("trouble", "This page cannot be drawn now.")
             for reader in list(self._readers):
                 try:
                     reader.put_nowait(event)

@@ -30,6 +30,16 @@ _CLIENT = _PACKAGE / "remote" / "manyarms.js"
 _MOST_STREAMS = 1000
 
 
+class _Files(StaticFiles):
+    """Files that browsers ask for again, so that those of an older version are not kept."""
+
+    def file_response(self, *arguments: Any, **named: Any) -> Response:
+        """Return a file, or that it has not changed."""
+        response = super().file_response(*arguments, **named)
+        response.headers["cache-control"] = "no-cache"
+        return response
+
+
 class Pages:
     """The pages of one service."""
 
@@ -53,7 +63,7 @@ class Pages:
             Route(f"{x}/arms/{{number:int}}", self.arm_page),
             Route("/static/page.css", self.shared_styles),
             Route("/manyarms.js", self.client),
-            Mount("/static", StaticFiles(directory=panels.HERE / "static")),
+            Mount("/static", _Files(directory=panels.HERE / "static")),
         ]
 
     async def _caller(
@@ -98,7 +108,7 @@ class Pages:
     async def list_events(self, request: Request) -> Response:
         """Send the list whenever it changes."""
         caller = await self._caller(request)
-        return self._stream(self._list_channel(caller))
+        return await self._stream(self._list_channel(caller))
 
     # An experiment
 
@@ -136,13 +146,12 @@ class Pages:
         """Send panels whenever they change."""
         name = request.path_params["experiment"]
         await self._caller(request, "view", name)
-        channel = self._channel(name)
-        await channel.panels()
-        return self._stream(channel)
+        return await self._stream(self._channel(name))
 
-    def _stream(self, channel: Channel) -> Response:
+    async def _stream(self, channel: Channel) -> Response:
         if self._streams >= _MOST_STREAMS:
             raise refuse(503, "unavailable", "Too many pages are open.")
+        await channel.panels()
 
         async def counted() -> Any:
             self._streams += 1
@@ -208,7 +217,9 @@ class Pages:
 
     async def shared_styles(self, request: Request) -> Response:
         """Send the styles that the report has, too."""
-        return Response(_STYLES.read_bytes(), media_type="text/css")
+        return Response(
+            _STYLES.read_bytes(), media_type="text/css", headers={"cache-control": "no-cache"}
+        )
 
     async def client(self, request: Request) -> Response:
         """Send the client for pages of others."""

@@ -124,6 +124,4 @@ def delays_in_words(flight: m.InFlightView) -> Judgement:
     if len(seen) < 2:
         said = "All rewards took about as long" if seen else "Too few rewards"
         return Judgement("open", "No sign", f"{said}: nothing to compare.")
-    return Judgement(
-        "good", "No sign", "Early and late rewards have the same mean, but for chance."
-    )
+    return Judgement("good", "No sign", "Early and late rewards differ no more than by chance.")
