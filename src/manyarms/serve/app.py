@@ -9,11 +9,11 @@ import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from manyarms.serve.api import HANDLERS, answered
+from manyarms.serve.api import HANDLERS
 from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.forwarding import Forwarder
 from manyarms.serve.messages import NAME
-from manyarms.serve.requests import Request, Response
+from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.routes import ROUTES, Route
 from manyarms.serve.service import ElsewhereError, Service
 

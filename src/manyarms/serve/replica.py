@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from manyarms.live import estimates
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.store import ASKED, TOLD
@@ -122,28 +123,12 @@ class Replica:
         return self._once(f"order {sort}", lambda: self.tallies and self.tallies.order(sort))
 
     def progress(self) -> Progress:
-        """Return how far the game is, as `estimates.progress` does."""
-        return self._once("progress", self._progress)  # type: ignore[no-any-return]
-
-    def _progress(self) -> Progress:
+        """Return how far the game is."""
         live, tallies = self.game.live, self.tallies
         assert live is not None
         assert tallies is not None
-        pending, abandoned = len(live.flight), len(live.abandoned)
-        told = live.pulls - pending - abandoned
-        reward = tallies.reward
-        return Progress(
-            pulls=live.pulls,
-            horizon=live.horizon,
-            told=told,
-            pending=pending,
-            abandoned=abandoned,
-            stage=live.policy.stage(live.state),
-            arms_touched=len(live.tally),
-            n_arms=live.n_arms,
-            reward=reward,
-            mean_reward=reward / told if told else math.nan,
-        )
+        how: Progress = self._once("progress", lambda: estimates.progress(live, tallies.reward))
+        return how
 
     def of_arm(self, number: int) -> ArmEstimate:
         """Return what is known of an arm, tried or not."""

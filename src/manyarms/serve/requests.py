@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -14,7 +14,10 @@ from manyarms.serve.access import Caller
 from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.messages import Failure
 
-__all__ = ["MOST_BYTES", "Request", "Response"]
+if TYPE_CHECKING:
+    from manyarms.serve.service import Service
+
+__all__ = ["MOST_BYTES", "Handler", "Request", "Response", "answered"]
 
 MOST_BYTES = 2 << 20  # of a body that is no stream
 SLOWEST = 30.0  # seconds until the next piece of a body must be there
@@ -169,3 +172,12 @@ class Request:
             raise RefusedError(
                 Failure("malformed", f"The body is no JSON: {error}.", 400)
             ) from error
+
+
+Handler = Callable[["Service", Request], Awaitable[Response]]
+_encode = msgspec.json.Encoder().encode
+
+
+def answered(answer: Any, status: int = 200) -> Response:
+    """Return an answer as JSON."""
+    return Response(_encode(answer), status)
