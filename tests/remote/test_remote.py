@@ -102,6 +102,11 @@ def test_an_async_game_is_the_live_game(service: Node, url: str) -> None:
                 await remote.tell(last, 1.0)
             assert await remote.recommend() == made.recommend()
             assert (await remote.progress()).pulls == 6
+            assert (await remote.arms(), await remote.pending()) == (made.arms(), [])
+            await remote.pause()
+            with pytest.raises(ma.TurnError, match="paused"):
+                await remote.ask()
+            await remote.resume()
             return [*asked, last]
 
     with bad_line(service.port, lost=4) as port:

@@ -98,6 +98,18 @@ class AsyncRemote:
         """Never ask for an arm again. As `Remote.retire`."""
         await self._send(self._calls.retire(arm))
 
+    async def pause(self) -> None:
+        """Let the service refuse asks for a while."""
+        await self._send(self._calls.change("pause"))
+
+    async def resume(self) -> None:
+        """Let the service answer asks again."""
+        await self._send(self._calls.change("resume"))
+
+    async def stop(self) -> None:
+        """Ask for no pull any more, for good."""
+        await self._send(self._calls.change("stop"))
+
     async def recommend(self) -> ArmEstimate:
         """Return the arm to deploy. As `Remote.recommend`."""
         return (await self.top(1))[0]
@@ -105,6 +117,19 @@ class AsyncRemote:
     async def top(self, k: int) -> list[ArmEstimate]:
         """Return the `k` best arms. As `Remote.top`."""
         return await self._send(self._calls.top(k))
+
+    async def arms(self) -> list[ArmEstimate]:
+        """Return what is known of every arm that was pulled, those of most pulls first."""
+        found: list[ArmEstimate] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            some, cursor = await self._send(self._calls.arms(cursor))
+            found += some
+        return found
+
+    async def pending(self) -> list[Pull]:
+        """Return the pulls whose reward was not told yet. As `Remote.pending`."""
+        return await self._send(self._calls.pending())
 
     async def progress(self) -> Progress:
         """Return how far the game is."""
