@@ -115,6 +115,7 @@ def test_the_page_says_what_a_person_needs(gallery: Node) -> None:
         assert words_of in page
     _, hostile = get(gallery, "/experiments/hostile")
     assert "Rewards come late in a biased way." in hostile
+    assert "so this may be wrong" in hostile
     assert 'href="/new?like=hostile&amp;hold=600"' in hostile
     assert "Rewards come late in a biased way." not in page
     status, form = get(gallery, "/new?like=hostile&hold=600")
