@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
+from manyarms.remote.calls import Answer, Attempts
 from tests.remote.cutting import bad_line
 from tests.remote.same import plain
 from tests.serve.machines import TOKEN, Node, node
@@ -202,6 +203,18 @@ def test_threads_share_a_client(url: str) -> None:
         ids = [pull for some in pool.map(work, range(8)) for pull in some]
     assert sorted(ids) == list(range(160))
     assert remote.progress().told == 160
+
+
+def test_others_that_answer_are_told_apart(service: Node) -> None:
+    page = ma.Remote(f"http://{service.address}/healthz?", "x", token=TOKEN)
+    with pytest.raises(ma.ServiceError):
+        page.ask()
+    for body in (b"<html>", b"[]", b"{}", b'{"pulls": 3}'):
+        call = page._calls.ask(None)
+        with pytest.raises(ma.ServiceError, match="no service of manyarms"):
+            Attempts(0).settle(call, Answer.of(200, body, None), "", sent=True)
+    with pytest.raises(ma.ServiceError, match="HTTP 502"):
+        Attempts(0).settle(call, Answer.of(502, b"[]", "soon"), "", sent=True)
 
 
 def test_patience_ends() -> None:

@@ -165,6 +165,28 @@ def test_a_panel_is_drawn_once_for_all_who_look() -> None:
     assert b'"a"' not in seen[0][-1], "only what has changed is sent"
 
 
+def test_what_another_reader_made_draw_reaches_all() -> None:
+    shown = {"a": "old"}
+
+    async def draw(kept: dict[str, Any]) -> dict[str, str]:
+        return dict(shown)
+
+    async def look() -> list[bytes]:
+        channel = Channel(draw, tick=0.6)
+        await channel.panels()
+        stream = channel.stream(lambda: False)
+        events = [await anext(stream), await anext(stream)]
+        shown["a"] = "new"
+        await asyncio.sleep(0.55)
+        assert await channel.panels() == {"a": "new"}, "somebody opens the page"
+        events.append(await anext(stream))
+        await stream.aclose()
+        return events
+
+    first, nothing, last = asyncio.run(look())
+    assert (b"old" in first, b"{}" in nothing, b"new" in last) == (True, True, True)
+
+
 def test_words_for_verdicts_costs_and_delays() -> None:
     arm = m.ArmView("a", 0, 10, 10, 0.5, 0.4, 0.6)
     about: dict[str, Any] = {"name": "x", "policy": "moss", "spec": m.Spec(), "keyed": True}

@@ -63,7 +63,8 @@ class Answer:
             body = json.loads(data) if data else {}
         except ValueError:
             body = {}
-        if retry_after and isinstance(body, dict):
+        body = body if isinstance(body, dict) else {}
+        if retry_after:
             body.setdefault("retry_after", retry_after)
         return cls(status, body)
 
@@ -83,7 +84,7 @@ class Attempts:
         self.count += 1
         if answer is not None and answer.status not in _AGAIN:
             if answer.status < 300:
-                return call.read(answer.body, self.count > 1)
+                return _read(call, answer, self.count > 1)
             raise error_of(answer)
         code = "" if answer is None else answer.body.get("code", "")
         unsure = sent if answer is None else code != "unavailable" and answer.status != 429
@@ -109,6 +110,19 @@ class Attempts:
         )
 
 
+def _read(call: Call[T], answer: Answer, repeated: bool) -> T:
+    try:
+        return call.read(answer.body, repeated)
+    except ManyarmsError:
+        raise
+    except (LookupError, TypeError):
+        raise ServiceError(
+            "What answers at this address is no service of manyarms, or a much newer one.",
+            status=answer.status,
+            code="foreign",
+        ) from None
+
+
 def _seconds(text: Any) -> float:
     try:
         return min(60.0, max(0.0, float(text)))
@@ -118,7 +132,7 @@ def _seconds(text: Any) -> float:
 
 def error_of(answer: Answer) -> ManyarmsError:
     """Return the error that a handle would have raised."""
-    body = answer.body if isinstance(answer.body, dict) else {}
+    body = answer.body
     code, message = body.get("code", ""), str(body.get("message") or f"HTTP {answer.status}.")
     if "recommended" in body:
         return StoppedError(message, body["recommended"] and arm_of(body["recommended"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -32,6 +32,7 @@ class Channel:
         self._draw, self._seconds = draw, tick
         self.kept: dict[str, Any] = {}
         self._panels: dict[str, str] = {}
+        self._sent: dict[str, str] = {}  # what all readers have; others may have it newer drawn
         self._drawn = -1e9
         self._turn = asyncio.Lock()
         self._readers: set[asyncio.Queue[bytes]] = set()
@@ -45,12 +46,13 @@ class Channel:
                 self._drawn = time.monotonic()
             return self._panels
 
-    async def stream(self, ended: Callable[[], bool]) -> AsyncIterator[bytes]:
+    async def stream(self, ended: Callable[[], bool]) -> AsyncGenerator[bytes]:
         """Yield events: all panels first, then those that change."""
         waiting: asyncio.Queue[bytes] = asyncio.Queue(_MOST_WAITING)
         end = time.monotonic() + _LONGEST
         self._readers.add(waiting)
         if self._ticking is None:
+            self._sent = self._panels
             self._ticking = asyncio.create_task(self._tick())
         try:
             yield _event("panels", self._panels)
@@ -64,10 +66,10 @@ class Channel:
 
     async def _tick(self) -> None:
         while self._readers:
-            before = self._panels
             try:
-                now = await self.panels()
+                now, before = await self.panels(), self._sent
                 changed = {name: html for name, html in now.items() if before.get(name) != html}
+                self._sent = now
                 event = _event("panels", changed)
             except RefusedError as error:
                 event = _event("trouble", error.failure.message)
