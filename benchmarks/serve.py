@@ -113,6 +113,7 @@ async def _load(port: int, name: str, clients: int, k: int, seconds: float) -> d
     spent = time.perf_counter() - begun
     taken.sort()
     return {
+        "seconds": spent,
         "requests": len(taken) / spent,
         "pulls": sum(one.pulls for one in some) / spent,
         "p50": 1000 * taken[len(taken) // 2],
@@ -127,8 +128,15 @@ def load(port: int, name: str, clients: int, k: int = 1, seconds: float = 4.0) -
         return runner.run(_load(port, name, clients, k, seconds))
 
 
+def cpu(process: subprocess.Popen[bytes] | None) -> float:
+    """Return the seconds that a process has computed, without its children."""
+    assert process is not None
+    parts = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextlib.contextmanager
-def empty_server() -> Iterator[int]:
+def empty_server() -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     port = free_port()
     process = subprocess.Popen([sys.executable, "-c", EMPTY, str(port)])
     try:
@@ -137,7 +145,7 @@ def empty_server() -> Iterator[int]:
                 call(port, "GET", "/")
                 break
             time.sleep(0.05)
-        yield port
+        yield port, process
     finally:
         process.kill()
         process.wait()
@@ -160,17 +168,24 @@ def make(node: Node, name: str, arms: int) -> float:
     return time.perf_counter() - begun
 
 
-def throughput(kind: str, node: Node, empty: int, seconds: float) -> None:
+def throughput(
+    kind: str, node: Node, empty: tuple[int, subprocess.Popen[bytes]], seconds: float
+) -> None:
     took = make(node, "many", ARMS)
     print(f"{kind}: {ARMS} keyed arms imported in {took:.1f} s")
     for clients in (1, 32, 256):
-        base = load(empty, "empty", clients, seconds=seconds)
+        spent = cpu(empty[1])
+        base = load(empty[0], "empty", clients, seconds=seconds)
+        idle = 1e6 * (cpu(empty[1]) - spent) / (base["requests"] * base["seconds"])
+        spent = cpu(node.process)
         one = load(node.port, "many", clients, seconds=seconds)
+        busy = 1e6 * (cpu(node.process) - spent) / (one["requests"] * one["seconds"])
         share = one["requests"] / base["requests"]
         print(
             f"{kind}, {clients} clients: {one['requests']:.0f} requests/s "
             f"({share:.0%} of {base['requests']:.0f}), p50 {one['p50']:.1f} ms, "
-            f"p99 {one['p99']:.1f} ms (empty: {base['p99']:.1f} ms)",
+            f"p99 {one['p99']:.1f} ms (empty: {base['p99']:.1f} ms); processor {busy:.0f} us a "
+            f"request (empty: {idle:.0f} us, {idle / busy:.0%})",
             flush=True,
         )
     batch = load(node.port, "many", 8, k=100, seconds=seconds)

@@ -233,6 +233,13 @@ def test_sessions(served: InThread, tokens: dict[str, str]) -> None:
         assert call(served.port, "POST", path, b"", token=None, **session, Origin=here)[0] == 200
     status, _ = call(served.port, "GET", "/v1/tokens", token=None, **session)
     assert status == 403
+    name = next(_names)
+    body = {"name": name, "role": "viewer"}
+    made = call(served.port, "POST", "/v1/tokens", body)[1]["token"]
+    brief: dict[str, Any] = {"Cookie": login(served, made)[1].split(";")[0]}
+    assert call(served.port, "GET", "/v1/session", token=None, **brief)[0] == 200
+    assert call(served.port, "DELETE", f"/v1/tokens/{name}")[0] == 200  # and its sessions
+    assert call(served.port, "GET", "/v1/session", token=None, **brief)[0] == 401
     changed = session["Cookie"][:-1] + ("0" if session["Cookie"][-1] != "0" else "1")
     assert call(served.port, "GET", "/v1/session", token=None, Cookie=changed)[0] == 401
     for given in (tokens["browser"], "nobody"):

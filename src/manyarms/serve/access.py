@@ -72,18 +72,18 @@ class Access:
             return parse_qs(query.decode("latin-1")).get("token", [None])[0]
         return None
 
-    def remembered(self, digest: str) -> Caller | bool | None:
+    def remembered(self, token: str) -> Caller | bool | None:
         """Return who has a token, None if nobody, False if the database must be asked."""
-        seen = self._known.get(digest)
+        seen = self._known.get(token)
         if seen is None or seen[0] < time.monotonic():
             return False
         return seen[1]
 
-    def remember(self, digest: str, caller: Caller | None) -> None:
+    def remember(self, token: str, caller: Caller | None) -> None:
         """Note what the database said of a token."""
         if len(self._known) > 10_000:
             self._known.clear()
-        self._known[digest] = time.monotonic() + _REMEMBERED, caller
+        self._known[token] = time.monotonic() + _REMEMBERED, caller
 
     def forget(self) -> None:
         """Ask the database again: a token was made or taken back."""
@@ -222,9 +222,19 @@ def ticket_pull(secret: str, experiment: str, given: str, generation: int) -> in
 
 def find_caller(database: Database, digest: str) -> Caller | None:
     """Return who has a token."""
+    return _caller(database, "sha256", digest)
+
+
+def named_caller(database: Database, name: str) -> Caller | None:
+    """Return who has the token of a name."""
+    return _caller(database, "name", name)
+
+
+def _caller(database: Database, column: str, value: str) -> Caller | None:
     rows = database.run(
-        "SELECT name, role, experiment, origins, rate, expires FROM tokens WHERE sha256 = :digest",
-        digest=digest,
+        "SELECT name, role, experiment, origins, rate, expires FROM tokens "
+        f"WHERE {column} = :value",
+        value=value,
     )
     if not rows:
         return None
