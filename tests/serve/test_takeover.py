@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 import uuid
@@ -14,7 +13,7 @@ import pytest
 import manyarms as ma
 from manyarms.live.databases import database_of
 from tests.serve.chaos import run
-from tests.serve.machines import Node, call, check_postgres, node, postgres
+from tests.serve.machines import Node, call, check_postgres, postgres
 
 pytestmark = pytest.mark.slow
 
@@ -142,21 +141,3 @@ def test_chaos_on_postgres() -> None:
     check_postgres()
     with postgres() as server:
         assert run(server.url, server, kills=6, pauses=1, crashes=2) == []
-
-
-def test_keys_of_any_letters(store: str) -> None:
-    """What import, search and export of keys must not mix up, on each kind of database."""
-    keys = ["a\tb", "a\\tb", "a\nb", "\\N", "%", "%s", "'", '"', "ä", "\U0001f600", "x" * 1000, " "]
-    with node(store) as one:
-        path = f"/v1/experiments/k{uuid.uuid4().hex[:8]}"
-        spec = {"policy": "prospector", "seed": 1}
-        assert call(one.port, "PUT", path, spec)[0] == 201
-        assert call(one.port, "POST", f"{path}/arms", {"keys": keys})[0] == 200
-        asked = call(one.port, "POST", f"{path}/asks", {"k": 12})[1]["pulls"]
-        assert {pull["arm"] for pull in asked} == set(keys)
-        listed = call(one.port, "GET", f"{path}/arms?sort=arm")[1]["arms"]
-        assert [a["arm"] for a in listed] == sorted(keys)
-        found = call(one.port, "GET", f"{path}/arms?sort=arm&search=%25")[1]["arms"]
-        assert [a["arm"] for a in found] == ["%", "%s"]
-        lines = call(one.port, "GET", f"{path}/export?what=arms")[1].splitlines()
-        assert [json.loads(line)["key"] for line in lines] == keys

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -77,3 +79,38 @@ def test_a_node_that_was_taken_over_from_asks_the_other(store: str) -> None:
         # the lease of the other is over: this node loads anew, and knows what was committed
         status, answer = call(one.port, "POST", f"{path}/asks", {}, Idempotency_Key="k")
         assert (status, answer["pulls"][0]["pull"]) == (200, 2)
+
+
+def test_keys_of_any_letters(store: str) -> None:
+    """What import, search and export of keys must not mix up, on each kind of database."""
+    keys = ["a\tb", "a\\tb", "a\nb", "\\N", "%", "%s", "'", '"', "ä", "\U0001f600", "x" * 1000, " "]
+    with in_thread(store) as one:
+        path = f"/v1/experiments/k{uuid.uuid4().hex[:8]}"
+        spec = {"policy": "prospector", "seed": 1}
+        assert call(one.port, "PUT", path, spec)[0] == 201
+        assert call(one.port, "POST", f"{path}/arms", {"keys": keys})[0] == 200
+        asked = call(one.port, "POST", f"{path}/asks", {"k": 12})[1]["pulls"]
+        assert {pull["arm"] for pull in asked} == set(keys)
+        listed = call(one.port, "GET", f"{path}/arms?sort=arm")[1]["arms"]
+        assert [a["arm"] for a in listed] == sorted(keys)
+        found = call(one.port, "GET", f"{path}/arms?sort=arm&search=%25")[1]["arms"]
+        assert [a["arm"] for a in found] == ["%", "%s"]
+        lines = call(one.port, "GET", f"{path}/export?what=arms")[1].splitlines()
+        assert [json.loads(line)["key"] for line in lines] == keys
+        again = call(one.port, "POST", f"{path}/arms", {"keys": ["new", "ä"]})
+        assert (again[0], again[1]["code"]) == (409, "key_exists")
+        assert "'ä'" in again[1]["message"]
+
+
+def test_experiments_share_a_group(store: str) -> None:
+    """Asks of several experiments at once: one transaction, and each has what it asked for."""
+    names = [f"g{uuid.uuid4().hex[:8]}" for _ in range(4)]
+    with in_thread(store) as one, ThreadPoolExecutor(8) as pool:
+        for name in names:
+            assert call(one.port, "PUT", f"/v1/experiments/{name}", {"n_arms": 99})[0] == 201
+        ask = lambda name: call(one.port, "POST", f"/v1/experiments/{name}/asks", {"k": 2})  # noqa: E731
+        answers = list(pool.map(ask, names * 10))
+        assert all(status == 200 for status, _ in answers)
+        for name in names:
+            given = [a["pulls"] for (_, a), n in zip(answers, names * 10, strict=True) if n == name]
+            assert sorted(p["pull"] for pulls in given for p in pulls) == list(range(20))
