@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 import urllib.parse
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -185,6 +186,28 @@ def test_what_another_reader_made_draw_reaches_all() -> None:
 
     first, nothing, last = asyncio.run(look())
     assert (b"old" in first, b"{}" in nothing, b"new" in last) == (True, True, True)
+
+
+def test_a_page_does_not_wait_for_a_slow_drawing() -> None:
+    slow = 0.0
+
+    async def draw(kept: dict[str, Any]) -> dict[str, str]:
+        await asyncio.sleep(slow)
+        return {"a": f"took {slow}"}
+
+    async def look() -> tuple[dict[str, str], dict[str, str], float]:
+        nonlocal slow
+        channel = Channel(draw)
+        first = await channel.soon()
+        await asyncio.sleep(0.55)
+        slow = 5.0
+        begun = time.monotonic()
+        second = await channel.soon()
+        return first, second, time.monotonic() - begun
+
+    first, second, took = asyncio.run(look())
+    assert first == second == {"a": "took 0.0"}
+    assert took < 2.0
 
 
 def test_words_for_verdicts_costs_and_delays() -> None:

@@ -16,6 +16,8 @@ __all__ = ["TICK", "Channel", "Channels"]
 
 TICK = 2.0  # seconds
 _FRESH = 0.5  # seconds that what was drawn is good for another reader
+_GOOD = 10.0  # seconds that it is good for one who would have to wait
+_PATIENCE = 0.1  # seconds
 _LONGEST = 300.0  # seconds of a stream: then the browser comes again, and is checked again
 _MOST_WAITING = 8  # events that a slow reader may be behind
 
@@ -37,6 +39,7 @@ class Channel:
         self._turn = asyncio.Lock()
         self._readers: set[asyncio.Queue[bytes]] = set()
         self._ticking: asyncio.Task[None] | None = None
+        self._drawing: set[asyncio.Future[dict[str, str]]] = set()  # nobody else holds them
 
     async def panels(self) -> dict[str, str]:
         """Return the panels as they are now."""
@@ -45,6 +48,22 @@ class Channel:
                 self._panels = await self._draw(self.kept)
                 self._drawn = time.monotonic()
             return self._panels
+
+    async def soon(self) -> dict[str, str]:
+        """Return the panels as they are now, or, if that takes long, as they were just now.
+
+        A page is not kept waiting for a million arms: its stream brings the rest.
+        """
+        drawing = asyncio.ensure_future(self.panels())
+        if time.monotonic() - self._drawn > _GOOD:
+            return await drawing
+        await asyncio.wait({drawing}, timeout=_PATIENCE)
+        if drawing.done():
+            return drawing.result()
+        self._drawing.add(drawing)
+        drawing.add_done_callback(self._drawing.discard)
+        drawing.add_done_callback(lambda done: done.exception())  # which the next one meets
+        return self._panels
 
     async def stream(self, ended: Callable[[], bool]) -> AsyncGenerator[bytes]:
         """Yield events: all panels first, then those that change."""

@@ -102,7 +102,7 @@ class Pages:
     async def list_page(self, request: Request) -> Response:
         """Show all experiments."""
         caller = await self._caller(request)
-        drawn = await self._list_channel(caller).panels()
+        drawn = await self._list_channel(caller).soon()
         return self._page("list", caller, panels=drawn)
 
     async def list_events(self, request: Request) -> Response:
@@ -123,7 +123,7 @@ class Pages:
         name = request.path_params["experiment"]
         caller = await self._caller(request, "view", name)
         channel = self._channel(name)
-        drawn = await channel.panels()
+        drawn = await channel.soon()
         summary: m.ExperimentSummary = channel.kept["summary"]
         arms = await self._arms(request, name, caller)
         return self._page("experiment", caller, panels=drawn, arms=arms, summary=summary)
