@@ -18,9 +18,9 @@ from manyarms.serve import messages as m
 from manyarms.serve.dashboard import charts, words
 from manyarms.serve.dashboard.feed import Channel
 from tests.serve.gallery import HOSTILE, fill
-from tests.serve.machines import TOKEN, Node, call, node
+from tests.serve.machines import TOKEN, InThread, call, in_thread
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.interpreted
 
 PAGES = ["/", "/new", "/tokens", "/login", "/experiments/captions", "/experiments/hostile",
          "/experiments/buttons", "/experiments/new", "/experiments/captions/arms/3",
@@ -30,13 +30,13 @@ PAGES = ["/", "/new", "/tokens", "/login", "/experiments/captions", "/experiment
 
 
 @pytest.fixture(scope="module")
-def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InThread]:
     path = tmp_path_factory.mktemp("gallery") / "serve.db"
-    with node(fill(path, arms=2000, pulls=3000) + "?sync=never") as one:
+    with in_thread(fill(path, arms=2000, pulls=3000) + "?sync=never") as one:
         yield one
 
 
-def get(gallery: Node, path: str, token: str = TOKEN) -> tuple[int, str]:
+def get(gallery: InThread, path: str, token: str = TOKEN) -> tuple[int, str]:
     status, body = call(gallery.port, "GET", path, token=token, Accept="text/html")
     return status, body.decode() if isinstance(body, bytes) else str(body)
 
@@ -54,7 +54,7 @@ class Tags(HTMLParser):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_pages_hold_nothing_that_names_could_use(gallery: Node, path: str) -> None:
+def test_pages_hold_nothing_that_names_could_use(gallery: InThread, path: str) -> None:
     status, page = get(gallery, path)
     assert status == (404 if "nowhere" in path else 200)
     found = Tags(page).tags
@@ -69,7 +69,7 @@ def test_pages_hold_nothing_that_names_could_use(gallery: Node, path: str) -> No
     assert not re.search("[\u202a-\u202e\u2066-\u2069]", re.sub(r'="[^"]*"', "", shown))
 
 
-def test_pages_are_for_those_who_may(gallery: Node) -> None:
+def test_pages_are_for_those_who_may(gallery: InThread) -> None:
     for path in ("/", "/experiments/captions", "/new", "/tokens"):
         status, _ = call(gallery.port, "GET", path, token=None, Accept="text/html")
         assert status == 303, "to the login"
@@ -89,7 +89,7 @@ def test_pages_are_for_those_who_may(gallery: Node) -> None:
     assert 'data-call="POST pause"' in get(gallery, "/experiments/buttons")[1]
 
 
-def test_headers_let_nothing_in(gallery: Node) -> None:
+def test_headers_let_nothing_in(gallery: InThread) -> None:
     import http.client
 
     link = http.client.HTTPConnection("127.0.0.1", gallery.port)
@@ -107,7 +107,7 @@ def test_headers_let_nothing_in(gallery: Node) -> None:
     assert call(gallery.port, "GET", "/static/../pages.py", token=None)[0] == 404
 
 
-def test_the_page_says_what_a_person_needs(gallery: Node) -> None:
+def test_the_page_says_what_a_person_needs(gallery: InThread) -> None:
     _, page = get(gallery, "/experiments/captions")
     order = [page.index(f'id="{panel}-title"') for panel in
              ("deploy", "leaders", "reward", "exploring", "flight", "arms", "health")]  # fmt: skip
@@ -124,7 +124,7 @@ def test_the_page_says_what_a_person_needs(gallery: Node) -> None:
     assert '<option value="hold" selected>' in form
 
 
-def test_arms_are_found_sorted_and_turned_over(gallery: Node) -> None:
+def test_arms_are_found_sorted_and_turned_over(gallery: InThread) -> None:
     _, first = get(gallery, "/experiments/captions/arms?sort=arm&search=caption%200001")
     names = re.findall(r"<bdi>(caption \d+)</bdi>", first)
     assert names == [f"caption {k:06d}" for k in range(100, 125)]
@@ -234,7 +234,7 @@ def test_words_for_verdicts_costs_and_delays() -> None:
     ).replace("</svg", "")
 
 
-def test_a_terminal_shows_the_same(gallery: Node, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_terminal_shows_the_same(gallery: InThread, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"http://{gallery.address}"
     assert main(["watch", url, "--token", TOKEN]) == 0
     rows = capsys.readouterr().out.splitlines()
