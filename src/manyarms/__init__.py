@@ -28,6 +28,8 @@ _HOME = {
     "EmpMOSSPlusPlus": "policies",
     "Guarded": "policies",
     "HybridMOSSPlusPlus": "policies",
+    "History": "live",
+    "InMemory": "live",
     "Journal": "live",
     "Live": "live",
     "MOSS": "policies",
@@ -78,7 +80,9 @@ __all__ = [
     "DuplicateNameError",
     "EmpMOSSPlusPlus",
     "Guarded",
+    "History",
     "HybridMOSSPlusPlus",
+    "InMemory",
     "Journal",
     "Live",
     "MOSSOracle",
@@ -140,7 +144,16 @@ if TYPE_CHECKING:
         UnknownNameError,
     )
     from manyarms.lab import Result, Summary, simulate
-    from manyarms.live import ArmEstimate, Journal, Live, Progress, Pull, recorded
+    from manyarms.live import (
+        ArmEstimate,
+        History,
+        InMemory,
+        Journal,
+        Live,
+        Progress,
+        Pull,
+        recorded,
+    )
     from manyarms.policies import (
         MOSS,
         Doubling,

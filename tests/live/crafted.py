@@ -247,8 +247,8 @@ def crafted_events(chance: random.Random, log: list[Event]) -> list[Event]:
 def journal_of(snapshot: bytes, events: list[Event]) -> bytes:
     """Return the bytes of a journal with right checks."""
     data, check = begin_file(snapshot), first_check(snapshot)
-    for kind, pull, arm, reward, _ in events:
-        part, check = record(kind, pull, reward if kind == TOLD else arm, check)
+    for event in events:
+        part, check = record(event, check)
         data += part
     return data
 

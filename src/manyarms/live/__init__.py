@@ -3,6 +3,8 @@
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull
 from manyarms.live.handle import Live
+from manyarms.live.history import Happening, History
+from manyarms.live.in_memory import InMemory
 from manyarms.live.journal import Journal
 from manyarms.live.opening import recorded
 from manyarms.live.store import Contents, Event, Events, Store
@@ -12,6 +14,9 @@ __all__ = [
     "Contents",
     "Event",
     "Events",
+    "Happening",
+    "History",
+    "InMemory",
     "Journal",
     "Live",
     "Progress",

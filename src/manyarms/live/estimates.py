@@ -41,7 +41,7 @@ class ArmEstimate:
         Limits for the arm's mean. With probability 95 % no interval of any arm is ever wrong: one
         may look as often as one likes, and choose the arm that looks best.
     pulls, told
-        Pulls asked for, and rewards told.
+        Pulls asked for, and rewards told; those that were observed are among them.
     retired
         Whether the arm was retired.
 
@@ -88,6 +88,8 @@ class Progress:
         Arms pulled at least once, retired ones too, and arms there are now.
     reward, mean_reward
         The sum of the rewards told, and their mean (NaN before the first).
+    observed
+        Rewards observed that no pull has used yet; those that were used are among those told.
 
     Examples
     --------
@@ -111,13 +113,15 @@ class Progress:
     n_arms: int
     reward: float
     mean_reward: float
+    observed: int = 0
 
     def __str__(self) -> str:
+        left = f"; {count(self.observed, 'observed reward')} left" if self.observed else ""
         mean = "" if math.isnan(self.mean_reward) else f"; mean reward {rounded(self.mean_reward)}"
         return (
             f"{self.made}\n{count(self.told, 'reward')} told, {self.pending} pending, "
             f"{self.abandoned} abandoned{mean}\n"
-            f"{count(self.arms_touched, 'arm')} tried; {self.n_arms} to choose from"
+            f"{count(self.arms_touched, 'arm')} tried; {self.n_arms} to choose from{left}"
         )
 
     @property
@@ -151,13 +155,13 @@ def top(game: LiveGame, k: int) -> list[ArmEstimate]:
 
 
 def _of_arm(game: LiveGame, number: int, limits: tuple[float, float]) -> ArmEstimate:
-    tally = game.tally[number]
+    known, total = game.known(number)
     return ArmEstimate(
         arm=game.arms.name(number),
-        estimate=tally.total / tally.told if tally.told > 0 else math.nan,
+        estimate=total / known if known > 0 else math.nan,
         interval=limits,
-        pulls=tally.asked,
-        told=tally.told,
+        pulls=game.tally[number].asked,
+        told=known,
         retired=number in game.retired,
     )
 
@@ -168,11 +172,11 @@ def _limits(game: LiveGame) -> dict[int, tuple[float, float]]:
     The error is spent over the arms in the order of their first pulls, because the arm that looks
     best was chosen among all of them.
     """
-    told = [(k, number) for k, number in enumerate(game.tally, 1) if game.tally[number].told > 0]
-    tallies = [game.tally[number] for _, number in told]
+    told = [(k, number) for k, number in enumerate(game.tally, 1) if game.known(number)[0] > 0]
+    known = [game.known(number) for _, number in told]
     low, high = uniform_limits(
-        [tally.told for tally in tallies],
-        [tally.total for tally in tallies],
+        [count for count, _ in known],
+        [total for _, total in known],
         bounds=game.reward_range,
         sigma=_sigma(game.policy),
         error=spent_error(ERROR, [k for k, _ in told]),
@@ -197,6 +201,7 @@ def progress(game: LiveGame) -> Progress:
         n_arms=game.n_arms,
         reward=reward,
         mean_reward=reward / told if told else math.nan,
+        observed=sum(map(len, game.stock.values())),
     )
 
 

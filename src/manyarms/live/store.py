@@ -101,6 +101,9 @@ class Store(Protocol):
     why, none but `close` comes any more: the handle refuses everything until its store is opened
     again. Errors may be of any class. `str(store)` names it in messages.
 
+    A store may have a method `history()`, too, which returns all that was kept as a list of
+    `Contents`, oldest first; `live.events()` needs it.
+
     Attributes
     ----------
     failure

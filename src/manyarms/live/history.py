@@ -1,0 +1,228 @@
+"""What happened in a game, in order: event by event, and as a table of its pulls."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.checks import check_path
+from manyarms.core.files import path_errors, replacing
+from manyarms.errors import MissingExtraError, SavedFileError
+from manyarms.live.saving import MALFORMED_ERRORS, unpack
+from manyarms.live.store import (
+    ABANDONED,
+    ANSWERED,
+    ARRIVED,
+    ASKED,
+    OBSERVED,
+    RESTORED,
+    RETIRED,
+    TOLD,
+    Contents,
+)
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped]
+
+__all__ = ["Happening", "History"]
+
+_WORDS = {ASKED: "asked", TOLD: "told", ABANDONED: "abandoned", ARRIVED: "added"}
+_WORDS |= {RETIRED: "retired", OBSERVED: "observed", ANSWERED: "answered", RESTORED: "restored"}
+_ENDS = (TOLD, ABANDONED, ANSWERED)
+_PENDING = 0
+
+
+class Happening(NamedTuple):
+    """One thing that happened.
+
+    Attributes
+    ----------
+    time
+        In seconds since 1970; NaN where that was not recorded.
+    what
+        "asked", "told", "abandoned", "added", "retired", "restored", "observed", or "answered": a
+        pull that got a reward observed before.
+    pull
+        The id of the pull; None where there is none.
+    arm
+        The arm's number or name; how many, where arms were added.
+    reward
+        The reward; NaN where there is none.
+    """
+
+    time: float
+    what: str
+    pull: int | None
+    arm: Any
+    reward: float
+
+
+class History:
+    """What a store has kept of a game: `live.events()` and `journal.events()` return it.
+
+    Iterating gives each event as a `Happening`; `table()` has a row for each pull.
+
+    Parameters
+    ----------
+    parts
+        What the store has kept, oldest first: snapshots, and the events after each.
+
+    Attributes
+    ----------
+    complete
+        Whether it begins with the game. What a journal drops when it is compacted is missing,
+        unless it was made with `history=True`.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> live = ma.recorded(ma.InMemory(), ma.MOSS().live(arms=["a", "b"], horizon=9, seed=2))
+    >>> first, second = live.ask(2)
+    >>> live.tell(second, reward=1.0)
+    >>> [(event.what, event.arm) for event in live.events()]
+    [('asked', 'a'), ('asked', 'b'), ('told', 'b')]
+    >>> table = live.events().table()
+    >>> table["arm"].tolist(), table["reward"].tolist(), table["end"].tolist()
+    (['a', 'b'], [nan, 1.0], ['pending', 'told'])
+    """
+
+    def __init__(self, parts: Sequence[Contents]) -> None:
+        try:
+            self._read(parts)
+        except MALFORMED_ERRORS as error:
+            raise SavedFileError(
+                f"This history contradicts itself: {error}. manyarms did not write it. Use a copy."
+            ) from error
+
+    def _read(self, parts: Sequence[Contents]) -> None:
+        opened = [unpack(part.snapshot, "This") for part in parts]
+        about, columns = opened[0]
+        self.complete = about["pulls"] == 0
+        begun = zip(*(columns.get(f"stock {name}", ()) for name in ("arm", "reward")), strict=True)
+        self._stock = [(int(arm), float(reward)) for arm, reward in begun]
+        self._first = int(about["pulls"])  # the first pull that was asked for since
+        self._arms = opened[-1][0]["arms"]
+        self._names = [*self._arms.get("names", ()), *parts[-1].events.names]
+        events = [part.events for part in parts]
+        self._kind, self._pull, self._arm, self._reward = (
+            np.concatenate([part[k] for part in events]) for k in range(4)
+        )
+        self._time = np.concatenate(
+            [np.zeros(len(e.kind)) if e.time is None else e.time for e in events]
+        )
+        self._time[self._time == 0] = np.nan
+        pulled = self._kind == ASKED
+        before = columns.get("flight number", np.zeros(0, np.int64))
+        arms = columns.get("flight arm", np.zeros(0, np.int64))  # of pulls asked for before
+        self._numbers = np.concatenate([before, self._pull[pulled]])
+        self._arms_pulled = np.concatenate([arms, self._arm[pulled]])
+        self._asked = np.concatenate([np.full(len(before), np.nan), self._time[pulled]])
+        self._check()
+
+    def _check(self) -> None:
+        """Raise unless all places that are looked up are there: a store may hold anything."""
+        arms = len(self._names) or self._arms["count"] + self._arm[self._kind == ARRIVED].sum()
+        about_one = np.isin(self._kind, (ASKED, RETIRED, RESTORED, OBSERVED))
+        named = np.concatenate([self._arm[about_one], self._arms_pulled])
+        ends = self._pull[np.isin(self._kind, _ENDS)]
+        if not (
+            np.isin(self._kind, list(_WORDS)).all()
+            and (np.diff(self._numbers) > 0).all()
+            and np.isin(ends, self._numbers).all()
+            and ((named >= 0) & (named < arms)).all()
+        ):
+            raise ValueError("its events are of pulls or arms that never were")
+
+    def __len__(self) -> int:
+        return len(self._kind)
+
+    def __repr__(self) -> str:
+        begin = "" if self.complete else f", from pull {self._first} on"
+        return f"<History of {len(self)} events{begin}>"
+
+    def __iter__(self) -> Iterator[Happening]:
+        ended = np.isin(self._kind, _ENDS)
+        arm = self._arm.copy()  # where a pull ended, a store may have left anything there
+        arm[ended] = self._arms_pulled[np.searchsorted(self._numbers, self._pull[ended])]
+        rewarded = np.isin(self._kind, (TOLD, OBSERVED, ANSWERED))
+        reward = np.where(rewarded, self._reward, np.nan)
+        columns = (self._time, self._kind, self._pull, arm, reward)
+        for time, kind, pull, number, value in zip(*(c.tolist() for c in columns), strict=True):
+            name = number if kind == ARRIVED else self._name(number)
+            yield Happening(time, _WORDS[kind], None if pull < 0 else pull, name, value)
+
+    def rewards(self) -> dict[int, list[float]]:
+        """Return all rewards told or observed, in the order they came, by the arm's number."""
+        given: dict[int, list[float]] = {}
+        told, seen = self._kind == TOLD, self._kind == OBSERVED
+        arm = self._arm.copy()
+        arm[told] = self._arms_pulled[np.searchsorted(self._numbers, self._pull[told])]
+        rows = zip(arm[told | seen].tolist(), self._reward[told | seen].tolist(), strict=True)
+        for number, reward in (*self._stock, *rows):
+            given.setdefault(number, []).append(reward)
+        return given
+
+    def _name(self, number: int) -> Any:
+        return self._names[number] if self._names else number
+
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Return the pulls by columns, in the order they were asked for.
+
+        They are `pull` (its id), `arm`, `asked` (when, in seconds since 1970, or NaN), `reward` (or
+        NaN), `told` (when its reward came, or it was abandoned) and `end`: "told", "answered" (by
+        a reward observed before), "abandoned" or "pending".
+        """
+        ended = np.isin(self._kind, _ENDS)
+        row = np.searchsorted(self._numbers, self._pull[ended])
+        told, reward = (np.full(len(self._numbers), np.nan) for _ in range(2))
+        told[row], reward[row] = self._time[ended], self._reward[ended]
+        end = np.full(len(self._numbers), _PENDING)
+        end[row] = self._kind[ended]
+        reward[end == ABANDONED] = np.nan
+        arm: NDArray[Any] = self._arms_pulled
+        if self._names:
+            arm = np.array([self._names[number] for number in arm.tolist()] or [], object)
+        words = np.array([_WORDS.get(kind, "pending") for kind in end.tolist()], object)
+        named = {"pull": self._numbers, "arm": arm, "asked": self._asked}
+        return named | {"reward": reward, "told": told, "end": words}
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return `table()` for pandas, with times as it writes them, in UTC."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtraError("pandas", "to make a dataframe", "pandas") from None
+        frame = pandas.DataFrame(self.table())
+        for name in ("asked", "told"):
+            frame[name] = pandas.to_datetime(frame[name], unit="s", utc=True)
+        return frame
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write `table()` to a Parquet file, with times in UTC; names of both kinds are text.
+
+        Parameters
+        ----------
+        path
+            Where to; what is there is replaced.
+        """
+        try:
+            import pyarrow
+            from pyarrow import parquet
+        except ImportError:
+            raise MissingExtraError("pyarrow", "to write Parquet") from None
+        table, target = self.table(), check_path("path", path)
+        if len({type(name) for name in table["arm"].tolist()}) > 1:
+            table["arm"] = np.array([str(name) for name in table["arm"].tolist()], object)
+        columns = {name: pyarrow.array(column) for name, column in table.items()}
+        for name in ("asked", "told"):
+            known = ~np.isnan(table[name])
+            micro = np.where(known, table[name] * 1e6, 0).astype(np.int64)
+            kind = pyarrow.timestamp("us", tz="UTC")
+            columns[name] = pyarrow.array(micro, mask=~known).cast(kind)
+        columns["reward"] = pyarrow.array(table["reward"], from_pandas=True)  # NaN is missing
+        with path_errors(target), replacing(target) as part:
+            parquet.write_table(pyarrow.table(columns), part)
