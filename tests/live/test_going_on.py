@@ -32,7 +32,7 @@ def play_tape(live: ma.Live, pulls: int, seen: dict[Any, int]) -> list[Any]:
 
 def all_arms(live: ma.Live) -> list[Any]:
     """Return the arms of all pulls, those that were answered from memory too."""
-    return live.events().table()["arm"].tolist()
+    return list(live.events().table()["arm"].tolist())
 
 
 POLICIES = [ma.MOSS(), ma.EmpMOSSPlusPlus(), ma.Prospector(), ma.MOSSPlusPlus()]

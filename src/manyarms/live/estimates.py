@@ -16,9 +16,11 @@ __all__ = [
     "Progress",
     "count",
     "known_arms",
+    "limits_of",
     "plain",
     "progress",
     "rounded",
+    "sigma_of",
     "summary",
     "top",
 ]
@@ -141,13 +143,13 @@ class Progress:
 
 def known_arms(game: LiveGame) -> list[ArmEstimate]:
     """Return what is known of every arm that was pulled, in the order of their first pulls."""
-    limits, unknown = _limits(game), game.reward_range or (-math.inf, math.inf)
+    limits, unknown = limits_of(game), game.reward_range or (-math.inf, math.inf)
     return [_of_arm(game, number, limits.get(number, unknown)) for number in game.tally]
 
 
 def top(game: LiveGame, k: int) -> list[ArmEstimate]:
     """Return the `k` arms of the largest lower limits, best first."""
-    limits = _limits(game)
+    limits = limits_of(game)
     known = [number for number in limits if number not in game.retired]
     # a stable order: ties fall to the arm met first, and arms are met in random order
     best = heapq.nlargest(k, known, key=lambda number: limits[number][0])
@@ -166,7 +168,7 @@ def _of_arm(game: LiveGame, number: int, limits: tuple[float, float]) -> ArmEsti
     )
 
 
-def _limits(game: LiveGame) -> dict[int, tuple[float, float]]:
+def limits_of(game: LiveGame, error: float = ERROR) -> dict[int, tuple[float, float]]:
     """Return the limits of every arm of which a reward was told, by number.
 
     The error is spent over the arms in the order of their first pulls, because the arm that looks
@@ -178,8 +180,8 @@ def _limits(game: LiveGame) -> dict[int, tuple[float, float]]:
         [count for count, _ in known],
         [total for _, total in known],
         bounds=game.reward_range,
-        sigma=_sigma(game.policy),
-        error=spent_error(ERROR, [k for k, _ in told]),
+        sigma=sigma_of(game.policy),
+        error=spent_error(error, [k for k, _ in told]),
     )
     ends = zip(low.tolist(), high.tolist(), strict=True)
     return {number: limits for (_, number), limits in zip(told, ends, strict=True)}
@@ -234,10 +236,10 @@ def plain(text: str, *, at_most: int = 60) -> str:
     return "".join(letter if letter.isprintable() else "�" for letter in shown)
 
 
-def _sigma(policy: Policy) -> float:
+def sigma_of(policy: Policy) -> float:
     """Return the largest sigma that a policy, or one within it, takes for granted."""
     own: float | None = getattr(policy, "sigma", None)
     within = getattr(policy, "policy", None)
     if not isinstance(within, Policy):
         return 0.5 if own is None else own
-    return max(_sigma(within), 0.0 if own is None else own)
+    return max(sigma_of(within), 0.0 if own is None else own)

@@ -91,6 +91,7 @@ class LiveGame:
         self.abandoned = PullRanges()
         self.log: list[Event] | None = None
         self.from_file = False  # whether its state came from one
+        self.seed_drawn = False  # the user gave none, so any other will do
         self.state = policy.new_state(ENDLESS, n_arms=arms.count, pulls=self.horizon or ROOM)
         check_bodies(self.state, (reset, ask, tell))
         reset(self.state, policy_key(self.seed, 0), self.horizon or 0)

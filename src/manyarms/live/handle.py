@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
@@ -16,11 +17,10 @@ from manyarms.live import estimates
 from manyarms.live.arms import arms_of
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import LiveGame, Pull, check_reward
-from manyarms.live.history import History
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
+from manyarms.live.ongoing import Ongoing
 from manyarms.live.recorder import EventRecorder
 from manyarms.live.saving import gc_paused, restored, snapshot
-from manyarms.live.season import next_season
 from manyarms.protocol.policy import Policy, arrive, retire
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _MOST_PULLS = 1_000_000  # of one call: some 300 bytes each
 L = TypeVar("L", bound="Live")
 
 
-class Live:
+class Live(Ongoing):
     """A policy at work on real arms. Made by `policy.live(...)`.
 
     Parameters
@@ -46,7 +46,7 @@ class Live:
     horizon
         The number of pulls there will be; None only for anytime policies.
     seed
-        Decides all random choices.
+        Decides all random choices; None draws one, `live.seed`.
     reward_range
         The smallest and the largest reward there can be; None accepts all up to 1e100.
 
@@ -78,10 +78,12 @@ class Live:
         n_arms: int | None = None,
         arms: Iterable[str | int] | None = None,
         horizon: int | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
     ) -> None:
-        game = LiveGame(policy, arms_of(n_arms, arms), horizon, seed, reward_range)
+        given = _any_seed() if seed is None else seed
+        game = LiveGame(policy, arms_of(n_arms, arms), horizon, given, reward_range)
+        game.seed_drawn = seed is None
         policy.check_rewards(game.reward_range)
         self._hold(game)
 
@@ -237,93 +239,6 @@ class Live:
                 for number in numbers:
                     game.retire(number)
 
-    def restore(self, arm: str | int | Iterable[str | int]) -> None:
-        """Let a retired arm come back, or several: all of them, or none if one is refused.
-
-        What is known of it stays in the tables. To the policy it is a fresh arm, which comes up
-        where it would otherwise draw a new one; it learns of its rewards from now on.
-
-        Parameters
-        ----------
-        arm
-            The arm's number or name, or a list of them.
-        """
-        with self._lock, self._recorder as record:
-            game = self._game
-            game.check_can(arrive)
-            numbers = self._numbers(arm)
-            for number in numbers:
-                if number not in game.retired:
-                    name = game.arms.name(number)
-                    raise TurnError(f"Cannot restore arm {name!r}: it was not retired.")
-            if numbers:
-                record.doing = "restore"
-                for number in numbers:
-                    game.restore(number)
-
-    def _numbers(self, arm: Any) -> list[int]:
-        """Return the numbers of one arm or of several, each once."""
-        many = isinstance(arm, Iterable) and not isinstance(arm, str | bytes)
-        return list(dict.fromkeys(map(self._game.arms.number, arm if many else [arm])))
-
-    def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
-        """Report rewards of an arm that were seen before, or elsewhere: not by a pull of this game.
-
-        They count as pulls that need not be made. Intervals know of them at once. When the policy
-        asks for this arm it is given the next of them in place of a pull, and arms of which rewards
-        were observed come up first where it would draw a fresh one. So every policy can learn
-        from them. Each that is used takes one pull of the horizon.
-
-        Parameters
-        ----------
-        arm
-            The arm's number or name.
-        rewards
-            A reward, or several in the order they came: all there are, not only good ones, because
-            intervals and guarantees hold for rewards that were not picked.
-        """
-        several = rewards if isinstance(rewards, Iterable) else [rewards]
-        values = [check_reward(reward, self._game.reward_range) for reward in several]
-        with self._lock, self._recorder as record:
-            number = self._game.arms.number(arm)
-            if values:
-                record.doing = "observe"
-                self._game.observe(number, values)
-
-    def season(
-        self,
-        *,
-        horizon: int | None = None,
-        policy: Policy | None = None,
-        seed: int | None = None,
-    ) -> Live:
-        """Return a new game that remembers this one: for more pulls, or with another policy.
-
-        Its arms are those that ever were here, and retired ones stay so. All rewards that were told
-        are observed in it, arms in the order in which they were met: see `observe`. This handle
-        stays as it is; rewards that come later are told here, and observed there.
-
-        Parameters
-        ----------
-        horizon
-            The number of pulls to come; those that rewards are remembered of are added to it. None
-            only for anytime policies.
-        policy
-            The policy that goes on (default: this one).
-        seed
-            Decides its random choices (default: that of this game).
-
-        Notes
-        -----
-        With a complete history (see `events`) the new game is, in law, one that begins anew and
-        need not make again the pulls that it remembers: every guarantee holds for it as a whole.
-        Without, the order of each arm's rewards is not known, and is drawn at random.
-        """
-        with self._lock, self._recorder.looking() as game:
-            policy = game.policy if policy is None else policy
-            seed = game.seed if seed is None else seed
-            return Live._of(next_season(game, self._history(), policy, horizon, seed))
-
     # What only looks
 
     @property
@@ -376,25 +291,6 @@ class Live:
         """Return how far the game is."""
         with self._lock, self._recorder.looking() as game:
             return estimates.progress(game)
-
-    def events(self) -> History:
-        """Return what happened so far, event by event and as a table of pulls.
-
-        Only a handle that is recorded knows: in `Journal(path, history=True)`, or in `InMemory()`
-        if no file is wanted.
-        """
-        with self._lock, self._recorder.looking():
-            history = self._history()
-        if history is None:
-            raise TurnError(
-                "Cannot list events: this handle keeps none. Record it from the beginning: "
-                "recorded(InMemory(), live), or recorded(Journal(path, history=True), live)."
-            )
-        return history
-
-    def _history(self) -> History | None:
-        kept = getattr(self._recorder.store, "history", None)
-        return None if kept is None else History(kept())
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return what is known of every arm that was pulled as a pandas table."""
@@ -513,6 +409,11 @@ class Live:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _any_seed() -> int:
+    """Return a seed that no other handle has; tests let it be 0."""
+    return secrets.randbits(64)
 
 
 _handles: weakref.WeakSet[Live] = weakref.WeakSet()

@@ -28,7 +28,7 @@ from manyarms.live.store import (
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
 
-__all__ = ["Happening", "History"]
+__all__ = ["GameHistory", "Happening"]
 
 _WORDS = {ASKED: "asked", TOLD: "told", ABANDONED: "abandoned", ARRIVED: "added"}
 _WORDS |= {RETIRED: "retired", OBSERVED: "observed", ANSWERED: "answered", RESTORED: "restored"}
@@ -61,7 +61,7 @@ class Happening(NamedTuple):
     reward: float
 
 
-class History:
+class GameHistory:
     """What a store has kept of a game: `live.events()` and `journal.events()` return it.
 
     Iterating gives each event as a `Happening`; `table()` has a row for each pull.
@@ -142,7 +142,7 @@ class History:
 
     def __repr__(self) -> str:
         begin = "" if self.complete else f", from pull {self._first} on"
-        return f"<History of {len(self)} events{begin}>"
+        return f"<GameHistory of {len(self)} events{begin}>"
 
     def __iter__(self) -> Iterator[Happening]:
         ended = np.isin(self._kind, _ENDS)

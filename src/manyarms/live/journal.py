@@ -48,7 +48,7 @@ from manyarms.core.files import (
     write_file,
 )
 from manyarms.errors import ParameterError, SavedFileError, StoreError
-from manyarms.live.history import History
+from manyarms.live.history import GameHistory
 from manyarms.live.saving import JOURNAL_MAGIC, MAGIC, check_version
 from manyarms.live.store import (
     ABANDONED,
@@ -262,13 +262,13 @@ class Journal:
             parts = [read_file(path.read_bytes(), str(path))[0] for path in self._kept()]
             return [*parts, read_file(self.path.read_bytes(), str(self))[0]]
 
-    def events(self) -> History:
+    def events(self) -> GameHistory:
         """Return what happened, for `live.events()` and for those who have the file only.
 
         Without `history=True` these are the events since the file was last compacted, and when
         they happened is not known. A journal that is in use elsewhere may be read.
         """
-        return History(self.history())
+        return GameHistory(self.history())
 
     def close(self) -> None:
         """Make the file durable and let go of it."""

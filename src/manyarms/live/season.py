@@ -9,14 +9,14 @@ from manyarms.core.checks import check_int
 from manyarms.errors import ParameterError
 from manyarms.live.arms import ArmNames, ArmNumbers
 from manyarms.live.game import LiveGame
-from manyarms.live.history import History
+from manyarms.live.history import GameHistory
 from manyarms.protocol.policy import Policy, retire
 
 __all__ = ["next_season"]
 
 
 def next_season(
-    game: LiveGame, history: History | None, policy: Policy, horizon: Any, seed: Any
+    game: LiveGame, history: GameHistory | None, policy: Policy, horizon: Any, seed: Any
 ) -> LiveGame:
     """Return a new game in which all rewards of this one were observed.
 

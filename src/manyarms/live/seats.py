@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import pairwise
 
 __all__ = ["Seats"]
 
@@ -95,15 +96,14 @@ class Seats:
         seats = cls(arms + returned)
         seats._begins += shifts[0]
         seats._shifts += shifts[1]
-        ends, steps = [*seats._begins, arms], [*seats._shifts, returned]
         for arm, seat in seated:
             if arm in seats.seat_of or seat in seats.arm_at or not 0 <= arm < arms:
                 raise ValueError("two arms have one seat")
             seats._sit(arm, seat)
-        rising = all(a < b for a, b in zip(ends[:-2], ends[1:-1], strict=True))
-        growing = all(a < b for a, b in zip(steps[:-2], steps[1:-1], strict=True))
-        if not (rising and growing and ends[-2] <= arms and 0 <= steps[-2] <= returned):
+        rising = all(a < b for row in (seats._begins, seats._shifts) for a, b in pairwise(row))
+        if not (rising and seats._begins[-1] <= arms and seats._shifts[-1] <= returned):
             raise ValueError("seats are in no order")
+        ends, steps = [*seats._begins, arms], [*seats._shifts, returned]
         gaps = {  # that no arm had when it came
             seat
             for k, begin in enumerate(ends[1:])

@@ -160,7 +160,7 @@ class Policy(ABC):
         n_arms: int | None = None,
         arms: Iterable[str | int] | None = None,
         horizon: int | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
     ) -> Live:
         """Return a handle to use the policy on real arms: ask for pulls, tell rewards.
@@ -174,7 +174,8 @@ class Policy(ABC):
         horizon
             The number of pulls there will be. Anytime policies work without.
         seed
-            Decides all random choices; the same seed and rewards give the same arms.
+            Decides all random choices; the same seed and rewards give the same arms. None draws
+            one, `live.seed`, so that no two services explore alike.
         reward_range
             The smallest and the largest reward there can be; None accepts all up to 1e100.
         """
