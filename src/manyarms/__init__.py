@@ -64,6 +64,7 @@ _HOME = {
     "policy_names": "protocol",
     "recorded": "live",
     "register": "protocol",
+    "replay": "lab",
     "simulate": "lab",
     "theory": "",
 }
@@ -120,6 +121,7 @@ __all__ = [
     "policy_names",
     "recorded",
     "register",
+    "replay",
     "simulate",
     "theory",
 ]
@@ -145,7 +147,7 @@ if TYPE_CHECKING:
         UnknownArmError,
         UnknownNameError,
     )
-    from manyarms.lab import Result, Summary, simulate
+    from manyarms.lab import Result, Summary, replay, simulate
     from manyarms.live import (
         ArmEstimate,
         GameHistory,

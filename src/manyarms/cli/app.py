@@ -338,6 +338,29 @@ def report(folder: Path) -> None:
     show(f"Look at {write_report(folder)}")
 
 
+@app.command("replay")
+@click.argument("log", type=_path)
+@click.option("--policies", required=True, help="Names, such as moss,prospector.")
+@click.option("--arm", default="arm", show_default=True, help="The column of the arms.")
+@click.option("--reward", default="reward", show_default=True, help="The column of the rewards.")
+@click.option("--horizon", type=int, help="The number of pulls (default: what the log allows).")
+@click.option("--n-arms", type=int, help="How many arms there were (default: those in the log).")
+@_seed
+def replay_log(log: Path, policies: str, **given: Any) -> None:
+    """Say what policies would have earned, from a log of uniformly random choices.
+
+    LOG is a CSV or Parquet file with a row for each choice, in order. It is refused where the
+    choices cannot have been random.
+
+    Example: manyarms replay clicks.csv --policies moss,prospector --reward clicked
+    """
+    from manyarms.cli.screen import show
+    from manyarms.lab import replay
+    from manyarms.protocol import policy
+
+    show(str(replay(log, [policy(name) for name in policies.split(",")], **given)))
+
+
 @app.command()
 @_as_json
 def policies(as_json: bool) -> None:

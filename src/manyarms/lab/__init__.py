@@ -21,6 +21,7 @@
 """
 
 from manyarms.lab.experiment import Cell, Experiment, Player, cell
+from manyarms.lab.logged import ReplayedPolicy, ReplayResult, replay
 from manyarms.lab.results import PairedDifference, PolicySummary, Result, Summary
 from manyarms.lab.run import run
 from manyarms.lab.simulate import run_in_memory, simulate
@@ -33,6 +34,8 @@ __all__ = [
     "PairedDifference",
     "Player",
     "PolicySummary",
+    "ReplayResult",
+    "ReplayedPolicy",
     "Result",
     "ResultsFolder",
     "Summary",
@@ -41,6 +44,7 @@ __all__ = [
     "load_spec",
     "parse_spec",
     "read_results",
+    "replay",
     "run",
     "run_in_memory",
     "simulate",

@@ -76,6 +76,8 @@ class GameHistory:
     complete
         Whether it begins with the game. What a journal drops when it is compacted is missing,
         unless it was made with `history=True`.
+    policy, n_arms
+        The policy's label, and the arms that the game began with.
 
     Examples
     --------
@@ -105,6 +107,8 @@ class GameHistory:
         begun = zip(*(columns.get(f"stock {name}", ()) for name in ("arm", "reward")), strict=True)
         self._stock = [(int(arm), float(reward)) for arm, reward in begun]
         self._first = int(about["pulls"])  # the first pull that was asked for since
+        self.policy = str(about["policy"]["label"])
+        self.n_arms = int(about["first_arms"])
         self._arms = opened[-1][0]["arms"]
         self._names = [*self._arms.get("names", ()), *parts[-1].events.names]
         events = [part.events for part in parts]
