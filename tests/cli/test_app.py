@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import time
 from collections.abc import Callable
@@ -354,3 +355,16 @@ def test_run_and_show_refuse_in_one_sentence(tmp_path: Path, run: Run) -> None:
     assert "horizon" in message
     assert not (tmp_path / "out").exists()
     assert "must hold results of manyarms" in run("show", str(tmp_path), code=1)
+
+
+def test_replay_reads_a_log(run: Run, tmp_path: Path) -> None:
+    chance = random.Random(1)
+    rows = [(chance.randrange(3), chance.random()) for _ in range(900)]
+    lines = [f"{arm},{int(luck < (arm + 1) / 4)}" for arm, luck in rows]
+    (tmp_path / "log.csv").write_text("\n".join(["item,click", *lines]))
+    words = ["replay", str(tmp_path / "log.csv"), "--arm", "item", "--reward", "click"]
+    out = run(*words, "--policies", "moss,uniform")
+    assert "900 rows, 3 arms" in out
+    assert [line.split()[0] for line in out.splitlines()[2:4]] == ["moss", "uniform"]
+    refused = run(*words[:4], "--policies", "moss", code=2)
+    assert "`log` must have a column 'reward', got item, click" in refused

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from manyarms.errors import StoreError
 from manyarms.live.store import Contents, Event, Events
 
 __all__ = ["InMemory"]
@@ -34,12 +35,16 @@ class InMemory:
         self._snapshot = b""
         self._events: list[Event] = []
         self._times: list[float] = []
+        self._open = False
 
     def __str__(self) -> str:
         return "a store in memory"
 
     def load(self) -> Contents | None:
         """Return what is kept; None if that is nothing."""
+        if self._open:
+            raise StoreError("This store is open already: it has one writer. Close it there.")
+        self._open = True
         return self._last() if self._snapshot else None
 
     def _last(self) -> Contents:
@@ -62,4 +67,5 @@ class InMemory:
         return [*self._parts, self._last()]
 
     def close(self) -> None:
-        """Do nothing: it can be loaded again."""
+        """Let it be loaded again."""
+        self._open = False
