@@ -159,7 +159,9 @@ def test_what_is_missing_is_said() -> None:
         rf"{verdict.unsettled} of the first {take} arms may still be above \S+; at most 0 should\.",
         verdict.missing,
     )
-    assert str(verdict).startswith(f"Go on: {verdict.missing}\nArm {verdict.arm}: its mean is at")
+    assert str(verdict).startswith(
+        f"Go on: {verdict.missing}\nThe best arm so far is {verdict.arm}; its mean is at least "
+    )
     fixed = Best(arm=3).live(n_arms=9, seed=1)
     fixed.tell(fixed.ask(), 1.0)
     assert "best(arm=3) is not known to draw arms at random" in fixed.verdict().missing

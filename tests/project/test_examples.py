@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,3 +84,12 @@ def test_new_arms(run: Run) -> None:
     assert "\narm 'idea 8': 0.5" in output
     assert "withdrawn: arm 'idea 3': 0.6" in output
     assert run("new_arms") == output
+
+
+def test_seasons(run: Run) -> None:
+    output = run("seasons")
+    assert "Stop: arm" in output
+    assert "with 95 %" in output
+    shares = re.findall(r"(\S+) % are better", output)
+    assert len(shares) == 2
+    assert max(map(float, shares)) < 5.0

@@ -106,7 +106,7 @@ class LiveGame:
                 f"{self.policy.label} chose arm {arm!r}, and there are {arms.count}, "
                 f"numbered from 0. Its `ask` must return (slot, arm), in this order."
             )
-        if self.waiting or self.seats.moved:
+        if self.waiting or self.seats.arm_at:
             arm = flight[number].arm = self._seated(arm)
         self.pulls = number + 1
         try:
@@ -239,8 +239,9 @@ class LiveGame:
                 f"Cannot ask for {k} pulls: {left} of {self.horizon} are left. Ask for {left}."
             )
         return TurnError(
-            f"Cannot ask: all {self.horizon} pulls of the horizon are made. Start with a longer "
-            f"horizon, or without one and with an anytime policy such as Prospector()."
+            f"Cannot ask: all {self.horizon} pulls of the horizon are made. Go on with "
+            f"live.season(horizon=...), a new game that remembers this one; or start without a "
+            f"horizon, with an anytime policy such as Prospector()."
         )
 
     def due(self, pull: Any, again: str, verb: str) -> int | None:

@@ -153,7 +153,7 @@ def replay_compiled(game: LiveGame, events: Events, *, most: int = ROOM) -> bool
     asked = events.kind == ASKED
     room = game.horizon or game.pulls + int(asked.sum())
     moved = game.retired or game.arms.count != game.first_arms or (events.kind > ABANDONED).any()
-    other = game.stock or game.waiting or game.seats.moved
+    other = game.stock or game.waiting or game.seats.arm_at
     if moved or other or room > most or not jit_enabled():  # arrays do not grow
         return False
     state = game.policy.new_state(CHECKED, n_arms=game.first_arms, pulls=room)

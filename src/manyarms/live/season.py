@@ -8,7 +8,7 @@ from typing import Any
 from manyarms.core.checks import check_int
 from manyarms.errors import ParameterError
 from manyarms.live.arms import ArmNames, ArmNumbers
-from manyarms.live.game import LiveGame
+from manyarms.live.game import LiveGame, exchangeable
 from manyarms.live.history import GameHistory
 from manyarms.protocol.policy import Policy, retire
 
@@ -38,7 +38,8 @@ def next_season(
     for arm, some in rewards.items():
         new.observe(arm, some)
     _retire_again(new, game)
-    if arms.count == game.first_arms:  # else the first arms of the old game were others
+    # else the old game's arms were not drawn at random, or from others
+    if arms.count == game.first_arms and exchangeable(game.policy):
         new.named &= game.named
     return new
 

@@ -28,16 +28,11 @@ class Seats:
 
     def __init__(self, count: int) -> None:
         self.count = count  # of seats that ever were
-        self.arm_at: dict[int, int] = {}  # by seat, where the shift does not say it
+        self.arm_at: dict[int, int] = {}  # by seat, where the shift does not say it; at first none
         self.seat_of: dict[int, int] = {}  # by arm
         self.left: set[int] = set()  # seats whose arms have others now
         self._begins = [0]  # the arms from which on ...
         self._shifts = [0]  # ... a seat is the arm's number and this
-
-    @property
-    def moved(self) -> bool:
-        """Whether an arm has another seat than its number."""
-        return bool(self.arm_at) or len(self._begins) > 1
 
     def arm(self, seat: int) -> int:
         """Return the arm that sits there."""

@@ -104,13 +104,18 @@ class StopVerdict:
     def __str__(self) -> str:
         if self.arm is None:
             return f"Go on: {self.missing}"
-        known = (
-            f"Its mean is at least {rounded(self.limit)}. It is within {self.epsilon:g} of "
-            f"{self.beaten} of the {count(self.tried, 'arm')} tried."
-        )
+        limit = f"mean is at least {rounded(self.limit)}"
         if not self.stop:
-            return f"Go on: {self.missing}\nArm {self._name}: {known[0].lower()}{known[1:]}"
-        return f"Stop: {self.statement}\n{known}"
+            return f"Go on: {self.missing}\nThe best arm so far is {self._name}; its {limit}."
+        return f"Stop: {self.statement}\nIts {limit}. {self._compared}"
+
+    @property
+    def _compared(self) -> str:
+        if self.quantile == 0.0 or self.met == 0:
+            tried = count(self.tried, "arm")
+            return f"It is within {self.epsilon:g} of {self.beaten} of the {tried} tried."
+        met = count(self.met, "arm")
+        return f"Of {met} met by chance {self.unsettled} may be better by more than this."
 
     @property
     def statement(self) -> str:
