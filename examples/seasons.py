@@ -1,8 +1,8 @@
 """Prompts, season by season: stop when it is sure enough, and go on next month from there.
 
-In May 20000 prompts are searched until the verdict is that the one kept is good enough. In June there is
-money for 3000 evaluations more. The new season remembers all that May has seen, so it evaluates
-only what is not known yet. Run it: `python examples/seasons.py`.
+In May 20000 prompts are searched until the verdict is that the best of them is good enough. In June
+there is money for 3000 evaluations more. The new season remembers all that May has seen, and
+evaluates only what is not known yet. Run it: `python examples/seasons.py`.
 """
 
 from __future__ import annotations
