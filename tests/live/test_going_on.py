@@ -11,6 +11,7 @@ import pytest
 import manyarms as ma
 from manyarms.live.seats import Seats
 from manyarms.policies.field import Best
+from tests.helpers import EVERY_POLICY, label
 from tests.live.games import new, step
 
 
@@ -200,6 +201,23 @@ def test_journals_and_saved_handles_know_it_all(
         assert again.to_bytes() == live.to_bytes()
     assert live._game.seats.left
     live.close()
+
+
+@pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
+def test_every_policy_can_observe_and_has_seasons(policy: ma.Policy) -> None:
+    live, luck = policy.live(n_arms=60, horizon=400, seed=3), random.Random(1)
+    for k in range(120):
+        if k % 12 == 0:
+            live.observe(luck.randrange(60), [0.0, 1.0])
+        live.tell(live.ask(), float(luck.random() < 0.4))
+    second = live.season(horizon=70)
+    assert ma.Live.from_bytes(second.to_bytes()).to_bytes() == second.to_bytes()
+    for _ in range(60):
+        second.tell(second.ask(), 1.0)
+    for each in (live, second):
+        known = each.to_bytes()
+        assert ma.Live.from_bytes(known).verdict() == each.verdict()
+        assert ma.Live.from_bytes(known).ask() == each.ask()
 
 
 def test_seats_that_cannot_be_are_refused() -> None:

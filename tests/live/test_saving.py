@@ -356,4 +356,4 @@ def test_a_state_of_format_1_that_changed_with_the_rule_is_refused() -> None:
 
 def test_there_are_files_of_the_present_format() -> None:
     assert len(list(FORMATS.glob(f"v{VERSION}_*.manyarms"))) == len(GAMES)
-    assert len(list(FORMATS.glob(f"v{VERSION}_*.journal"))) == 1
+    assert len(list(FORMATS.glob(f"v{VERSION}_*.journal"))) == 2

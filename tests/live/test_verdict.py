@@ -141,6 +141,10 @@ def test_few_arms_are_compared_with_each_other() -> None:
     assert verdict.missing == ""
     live.retire(0)
     assert live.verdict(epsilon=0.2, quantile=0.0).arm in (1, 2)
+    assert replace(verdict, quantile=0.1, at_first=True).statement == (
+        "arm 0 is within 0.2 of the best of all but the top 10 % of 3 arms there were at first, "
+        "with 95 %."
+    )
 
 
 def test_what_is_missing_is_said() -> None:

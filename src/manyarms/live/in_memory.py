@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from manyarms.errors import StoreError
+from manyarms.live.history import GameHistory
 from manyarms.live.store import Contents, Event, Events
 
 __all__ = ["InMemory"]
@@ -65,6 +66,10 @@ class InMemory:
     def history(self) -> list[Contents]:
         """Return all that was kept, oldest first."""
         return [*self._parts, self._last()]
+
+    def events(self) -> GameHistory:
+        """Return what happened, for `live.events()`, and once the handle is closed."""
+        return GameHistory(self.history())
 
     def close(self) -> None:
         """Let it be loaded again."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 from manyarms.core.checks import check_int
+from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.live.arms import ArmNames, ArmNumbers
 from manyarms.live.game import LiveGame, exchangeable
 from manyarms.live.history import GameHistory
+from manyarms.protocol.keys import memory_key
 from manyarms.protocol.policy import Policy, retire
 
 __all__ = ["next_season"]
@@ -63,6 +64,7 @@ def _shuffled(game: LiveGame, arm: int, count: int, total: float) -> list[float]
     ones = round(total)
     if game.reward_range != (0.0, 1.0) or ones != total:
         return [total / count] * count
-    rewards = [1.0] * ones + [0.0] * (count - ones)
-    random.Random(f"{game.seed} {arm}").shuffle(rewards)
-    return rewards
+    key = draw(memory_key(game.seed), arm)
+    order = sorted(range(count), key=lambda k: draw(key, k))
+    first = set(order[:ones])
+    return [float(k in first) for k in range(count)]

@@ -67,8 +67,9 @@ class StopVerdict:
     met, unsettled
         Arms that were met by chance, and how many of them may still be better by more than
         `epsilon`, each judged by itself.
-    n_arms
-        The arms that the statement is about.
+    n_arms, at_first
+        The arms that the statement is about, and whether these are those that the game began with,
+        because arms came or went since.
     missing
         What is missing, in words; empty if nothing is.
 
@@ -99,6 +100,7 @@ class StopVerdict:
     met: int
     unsettled: int
     n_arms: int
+    at_first: bool
     missing: str
 
     def __str__(self) -> str:
@@ -123,6 +125,8 @@ class StopVerdict:
         of = f"all {self.n_arms} arms"
         if self.quantile > 0.0:
             of = f"all but the top {100 * self.quantile:g} % of {count(self.n_arms, 'arm')}"
+        if self.at_first:
+            of += " there were at first"
         return (
             f"arm {self._name} is within {self.epsilon:g} of the best of {of}, with "
             f"{100 * self.confidence:g} %."
@@ -160,6 +164,7 @@ def give_verdict(
     beaten = {a for a, (_, high) in limits.items() if high <= bar or a == arm}
     present = len(beaten - game.retired)
     settled = arm is not None and game.n_arms - present <= math.floor(quantile * game.n_arms)
+    present_only = settled or quantile == 0.0
     sample = _Sample(game, bar, quantile, error - share)
     stop = settled or (arm is not None and quantile > 0.0 and sample.small_enough())
     missing = "" if stop else _missing(game, best, bar, sample, game.n_arms - present, quantile)
@@ -174,7 +179,8 @@ def give_verdict(
         beaten=len(beaten),
         met=len(sample.open),
         unsettled=int(sample.open.sum()),
-        n_arms=game.n_arms if settled or quantile == 0.0 else game.first_arms,
+        n_arms=game.n_arms if present_only else game.first_arms,
+        at_first=not present_only and (game.arms.count > game.first_arms or bool(game.retired)),
         missing=missing,
     )
 
