@@ -375,14 +375,14 @@ def _players(policies: Any, replications: int) -> tuple[Player, ...]:
             raise ParameterError(
                 f"`policies` must hold policies such as MOSSPlusPlus(), got {policy!r}. {fix}"
             )
-    names = Counter(policy.name for policy in chosen if isinstance(policy, Policy))
+    names = Counter(policy.form for policy in chosen if isinstance(policy, Policy))
     players = tuple(
         policy
         if isinstance(policy, Player)
         # called by name, and by its parameters where the name is not enough
         else Player(
             policy,
-            policy.name if names[policy.name] == 1 else policy.label,
+            policy.form if names[policy.form] == 1 else policy.label,
             replications,
             _changed(policy),
         )

@@ -189,7 +189,7 @@ def _policy_from(described: dict[str, Any], given: Policy | None, what: str) -> 
     if given is not None:
         ours = _describe_policy(given)
         known = described["name"] is not None and ours["name"] is not None
-        if ours != described if known else ours["label"] != described["label"]:
+        if not _same(ours, described) if known else ours["label"] != described["label"]:
             raise SavedFileError(
                 f"{what} was saved with the policy {described['label']}, not with {given.label}. "
                 f"Pass that one."
@@ -202,6 +202,14 @@ def _policy_from(described: dict[str, Any], given: Policy | None, what: str) -> 
             f"{what} needs the policy {described['label']}, which cannot be made here: {error} "
             f"Import the module that registers it, or pass `policy`."
         ) from error
+
+
+def _same(ours: dict[str, Any], described: dict[str, Any]) -> bool:
+    """Whether two descriptions are of one policy; an older one may lack parameters added since."""
+    try:
+        return ours == described or ours == _describe_policy(_made(described))
+    except ManyarmsError:
+        return False
 
 
 def _made(described: dict[str, Any], depth: int = 0) -> Policy:

@@ -141,6 +141,11 @@ class Policy(ABC):
         """Raise unless the policy is made for rewards of this range; None is not known."""
 
     @property
+    def form(self) -> str:
+        """The name, with the form where there are several that are told apart by name."""
+        return self.name
+
+    @property
     def label(self) -> str:
         """The name, with the parameters that are not the default ones."""
         changed = [

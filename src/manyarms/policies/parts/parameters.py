@@ -10,11 +10,12 @@ from manyarms.errors import ParameterError
 from manyarms.policies.parts.fresh import FreshArms, fresh_arms
 from manyarms.policies.parts.guard_slots import Guard, guard
 from manyarms.policies.parts.slots import slots
-from manyarms.protocol import Policy
+from manyarms.protocol import Policy, Variant
 from manyarms.protocol.parameters import Flag, Number, Positive, choice, number
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["GuardPolicy", "IndexPolicy", "MixturePolicy", "RankingPolicy", "ToldBestMean"]
+__all__ += ["kl_form"]
 
 B = TypeVar("B", bound="ToldBestMean")
 
@@ -69,16 +70,43 @@ class RankingPolicy(Policy):
 
 @dataclass(frozen=True, kw_only=True)
 class IndexPolicy(RankingPolicy):
-    """A policy that ranks by the MOSS index."""
+    """A policy that ranks by the MOSS index, or by one of the KL indices in its place."""
 
     sigma: Positive = 0.5
     exploration: Positive = 1.0
     count_late: Flag = False
+    index: Annotated[str, choice("moss", "kl", "kl++")] = "moss"
+
+    @property
+    def form(self) -> str:
+        return self.name if self.index == "moss" else f"{self.name}({self.index})"
+
+    @property
+    def label(self) -> str:
+        return super().label.replace(f"index={self.index!r}", self.index)
+
+    @property
+    def kl(self) -> float:
+        return 0.0 if self.index == "moss" else self.exploration
+
+    @property
+    def plus(self) -> bool:
+        return self.index == "kl++"
 
     @property
     def spread(self) -> float:
         """What stands before the logarithm, under the root: (2 sigma)^2 times exploration."""
         return 4.0 * self.sigma**2 * self.exploration
+
+
+def kl_form(name: str, *, index: str = "kl", guarantee: str = "none proven") -> Variant:
+    """Return the form of an `IndexPolicy` with a KL index, for what is said about it."""
+    return Variant(
+        label=f"{name}({index})",
+        parameters={"index": index},
+        guarantee=guarantee,
+        rewards="[0, 1]",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
