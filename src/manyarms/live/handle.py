@@ -15,7 +15,7 @@ from manyarms.errors import CopyError, MissingExtraError, TurnError
 from manyarms.live import estimates
 from manyarms.live.arms import arms_of
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import LiveGame, Pull, check_reward
+from manyarms.live.game import LiveGame, Pull, check_range, check_reward
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.recorder import EventRecorder
 from manyarms.live.saving import gc_paused, restored, snapshot
@@ -79,8 +79,10 @@ class Live:
         seed: int = 0,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
     ) -> None:
-        game = LiveGame(policy, arms_of(n_arms, arms), horizon, seed, reward_range)
-        policy.check_rewards(game.reward_range)
+        limits = check_range(reward_range)
+        policy = policy.with_reward_range(limits)
+        policy.check_rewards(limits)
+        game = LiveGame(policy, arms_of(n_arms, arms), horizon, seed, limits)
         self._hold(game)
 
     def _hold(self, game: LiveGame) -> None:

@@ -175,9 +175,7 @@ class MOSSPlusPlus(MixturePolicy):
         good_at="a guarantee at every hardness",
         source="Zhu & Nowak 2020",
         kind="paper",
-        variants=(
-            kl_form("moss++", index="kl++", guarantee="Pareto optimal, rewards 0 and 1"),
-        ),
+        variants=(kl_form("moss++", index="kl++", guarantee="Pareto optimal, rewards 0 and 1"),),
     )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossPlusPlusState:
