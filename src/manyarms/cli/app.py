@@ -115,7 +115,8 @@ def reproduce(
 @click.option("--contest", help="Play on this caption contest (a file or a number) instead.")
 @click.option(
     "--means",
-    help="Play on means of your own instead: FILE or FILE:COLUMN, CSV or Parquet (default: mean).",
+    help="Play on means of your own instead: FILE:COLUMN or FILE:COLUMN/COLUMN, such as "
+    "items.csv:clicks/views, CSV or Parquet (default column: mean).",
 )
 @click.option("--m-at-least", type=int, help="The least number of best arms.")
 @click.option(
@@ -187,7 +188,7 @@ def advise(
     "--instance",
     default="planted",
     show_default=True,
-    help="planted, or captions:CONTEST (a file or a number).",
+    help="planted, captions:CONTEST (a file or a number) or means:FILE:COLUMN.",
 )
 @click.option("--n", type=int, help="The number of arms (planted).")
 @click.option("--alpha", type=float, help="The hardness (planted).")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int, check_number, check_probability, refusal
 from manyarms.errors import ParameterError
 from manyarms.instances._world import GROUPS, TABLE
+from manyarms.instances.columns import numbers_at, split_place
 from manyarms.instances.instance import Instance, make_world
 from manyarms.instances.rewards import Bernoulli, RewardModel, check_rewards
 from manyarms.protocol.policy import MOST_ARMS
@@ -137,7 +139,7 @@ def grouped(
 
 
 def from_means(
-    means: Sequence[float] | NDArray[Any],
+    means: Sequence[float] | NDArray[Any] | str | os.PathLike[str],
     *,
     rewards: RewardModel | None = None,
     label: str | None = None,
@@ -147,7 +149,9 @@ def from_means(
     Parameters
     ----------
     means
-        One mean for each arm.
+        One mean for each arm. Or where they stand, in a CSV or Parquet file: "items.csv:rate" is
+        the column rate, "items.csv:clicks/views" a quotient of two, and "items.csv" the column
+        mean.
     rewards
         The reward model, `Bernoulli()` unless given.
     label
@@ -160,6 +164,11 @@ def from_means(
     2
     """
     rewards = check_rewards(rewards)
+    place = ""
+    if isinstance(means, str | os.PathLike):
+        file, words = split_place(means)
+        place = f"{file.name}:{words}" if words else file.name
+        means = numbers_at("means", means, default="mean")
     try:
         values = np.array(means, dtype=np.float64)  # a copy: the caller's array may change
     except (TypeError, ValueError) as error:
@@ -176,7 +185,7 @@ def from_means(
     best = _check_mean(float(values.max()), rewards)
     world = make_world(TABLE, n_arms=values.size, best_mean=best, rewards=rewards, values=values)
     return Instance(
-        label or f"from_means(n={values.size}{_other_than_bernoulli(rewards)})",
+        label or f"{place or 'from_means'}(n={values.size}{_other_than_bernoulli(rewards)})",
         int(values.size),
         best,
         rewards,
