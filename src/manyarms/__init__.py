@@ -54,6 +54,7 @@ _HOME = {
     "best_arms": "theory",
     "hardness": "theory",
     "instances": "",
+    "plain_policy": "protocol",
     "kit": "",
     "miss_probability": "theory",
     "policies": "",
@@ -109,6 +110,7 @@ __all__ = [
     "instances",
     "kit",
     "miss_probability",
+    "plain_policy",
     "policies",
     "policy",
     "policy_names",
@@ -154,7 +156,7 @@ if TYPE_CHECKING:
         Prospector,
         Quantile,
     )
-    from manyarms.protocol import Policy, policy, policy_names, register
+    from manyarms.protocol import Policy, plain_policy, policy, policy_names, register
     from manyarms.theory import Problem, best_arms, hardness, miss_probability
 
 

@@ -128,7 +128,7 @@ def reproduce(
 @click.option(
     "--in-flight", type=int, default=0, help="Pulls that wait for their reward (default: 0)."
 )
-@click.option("--policies", help="Choose among these only, such as moss,ss-greedy.")
+@click.option("--policies", help="Choose among these only, such as moss,my_module:Mine.")
 @click.option(
     "--replications", type=int, help="Runs of the last round (default: what time allows)."
 )
@@ -156,7 +156,7 @@ def advise(
     """
     from manyarms.advice import advise as ask
     from manyarms.cli.screen import show, watching, write_json
-    from manyarms.cli.words import check_json_path, numbers, own_arms
+    from manyarms.cli.words import check_json_path, load_policy, numbers, own_arms
 
     check_json_path(json_path)
     with watching() as watch:
@@ -165,7 +165,7 @@ def advise(
             instance=own_arms(contest, means),
             best_between=numbers("best-between", best_between, "0.01,0.05", float) or None,
             others=numbers("others", others, "0.1,0.3,0.5", float) or None,
-            policies=policies.split(",") if policies else None,
+            policies=[load_policy(name) for name in policies.split(",")] if policies else None,
             progress=watch.begin(f"the candidates play games of {horizon} pulls"),
             **given,
         )
@@ -181,7 +181,7 @@ def advise(
     "policies",
     multiple=True,
     required=True,
-    help="A name, or name:key=value,key=value. Repeatable.",
+    help="NAME or NAME:key=value,key=value; NAME may be module:Class of your own. Repeatable.",
 )
 @_horizon
 @click.option(

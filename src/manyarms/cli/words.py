@@ -12,21 +12,36 @@ from manyarms.instances import Instance, captions, from_means, planted
 from manyarms.lab.results import Result
 from manyarms.lab.sweep import told
 from manyarms.protocol import Policy, policy
+from manyarms.protocol.loading import load_policy
+from manyarms.protocol.registry import is_registered
 
-__all__ = ["check_json_path", "instance_from", "json_rows", "numbers", "own_arms", "policy_from"]
+__all__ = [
+    "check_json_path",
+    "instance_from",
+    "json_rows",
+    "load_policy",
+    "numbers",
+    "own_arms",
+    "policy_from",
+]
 
 T = TypeVar("T", int, float)
 
 
 def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
-    """Make a policy from "name" or "name:key=value,key=value"."""
+    """Make a policy from "name" or "name:key=value,key=value"; a name may be "module:Class"."""
     name, _, rest = text.partition(":")
+    second, _, after = rest.partition(":")
+    if second and "=" not in second and not is_registered(name):
+        name, rest = load_policy(f"{name}:{second}"), after
+    load_policy(name)
     parameters: dict[str, Any] = {}
     for pair in filter(None, rest.split(",")):
         key, equals, value = pair.partition("=")
         if not equals:
             raise ParameterError(
-                f"`--policy` must be a name, or name:key=value,key=value, got {text!r}."
+                f"`--policy` must be NAME, NAME:key=value,key=value or, for one of your own, "
+                f"module:Class:key=value, got {text!r}."
             )
         try:
             parameters[key.strip()] = ast.literal_eval(value.strip())

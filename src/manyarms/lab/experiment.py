@@ -18,6 +18,7 @@ from manyarms.core.jit import check_bodies
 from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
+from manyarms.protocol.plain import is_plain, plain_policy
 from manyarms.protocol.policy import Policy, ask, reset, tell
 
 __all__ = [
@@ -112,7 +113,7 @@ class Cell:
 
 
 def cell(
-    policies: Policy | Sequence[Policy | Player],
+    policies: Policy | type | Sequence[Policy | Player | type],
     instance: Instance,
     *,
     horizon: int,
@@ -361,8 +362,9 @@ def check_late(delay: Any, batch: Any) -> tuple[int, int]:
 
 def _players(policies: Any, replications: int) -> tuple[Player, ...]:
     if isinstance(policies, str) or not isinstance(policies, Policy | Player | Iterable):
-        policies = [policies]  # refused below, in words that fit
-    chosen = [policies] if isinstance(policies, Policy | Player) else list(policies)
+        policies = [policies]  # a plain class, or refused below, in words that fit
+    listed: Any = [policies] if isinstance(policies, Policy | Player) else list(policies)
+    chosen = [plain_policy(one) if is_plain(one) else one for one in listed]
     if not chosen:
         raise ParameterError("`policies` must hold at least one policy, got none.")
     for policy in chosen:

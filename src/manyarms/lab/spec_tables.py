@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from manyarms.errors import nearest
 from manyarms.instances import FAMILIES, RESERVOIRS, REWARDS, Instance, reservoir
 from manyarms.lab.problems import Problems, shown
+from manyarms.protocol.loading import load_policy
 from manyarms.protocol.registry import maker, policy_names
 
 __all__ = [
@@ -259,6 +260,15 @@ def _read_model(problems: Problems, value: Any) -> SpecTable | None:
     return _read_table(problems, "instance.rewards", {**fixed, **rest}, make, fixed=fixed)
 
 
+def _policy_name(problems: Problems, place: str, table: Mapping[str, Any]) -> Any:
+    """Return the name of a policy, loaded if it is not one of ours; None if it is wrong."""
+    name = table.get("name")
+    if isinstance(name, str) and problems.made(place, load_policy, {"name": name}) is None:
+        return None
+    known = {name: name for name in policy_names()}
+    return _choice(problems, place, "name", table, known, "policy")
+
+
 def read_policies(problems: Problems, content: Mapping[str, Any]) -> list[SpecTable]:
     """Check the tables [[policy]]; return those without a problem."""
     tables = content.get("policy")
@@ -266,13 +276,12 @@ def read_policies(problems: Problems, content: Mapping[str, Any]) -> list[SpecTa
         got = "" if "policy" not in content else f", got {shown(tables)}"
         problems.add("policy", f"is required{got}. Add a table [[policy]] for each policy.")
         return []
-    names = {name: name for name in policy_names()}
     found = []
     for number, table in enumerate(tables, 1):
         place = f"policy[{number}]"
         if not isinstance(table, dict):
             problems.add(place, f"must be a table with a name, got {shown(table)}.")
-        elif name := _choice(problems, place, "name", table, names, "policy"):
+        elif name := _policy_name(problems, place, table):
             read = _read_table(
                 problems, place, table, maker(name), fixed={"name": name}, typed=False
             )
