@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from manyarms.core.arrow import need_pyarrow
 from manyarms.errors import ParameterError
 
-__all__ = ["numbers_at", "read_columns", "split_place"]
+__all__ = ["numbers_at", "read_columns", "read_numbers", "split_place"]
 
 
 def split_place(place: str | os.PathLike[str]) -> tuple[Path, str]:
@@ -50,10 +50,10 @@ def numbers_at(parameter: str, place: str | os.PathLike[str], default: str) -> N
     file, words = split_place(place)
     columns, words = read_columns(parameter, file), words or default
     above, slash, below = words.partition("/") if words not in columns else (words, "", "")
-    values = _numbers(parameter, columns, above)
+    values = read_numbers(parameter, columns, above)
     if not slash:
         return values
-    divisors = _numbers(parameter, columns, below)
+    divisors = read_numbers(parameter, columns, below)
     for row in np.flatnonzero(divisors <= 0.0)[:1]:
         raise ParameterError(
             f"`{parameter}` must have numbers above 0 to divide by, got {divisors[row]:g} in "
@@ -63,7 +63,8 @@ def numbers_at(parameter: str, place: str | os.PathLike[str], default: str) -> N
     return values / divisors
 
 
-def _numbers(parameter: str, columns: dict[str, Any], name: str) -> NDArray[np.float64]:
+def read_numbers(parameter: str, columns: dict[str, Any], name: str) -> NDArray[np.float64]:
+    """Return a column as finite numbers, or raise."""
     if name not in columns:
         raise ParameterError(
             f"`{parameter}` must name a column of the file, got {name!r}. It has "

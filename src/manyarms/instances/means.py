@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from manyarms.errors import ParameterError
 from manyarms.instances._world import GROUPS, TABLE
 from manyarms.instances.columns import numbers_at, split_place
 from manyarms.instances.instance import Instance, make_world
-from manyarms.instances.rewards import Bernoulli, RewardModel, check_rewards
+from manyarms.instances.rewards import AnyRewards, Bernoulli, RewardModel, check_rewards
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.theory.hardness import best_arms
 
@@ -32,7 +33,7 @@ def planted(
     m: int | None = None,
     best: float = 0.9,
     others: Sequence[float] = _PAPER_OTHERS,
-    rewards: RewardModel | None = None,
+    rewards: AnyRewards = None,
 ) -> Instance:
     """Plant `m` best arms among `n`; the others are spread evenly over a few smaller means.
 
@@ -86,7 +87,7 @@ def grouped(
     *,
     sizes: Sequence[int],
     means: Sequence[float],
-    rewards: RewardModel | None = None,
+    rewards: AnyRewards = None,
     label: str | None = None,
 ) -> Instance:
     """Make groups of arms with equal means: the first `sizes[0]` arms have `means[0]`, and so on.
@@ -141,7 +142,7 @@ def grouped(
 def from_means(
     means: Sequence[float] | NDArray[Any] | str | os.PathLike[str],
     *,
-    rewards: RewardModel | None = None,
+    rewards: AnyRewards = None,
     label: str | None = None,
 ) -> Instance:
     """Make an instance of any array of means.
@@ -208,6 +209,7 @@ def _listed(name: str, values: Any) -> list[Any]:
 
 def _check_mean(mean: Any, rewards: RewardModel, *, name: str = "means") -> float:
     if not rewards.bounded:
-        return check_number(name, mean)
+        low, high = rewards.reward_range or (-math.inf, math.inf)
+        return check_number(name, mean, at_least=low, at_most=high)
     fix = f"{type(rewards).__name__} rewards lie in [0, 1]; Gaussian() takes any mean."
     return check_probability(name, mean, fix=fix)

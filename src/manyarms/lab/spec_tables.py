@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from manyarms.errors import nearest
-from manyarms.instances import FAMILIES, RESERVOIRS, REWARDS, Instance, reservoir
+from manyarms.errors import ParameterError, nearest
+from manyarms.instances import FAMILIES, RESERVOIRS, REWARDS, Instance, reservoir, reward
 from manyarms.lab.problems import Problems, shown
-from manyarms.protocol.loading import load_policy
+from manyarms.protocol.loading import load_class, load_policy
 from manyarms.protocol.registry import maker, policy_names
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "read_instance",
     "read_policies",
     "read_value",
+    "reward_maker",
     "values_of",
 ]
 
@@ -208,11 +209,15 @@ def read_instance(problems: Problems, table: Mapping[str, Any] | None) -> SpecTa
         return None
     given = ("horizon", "rewards", "label")
     read = _read_table(problems, "instance", table, make, fixed=fixed, given=given)
+    if "rewards" in table and "rewards" not in inspect.signature(make).parameters:
+        problems.add("instance.rewards", "must be left out: the table has the rewards.")
     rewards = _read_rewards(problems, table.get("rewards", "bernoulli"))
     if read is not None and problems.count > before:
         _try_values(problems, read, typed=True)
     if read is None or problems.count > before:
         return None
+    if "rewards" not in inspect.signature(make).parameters:
+        return read
     return read._replace(values=read.values | {"rewards": rewards})
 
 
@@ -248,11 +253,28 @@ def _read_rewards(problems: Problems, value: Any) -> Any:
     return _sweep(problems, "instance.rewards", models)
 
 
+def reward_maker(name: str) -> Callable[..., Any]:
+    """Return what makes the reward model of a name, ours or the law "module:Class"."""
+    if name in REWARDS:
+        return REWARDS[name]
+    law = load_class(name)
+    if law not in reward.bodies:
+        raise ParameterError(
+            f"`name` must be that of a reward law, a NamedTuple with a body of "
+            f"manyarms.instances.reward, got {name!r}.",
+            parameter="name",
+        )
+    return law
+
+
 def _read_model(problems: Problems, value: Any) -> SpecTable | None:
     table = value if isinstance(value, dict) else {"rewards": value}
     key = "model" if isinstance(value, dict) else "rewards"
     place = "instance.rewards" if isinstance(value, dict) else "instance"
-    make = _choice(problems, place, key, table, REWARDS, "model")
+    name = table.get(key)
+    own = isinstance(name, str) and ":" in name
+    make: Any = problems.made(place, reward_maker, {"name": name}) if own else None
+    make = make or (None if own else _choice(problems, place, key, table, REWARDS, "model"))
     if make is None:
         return None
     rest = {name: one for name, one in table.items() if name != key}

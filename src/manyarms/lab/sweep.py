@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from manyarms.instances import REWARDS, Instance
+from manyarms.instances import Instance
 from manyarms.lab.experiment import (
     Cell,
     Player,
@@ -20,7 +20,7 @@ from manyarms.lab.experiment import (
     checkpoint_times,
 )
 from manyarms.lab.problems import Problems
-from manyarms.lab.spec_tables import Rewards, SpecTable, Sweep, values_of
+from manyarms.lab.spec_tables import Rewards, SpecTable, Sweep, reward_maker, values_of
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import policy
 
@@ -43,8 +43,9 @@ class _Entry(NamedTuple):
 def _axes(settings: Mapping[str, Any], instance: SpecTable) -> dict[str, tuple[Any, ...]]:
     """Return what is swept, in the order of the tables' columns; the last one turns fastest."""
     values = {key: settings[key] for key in ("horizon", "delay", "batch")} | instance.values
-    rewards = values.pop("rewards")
-    values |= {"rewards": rewards} if isinstance(rewards, Sweep) else rewards.values
+    rewards = values.pop("rewards", None)  # none where a table has them
+    if rewards is not None:
+        values |= {"rewards": rewards} if isinstance(rewards, Sweep) else rewards.values
     return {name: value.values for name, value in values.items() if isinstance(value, Sweep)}
 
 
@@ -114,22 +115,26 @@ def _instance_at(
     problems: Problems, instance: SpecTable, at: Mapping[str, Any], horizon: int
 ) -> Instance | None:
     values = {key: at.get(key, value) for key, value in instance.values.items()}
-    model = values.pop("rewards")
-    if isinstance(model, Rewards):
-        make, inner = REWARDS[model.model], dict(model.parameters)
-    else:
-        make, inner = model.make, {key: at.get(key, one) for key, one in model.values.items()}
-    rewards = problems.made("instance.rewards", make, inner)
-    if rewards is None:
-        return None
-    rest = {"rewards": rewards}
-    if "horizon" in inspect.signature(instance.make).parameters:
-        rest["horizon"] = horizon
+    offered: dict[str, Any] = {"horizon": horizon}
+    if "rewards" in values:
+        offered["rewards"] = _rewards_at(problems, values.pop("rewards"), at)
+        if offered["rewards"] is None:
+            return None
+    asked = inspect.signature(instance.make).parameters
+    rest = {key: value for key, value in offered.items() if key in asked}
 
     def build(**given: Any) -> Instance:
         return instance.make(**given, **rest)  # type: ignore[no-any-return]
 
     return problems.made("instance", build, values)  # type: ignore[no-any-return]
+
+
+def _rewards_at(problems: Problems, model: Any, at: Mapping[str, Any]) -> Any:
+    if isinstance(model, Rewards):
+        make, inner = reward_maker(model.model), dict(model.parameters)
+    else:
+        make, inner = model.make, {key: at.get(key, one) for key, one in model.values.items()}
+    return problems.made("instance.rewards", make, inner)
 
 
 def _policy_at(

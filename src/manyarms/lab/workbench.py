@@ -13,7 +13,7 @@ from manyarms.core.jit import check_bodies, compiled, compiling, jit_enabled
 from manyarms.core.memory import ARRAYS, SPARSE
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import Tape, tape
-from manyarms.lab.experiment import Cell, Player
+from manyarms.lab.experiment import Cell, Player, informed_policy
 from manyarms.lab.play import InTurn, Late, Recorder, Stretch, in_turn, late, play
 from manyarms.protocol.keys import run_key
 from manyarms.protocol.plain import plays_plainly
@@ -74,7 +74,7 @@ class Workbench:
 
     def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool = False) -> None:
         self.label = player.policy.label
-        self._informed = player.policy.with_best_mean(cell.instance.best_mean)
+        self._informed = informed_policy(player.policy, cell.instance)
         self._cell = cell
         self._world = cell.instance.world(cell.horizon)
         self._record_arms = record_arms
@@ -86,7 +86,8 @@ class Workbench:
         self._idle: list[_Workspace] = [self._new_workspace()]
         self._loop: Any = play
         if self._compiles:
-            self._loop = compiled(play, *classes_in(self._idle[0].state))
+            classes = classes_in(self._idle[0].state) | {type(self._world.law)}
+            self._loop = compiled(play, *classes)
 
     def compile(self) -> None:
         """Compile the loop, before threads wait for it."""
