@@ -29,6 +29,7 @@ __all__ = ["build_cells", "told"]
 _MOST_IN_ALL = 10**15  # pulls: a year of a fast processor
 _MOST_ROWS = 10**10
 _MOST_PAIRS = 100_000
+_KL = (("index", "kl"), ("index", "kl++"))  # told by labels without the word "index"
 
 
 class _Entry(NamedTuple):
@@ -175,14 +176,22 @@ def _entries(policies: list[SpecTable]) -> list[_Entry]:
         for table in policies
         for chosen in itertools.product(*(values_of(value) for value in table.values.values()))
     ]
-    names = Counter(table.fixed["name"] for table, _ in found)
+    forms = Counter(_form(table.fixed["name"], parameters) for table, parameters in found)
     entries = []
     for table, parameters in found:
-        name = table.fixed["name"]
-        inner = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
-        label = name if names[name] == 1 or not inner else f"{name}({inner})"
+        name, form = table.fixed["name"], _form(table.fixed["name"], parameters)
+        inner = ", ".join(
+            str(value) if (key, value) in _KL else f"{key}={value!r}"
+            for key, value in parameters.items()
+        )
+        label = form if forms[form] == 1 or not inner else f"{name}({inner})"
         entries.append(_Entry(table.place, name, label, parameters))
     return entries
+
+
+def _form(name: str, parameters: Mapping[str, Any]) -> str:
+    """Return the name, with the KL index if the policy has one: as `Policy.form` does."""
+    return next((f"{name}({value})" for key, value in _KL if parameters.get(key) == value), name)
 
 
 def _column(entry: _Entry, played: Policy, key: str) -> Scalar | None:
