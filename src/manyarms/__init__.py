@@ -57,6 +57,7 @@ _HOME = {
     "best_arms": "theory",
     "hardness": "theory",
     "instances": "",
+    "plain_policy": "protocol",
     "kit": "",
     "miss_probability": "theory",
     "policies": "",
@@ -116,6 +117,7 @@ __all__ = [
     "instances",
     "kit",
     "miss_probability",
+    "plain_policy",
     "policies",
     "policy",
     "policy_names",
@@ -172,7 +174,7 @@ if TYPE_CHECKING:
         Prospector,
         Quantile,
     )
-    from manyarms.protocol import Policy, policy, policy_names, register
+    from manyarms.protocol import Policy, plain_policy, policy, policy_names, register
     from manyarms.theory import Problem, best_arms, hardness, miss_probability
 
 

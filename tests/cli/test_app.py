@@ -161,7 +161,7 @@ def test_the_docs_show_what_advise_prints(run: Run) -> None:
         ([*ADVISE, "--others", "a,b"], "must be numbers such as 0.1,0.3,0.5, got 'a,b'."),
         ([*ADVISE, "--best-between", "0.1"], "`best_between` must be two numbers, the smaller"),
         ([*ADVISE, "--policies", "mosss"], "Did you mean 'moss'?"),
-        ([*ADVISE, "--means", __file__], "`--means` must name a CSV or Parquet file"),
+        ([*ADVISE, "--means", __file__], "`means` must name a CSV or Parquet file"),
         ([*ADVISE, "--means", "a.csv", "--contest", "7"], "`--means` must be left out with"),
         ([*ADVISE, "--others", "0.95"], "`others` must be a number >= 0 and < 0.9, got 0.95."),
         ([*ADVISE, "--replications", "0"], "`replications` must be an integer >= 1, got 0."),

@@ -71,6 +71,21 @@ def test_captions_from_the_real_ratings(run: Run) -> None:
     assert max(late[2], in_turn[2]) <= 100
 
 
+@pytest.mark.slow
+def test_a_plain_policy(run: Run) -> None:
+    output = run("plain_policy")
+    mean = {line.split()[0]: line.split()[1] for line in output.splitlines() if line.count(" ") > 3}
+    assert float(mean["prospector"]) < float(mean["epsilon-greedy"]) < float(mean["empmoss++"])
+    assert "epsilon-greedy(arms=10) - prospector" in output
+
+
+@pytest.mark.slow
+def test_a_world_of_ones_own(run: Run) -> None:
+    output = run("own_world")
+    assert "from_means(n=1000, Baskets(least=5.0, most=15.0))" in output
+    assert output.endswith("best of the past: coat, 20.00 a visitor\n")
+
+
 def test_new_arms(run: Run) -> None:
     output = run("new_arms")
     days = [line for line in output.splitlines() if line.startswith("day ")]

@@ -43,7 +43,8 @@ class AdviceRow:
     miss_rate
         The share of runs that pulled no best arm.
     excess
-        The mean regret less the lowest one in this case, as a share of the horizon.
+        The mean regret less the lowest one in this case, as a share of the horizon; with
+        `best_between`, of the most that can be lost.
     replications
         The number of runs.
     finalist
@@ -246,7 +247,8 @@ def advise(
         it, such as Patience, and where it is 1, those that drop an arm that fails.
     best_between
         Instead, between what the best mean lies, such as (0.01, 0.05) for click rates. Both ends
-        are planted (default: 0.5 and 0.9, or 0.9 where `others` is given).
+        are planted (default: 0.5 and 0.9, or 0.9 where `others` is given), and what is lost counts
+        in proportion to what can be lost.
     others
         The means of the other planted arms, in equal parts (default: the paper's 0.1, 0.2, 0.3,
         0.4 and 0.5, in proportion to the best mean).

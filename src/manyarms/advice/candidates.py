@@ -20,7 +20,9 @@ from manyarms.protocol.registry import maker
 
 __all__ = ["Candidate", "admitted_by", "candidates"]
 
-_BETAS = (0.5, 0.6)  # tried where a policy has the beta of the paper's Algorithm 1
+# Tried where a policy has the beta of the paper's Algorithm 1; the middle one only where something
+# is proven for every beta
+_BETAS, _MIDDLE = (0.5, 0.6), 0.55
 _UNKNOWN = About(
     needs="unknown", guarantee="none known", nanoseconds=300, scaling="unknown", good_at="unknown"
 )
@@ -38,7 +40,11 @@ class Candidate:
     @property
     def proven(self) -> bool:
         """Whether anything is proven about it."""
-        return not self.about.guarantee.startswith("none")
+        return _is_proven(self.about)
+
+
+def _is_proven(about: About) -> bool:
+    return not about.guarantee.startswith("none")
 
 
 def candidates(question: Question) -> list[Candidate]:
@@ -74,7 +80,8 @@ def _forms(question: Question, name: str, about: About) -> Iterator[Candidate]:
     for label, facts, parameters in forms:
         if not _fits(question, facts):
             continue
-        for beta in _BETAS if "beta" in taken else (None,):
+        betas = sorted({*_BETAS, *([_MIDDLE] if _is_proven(facts) else [])})
+        for beta in betas if "beta" in taken else (None,):
             given = {**parameters, **told, **({} if beta is None else {"beta": beta})}
             made = policy(name, **given)
             if isinstance(made, Doubling):  # it is for those who do not know the horizon

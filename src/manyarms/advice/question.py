@@ -31,6 +31,12 @@ class Case:
 
     instance: Instance
     problem: Problem
+    scaled: bool = False  # whether losses count in proportion to what can be lost
+
+    @property
+    def unit(self) -> float:
+        """What an excess is measured in, a pull: 1, or the most that a pull can lose."""
+        return self.instance.largest_gap if self.scaled else 1.0
 
     @property
     def largest_regret(self) -> float:
@@ -52,6 +58,7 @@ class Question:
     instance: Instance | None  # the user's own
     in_flight: int
     policies: tuple[str | Policy, ...] | None
+    rates: bool  # whether the user said between what the best mean lies
 
     @property
     def bounded(self) -> bool:
@@ -87,6 +94,7 @@ class Question:
             Case(
                 planted(n=self.n, m=m, best=best, others=self.others or _in_proportion(best)),
                 Problem(self.n, m, self.horizon),
+                scaled=self.rates,
             )
             for m in self._counts()
             for best in self.bests
@@ -154,7 +162,8 @@ def question(
         fix = f"They must be smaller than the best mean, {bests[0]:g}; `best_mean` sets it."
         others = tuple(_numbers("others", others, at_least=0.0, below=bests[0], fix=fix))
     known = m_at_least, alpha_at_most, best_mean, bests, others
-    return Question(n, horizon, *known, instance, in_flight, _chosen(policies))
+    rates = best_between is not None
+    return Question(n, horizon, *known, instance, in_flight, _chosen(policies), rates)
 
 
 def _arms(n: Any, instance: Any, **planted_only: Any) -> int:

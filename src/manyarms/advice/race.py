@@ -6,7 +6,9 @@ a rule, not a proof that nobody better was dropped). Costs are estimates, so tha
 a clock.
 
 The measure is the excess: how much more a policy loses than the best candidate does in the same
-case, as a share of the horizon. Ratios would let the easiest problems decide, where everyone loses
+case, as a share of the horizon. Where the user said between what the best mean lies, such as 0.01
+and 0.05 for click rates, it is a share of all that can be lost: else the largest rate would decide
+alone. Ratios would let the easiest problems decide, where everyone loses
 little and one policy may still lose ten times as little as another.
 """
 
@@ -60,7 +62,12 @@ class Race:
     def excesses(self) -> Numbers:
         """What is lost beyond the best of those still in, by (candidate, case)."""
         means = self.means
-        return np.asarray(means - means[self.left].min(axis=0))
+        return np.asarray((means - means[self.left].min(axis=0)) / self.units)
+
+    @property
+    def units(self) -> Numbers:
+        """By case: what excesses are measured in."""
+        return np.array([case.unit for case in self.cases])
 
     @property
     def worst(self) -> Numbers:
@@ -99,7 +106,8 @@ class Race:
         The error is shared among rivals and cases.
         """
         regrets = np.array([self.regrets[k] for k in self.left])  # (candidate, run, case)
-        bounds = np.array([case.largest_regret for case in self.cases])
+        regrets = regrets / self.units
+        bounds = np.array([case.largest_regret for case in self.cases]) / self.units
         rivals = [k for k in range(len(self.left)) if self.left[k] != self.winner]
         own = regrets[self.left.index(self.winner)]
         lead = own - regrets  # of the winner over each candidate: (candidate, run, case)

@@ -106,9 +106,10 @@ def reasons(question: Question, played: Race | None, alike: Sequence[str]) -> tu
     else:
         where = int(played.excesses[winner].argmax())
         best = played.players[played.best_in(where)].label
+        what = "all that can be lost" if question.rates else "the horizon"
         at = f", which is largest at hardness {_hard(played, where)}" if several else ""
         sentences = [
-            f"{name} loses at most {_percent(worst[winner])} of the horizon more than the best "
+            f"{name} loses at most {_percent(worst[winner])} of {what} more than the best "
             f"candidate{at}: there that is {best}."
         ]
     sentences += _rivals(played)

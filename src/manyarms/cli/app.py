@@ -115,7 +115,8 @@ def reproduce(
 @click.option("--contest", help="Play on this caption contest (a file or a number) instead.")
 @click.option(
     "--means",
-    help="Play on means of your own instead: FILE or FILE:COLUMN, CSV or Parquet (default: mean).",
+    help="Play on means of your own instead: FILE:COLUMN or FILE:COLUMN/COLUMN, such as "
+    "items.csv:clicks/views, CSV or Parquet (default column: mean).",
 )
 @click.option("--m-at-least", type=int, help="The least number of best arms.")
 @click.option(
@@ -127,7 +128,7 @@ def reproduce(
 @click.option(
     "--in-flight", type=int, default=0, help="Pulls that wait for their reward (default: 0)."
 )
-@click.option("--policies", help="Choose among these only, such as moss,ss-greedy.")
+@click.option("--policies", help="Choose among these only, such as moss,my_module:Mine.")
 @click.option(
     "--replications", type=int, help="Runs of the last round (default: what time allows)."
 )
@@ -155,7 +156,7 @@ def advise(
     """
     from manyarms.advice import advise as ask
     from manyarms.cli.screen import show, watching, write_json
-    from manyarms.cli.words import check_json_path, numbers, own_arms
+    from manyarms.cli.words import check_json_path, load_policy, numbers, own_arms
 
     check_json_path(json_path)
     with watching() as watch:
@@ -164,7 +165,7 @@ def advise(
             instance=own_arms(contest, means),
             best_between=numbers("best-between", best_between, "0.01,0.05", float) or None,
             others=numbers("others", others, "0.1,0.3,0.5", float) or None,
-            policies=policies.split(",") if policies else None,
+            policies=[load_policy(name) for name in policies.split(",")] if policies else None,
             progress=watch.begin(f"the candidates play games of {horizon} pulls"),
             **given,
         )
@@ -180,14 +181,14 @@ def advise(
     "policies",
     multiple=True,
     required=True,
-    help="A name, or name:key=value,key=value. Repeatable.",
+    help="NAME or NAME:key=value,key=value; NAME may be module:Class of your own. Repeatable.",
 )
 @_horizon
 @click.option(
     "--instance",
     default="planted",
     show_default=True,
-    help="planted, or captions:CONTEST (a file or a number).",
+    help="planted, captions:CONTEST (a file or a number) or means:FILE:COLUMN.",
 )
 @click.option("--n", type=int, help="The number of arms (planted).")
 @click.option("--alpha", type=float, help="The hardness (planted).")

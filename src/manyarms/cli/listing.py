@@ -18,6 +18,7 @@ from manyarms.cli.printable import printable
 from manyarms.cli.screen import out, show
 from manyarms.errors import ParameterError
 from manyarms.protocol import About, described, policy_names
+from manyarms.protocol.loading import load_installed
 from manyarms.protocol.registry import maker
 from manyarms.report.text import Table
 
@@ -32,6 +33,7 @@ _TITLES = {"paper": "The paper's", "ours": "Our own", "field": "The field"}
 
 def list_policies(*, as_json: bool = False) -> None:
     """Print what each policy needs to know, its guarantee, its cost, and what it is good at."""
+    load_installed()
     said = described()
     others = [name for name in policy_names() if name not in said]  # registered by users
     if as_json:

@@ -85,7 +85,7 @@ def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
 def next_reward(tape: Tape, world: World, number: int) -> float:
     """Pull the arm of this record: return its next reward."""
     record = tape.record[number]
-    reward = reward_of(world, record.mean, draw(record.key, record.pulls))
+    reward = reward_of(world, record.arm, record.mean, draw(record.key, record.pulls))
     record.pulls += 1
     record.total += reward
     return reward

@@ -20,7 +20,7 @@ from manyarms.errors import ContestFileError, ContestNotFoundError
 from manyarms.instances.contests import ContestName, find_contest, local_contests
 from manyarms.instances.instance import Instance
 from manyarms.instances.means import from_means
-from manyarms.instances.rewards import RewardModel
+from manyarms.instances.rewards import AnyRewards
 
 __all__ = ["Contest", "captions", "contest_652", "read_contest", "stand_in_652"]
 
@@ -114,7 +114,7 @@ def captions(
     *,
     threshold: float | None = 0.8,
     scaled: bool = True,
-    rewards: RewardModel | None = None,
+    rewards: AnyRewards = None,
 ) -> Instance:
     r"""Make an instance of a caption contest: each caption is an arm.
 

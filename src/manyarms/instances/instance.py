@@ -20,7 +20,8 @@ from manyarms.instances._world import (
     World,
     mean_of,
 )
-from manyarms.instances.rewards import RewardModel
+from manyarms.instances.laws import NoLaw
+from manyarms.instances.rewards import OwnRewards, RewardModel
 from manyarms.protocol.keys import tape_key
 from manyarms.theory.hardness import Problem
 
@@ -128,4 +129,5 @@ def make_world(
         second,
         rewards.code,
         rewards.noise,
+        rewards.law if isinstance(rewards, OwnRewards) else NoLaw(0),
     )

@@ -18,6 +18,8 @@ from manyarms.core.jit import check_bodies
 from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
+from manyarms.instances.laws import NoLaw
+from manyarms.protocol.plain import is_plain, plain_policy
 from manyarms.protocol.policy import Policy, ask, reset, tell
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "check_late",
     "check_playable",
     "checkpoint_times",
+    "informed_policy",
 ]
 
 Scalar: TypeAlias = str | int | float | bool
@@ -105,14 +108,18 @@ class Cell:
     def world_digest(self) -> str:
         """A digest of the instance: a contest's file may change while its name does not."""
         found = hashlib.sha256()
-        for part in self.instance.world(self.horizon):
+        *parts, law = self.instance.world(self.horizon)
+        if not isinstance(law, NoLaw):
+            found.update(f"{type(law).__module__}:{type(law).__qualname__}".encode())
+            parts += law
+        for part in parts:
             array = np.asarray(part)
             found.update(repr((array.dtype.str, array.shape)).encode() + array.tobytes())
         return found.hexdigest()
 
 
 def cell(
-    policies: Policy | Sequence[Policy | Player],
+    policies: Policy | type | Sequence[Policy | Player | type],
     instance: Instance,
     *,
     horizon: int,
@@ -340,9 +347,16 @@ def checkpoint_times(checkpoints: Any, horizon: int) -> tuple[int, ...]:
     return tuple(sorted({*times, horizon}))
 
 
+def informed_policy(policy: Policy, instance: Instance) -> Policy:
+    """Return the policy, told of the instance what it must know and was not told."""
+    told = policy.with_best_mean(instance.best_mean)
+    return told.with_reward_range(instance.rewards.reward_range)
+
+
 def check_playable(policy: Policy, instance: Instance, horizon: int) -> None:
     """Raise unless the policy can be played on the instance; it costs next to nothing."""
-    informed = policy.with_best_mean(instance.best_mean)
+    informed = informed_policy(policy, instance)
+    informed.check_rewards(instance.rewards.reward_range)
     state = informed.new_state(SPARSE, n_arms=instance.n_arms, pulls=horizon)
     check_bodies(state, (reset, ask, tell))
 
@@ -361,8 +375,9 @@ def check_late(delay: Any, batch: Any) -> tuple[int, int]:
 
 def _players(policies: Any, replications: int) -> tuple[Player, ...]:
     if isinstance(policies, str) or not isinstance(policies, Policy | Player | Iterable):
-        policies = [policies]  # refused below, in words that fit
-    chosen = [policies] if isinstance(policies, Policy | Player) else list(policies)
+        policies = [policies]  # a plain class, or refused below, in words that fit
+    listed: Any = [policies] if isinstance(policies, Policy | Player) else list(policies)
+    chosen = [plain_policy(one) if is_plain(one) else one for one in listed]
     if not chosen:
         raise ParameterError("`policies` must hold at least one policy, got none.")
     for policy in chosen:
@@ -375,14 +390,14 @@ def _players(policies: Any, replications: int) -> tuple[Player, ...]:
             raise ParameterError(
                 f"`policies` must hold policies such as MOSSPlusPlus(), got {policy!r}. {fix}"
             )
-    names = Counter(policy.name for policy in chosen if isinstance(policy, Policy))
+    names = Counter(policy.form for policy in chosen if isinstance(policy, Policy))
     players = tuple(
         policy
         if isinstance(policy, Player)
         # called by name, and by its parameters where the name is not enough
         else Player(
             policy,
-            policy.name if names[policy.name] == 1 else policy.label,
+            policy.form if names[policy.form] == 1 else policy.label,
             replications,
             _changed(policy),
         )

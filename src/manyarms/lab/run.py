@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+from manyarms.core.arrow import need_pyarrow
 from manyarms.core.checks import check_path
 from manyarms.core.files import PART, FileLock, LockedError, fix_for, replace_file
 from manyarms.errors import FolderError, ParameterError
@@ -86,7 +87,7 @@ def run(
         raise ParameterError(
             f"`experiment` must be an Experiment such as load_spec(path), got {experiment!r}."
         )
-    tables.need_pyarrow()  # rather now than after hours
+    need_pyarrow()  # rather now than after hours
     check_engine(engine, scheduler, workers)
     folder = check_path("out", out)
     meter = Meter(experiment.pulls, progress_for(progress))

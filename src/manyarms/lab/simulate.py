@@ -22,7 +22,7 @@ _MOST_NUMBERS = 10**9  # 8 GB
 
 
 def simulate(
-    policies: Policy | Sequence[Policy],
+    policies: Policy | type | Sequence[Policy | type],
     instance: Instance,
     *,
     horizon: int,
@@ -45,7 +45,7 @@ def simulate(
     Parameters
     ----------
     policies
-        One policy or several.
+        One policy or several; a plain class with `ask` and `tell` is one, too (`plain_policy`).
     instance
         What to play on.
     horizon

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from manyarms.instances import REWARDS, Instance
+from manyarms.instances import Instance
 from manyarms.lab.experiment import (
     Cell,
     Player,
@@ -20,7 +20,7 @@ from manyarms.lab.experiment import (
     checkpoint_times,
 )
 from manyarms.lab.problems import Problems
-from manyarms.lab.spec_tables import Rewards, SpecTable, Sweep, values_of
+from manyarms.lab.spec_tables import Rewards, SpecTable, Sweep, reward_maker, values_of
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import policy
 
@@ -29,6 +29,7 @@ __all__ = ["build_cells", "told"]
 _MOST_IN_ALL = 10**15  # pulls: a year of a fast processor
 _MOST_ROWS = 10**10
 _MOST_PAIRS = 100_000
+_KL = (("index", "kl"), ("index", "kl++"))  # told by labels without the word "index"
 
 
 class _Entry(NamedTuple):
@@ -43,8 +44,9 @@ class _Entry(NamedTuple):
 def _axes(settings: Mapping[str, Any], instance: SpecTable) -> dict[str, tuple[Any, ...]]:
     """Return what is swept, in the order of the tables' columns; the last one turns fastest."""
     values = {key: settings[key] for key in ("horizon", "delay", "batch")} | instance.values
-    rewards = values.pop("rewards")
-    values |= {"rewards": rewards} if isinstance(rewards, Sweep) else rewards.values
+    rewards = values.pop("rewards", None)  # none where a table has them
+    if rewards is not None:
+        values |= {"rewards": rewards} if isinstance(rewards, Sweep) else rewards.values
     return {name: value.values for name, value in values.items() if isinstance(value, Sweep)}
 
 
@@ -114,22 +116,26 @@ def _instance_at(
     problems: Problems, instance: SpecTable, at: Mapping[str, Any], horizon: int
 ) -> Instance | None:
     values = {key: at.get(key, value) for key, value in instance.values.items()}
-    model = values.pop("rewards")
-    if isinstance(model, Rewards):
-        make, inner = REWARDS[model.model], dict(model.parameters)
-    else:
-        make, inner = model.make, {key: at.get(key, one) for key, one in model.values.items()}
-    rewards = problems.made("instance.rewards", make, inner)
-    if rewards is None:
-        return None
-    rest = {"rewards": rewards}
-    if "horizon" in inspect.signature(instance.make).parameters:
-        rest["horizon"] = horizon
+    offered: dict[str, Any] = {"horizon": horizon}
+    if "rewards" in values:
+        offered["rewards"] = _rewards_at(problems, values.pop("rewards"), at)
+        if offered["rewards"] is None:
+            return None
+    asked = inspect.signature(instance.make).parameters
+    rest = {key: value for key, value in offered.items() if key in asked}
 
     def build(**given: Any) -> Instance:
         return instance.make(**given, **rest)  # type: ignore[no-any-return]
 
     return problems.made("instance", build, values)  # type: ignore[no-any-return]
+
+
+def _rewards_at(problems: Problems, model: Any, at: Mapping[str, Any]) -> Any:
+    if isinstance(model, Rewards):
+        make, inner = reward_maker(model.model), dict(model.parameters)
+    else:
+        make, inner = model.make, {key: at.get(key, one) for key, one in model.values.items()}
+    return problems.made("instance.rewards", make, inner)
 
 
 def _policy_at(
@@ -170,14 +176,22 @@ def _entries(policies: list[SpecTable]) -> list[_Entry]:
         for table in policies
         for chosen in itertools.product(*(values_of(value) for value in table.values.values()))
     ]
-    names = Counter(table.fixed["name"] for table, _ in found)
+    forms = Counter(_form(table.fixed["name"], parameters) for table, parameters in found)
     entries = []
     for table, parameters in found:
-        name = table.fixed["name"]
-        inner = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
-        label = name if names[name] == 1 or not inner else f"{name}({inner})"
+        name, form = table.fixed["name"], _form(table.fixed["name"], parameters)
+        inner = ", ".join(
+            str(value) if (key, value) in _KL else f"{key}={value!r}"
+            for key, value in parameters.items()
+        )
+        label = form if forms[form] == 1 or not inner else f"{name}({inner})"
         entries.append(_Entry(table.place, name, label, parameters))
     return entries
+
+
+def _form(name: str, parameters: Mapping[str, Any]) -> str:
+    """Return the name, with the KL index if the policy has one: as `Policy.form` does."""
+    return next((f"{name}({value})" for key, value in _KL if parameters.get(key) == value), name)
 
 
 def _column(entry: _Entry, played: Policy, key: str) -> Scalar | None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib
 import itertools
 import json
 import os
@@ -30,9 +29,10 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from manyarms.core.arrow import need_pyarrow
 from manyarms.core.checks import check_path, shown
 from manyarms.core.files import open_part, replacing
-from manyarms.errors import MissingExtraError, ResultsError
+from manyarms.errors import ResultsError
 from manyarms.lab.chunks import Chunk, ChunkStore, plan
 from manyarms.lab.experiment import Experiment
 from manyarms.lab.results import Result, summarise
@@ -60,15 +60,6 @@ _OTHER_CELLS = "it has other cells than the tables"
 _GROUP = 1 << 18  # rows written, and read, as one
 
 _T = TypeVar("_T")
-
-
-def need_pyarrow() -> Any:
-    """Return pyarrow with its Parquet part, or say how to install it."""
-    try:
-        importlib.import_module("pyarrow.parquet")
-        return importlib.import_module("pyarrow")
-    except ImportError as error:
-        raise MissingExtraError("pyarrow", "to write and read tables") from error
 
 
 class TidyWriter:

@@ -13,9 +13,10 @@ from manyarms.core.jit import check_bodies, compiled, compiling, jit_enabled
 from manyarms.core.memory import ARRAYS, SPARSE
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import Tape, tape
-from manyarms.lab.experiment import Cell, Player
+from manyarms.lab.experiment import Cell, Player, informed_policy
 from manyarms.lab.play import InTurn, Late, Recorder, Stretch, in_turn, late, play
 from manyarms.protocol.keys import run_key
+from manyarms.protocol.plain import plays_plainly
 from manyarms.protocol.policy import ask, reset, tell
 from manyarms.protocol.state_dump import classes_in
 
@@ -73,21 +74,26 @@ class Workbench:
 
     def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool = False) -> None:
         self.label = player.policy.label
-        self._informed = player.policy.with_best_mean(cell.instance.best_mean)
+        self._informed = informed_policy(player.policy, cell.instance)
         self._cell = cell
         self._world = cell.instance.world(cell.horizon)
         self._record_arms = record_arms
-        self._memory = ARRAYS if jit_enabled() else SPARSE
+        self._compiles = jit_enabled() and not plays_plainly(player.policy)
+        self._memory = ARRAYS if self._compiles else SPARSE
         key = run_key(seed)
-        self._key: Any = np.array([key], np.uint64) if jit_enabled() else [key]
+        self._key: Any = np.array([key], np.uint64) if self._compiles else [key]
         self._times: Any = np.array(cell.times, np.int64)
         self._idle: list[_Workspace] = [self._new_workspace()]
-        self._loop: Any = compiled(play, *classes_in(self._idle[0].state))
+        self._loop: Any = play
+        if self._compiles:
+            classes = classes_in(self._idle[0].state) | {type(self._world.law)}
+            self._loop = compiled(play, *classes)
 
     def compile(self) -> None:
         """Compile the loop, before threads wait for it."""
-        with compiling(self.label):
-            self._call(self._idle[0], self._new_recorder(0), 0, 0, 0)
+        if self._compiles:
+            with compiling(self.label):
+                self._call(self._idle[0], self._new_recorder(0), 0, 0, 0)
 
     def play(
         self, first: int, count: int, stopped: Callable[[], bool], done: Callable[[int], None]
@@ -117,10 +123,11 @@ class Workbench:
         done: Callable[[int], None],
     ) -> None:
         horizon = self._cell.horizon
-        for start in range(0, horizon, piece()):
+        size = piece() if self._compiles else SLOW_PIECE
+        for start in range(0, horizon, size):
             if stopped():
                 raise Stopped
-            stop = min(start + piece(), horizon)
+            stop = min(start + size, horizon)
             self._call(workspace, recorder, first, start, stop)
             done((stop - start) * len(recorder.best_pulls))
 

@@ -76,7 +76,7 @@ class LiveGame:
         self.policy = policy
         self.horizon = _check_horizon(policy, horizon)
         self.seed = check_int("seed", seed, at_most=2**64 - 1)
-        self.reward_range = _check_range(reward_range)
+        self.reward_range = check_range(reward_range)
         self.arms = arms
         self.first_arms = arms.count
         self.seats = Seats(arms.count)  # where the policy has which arm
@@ -306,7 +306,8 @@ def _check_horizon(policy: Policy, horizon: Any) -> int | None:
     return check_int("horizon", horizon, at_least=1, at_most=ROOM)
 
 
-def _check_range(reward_range: Any) -> tuple[float, float] | None:
+def check_range(reward_range: Any) -> tuple[float, float] | None:
+    """Return the smallest and the largest reward as floats, None if they are not known."""
     if reward_range is None:
         return None
     try:

@@ -16,7 +16,7 @@ from manyarms.errors import CopyError, MissingExtraError, TurnError
 from manyarms.live import estimates
 from manyarms.live.arms import arms_of
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import LiveGame, Pull, check_reward
+from manyarms.live.game import LiveGame, Pull, check_range, check_reward
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.ongoing import Ongoing
 from manyarms.live.recorder import EventRecorder
@@ -82,9 +82,11 @@ class Live(Ongoing):
         reward_range: tuple[float, float] | None = (0.0, 1.0),
     ) -> None:
         given = _any_seed() if seed is None else seed
-        game = LiveGame(policy, arms_of(n_arms, arms), horizon, given, reward_range)
+        limits = check_range(reward_range)
+        policy = policy.with_reward_range(limits)
+        policy.check_rewards(limits)
+        game = LiveGame(policy, arms_of(n_arms, arms), horizon, given, limits)
         game.seed_drawn = seed is None
-        policy.check_rewards(game.reward_range)
         self._hold(game)
 
     def _hold(self, game: LiveGame) -> None:

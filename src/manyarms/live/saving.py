@@ -35,7 +35,7 @@ from manyarms.core.checks import check_int, shown
 from manyarms.errors import ManyarmsError, ParameterError, SavedFileError
 from manyarms.live.arms import ArmNames, ArmNumbers, Arms
 from manyarms.live.contradictions import find_contradiction
-from manyarms.live.game import ArmTally, LiveGame
+from manyarms.live.game import ArmTally, LiveGame, check_range
 from manyarms.live.pull_ranges import PullRanges
 from manyarms.live.seats import Seats
 from manyarms.protocol.in_flight import InFlight
@@ -99,7 +99,7 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
     """Return the game of a snapshot; `what` names the file in errors."""
     about, columns = unpack(data, what)
     try:
-        policy = _policy_from(about["policy"], policy, what)
+        policy = _policy_from(about, policy, what)
         first = ArmNumbers(about["first_arms"])
         game = LiveGame(policy, first, about["horizon"], about["seed"], about["reward_range"])
         game.arms = _read_arms(about["arms"])
@@ -191,24 +191,34 @@ def _plain(policy: Policy, parameter: str) -> Any:
     )
 
 
-def _policy_from(described: dict[str, Any], given: Policy | None, what: str) -> Policy:
+def _policy_from(about: dict[str, Any], given: Policy | None, what: str) -> Policy:
     """Return the described policy, or the given one if it is that."""
-    if given is not None:
-        ours = _describe_policy(given)
-        known = described["name"] is not None and ours["name"] is not None
-        if ours != described if known else ours["label"] != described["label"]:
-            raise SavedFileError(
-                f"{what} was saved with the policy {described['label']}, not with {given.label}. "
-                f"Pass that one."
-            )
+    described = about["policy"]
+    nameless = given is not None and None in (described["name"], name_of(type(given)))
+    if given is not None and nameless:
+        _refuse_unless(given.label == described["label"], given, described, what)
         return given
     try:
-        return _made(described)
+        made = _made(described)
     except ManyarmsError as error:
+        _refuse_unless(given is None, given, described, what)
         raise SavedFileError(
             f"{what} needs the policy {described['label']}, which cannot be made here: {error} "
             f"Import the module that registers it, or pass `policy`."
         ) from error
+    if given is not None:  # a file of an older manyarms may hold a sigma that the range did not set
+        limits = check_range(about["reward_range"])
+        same = given.with_reward_range(limits) == made.with_reward_range(limits)
+        _refuse_unless(same, given, described, what)
+    return made
+
+
+def _refuse_unless(same: bool, given: Policy | None, described: dict[str, Any], what: str) -> None:
+    if not same and given is not None:
+        raise SavedFileError(
+            f"{what} was saved with the policy {described['label']}, not with {given.label}. "
+            f"Pass that one."
+        )
 
 
 def _made(described: dict[str, Any], depth: int = 0) -> Policy:

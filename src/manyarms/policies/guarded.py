@@ -295,6 +295,14 @@ class Guarded(GuardPolicy):
     def with_best_mean(self, best_mean: float) -> Guarded:
         return replace(self, policy=self.policy.with_best_mean(best_mean))
 
+    def with_reward_range(self, reward_range: tuple[float, float] | None) -> Guarded:
+        within = self.policy.with_reward_range(reward_range)
+        return replace(self, policy=within, **self._for_range(reward_range))
+
+    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
+        super().check_rewards(reward_range)
+        self.policy.check_rewards(reward_range)
+
     def stage(self, state: GuardedState) -> str:
         return ", ".join(filter(None, (self.policy.stage(state.inner), stage_words(state.guard))))
 

@@ -26,7 +26,7 @@ from manyarms.policies.parts.mixtures import (
     mixture_pulls,
     mixtures,
 )
-from manyarms.policies.parts.parameters import MixturePolicy
+from manyarms.policies.parts.parameters import MixturePolicy, kl_form
 from manyarms.policies.parts.slots import begin, open_slot, unopened
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
 from manyarms.protocol.soundness import Known, sound
@@ -147,8 +147,9 @@ class MOSSPlusPlus(MixturePolicy):
         In [1/2, 1]: small for problems that are expected to be easy, large for hard ones.
     mixture_sigma
         `sigma` for mixture-arms, if it must be larger; see the notes.
-    sigma, exploration, count_late
-        As for `MOSS`.
+    sigma, exploration, count_late, index
+        As for `MOSS`. With "kl++" the rate below stands for rewards 0 and 1, with another constant
+        (docs/proofs.md); for "kl" nothing is proven.
 
     Notes
     -----
@@ -174,6 +175,7 @@ class MOSSPlusPlus(MixturePolicy):
         good_at="a guarantee at every hardness",
         source="Zhu & Nowak 2020",
         kind="paper",
+        variants=(kl_form("moss++", index="kl++", guarantee="Pareto optimal, rewards 0 and 1"),),
     )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossPlusPlusState:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
 from manyarms.core.jit import Dispatched, generic, optional
 from manyarms.core.memory import Memory
+from manyarms.errors import ParameterError
 from manyarms.protocol.about import About
 from manyarms.protocol.parameters import checks_of
 from manyarms.protocol.soundness import holds
@@ -135,10 +136,28 @@ class Policy(ABC):
         """Return the policy told μ*, if it needs to know it and was not told."""
         return self
 
-    def check_rewards(  # noqa: B027  most policies take all
-        self, reward_range: tuple[float, float] | None
-    ) -> None:
+    def with_reward_range(self: P, reward_range: tuple[float, float] | None) -> P:
+        """Return the policy made for rewards of this range, where that was left open."""
+        return self
+
+    @property
+    def unit_rewards(self) -> bool:
+        """Whether rewards outside of [0, 1] mean nothing to it."""
+        return self.about is not None and self.about.rewards == "[0, 1]"
+
+    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
         """Raise unless the policy is made for rewards of this range; None is not known."""
+        low, high = reward_range or (0.0, 1.0)
+        if self.unit_rewards and not 0.0 <= low <= high <= 1.0:
+            raise ParameterError(
+                f"`reward_range` must lie in [0, 1] for {self.label}, got {(low, high)}. Tell "
+                f"(reward - {low:g}) / {high - low:g} instead, or take a policy with `sigma`."
+            )
+
+    @property
+    def form(self) -> str:
+        """The name, with the form where there are several that are told apart by name."""
+        return self.name
 
     @property
     def label(self) -> str:
@@ -177,7 +196,9 @@ class Policy(ABC):
             Decides all random choices; the same seed and rewards give the same arms. None draws
             one, `live.seed`, so that no two services explore alike.
         reward_range
-            The smallest and the largest reward there can be; None accepts all up to 1e100.
+            The smallest and the largest reward there can be (default: 0 and 1). A `sigma` of 1/2,
+            the default, becomes half their distance. None accepts all rewards up to 1e100, and
+            leaves `sigma` as it is.
         """
         # by name, so that this room does not import the one above it
         handle: type[Live] = importlib.import_module("manyarms.live.handle").Live

@@ -76,6 +76,9 @@ class OnSubset(Policy):
         size = self.wanted(n_arms, pulls)
         return max(1, min(math.ceil(size * (1 - 1e-12)), n_arms))  # T^(1/2) may round up
 
+    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
+        self.runs.check_rewards(reward_range)
+
     def stage(self, state: SubSampledState) -> str:
         return self.runs.stage(state.inner)
 
@@ -162,6 +165,9 @@ class SubSampled(OnSubset):
 
     def with_best_mean(self, best_mean: float) -> SubSampled:
         return replace(self, policy=self.policy.with_best_mean(best_mean))
+
+    def with_reward_range(self, reward_range: tuple[float, float] | None) -> SubSampled:
+        return replace(self, policy=self.policy.with_reward_range(reward_range))
 
 
 def on_subset(
