@@ -15,6 +15,7 @@ from manyarms.studies import PAPER, STUDIES
 __all__ = ["app"]
 
 Engine = Literal["threads", "dask"]
+Objective = Literal["earn", "find"]
 
 _PULLS_PER_SECOND = 2e7  # one worker, roughly: for the estimate before a run
 
@@ -23,6 +24,11 @@ _folder = click.argument("folder", type=_path)
 _horizon = click.option("--horizon", type=int, required=True, help="The number of pulls.")
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _json = click.option("--json", "json_path", help="Write JSON to this file; - is standard output.")
+_objective = click.option(
+    "--objective",
+    type=click.Choice(("earn", "find")),
+    help="What counts: earn is little regret on the way, find a good arm in the end.",
+)
 _seed = click.option(
     "--seed", type=int, default=0, show_default=True, help="Decides everything random."
 )
@@ -198,6 +204,7 @@ def advise(
 @_seed
 @_workers
 @click.option("--checkpoints", help="Times to report regret at, such as 12500,25000.")
+@_objective
 @_json
 def simulate(
     policies: tuple[str, ...],
@@ -210,6 +217,7 @@ def simulate(
     seed: int,
     workers: int | None,
     checkpoints: str | None,
+    objective: Objective | None,
     json_path: str | None,
 ) -> None:
     """Play policies on one instance and print the summary.
@@ -237,9 +245,9 @@ def simulate(
             progress=watch.begin(f"{replications} replications on {arms.label}"),
         )
     if json_path is None:
-        show(str(result.summary()))
+        show(str(result.summary(objective=objective)))
     else:
-        write_json(json_rows(result, wanted), json_path)
+        write_json(json_rows(result, wanted, objective or "earn"), json_path)
 
 
 @app.command()
@@ -292,8 +300,9 @@ def run(
 
 @app.command("show")
 @_folder
+@_objective
 @_as_json
-def show_results(folder: Path, as_json: bool) -> None:
+def show_results(folder: Path, objective: Objective | None, as_json: bool) -> None:
     """Print the summary of a finished run.
 
     Example: manyarms show out/beta_sweep
@@ -303,9 +312,9 @@ def show_results(folder: Path, as_json: bool) -> None:
 
     results = read_results(folder)
     if as_json:
-        write_json(results.summary_rows(), "-")
+        write_json(results.summary_rows(objective or results.objective), "-")
     else:
-        show(summary_table(results))
+        show(summary_table(results, objective))
 
 
 @app.command()

@@ -9,7 +9,7 @@ from typing import Any
 
 from manyarms.core.sequences import spent_error, uniform_limits
 from manyarms.live.game import LiveGame
-from manyarms.protocol.policy import Policy
+from manyarms.protocol.recommend import lower_limit, recommend, scale_of
 
 __all__ = [
     "ArmEstimate",
@@ -18,6 +18,7 @@ __all__ = [
     "known_arms",
     "plain",
     "progress",
+    "recommended",
     "rounded",
     "summary",
     "top",
@@ -142,12 +143,26 @@ def known_arms(game: LiveGame) -> list[ArmEstimate]:
 
 
 def top(game: LiveGame, k: int) -> list[ArmEstimate]:
-    """Return the `k` arms of the largest lower limits, best first."""
-    limits = _limits(game)
-    known = [number for number in limits if number not in game.retired]
+    """Return the recommended arm, and others in the order of their lower limits; `k` in all."""
+    kept, limits = recommended(game), _limits(game)
+    others = [number for number in limits if number not in game.retired and number != kept]
     # a stable order: ties fall to the arm met first, and arms are met in random order
-    best = heapq.nlargest(k, known, key=lambda number: limits[number][0])
-    return [_of_arm(game, number, limits[number]) for number in best]
+    best = heapq.nlargest(k - 1, others, key=lambda number: limits[number][0])
+    return [_of_arm(game, n, limits[n]) for n in (kept, *best) if n >= 0]
+
+
+def recommended(game: LiveGame) -> int:
+    """Return the number of the arm to keep, as simulations do; -1 if no arm has a reward yet."""
+    kept = recommend(game.state)
+    if kept >= 0 and kept not in game.retired:
+        return kept
+    best, highest, scale = -1, -math.inf, scale_of(game.policy, game.reward_range)
+    for number, tally in game.tally.items():
+        if tally.told > 0 and number not in game.retired:
+            limit = lower_limit(tally.told, tally.total, scale, highest)
+            if limit > highest:
+                best, highest = number, limit
+    return best
 
 
 def _of_arm(game: LiveGame, number: int, limits: tuple[float, float]) -> ArmEstimate:
@@ -174,7 +189,7 @@ def _limits(game: LiveGame) -> dict[int, tuple[float, float]]:
         [tally.told for tally in tallies],
         [tally.total for tally in tallies],
         bounds=game.reward_range,
-        sigma=_sigma(game.policy),
+        sigma=scale_of(game.policy, game.reward_range).sigma,
         error=spent_error(ERROR, [k for k, _ in told]),
     )
     ends = zip(low.tolist(), high.tolist(), strict=True)
@@ -227,12 +242,3 @@ def plain(text: str, *, at_most: int = 60) -> str:
     """Return a text for one line of a screen: cut, and without what is no visible character."""
     shown = text if len(text) <= at_most else text[: at_most - 1] + "…"
     return "".join(letter if letter.isprintable() else "�" for letter in shown)
-
-
-def _sigma(policy: Policy) -> float:
-    """Return the largest sigma that a policy, or one within it, takes for granted."""
-    own: float | None = getattr(policy, "sigma", None)
-    within = getattr(policy, "policy", None)
-    if not isinstance(within, Policy):
-        return 0.5 if own is None else own
-    return max(_sigma(within), 0.0 if own is None else own)
