@@ -42,8 +42,8 @@ MOST_PULLS = 1 << 40  # of one replication, and of replications
 MOST_TIMES = 10**6  # at which regret is recorded
 _CHECKPOINTS = 100
 _FORMAT = "manyarms experiment 1"
-_TAKEN = ("policy", "replication", "time", "regret", "best_pulls", "distinct_arms")
-_TAKEN += ("recommended", "recommended_mean")
+_KEYS = ("policy", "replication", "time")
+_TAKEN = (*_KEYS, "regret", "best_pulls", "distinct_arms", "recommended", "recommended_mean")
 
 
 @dataclass(frozen=True)

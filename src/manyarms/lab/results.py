@@ -278,7 +278,7 @@ class Result:
     def largest_regret(self) -> NDArray[np.float64]:
         """By checkpoint, the most that a run can have lost."""
         gap = self.best_mean if self.largest_gap is None else self.largest_gap
-        return np.asarray(gap * (self.times if self.objective == "earn" else [1.0]))
+        return np.asarray(gap * (self.times if self.objective == "earn" else np.ones(1)))
 
     def interval(
         self, policy: str, *, time: int | None = None, confidence: float = 0.95

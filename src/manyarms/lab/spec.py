@@ -43,8 +43,8 @@ _TOO_DEEP = "file: is nested too deeply. Is it a spec?"
 _DEEP = re.compile(  # a key of many parts
     r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){16}"""
 )
-_EXPERIMENT = ("name", "horizon", "replications", "seed", "checkpoints", "delay", "batch")
-_EXPERIMENT += ("objective",)
+_SETTINGS = ("name", "horizon", "replications", "seed", "checkpoints")
+_EXPERIMENT = (*_SETTINGS, "delay", "batch", "objective")
 _SWEPT = ("horizon", "delay", "batch")
 
 

@@ -105,7 +105,8 @@ class Workbench:
         size = block_size(self._cell.horizon)
         for start in range(0, count, size):
             rows = slice(start, min(start + size, count))
-            part = Recorder(whole.times, *(column[rows] for column in whole[1:]))
+            columns: Any = (column[rows] for column in whole[1:])
+            part = Recorder(whole.times, *columns)
             self._play_block(workspace, part, first + start, stopped, done)
         self._idle.append(workspace)
         arms = whole.arms if self._record_arms else None
