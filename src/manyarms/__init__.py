@@ -43,6 +43,7 @@ _HOME = {
     "Prospector": "policies",
     "Pull": "live",
     "Quantile": "policies",
+    "Scout": "policies",
     "Result": "lab",
     "SavedFileError": "errors",
     "StoreError": "errors",
@@ -96,6 +97,7 @@ __all__ = [
     "Prospector",
     "Pull",
     "Quantile",
+    "Scout",
     "Result",
     "SavedFileError",
     "StoreError",
@@ -153,6 +155,7 @@ if TYPE_CHECKING:
         Patience,
         Prospector,
         Quantile,
+        Scout,
     )
     from manyarms.protocol import Policy, policy, policy_names, register
     from manyarms.theory import Problem, best_arms, hardness, miss_probability

@@ -149,8 +149,9 @@ class Workbench:
 
         width = self._cell.horizon if self._record_arms else 0
         regret = np.zeros((count, len(self._times) + 1))
-        counts: Any = (zeros(count), zeros(count), zeros(count), np.zeros(count))
-        return Recorder(self._times, regret, *counts, zeros(count, width))
+        counts: Any = [zeros(count), zeros(count), zeros(count), np.zeros(count)]
+        counts.append(zeros(count, width))
+        return Recorder(self._times, regret, *counts)
 
     def _new_workspace(self) -> _Workspace:
         n_arms, horizon = self._cell.instance.n_arms, self._cell.horizon
