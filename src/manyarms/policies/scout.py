@@ -31,8 +31,8 @@ __all__ = ["Scout"]
 # Measured on ten problems, from 1000 to 100000 pulls; halves and doubles of these change little.
 _PRICE = 0.3  # of leaving an arm, in `target_mean`
 _GROWTH = 1.05  # of the pulls between two fits while searching
-_LOOKS = 100  # of the horizon: the pulls between two fits while comparing
-_FEWEST, _SHARE = 4, 8.0  # an arm is pulled at most max(4, sqrt(T) / 8) times while searching
+_LOOKS = 100  # parts of the horizon: the pulls between two fits while comparing
+_FEWEST, _SHARE = 4, 8.0  # pulls of one arm while searching: at most max(4, sqrt(T) / 8), or more
 _DONE = -1e200  # the key of an arm that was pulled as often
 _UNSEEN = -1e-9  # the key of an arm whose first reward is late, by pulls in flight
 
@@ -92,7 +92,6 @@ def scout_reset(state: ScoutState, key: int, horizon: int) -> None:
     plan.due = 0
     plan.opened = 0
     plan.searching = 1
-    plan.most = max(_FEWEST, int(math.sqrt(horizon) / _SHARE))
 
 
 @ask.register(ScoutState)
@@ -199,6 +198,7 @@ def posterior_mean(state: ScoutState, slot: int) -> float:
 def look_again(state: ScoutState) -> None:
     """Fit the law of means, and rank all arms anew."""
     plan, law = state.plan[0], state.prior.fit[0]
+    root = math.sqrt(plan.horizon)
     fit(state.prior)
     if plan.asked >= plan.search:
         plan.searching = 0
@@ -208,6 +208,7 @@ def look_again(state: ScoutState) -> None:
         plan.target = v
         plan.log_target = math.log(v)
         plan.log_rest = math.log(1.0 - v)
+        plan.most = int(max(_FEWEST, root / _SHARE, min(1.0 / (1.0 - v), plan.horizon / _LOOKS)))
         a = law.strength * law.mean
         plan.log_prior = log_beta(a, law.strength - a)
     else:
@@ -268,9 +269,10 @@ class Scout(Policy):
 
     .. math:: \log \frac{f(v \mid S, N)}{f(v)}
 
-    with f the density of its mean, or a fresh one, which has 0; none more than
-    :math:`\max(4, \sqrt T / 8)` times. Then the arms are *compared*: pulled is the arm of largest
-    expected improvement over the best one. Recommended is the largest posterior mean.
+    with f the density of its mean, or a fresh one, which has 0; none more often than
+    :math:`\max(4, \sqrt T / 8, \min(1 / (1 - v), T / 100))` times. Then the arms are *compared*:
+    pulled is the one of largest expected improvement over the best. Recommended is the arm of the
+    largest posterior mean.
 
     Parameters
     ----------
@@ -282,9 +284,9 @@ class Scout(Policy):
     Ours; nothing is proved of it. Where arms are as many as one likes, one that promises less than
     a fresh arm need not be pulled again: it is the argument of Gittins' index, with a simpler one
     in its place. Rewards are meant to lie in [0, 1], and are cut to it. Pulls in flight count as
-    rewards that are as expected, so that hundreds may be. Cost per pull: O(log) for the ranking, and
-    some twenty keys computed anew in the mean, because the fitted law changes; memory of the arms
-    opened.
+    rewards that are as expected, so that hundreds may be. Cost per pull: O(log) for the ranking,
+    and some twenty keys computed anew in the mean, because the fitted law changes; memory of the
+    arms opened.
 
     Examples
     --------
@@ -304,6 +306,7 @@ class Scout(Policy):
         nanoseconds=1500,
         scaling="log of arms opened",
         good_at="keeping one good arm of very many; many pulls in flight",
+        finds=True,
         rewards="[0, 1]",
     )
 

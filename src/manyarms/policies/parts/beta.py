@@ -11,7 +11,7 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.rng import draw, open_unit
 from manyarms.policies.parts.kl import bernoulli_kl
 
-__all__ = ["beta_tail", "beta_upper", "beta_variate", "share_of_tail", "incomplete_beta"]
+__all__ = ["beta_tail", "beta_upper", "beta_variate", "incomplete_beta", "share_of_tail"]
 
 _FEW = 16  # below, Stirling's error comes from the factorial itself
 _STEPS = 50  # of Newton's method; it needs 3 to 5

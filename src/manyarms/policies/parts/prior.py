@@ -1,8 +1,8 @@
 r"""A Beta law for the means of all arms, fitted to the rewards seen so far.
 
 Its mean m is that of first rewards, one of each arm: which arm is pulled a first time does not
-depend on rewards. Its strength c (Beta(c m, c (1 - m)) has the variance m (1 - m) / (c + 1)) is that
-under which the later rewards were least surprising, each predicted before it came, by
+depend on rewards. Its strength c (the variance of Beta(c m, c (1 - m)) is m (1 - m) / (c + 1)) is
+that under which the later rewards were least surprising, each predicted before it came, by
 
 .. math:: p = \frac{c\,m + S}{c + N}
 
@@ -120,7 +120,7 @@ def target_mean(mean: float, strength: float, n_arms: int, pulls: int, price: fl
     r"""Return the mean that the best of the arms is expected to have that `pulls` can screen.
 
     To leave an arm of mean m takes :math:`1 + \text{price} / \mathrm{kl}(m, v)` pulls where arms of
-    mean v are looked for. So K arms can be screened, n at most, and v is where one of K is above it.
+    mean v are looked for. So K arms can be screened, n at most, and one of K is expected above v.
     """
     low, high = mean, 1.0 - 0.5 / (pulls + 1.0)
     a, b = strength * mean, strength * (1.0 - mean)
