@@ -225,16 +225,17 @@ def find_best(state: ScoutState) -> None:
     plan = state.plan[0]
     plan.best = -1
     plan.target = -1.0
-    plan.second = state.prior.fit[0].mean  # of an arm that is not known
+    plan.second = -1.0
     for slot in range(plan.opened):
         mean = posterior_mean(state, slot)
         if mean > plan.target:
-            if plan.best >= 0:
-                plan.second = plan.target
+            plan.second = plan.target
             plan.best = slot
             plan.target = mean
-        elif plan.best >= 0 and mean > plan.second:
+        elif mean > plan.second:
             plan.second = mean
+    if plan.second < 0.0:
+        plan.second = state.prior.fit[0].mean  # that of an arm of which nothing is known
 
 
 @recommend.register(ScoutState)

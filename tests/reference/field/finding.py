@@ -141,9 +141,7 @@ class Siri:
         assert horizon is not None
         shuffle, leaders = Shuffle(n, stream(key, FRESH)), Leaders[Tried](stream(key, TIES))
         b, log = min(self.beta, 2.0), max(1.0, math.log(horizon))
-        factor = self.constant / (
-            1.0 if self.beta < 2.0 else log**2 if self.beta == 2.0 else log
-        )
+        factor = self.constant / (1.0 if self.beta < 2.0 else log**2 if self.beta == 2.0 else log)
         size = max(1, min(math.ceil(factor * horizon ** (b / 2) * (1 - 1e-12)), n, horizon))
         power = 2 * math.floor(math.log2(size)) / b
         arms: list[Tried] = []
@@ -213,15 +211,66 @@ class Law:
     def target(self, n: int, pulls: int) -> float:
         """Return the v of which one of the arms that can be screened is expected to be above."""
         m, low, high = self.m, self.m, 1.0 - 0.5 / (pulls + 1.0)
-        for _ in range(40):
+        for _ in range(40 if low < high else 0):
             v = (low + high) / 2
             apart = m * math.log(m / v) + (1 - m) * math.log((1 - m) / (1 - v))
-            screened = min(n, pulls / (1 + 0.3 / max(apart, 1e-12)))
+            screened = max(4, min(n, pulls / (1 + 0.3 / max(apart, 1e-12))))
             if tail(self.c * m, self.c * (1 - m), v) * screened > 1:
                 low = v
             else:
                 high = v
         return high
+
+
+class Search:
+    """What Scout knows, and how it ranks arms."""
+
+    def __init__(self, n: int, horizon: int, planned: int, ties: SplitMix64) -> None:
+        self.n, self.horizon, self.planned = n, horizon, planned
+        self.law, self.arms = Law(), list[Tried]()
+        self.leaders: Leaders[Tried] = Leaders(ties)
+        self.searching, self.due, self.most = True, 0, 4
+        self.v, self.second = 0.5, 0.0
+        self.best: Tried | None = None
+
+    def value(self, arm: Tried) -> float:
+        return self.promise(arm) if self.searching else self.improvement(arm)
+
+    def promise(self, arm: Tried) -> float:
+        if len(arm.rewards) >= self.most:
+            return -1e200
+        a, b = self.law.c * self.law.m, self.law.c * (1 - self.law.m)
+        ones, zeros = arm.total, len(arm.rewards) - arm.total
+        gain = log_beta(a, b) - log_beta(a + ones, b + zeros)
+        return gain + ones * math.log(self.v) + zeros * math.log(1 - self.v)
+
+    def improvement(self, arm: Tried) -> float:
+        mean = self.law.mean(arm)
+        sd = math.sqrt(mean * (1 - mean) / (self.law.c + len(arm.rewards) + 1))
+        gap = self.second - mean if arm is self.best else mean - self.v
+        z = gap / sd
+        density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        if z < -6:
+            return sd * density / z**2
+        return sd * density + gap * math.erfc(-z / math.sqrt(2)) / 2
+
+    def look(self, time: int) -> None:
+        self.law.fit()
+        self.searching = self.searching and time < self.planned
+        if self.searching:
+            self.due = max(time + 1, int(1.05 * time))
+            self.v = self.law.target(self.n, self.planned)
+            few = math.sqrt(self.horizon) / 8
+            self.most = int(max(4, few, min(1 / (1 - self.v), self.horizon / 100)))
+        else:
+            self.due = time + max(1, self.horizon // 100)
+            means = sorted(map(self.law.mean, self.arms))
+            self.v = means[-1] if means else -1.0
+            self.second = means[-2] if len(means) > 1 else self.law.m
+            self.best = next((arm for arm in self.arms if self.law.mean(arm) == self.v), None)
+        self.leaders.forget()
+        for arm in self.arms:
+            arm.value = self.value(arm)
 
 
 @dataclass(frozen=True)
@@ -230,56 +279,23 @@ class Scout:
 
     def play(self, n: int, horizon: int | None, key: int) -> Game:
         assert horizon is not None
-        shuffle, leaders = Shuffle(n, stream(key, FRESH)), Leaders[Tried](stream(key, TIES))
-        law, arms = Law(), list[Tried]()
-        planned, due, searching, v, most = int(self.search * horizon), 0, True, 0.5, 4
-
-        def promise(arm: Tried) -> float:
-            if len(arm.rewards) >= most:
-                return -1e200
-            a, b = law.c * law.m, law.c * (1 - law.m)
-            ones, zeros = arm.total, len(arm.rewards) - arm.total
-            gain = log_beta(a, b) - log_beta(a + ones, b + zeros)
-            return gain + ones * math.log(v) + zeros * math.log(1 - v)
-
-        def improvement(arm: Tried) -> float:
-            mean = law.mean(arm)
-            sd = math.sqrt(mean * (1 - mean) / (law.c + len(arm.rewards) + 1))
-            gap = second - mean if arm is best else mean - v
-            z = gap / sd
-            density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-            if z < -6:
-                return sd * density / z**2
-            return sd * density + gap * math.erfc(-z / math.sqrt(2)) / 2
-
-        best, second = None, 0.0
+        shuffle = Shuffle(n, stream(key, FRESH))
+        found = Search(n, horizon, int(self.search * horizon), stream(key, TIES))
+        arms, leaders = found.arms, found.leaders
         for time in range(horizon):
-            ended = searching and shuffle.left == 0 and all(len(a.rewards) >= most for a in arms)
-            if time >= due or ended:
-                law.fit()
-                searching = searching and time < planned and not (ended and time < due)
-                if searching:
-                    due = max(time + 1, int(1.05 * time))
-                    v = law.target(n, planned)
-                    most = int(max(4, math.sqrt(horizon) / 8, min(1 / (1 - v), horizon / 100)))
-                else:
-                    due = time + max(1, horizon // 100)
-                    means = sorted(map(law.mean, arms))
-                    v = means[-1] if means else -1.0
-                    second = means[-2] if len(means) > 1 else law.m
-                    best = next((arm for arm in arms if law.mean(arm) == v), None)
-                    second = max(second, law.m) if len(means) > 1 and arms[0] is best else second
-                leaders.forget()
-                for arm in arms:
-                    arm.value = promise(arm) if searching else improvement(arm)
-            promising = max((arm.value for arm in arms), default=-math.inf) > 0.0
-            if not arms or (searching and shuffle.left > 0 and not promising):
-                arms.append(Tried(shuffle.next()))
-                chosen = arms[-1]
-                leaders.changed(chosen, 0.0)
+            if time >= found.due:
+                found.look(time)
+            if found.searching and shuffle.left == 0 and leaders.highest(arms) <= -1e200:
+                found.searching = False
+                found.look(time)
+            wants = found.searching and shuffle.left > 0
+            if not arms or (wants and leaders.highest(arms) <= 0.0):
+                chosen = Tried(shuffle.next())
+                arms.append(chosen)
+                leaders.changed(chosen, found.value(chosen))
             else:
                 chosen = leaders.choose(arms)
             reward = min(1.0, max(0.0, (yield chosen.arm)))
-            law.learn(chosen, reward)
+            found.law.learn(chosen, reward)
             chosen.rewards.append(reward)
-            leaders.changed(chosen, promise(chosen) if searching else improvement(chosen))
+            leaders.changed(chosen, found.value(chosen))

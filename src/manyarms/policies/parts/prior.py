@@ -25,6 +25,7 @@ STRENGTHS = 12  # 2, 4, 8, …, 4096
 _SHIFT = 8.0  # from here on Stirling's series has 13 digits
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _STEPS = 40  # of a bisection
+_LEAST = 4.0  # arms: the target is never below the upper quartile
 
 
 class Fit(Record):
@@ -120,7 +121,8 @@ def target_mean(mean: float, strength: float, n_arms: int, pulls: int, price: fl
     r"""Return the mean that the best of the arms is expected to have that `pulls` can screen.
 
     To leave an arm of mean m takes :math:`1 + \text{price} / \mathrm{kl}(m, v)` pulls where arms of
-    mean v are looked for. So K arms can be screened, n at most, and one of K is expected above v.
+    mean v are looked for. So K arms can be screened, n at most and for this purpose at least 4;
+    one of K is expected above v.
     """
     low, high = mean, 1.0 - 0.5 / (pulls + 1.0)
     a, b = strength * mean, strength * (1.0 - mean)
@@ -130,6 +132,7 @@ def target_mean(mean: float, strength: float, n_arms: int, pulls: int, price: fl
         v = 0.5 * (low + high)
         apart = mean * math.log(mean / v) + (1.0 - mean) * math.log((1.0 - mean) / (1.0 - v))
         screened = min(float(n_arms), pulls / (1.0 + price / max(apart, 1e-12)))
+        screened = max(screened, _LEAST)
         if _tail(a, b, v) * screened > 1.0:
             low = v
         else:
