@@ -133,6 +133,7 @@ def reproduce(
 @click.option(
     "--in-flight", type=int, default=0, help="Pulls that wait for their reward (default: 0)."
 )
+@_objective
 @click.option("--policies", help="Choose among these only, such as moss,ss-greedy.")
 @click.option(
     "--replications", type=int, help="Runs of the last round (default: what time allows)."
@@ -147,6 +148,7 @@ def advise(
     means: str | None,
     best_between: str | None,
     others: str | None,
+    objective: Objective | None,
     policies: str | None,
     everyone: bool,
     json_path: str | None,
@@ -170,6 +172,7 @@ def advise(
             instance=own_arms(contest, means),
             best_between=numbers("best-between", best_between, "0.01,0.05", float) or None,
             others=numbers("others", others, "0.1,0.3,0.5", float) or None,
+            objective=objective or "earn",
             policies=policies.split(",") if policies else None,
             progress=watch.begin(f"the candidates play games of {horizon} pulls"),
             **given,

@@ -74,7 +74,7 @@ def halve(arms: list[Tried], budget: int, ties: SplitMix64) -> Game:
 
 def largest_bracket(horizon: int) -> int:
     """Return the largest power of two with K log2 K <= T."""
-    return max(2**k for k in range(64) if k * 2**k <= horizon)
+    return max(1 << k for k in range(64) if k << k <= horizon)
 
 
 @dataclass(frozen=True)

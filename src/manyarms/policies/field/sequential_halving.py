@@ -109,7 +109,7 @@ class SequentialHalving(Policy):
     name: ClassVar[str] = "sequential-halving"
     about: ClassVar[About] = About(
         needs="horizon",
-        guarantee="the best of its K arms, likely",
+        guarantee="none beyond its K arms; of these the best, likely",
         nanoseconds=40,
         scaling="log of arms in the subset",
         good_at="keeping one arm, where K fits the problem",
@@ -119,7 +119,7 @@ class SequentialHalving(Policy):
             Variant(
                 label="sequential-halving(4096)",
                 parameters={"size": 4096},
-                guarantee="the best of its K arms, likely",
+                guarantee="none beyond its K arms; of these the best, likely",
             ),
         ),
     )

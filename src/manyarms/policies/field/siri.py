@@ -180,7 +180,7 @@ class SiRI(Policy):
         guarantee="minimax simple regret up to logs, told β",
         nanoseconds=40,
         scaling="log of arms drawn",
-        good_at="keeping one arm of infinitely many, told how rare good ones are",
+        good_at="keeping one arm, told how rare good ones are",
         source="Carpentier & Valko 2015",
         finds=True,
     )
