@@ -22,7 +22,7 @@ from manyarms.policies.parts.beta import incomplete_beta
 __all__ = ["Prior", "fit", "foresee", "log_beta", "prior", "reset_prior", "target_mean"]
 
 STRENGTHS = 12  # 2, 4, 8, …, 4096
-_SHIFT = 8.0  # from here on Stirling's series has 13 digits
+_SHIFT = 8.0  # from here on Stirling's series has 11 digits
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _STEPS = 40  # of a bisection
 _LEAST = 4.0  # arms: the target is never below the upper quartile
