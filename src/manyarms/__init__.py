@@ -45,6 +45,7 @@ _HOME = {
     "Prospector": "policies",
     "Pull": "live",
     "Quantile": "policies",
+    "Scout": "policies",
     "Result": "lab",
     "SavedFileError": "errors",
     "StoreError": "errors",
@@ -105,6 +106,7 @@ __all__ = [
     "Quantile",
     "Result",
     "SavedFileError",
+    "Scout",
     "StopVerdict",
     "StoreError",
     "Summary",
@@ -173,6 +175,7 @@ if TYPE_CHECKING:
         Patience,
         Prospector,
         Quantile,
+        Scout,
     )
     from manyarms.protocol import Policy, plain_policy, policy, policy_names, register
     from manyarms.theory import Problem, best_arms, hardness, miss_probability

@@ -50,7 +50,9 @@ def _is_proven(about: About) -> bool:
 def candidates(question: Question) -> list[Candidate]:
     """Return the policies that can be played with what is known, in the catalogue's order."""
     said = described()
-    chosen: tuple[str | Policy, ...] = tuple(said)
+    chosen: tuple[str | Policy, ...] = tuple(
+        name for name, about in said.items() if _is_for(question, about)
+    )
     if question.policies is not None:
         chosen = question.policies
     found: list[Candidate] = []
@@ -67,6 +69,13 @@ def candidates(question: Question) -> list[Candidate]:
             "Leave it out, or say what you know."
         )
     return found
+
+
+def _is_for(question: Question, about: About) -> bool:
+    """Whether a policy is made for the objective; to find, the paper's and ours play as well."""
+    if question.objective == "earn":
+        return not about.finds
+    return about.finds or about.kind != "field"
 
 
 def _forms(question: Question, name: str, about: About) -> Iterator[Candidate]:

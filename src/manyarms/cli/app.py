@@ -15,6 +15,7 @@ from manyarms.studies import PAPER, STUDIES
 __all__ = ["app"]
 
 Engine = Literal["threads", "dask"]
+Objective = Literal["earn", "find"]
 
 _PULLS_PER_SECOND = 2e7  # one worker, roughly: for the estimate before a run
 
@@ -23,6 +24,11 @@ _folder = click.argument("folder", type=_path)
 _horizon = click.option("--horizon", type=int, required=True, help="The number of pulls.")
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _json = click.option("--json", "json_path", help="Write JSON to this file; - is standard output.")
+_objective = click.option(
+    "--objective",
+    type=click.Choice(("earn", "find")),
+    help="What counts: earn is little regret on the way, find a good arm in the end.",
+)
 _seed = click.option(
     "--seed", type=int, default=0, show_default=True, help="Decides everything random."
 )
@@ -128,6 +134,7 @@ def reproduce(
 @click.option(
     "--in-flight", type=int, default=0, help="Pulls that wait for their reward (default: 0)."
 )
+@_objective
 @click.option("--policies", help="Choose among these only, such as moss,my_module:Mine.")
 @click.option(
     "--replications", type=int, help="Runs of the last round (default: what time allows)."
@@ -142,6 +149,7 @@ def advise(
     means: str | None,
     best_between: str | None,
     others: str | None,
+    objective: Objective | None,
     policies: str | None,
     everyone: bool,
     json_path: str | None,
@@ -165,6 +173,7 @@ def advise(
             instance=own_arms(contest, means),
             best_between=numbers("best-between", best_between, "0.01,0.05", float) or None,
             others=numbers("others", others, "0.1,0.3,0.5", float) or None,
+            objective=objective or "earn",
             policies=[load_policy(name) for name in policies.split(",")] if policies else None,
             progress=watch.begin(f"the candidates play games of {horizon} pulls"),
             **given,
@@ -199,6 +208,7 @@ def advise(
 @_seed
 @_workers
 @click.option("--checkpoints", help="Times to report regret at, such as 12500,25000.")
+@_objective
 @_json
 def simulate(
     policies: tuple[str, ...],
@@ -211,6 +221,7 @@ def simulate(
     seed: int,
     workers: int | None,
     checkpoints: str | None,
+    objective: Objective | None,
     json_path: str | None,
 ) -> None:
     """Play policies on one instance and print the summary.
@@ -238,9 +249,9 @@ def simulate(
             progress=watch.begin(f"{replications} replications on {arms.label}"),
         )
     if json_path is None:
-        show(str(result.summary()))
+        show(str(result.summary(objective=objective)))
     else:
-        write_json(json_rows(result, wanted), json_path)
+        write_json(json_rows(result, wanted, objective or "earn"), json_path)
 
 
 @app.command()
@@ -293,8 +304,9 @@ def run(
 
 @app.command("show")
 @_folder
+@_objective
 @_as_json
-def show_results(folder: Path, as_json: bool) -> None:
+def show_results(folder: Path, objective: Objective | None, as_json: bool) -> None:
     """Print the summary of a finished run.
 
     Example: manyarms show out/beta_sweep
@@ -304,9 +316,9 @@ def show_results(folder: Path, as_json: bool) -> None:
 
     results = read_results(folder)
     if as_json:
-        write_json(results.summary_rows(), "-")
+        write_json(results.summary_rows(objective or results.objective), "-")
     else:
-        show(summary_table(results))
+        show(summary_table(results, objective))
 
 
 @app.command()

@@ -25,6 +25,8 @@ from rich.text import Text
 from manyarms.cli.printable import printable
 from manyarms.core.files import fix_for, replace_file
 from manyarms.errors import FolderError
+from manyarms.lab.experiment import Objective
+from manyarms.lab.results import digits_of
 from manyarms.lab.tables import ResultsFolder
 from manyarms.report.text import Table
 
@@ -69,20 +71,23 @@ def write_json(content: Any, path: str) -> None:
         ) from error
 
 
-def summary_table(results: ResultsFolder) -> Table:
-    """Return the final regret of each policy in each cell, as text."""
-    head = [*results.parameters, "policy", "mean", "95 % interval", "median", "missed", "runs"]
+def summary_table(results: ResultsFolder, objective: Objective | None = None) -> Table:
+    """Return the final regret of each policy in each cell, or its simple regret, as text."""
+    objective = objective or results.objective
+    finds, digits = objective == "find", digits_of(objective)
+    head = [*results.parameters, "policy", "simple regret" if finds else "mean", "95 % interval"]
+    head += ["median", "best" if finds else "missed", "runs"]
     rows = [
         [
             *("" if row[name] is None else f"{row[name]}" for name in results.parameters),
             row["policy"],
-            f"{row['mean']:.1f}",
-            f"[{row['low']:.1f}, {row['high']:.1f}]",
-            f"{row['median']:.1f}",
-            f"{row['miss_rate']:.1%}",
+            f"{row['mean']:.{digits}f}",
+            f"[{row['low']:.{digits}f}, {row['high']:.{digits}f}]",
+            f"{row['median']:.{digits}f}",
+            f"{1.0 - row['miss_rate'] if finds else row['miss_rate']:.1%}",
             f"{row['replications']}",
         ]
-        for row in results.summary_rows()
+        for row in results.summary_rows(objective)
     ]
     return Table(head, rows)
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from manyarms.errors import ParameterError
 from manyarms.instances import Instance, captions, from_means, planted
+from manyarms.lab.experiment import Objective
 from manyarms.lab.results import Result
 from manyarms.lab.sweep import told
 from manyarms.protocol import Policy, policy
@@ -94,10 +95,12 @@ def check_json_path(path: str | None) -> None:
         raise ParameterError(f"`--json` must name a file in a folder that exists, got {folder}.")
 
 
-def json_rows(result: Result, wanted: Sequence[int]) -> list[dict[str, Any]]:
+def json_rows(
+    result: Result, wanted: Sequence[int], objective: Objective = "earn"
+) -> list[dict[str, Any]]:
     """Return one object for each policy, with its regret at the times asked for."""
     rows = []
-    for row in result.summary().policies:
+    for row in result.summary(objective=objective).policies:
         entry: dict[str, Any] = {**row._asdict(), "seconds": round(result.seconds[row.policy], 6)}
         if wanted:
             at = {time: result.summary(time=time)[row.policy] for time in wanted}

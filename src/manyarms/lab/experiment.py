@@ -9,11 +9,11 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from manyarms.core.checks import check_int, refusal
+from manyarms.core.checks import check_choice, check_int, refusal
 from manyarms.core.jit import check_bodies
 from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError
@@ -27,22 +27,26 @@ __all__ = [
     "MOST_TIMES",
     "Cell",
     "Experiment",
+    "Objective",
     "Player",
     "Scalar",
     "cell",
     "check_late",
+    "check_objective",
     "check_playable",
     "checkpoint_times",
     "informed_policy",
 ]
 
 Scalar: TypeAlias = str | int | float | bool
+Objective: TypeAlias = Literal["earn", "find"]  # little regret, or a good arm in the end
 
 MOST_PULLS = 1 << 40  # of one replication, and of replications
 MOST_TIMES = 10**6  # at which regret is recorded
 _CHECKPOINTS = 100
 _FORMAT = "manyarms experiment 1"
-_TAKEN = ("policy", "replication", "time", "regret", "best_pulls", "distinct_arms", "recommended")
+_KEYS = ("policy", "replication", "time")
+_TAKEN = (*_KEYS, "regret", "best_pulls", "distinct_arms", "recommended", "recommended_mean")
 
 
 @dataclass(frozen=True)
@@ -189,6 +193,9 @@ class Experiment:
         Decides everything random (default: 0).
     spec
         The TOML file's content as plain data, where there is one.
+    objective
+        What its summary and its page are about: "earn", regret, or "find", simple regret (default:
+        "earn"). Both are in the tables.
 
     Examples
     --------
@@ -207,8 +214,10 @@ class Experiment:
     cells: tuple[Cell, ...]
     seed: int = 0
     spec: Mapping[str, Any] | None = field(default=None, repr=False)
+    objective: Objective = "earn"
 
     def __post_init__(self) -> None:
+        check_objective(self.objective)
         check_int("seed", self.seed, at_most=2**64 - 1)
         if not self.cells:
             raise ParameterError("`cells` must contain at least one cell, got none.")
@@ -243,6 +252,8 @@ class Experiment:
     def hash(self) -> str:
         """The SHA-256 of the content: equal for equal specs, and for equal cells in Python."""
         content = self._described() if self.spec is None else self.spec
+        if self.spec is None and self.objective != "earn":
+            content = [content, self.objective]
         text = json.dumps([_FORMAT, content], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -359,6 +370,13 @@ def check_playable(policy: Policy, instance: Instance, horizon: int) -> None:
     informed.check_rewards(instance.rewards.reward_range)
     state = informed.new_state(SPARSE, n_arms=instance.n_arms, pulls=horizon)
     check_bodies(state, (reset, ask, tell))
+
+
+def check_objective(objective: Any) -> Objective:
+    """Return what a policy is judged by, or raise."""
+    check_choice("objective", objective, get_args(Objective))
+    found: Objective = objective
+    return found
 
 
 def check_late(delay: Any, batch: Any) -> tuple[int, int]:

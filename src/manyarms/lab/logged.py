@@ -23,8 +23,9 @@ from manyarms.core.uniformity import uniformity_doubt
 from manyarms.errors import ParameterError
 from manyarms.lab.tables import need_pyarrow
 from manyarms.live import GameHistory, Journal, Live
-from manyarms.live.estimates import rounded, sigma_of
+from manyarms.live.estimates import rounded
 from manyarms.protocol import Policy
+from manyarms.protocol.recommend import sigma_of
 
 __all__ = ["ReplayResult", "ReplayedPolicy", "replay"]
 

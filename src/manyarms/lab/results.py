@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int
 from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
-from manyarms.errors import ParameterError, UnknownNameError
-from manyarms.lab.experiment import Cell
+from manyarms.errors import ParameterError, ResultsError, UnknownNameError
+from manyarms.lab.experiment import Cell, Objective, check_objective
 
 __all__ = [
     "PairedDifference",
     "PolicySummary",
     "Result",
     "Summary",
+    "digits_of",
     "result_of",
     "summarise",
     "unseen",
@@ -28,7 +29,7 @@ __all__ = [
 
 
 class PolicySummary(NamedTuple):
-    """Regret of one policy at one time, over all replications."""
+    """Regret, or simple regret, of one policy at one time, over all replications."""
 
     policy: str
     mean: float
@@ -38,7 +39,7 @@ class PolicySummary(NamedTuple):
     median: float
     q05: float
     q95: float
-    miss_rate: float  # share of replications that pulled no best arm, over the whole horizon
+    miss_rate: float  # share of replications that never pulled a best arm, or recommend none
     replications: int
 
 
@@ -68,6 +69,7 @@ class Summary:
     confidence: float
     policies: tuple[PolicySummary, ...]
     pairs: tuple[PairedDifference, ...]
+    objective: Objective = "earn"
 
     def __getitem__(self, policy: str) -> PolicySummary:
         for row in self.policies:
@@ -82,21 +84,28 @@ class Summary:
         width = max(len(row.policy) for row in self.policies)
         sure = f"{100 * self.confidence:g} % confidence interval"
         head = f"{'policy':<{width}} {'mean':>11}  {sure:<22} {'median':>11} {'5%':>11} {'95%':>11}"
-        lines = [self.title, f"{head} {'missed':>7}"]
+        finds, digits = self.objective == "find", digits_of(self.objective)
+        lines = [self.title, f"{head} {'best' if finds else 'missed':>7}"]
         for row in self.policies:
-            numbers = f"{row.mean:>11.1f}  {_bracket(row.low, row.high)} {row.median:>11.1f}"
-            tails = f"{row.q05:>11.1f} {row.q95:>11.1f} {row.miss_rate:>7.1%}"
-            lines.append(f"{row.policy:<{width}} {numbers} {tails}")
+            mean, median, q05, q95 = (
+                f"{value:>11.{digits}f}" for value in (row.mean, row.median, row.q05, row.q95)
+            )
+            share = 1.0 - row.miss_rate if finds else row.miss_rate
+            numbers = f"{mean}  {_bracket(row.low, row.high, digits)} {median} {q05} {q95}"
+            lines.append(f"{row.policy:<{width}} {numbers} {share:>7.1%}")
         lines += self._notes()
         if self.pairs:
             lines += ["", f"paired differences, with {sure}s"]
         for pair in self.pairs:
             names = f"{pair.first:<{width}} - {pair.second:<{width}}"
-            lines.append(f"{names} {pair.difference:>11.1f}  {_bracket(pair.low, pair.high)}")
+            ends = _bracket(pair.low, pair.high, digits)
+            lines.append(f"{names} {pair.difference:>11.{digits}f}  {ends}")
         return "\n".join(lines)
 
     def _notes(self) -> list[str]:
         """Say of whom no miss was seen, or nothing else, and what the runs still allow."""
+        if self.objective == "find":
+            return ["best: the share of runs whose recommended arm is a best arm"]
         alike: dict[str, list[str]] = {}
         for row in self.policies:
             missed = round(row.miss_rate * row.replications)
@@ -121,7 +130,7 @@ class Result:
         The number of pulls, the seed, the number of the first replication, and the checkpoints.
     rows
         By policy: a record for each replication, with `regret` by checkpoint, `best_pulls`,
-        `distinct_arms` and `recommended`.
+        `distinct_arms`, `recommended` and `recommended_mean`.
     arms
         By (policy, replication, time): the arms pulled, if they were asked for, else None.
     seconds
@@ -133,6 +142,10 @@ class Result:
         data that are not there.
     largest_gap
         The most that a pull can cost: the best mean less the lowest one.
+    good_mean
+        What mean an arm has at least that counts as best; None in results of earlier versions.
+    objective
+        "find" of what `by("find")` returns, whose regret is the simple one.
     """
 
     policies: tuple[str, ...]
@@ -152,6 +165,8 @@ class Result:
     n_best: int | None = None
     is_stand_in: bool = False
     largest_gap: float | None = None  # of a folder that does not say: then no mean is below 0
+    good_mean: float | None = None
+    objective: Objective = "earn"
 
     def __repr__(self) -> str:
         return (
@@ -181,8 +196,64 @@ class Result:
 
     @property
     def recommended(self) -> NDArray[np.int64]:
-        """By (policy, replication), the arm pulled most, then of largest mean, then at random."""
+        """By (policy, replication), the arm that `Live.recommend` would name, all rewards told."""
         return self._stacked("recommended")
+
+    @property
+    def recommended_mean(self) -> NDArray[np.float64]:
+        """The true mean of the recommended arm, by (policy, replication)."""
+        return self._stacked("recommended_mean")
+
+    @property
+    def simple_regret(self) -> NDArray[np.float64]:
+        """What the recommended arm lacks of the best mean, by (policy, replication)."""
+        return np.asarray(self.best_mean - self.recommended_mean)
+
+    def by(self, objective: Objective) -> Result:
+        """Return the result as an objective sees it, for every table and interval there is.
+
+        Parameters
+        ----------
+        objective
+            "earn", for regret; or "find", for simple regret. Then `regret` is what the recommended
+            arm lacks of the best mean, there is one checkpoint, the horizon, and a miss is a run
+            whose recommended arm is no best arm.
+
+        Examples
+        --------
+        >>> import manyarms as ma
+        >>> instance = ma.instances.planted(n=50, m=5)
+        >>> result = ma.simulate(ma.MOSS(), instance, horizon=2000, replications=5)
+        >>> result.by("find").of("moss").ravel().tolist(), result.recommended_mean.tolist()
+        ([0.0, 0.0, 0.0, 0.0, 0.0], [[0.9, 0.9, 0.9, 0.9, 0.9]])
+        """
+        if check_objective(objective) == self.objective:
+            return self
+        if objective == "earn":
+            raise ParameterError("`objective` must be 'find' here: the regrets are simple ones.")
+        return replace(
+            self,
+            rows=tuple(map(self._found, self.rows)),
+            times=self.times[-1:],
+            arms=None,
+            objective=objective,
+        )
+
+    def _found(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return rows with simple regret in the place of regret."""
+        means = rows["recommended_mean"]
+        if self.good_mean is None or np.isnan(means).any():
+            raise ResultsError(
+                "These results are of an earlier version, which did not keep the means of "
+                "recommended arms. Run the spec again, into another folder."
+            )
+        kinds = [(name, rows.dtype[name]) for name in rows.dtype.names or () if name != "regret"]
+        found = np.zeros(len(rows), [("regret", "<f8", (1,)), *kinds])
+        for name, _ in kinds:
+            found[name] = rows[name]
+        found["regret"][:, 0] = self.best_mean - means
+        found["best_pulls"] = means >= self.good_mean
+        return found
 
     def of(self, policy: str) -> NDArray[np.float64]:
         """Return the regrets of one policy, by (replication, checkpoint)."""
@@ -207,7 +278,7 @@ class Result:
     def largest_regret(self) -> NDArray[np.float64]:
         """By checkpoint, the most that a run can have lost."""
         gap = self.best_mean if self.largest_gap is None else self.largest_gap
-        return np.asarray(self.times * gap)
+        return np.asarray(gap * (self.times if self.objective == "earn" else np.ones(1)))
 
     def interval(
         self, policy: str, *, time: int | None = None, confidence: float = 0.95
@@ -271,7 +342,13 @@ class Result:
             )
         return np.stack([rows[name] for rows in self.rows])
 
-    def summary(self, *, time: int | None = None, confidence: float = 0.95) -> Summary:
+    def summary(
+        self,
+        *,
+        time: int | None = None,
+        confidence: float = 0.95,
+        objective: Objective | None = None,
+    ) -> Summary:
         """Summarise the regrets at one checkpoint.
 
         Parameters
@@ -281,7 +358,11 @@ class Result:
         confidence
             Of the intervals (default: 0.95). They allow for costly runs that were not seen; see
             `interval`.
+        objective
+            "earn", or "find" for simple regret (default: "earn", unless `by` chose another one).
         """
+        if objective is not None and objective != self.objective:
+            return self.by(objective).summary(time=time, confidence=confidence)
         at = self._checkpoint(time)
         rows = tuple(
             summarise(
@@ -297,12 +378,13 @@ class Result:
             PairedDifference(a, b, *self.difference(a, b, time=time, confidence=confidence))
             for a, b in combinations(self.policies, 2)
         )
+        what = "simple regret" if self.objective == "find" else "regret"
         title = (
-            f"regret on {self.instance} after {self.times[at]} pulls, "
+            f"{what} on {self.instance} after {self.times[at]} pulls, "
             f"{self.replications} replication{'' if self.replications == 1 else 's'}, "
             f"seed {self.seed}"
         )
-        return Summary(title, confidence, rows, pairs)
+        return Summary(title, confidence, rows, pairs, self.objective)
 
     def _checkpoint(self, time: int | None) -> int:
         if time is None:
@@ -388,8 +470,14 @@ def result_of(
         n_best=game.instance.n_best,
         is_stand_in=game.instance.is_stand_in,
         largest_gap=game.instance.largest_gap,
+        good_mean=game.instance.world(game.horizon).good_mean,
     )
 
 
-def _bracket(low: float, high: float) -> str:
-    return f"[{low:>10.1f}, {high:>10.1f}]"
+def digits_of(objective: Objective) -> int:
+    """Return how many decimals a regret is shown with."""
+    return 4 if objective == "find" else 1
+
+
+def _bracket(low: float, high: float, digits: int) -> str:
+    return f"[{low:>10.{digits}f}, {high:>10.{digits}f}]"

@@ -9,7 +9,7 @@ from typing import Any
 
 from manyarms.core.sequences import spent_error, uniform_limits
 from manyarms.live.game import LiveGame
-from manyarms.protocol.policy import Policy
+from manyarms.protocol.recommend import lower_limit, recommend, scale_of
 
 __all__ = [
     "ArmEstimate",
@@ -19,8 +19,8 @@ __all__ = [
     "limits_of",
     "plain",
     "progress",
+    "recommended",
     "rounded",
-    "sigma_of",
     "summary",
     "top",
 ]
@@ -148,12 +148,27 @@ def known_arms(game: LiveGame) -> list[ArmEstimate]:
 
 
 def top(game: LiveGame, k: int) -> list[ArmEstimate]:
-    """Return the `k` arms of the largest lower limits, best first."""
-    limits = limits_of(game)
-    known = [number for number in limits if number not in game.retired]
+    """Return the recommended arm, and others in the order of their lower limits; `k` in all."""
+    kept, limits = recommended(game), limits_of(game)
+    others = [number for number in limits if number not in game.retired and number != kept]
     # a stable order: ties fall to the arm met first, and arms are met in random order
-    best = heapq.nlargest(k, known, key=lambda number: limits[number][0])
-    return [_of_arm(game, number, limits[number]) for number in best]
+    best = heapq.nlargest(k - 1, others, key=lambda number: limits[number][0])
+    return [_of_arm(game, n, limits[n]) for n in (kept, *best) if n >= 0]
+
+
+def recommended(game: LiveGame) -> int:
+    """Return the number of the arm to keep, as simulations do; -1 if no arm has a reward yet."""
+    kept = recommend(game.state)
+    if kept >= 0 and kept not in game.retired:
+        return kept
+    best, highest, scale = -1, -math.inf, scale_of(game.policy, game.reward_range)
+    for number in game.tally:
+        count, total = game.known(number)
+        if count > 0 and number not in game.retired:
+            limit = lower_limit(count, total, scale, highest)
+            if limit > highest:
+                best, highest = number, limit
+    return best
 
 
 def _of_arm(game: LiveGame, number: int, limits: tuple[float, float]) -> ArmEstimate:
@@ -180,7 +195,7 @@ def limits_of(game: LiveGame, error: float = ERROR) -> dict[int, tuple[float, fl
         [count for count, _ in known],
         [total for _, total in known],
         bounds=game.reward_range,
-        sigma=sigma_of(game.policy),
+        sigma=scale_of(game.policy, game.reward_range).sigma,
         error=spent_error(error, [k for k, _ in told]),
     )
     ends = zip(low.tolist(), high.tolist(), strict=True)
@@ -234,12 +249,3 @@ def plain(text: str, *, at_most: int = 60) -> str:
     """Return a text for one line of a screen: cut, and without what is no visible character."""
     shown = text if len(text) <= at_most else text[: at_most - 1] + "…"
     return "".join(letter if letter.isprintable() else "�" for letter in shown)
-
-
-def sigma_of(policy: Policy) -> float:
-    """Return the largest sigma that a policy, or one within it, takes for granted."""
-    own: float | None = getattr(policy, "sigma", None)
-    within = getattr(policy, "policy", None)
-    if not isinstance(within, Policy):
-        return 0.5 if own is None else own
-    return max(sigma_of(within), 0.0 if own is None else own)

@@ -262,15 +262,18 @@ class Live(Ongoing):
             return [Pull(game.arms.name(p.arm), number) for number, p in game.flight.items()]
 
     def recommend(self) -> ArmEstimate:
-        """Return the arm to deploy: that of the largest lower limit of its interval.
+        """Return the arm to keep, by the rule that simulations have.
 
-        So an arm that was lucky once does not win against one that has proved itself. Rewards that
-        came too late for the policy count here. Retired arms are out.
+        A policy that is made for finding says itself which one that is. With all others it is the
+        arm of the largest lower limit at 99.9 %, so that an arm that was lucky a few times does not
+        win; rewards that came too late for the policy count here. Retired arms are out.
         """
         return self.top(1)[0]
 
     def top(self, k: int) -> list[ArmEstimate]:
-        """Return the `k` arms of the largest lower limits, best first; fewer if fewer are known.
+        """Return the `k` best arms, or fewer if fewer are known.
+
+        First comes the recommended one, then the others in the order of their lower limits.
 
         Parameters
         ----------

@@ -35,8 +35,9 @@ import numpy as np
 
 from manyarms.core.checks import check_number
 from manyarms.core.sequences import evidence_below, spent_error
-from manyarms.live.estimates import ArmEstimate, count, limits_of, plain, rounded, sigma_of
+from manyarms.live.estimates import ArmEstimate, count, limits_of, plain, rounded
 from manyarms.live.game import LiveGame, exchangeable
+from manyarms.protocol.recommend import sigma_of
 
 __all__ = ["StopVerdict", "check_question", "give_verdict"]
 

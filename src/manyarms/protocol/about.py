@@ -69,6 +69,8 @@ class About:
         "any", or "[0, 1]" where other rewards mean nothing to it.
     perfect_best
         Whether it is made for a best mean of exactly 1.
+    finds
+        Whether it is made for a good arm in the end (objective "find"), and not for little regret.
     variants
         Its other forms; the leaderboard and `advise` play them too.
 
@@ -89,6 +91,7 @@ class About:
     source: str = "\N{EN DASH}"  # none
     rewards: Rewards = "any"
     perfect_best: bool = False
+    finds: bool = False
     variants: tuple[Variant, ...] = ()
 
     def __post_init__(self) -> None:

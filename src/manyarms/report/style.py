@@ -72,6 +72,10 @@ _TITLES = {
     "hybrid-moss++": "Hybrid MOSS++",
     "patience": "Patience",
     "prospector": "Prospector",
+    "scout": "Scout",
+    "sequential-halving": "Sequential halving",
+    "bracketing-halving": "Bracketing halving",
+    "siri": "SiRI",
 }
 
 # For all other lines: Paul Tol's muted colours, with hollow markers, which no named line has.

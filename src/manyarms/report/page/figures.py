@@ -41,6 +41,7 @@ def summary(result: Result, most_times: int) -> dict[str, Any]:
     kept = _thinned(len(result.times), most_times)
     final = result.summary()
     return {
+        **({} if result.objective == "earn" else {"objective": result.objective}),
         "times": result.times[kept].tolist(),
         "replications": result.replications,
         "fewest": min(len(rows) for rows in result.rows),
