@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import manyarms as ma
+from manyarms.core.hash_map import find
 from manyarms.instances import BetaMeans, from_means, reservoir
 from manyarms.policies import field
 from manyarms.policies.parts.prior import log_gamma, target_mean
@@ -66,3 +67,15 @@ def test_the_target_is_the_best_of_the_arms_that_can_be_screened() -> None:
     few = target_mean(2 / 7, 7.0, 20, 7500, 0.3)
     assert tail(2.0, 5.0, few) == pytest.approx(1 / 20)
     assert log_gamma(0.5) == pytest.approx(0.5723649429247001, abs=1e-11)
+
+
+def test_on_a_subset_the_policy_within_says_which_arm_to_keep() -> None:
+    live = field.SubSampled(field.SequentialHalving(size=4), size=9).live(n_arms=500, horizon=60)
+    play_live(live, 60, lambda arm, _: float(arm % 2))
+    within = live._game.state.inner.table
+    assert (
+        live.recommend().arm
+        == live._game.state.subset.cells[
+            find(live._game.state.subset, within.arm[within.bracket[0].winner].arm) + 1
+        ]
+    )
