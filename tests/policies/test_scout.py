@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import manyarms as ma
+from manyarms.core.hash_map import find
 from manyarms.instances import BetaMeans, from_means, reservoir
 from manyarms.policies import field
 from manyarms.policies.parts.prior import log_gamma, target_mean
@@ -16,6 +17,7 @@ FINDERS = [ma.Scout(), field.SequentialHalving(), field.BracketingHalving(), fie
 MEANS = [0.05, 0.3, 0.5, 0.9, 0.65, 0.1] * 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", FINDERS, ids=label)
 @pytest.mark.parametrize("batch", [1, 32])
 def test_live_and_simulated_games_recommend_the_same_arm(policy: ma.Policy, batch: int) -> None:
@@ -45,6 +47,7 @@ def test_rewards_that_never_come_do_no_harm(policy: ma.Policy) -> None:
     assert live.recommend().arm % 4 == 0
 
 
+@pytest.mark.slow
 def test_scout_is_as_good_with_hundreds_in_flight() -> None:
     # 60 runs: a false alarm is 5 standard errors away
     spread = reservoir(BetaMeans(2.0, 5.0))
@@ -64,3 +67,15 @@ def test_the_target_is_the_best_of_the_arms_that_can_be_screened() -> None:
     few = target_mean(2 / 7, 7.0, 20, 7500, 0.3)
     assert tail(2.0, 5.0, few) == pytest.approx(1 / 20)
     assert log_gamma(0.5) == pytest.approx(0.5723649429247001, abs=1e-11)
+
+
+def test_on_a_subset_the_policy_within_says_which_arm_to_keep() -> None:
+    live = field.SubSampled(field.SequentialHalving(size=4), size=9).live(n_arms=500, horizon=60)
+    play_live(live, 60, lambda arm, _: float(arm % 2))
+    within = live._game.state.inner.table
+    assert (
+        live.recommend().arm
+        == live._game.state.subset.cells[
+            find(live._game.state.subset, within.arm[within.bracket[0].winner].arm) + 1
+        ]
+    )

@@ -27,7 +27,8 @@ def test_what_is_drawn_and_listed() -> None:
         [ma.MOSS(), ma.policy("sequential-halving")], instance, horizon=200, replications=3
     )
     (axes,) = earn_and_find(result).axes
-    x, y = np.array([line.get_xydata()[0] for line in axes.lines[::3]]).T
+    points = [line.get_xydata() for line in axes.lines[::3]]
+    x, y = np.asarray(points)[:, 0].T
     assert x == pytest.approx(result.regret[:, :, -1].mean(axis=1) / 200)
     assert y == pytest.approx(result.simple_regret.mean(axis=1))
     named = replace(result, parameters={"problem": "coins"})

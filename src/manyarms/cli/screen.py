@@ -26,7 +26,7 @@ from manyarms.cli.printable import printable
 from manyarms.core.files import fix_for, replace_file
 from manyarms.errors import FolderError
 from manyarms.lab.experiment import Objective
-from manyarms.lab.results import digits_of
+from manyarms.lab.summary import digits_of
 from manyarms.lab.tables import ResultsFolder
 from manyarms.report.text import Table
 

@@ -22,10 +22,11 @@
 
 from manyarms.lab.experiment import Cell, Experiment, Player, cell
 from manyarms.lab.logged import ReplayedPolicy, ReplayResult, replay
-from manyarms.lab.results import PairedDifference, PolicySummary, Result, Summary
+from manyarms.lab.results import Result
 from manyarms.lab.run import run
 from manyarms.lab.simulate import run_in_memory, simulate
 from manyarms.lab.spec import experiment_from, load_spec, parse_spec
+from manyarms.lab.summary import PairedDifference, PolicySummary, Summary
 from manyarms.lab.tables import ResultsFolder, read_results
 
 __all__ = [

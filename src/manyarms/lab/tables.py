@@ -35,7 +35,8 @@ from manyarms.core.files import open_part, replacing
 from manyarms.errors import ResultsError
 from manyarms.lab.chunks import Chunk, ChunkStore, plan
 from manyarms.lab.experiment import Experiment, Objective, check_objective
-from manyarms.lab.results import Result, summarise
+from manyarms.lab.results import Result
+from manyarms.lab.summary import summarise
 from manyarms.lab.workbench import row_type
 
 __all__ = [

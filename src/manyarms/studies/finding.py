@@ -22,7 +22,6 @@ from manyarms.lab.experiment import Cell, Experiment, Player, cell
 from manyarms.lab.results import Result
 from manyarms.protocol import policy
 from manyarms.report.drawing import Figure, drawing, save_figure
-from manyarms.report.figures import name_place
 from manyarms.report.page.presentation import Presentation, Section
 from manyarms.report.style import WIDE, policy_styles, policy_title, thousands
 from manyarms.report.text import Table, interval_text, write_text
@@ -160,16 +159,16 @@ def earn_and_find(result: Result) -> Figure:
         for label, style in policy_styles(result.policies).items():
             x = float(result.of(label)[:, -1].mean()) / result.horizon
             y, low, high = found.interval(label)
-            options = style.options(linestyle="none", label=policy_title(label))
+            options = style.options(linestyle="none", label=policy_title(label), linewidth=0.8)
             axes.errorbar([x], [y], yerr=[[y - low], [high - y]], capsize=2, **options)
-            name_place(axes, policy_title(label), (x, y), (5, 3))
         axes.set(
             xlabel="mean regret of a pull",
             ylabel="what the recommended\narm lacks of the best mean",
             title=f"{result.instance}, {thousands(result.horizon)} pulls",
         )
-        axes.set_xlim(left=0.0, right=1.0)
+        axes.set_xlim(left=0.0)
         axes.set_ylim(bottom=0.0)
+        axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), handlelength=1.0)
     return figure
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from manyarms.core.statistics import Interval
 from manyarms.instances import contest_652, planted
 from manyarms.lab.experiment import Experiment, Player, cell
-from manyarms.lab.results import PolicySummary, Result, unseen
+from manyarms.lab.results import Result
+from manyarms.lab.summary import PolicySummary, unseen
 from manyarms.lab.tables import ResultsFolder
 from manyarms.policies import MOSS, EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus, Parallel, Quantile
 from manyarms.protocol import Policy

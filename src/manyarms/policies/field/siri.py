@@ -12,7 +12,7 @@ from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
 from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
-from manyarms.protocol import About, Policy, ask, reset, tell
+from manyarms.protocol import About, Policy, ask, count_late, reset, tell
 from manyarms.protocol.parameters import Positive, number
 from manyarms.protocol.recommend import recommend
 from manyarms.protocol.soundness import Known, holds, sound
@@ -27,9 +27,9 @@ class SiriArm(Record):
     """What is known of an arm."""
 
     arm: int
-    asked: int
     pulls: int
     total: float
+    late: int  # pulls whose reward is late: they count in the index as pulls
 
 
 class SiriState(NamedTuple):
@@ -78,9 +78,9 @@ def siri_ask(state: SiriState) -> tuple[int, int]:
         slot = run[1]
         run[1] += 1
         state.arm[slot].arm = draw_fresh(state.sampler, state.words)
-        state.arm[slot].asked = 0
         state.arm[slot].pulls = 0
         state.arm[slot].total = 0.0
+        state.arm[slot].late = 0
         rekey(state.rank, slot, index_of(state, slot))
     elif run[3] > 0:
         slot = run[2]
@@ -89,7 +89,6 @@ def siri_ask(state: SiriState) -> tuple[int, int]:
         slot = leader(state.rank, state.ties)
         run[2] = slot
         run[3] = max(1, state.arm[slot].pulls) - 1  # pulled as often as it was before
-    state.arm[slot].asked += 1
     return slot, state.arm[slot].arm
 
 
@@ -97,6 +96,12 @@ def siri_ask(state: SiriState) -> tuple[int, int]:
 def siri_tell(state: SiriState, slot: int, reward: float) -> None:
     state.arm[slot].pulls += 1
     state.arm[slot].total += reward
+    rekey(state.rank, slot, index_of(state, slot))
+
+
+@count_late.register(SiriState)
+def siri_count_late(state: SiriState, slot: int, change: int) -> None:
+    state.arm[slot].late += change
     rekey(state.rank, slot, index_of(state, slot))
 
 
@@ -110,11 +115,12 @@ def index_of(state: SiriState, slot: int) -> float:
     A negative L counts as 0.
     """
     record = state.arm[slot]
-    if record.pulls == 0:  # its first reward is late: behind are those asked for more often
-        return _UNSEEN / max(1, record.asked)
+    if record.pulls == 0:  # above all others, those with fewest pulls in flight first
+        return _UNSEEN / (1 + record.late)
+    pulls = record.pulls + record.late
     exponent = 2.0 * state.run[4] / min(state.beta, 2.0)
-    level = max(0.0, exponent * math.log(2.0) - math.log(record.pulls * _DELTA))
-    width = state.spread * level / record.pulls
+    level = max(0.0, exponent * math.log(2.0) - math.log(pulls * _DELTA))
+    width = state.spread * level / pulls
     return record.total / record.pulls + 2.0 * math.sqrt(width) + 2.0 * width
 
 

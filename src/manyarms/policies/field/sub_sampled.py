@@ -20,6 +20,7 @@ from manyarms.policies.moss import MOSS
 from manyarms.policies.parts.randomness import SUBSET, draw_fresh, reset_order
 from manyarms.protocol import About, Policy, Variant, ask, count_late, generation, reset, tell, uses
 from manyarms.protocol.parameters import Count, Probability
+from manyarms.protocol.recommend import recommend
 from manyarms.protocol.registry import Form
 
 __all__ = ["SUB_SAMPLED", "OnSubset", "SubSampled"]
@@ -51,6 +52,12 @@ def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
     if state.subset.cells[at] == 0:  # drawn only now: which it is made no difference before
         insert(state.subset, at, member, draw_fresh(state.sampler, state.words))
     return slot, state.subset.cells[at + 1]
+
+
+@recommend.register(SubSampledState)
+def sub_sampled_recommend(state: SubSampledState) -> int:
+    member = recommend(state.inner)
+    return -1 if member < 0 else state.subset.cells[find(state.subset, member) + 1]
 
 
 @dataclass(frozen=True)
