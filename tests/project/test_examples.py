@@ -42,6 +42,7 @@ def test_prompts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert tried < 600
     assert found > 0.8
     assert right > 1.5 * _row(output, "random search ")[1]
+    assert _row(output, "scout ")[2] > 0.8
     assert _row(output, "moss ")[0] == 5000
     assert _row(output, "moss ")[2] < found
 

@@ -34,8 +34,8 @@ N_ARMS, HORIZON = 20_000, 20_000
 _CONTESTS = ("652", "540")  # of those that are on this machine
 _HOW = (
     "What the recommended arm lacks of the best mean (of its supremum, where means are drawn), on "
-    "average, with a 95 % interval; the least of a row is bold. SiRI is told how rare good arms "
-    "are where means are drawn; the others are told the horizon at most."
+    "average, with a 95 % interval. SiRI is told how rare good arms are where means are drawn; the "
+    "others are told the horizon at most."
 )
 
 
@@ -115,7 +115,7 @@ def report(results: Results, out: Path) -> Report:
     files = save_figure(earn_and_find(prompts), out / "find")
     found = [each.by("find") for each in cells]
     table = _table(found, intervals=True).markdown()
-    files.append(write_text(out / "find.md", f"{_HOW}\n\n{table}"))
+    files.append(write_text(out / "find.md", f"{_HOW} The least of a row is bold.\n\n{table}"))
     section = Section(title="Simple regret, problem by problem", text=_HOW)
     page = Presentation(sections={"find": section})
     return Report(files, [_table(found, intervals=False)], page)

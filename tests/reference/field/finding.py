@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from tests.reference.leaders import Leaders
@@ -54,8 +55,10 @@ def kept_in_place(arms: list[Tried], chosen: list[Tried]) -> list[Tried]:
     return order[:write]
 
 
-def halve(arms: list[Tried], budget: int, ties: SplitMix64) -> Game:
-    """Run sequential halving; what is left of the budget goes to the winner."""
+def halve(
+    arms: list[Tried], budget: int, ties: SplitMix64
+) -> Generator[int, float, tuple[Tried, int]]:
+    """Run sequential halving; return the winner, and what is left of the budget."""
     rounds = max(1, math.ceil(math.log2(len(arms))))
     left = budget
     for later in range(rounds, 0, -1):
@@ -63,13 +66,11 @@ def halve(arms: list[Tried], budget: int, ties: SplitMix64) -> Game:
         for _ in range(each):
             for arm in arms:
                 if left == 0:
-                    return
+                    return arms[0], 0
                 arm.rewards.append((yield arm.arm))
                 left -= 1
         arms = kept_in_place(arms, better_half(arms, ties))
-    while left > 0:
-        arms[0].rewards.append((yield arms[0].arm))
-        left -= 1
+    return arms[0], left
 
 
 def largest_bracket(horizon: int) -> int:
@@ -85,9 +86,10 @@ class SequentialHalving:
         assert horizon is not None
         shuffle = Shuffle(n, stream(key, FRESH))
         size = min(self.size or largest_bracket(horizon), n, horizon)
-        yield from halve(
-            [Tried(shuffle.next()) for _ in range(size)], horizon, stream(key, RANKING)
-        )
+        arms = [Tried(shuffle.next()) for _ in range(size)]
+        winner, left = yield from halve(arms, horizon, stream(key, RANKING))
+        for _ in range(left):
+            yield winner.arm
 
 
 @dataclass(frozen=True)
@@ -114,21 +116,8 @@ def runs(arms: list[int], ties: SplitMix64) -> Game:
     """Halve the same arms again and again, with twice the budget each time."""
     budget = len(arms) * max(1, math.ceil(math.log2(len(arms))))
     while True:
-        yield from until_one_is_left([Tried(arm) for arm in arms], budget, ties)
+        yield from halve([Tried(arm) for arm in arms], budget, ties)
         budget *= 2
-
-
-def until_one_is_left(arms: list[Tried], budget: int, ties: SplitMix64) -> Game:
-    """Run sequential halving; it ends with its last round."""
-    rounds = max(1, math.ceil(math.log2(len(arms))))
-    left = budget
-    for later in range(rounds, 0, -1):
-        each = max(1, left // later // len(arms))
-        for _ in range(each):
-            for arm in arms:
-                arm.rewards.append((yield arm.arm))
-                left -= 1
-        arms = kept_in_place(arms, better_half(arms, ties))
 
 
 @dataclass(frozen=True)
