@@ -83,6 +83,7 @@ def test_verdicts_that_stop_are_right(policy: ma.Policy, means: Any, asked: Any)
     verdicts = [stopped(policy, means, seed=seed, **asked) for seed in range(30)]
     given = [verdict for verdict in verdicts if verdict is not None]
     assert len(given) > 15
+    assert f"Of {given[0].met} arms met by chance {given[0].unsettled} may be" in str(given[0])
     assert sum(wrong(verdict, means) for verdict in given) <= 6  # at 5 %: 0.001 for more
 
 

@@ -160,7 +160,7 @@ def give_verdict(
     share = error if quantile == 0.0 else _LIMITS * error  # no sample speaks for all arms
     limits = limits_of(game, share)
     arm = None if best is None else game.arms.number(best.arm)
-    limit = -math.inf if arm is None else limits[arm][0]
+    limit = limits[arm][0] if arm in limits else -math.inf
     bar = limit + epsilon
     beaten = {a for a, (_, high) in limits.items() if high <= bar or a == arm}
     present = len(beaten - game.retired)
