@@ -85,6 +85,8 @@ def test_a_season_without_a_history_knows_how_much_and_not_in_which_order() -> N
     assert [(a.arm, a.told, a.interval) for a in second.arms()] == [
         (a.arm, a.told, a.interval) for a in first.arms()
     ]
+    with pytest.raises(ma.ParameterError, match="`policy` must be able to do without retired arms"):
+        first.season(policy=Best(arm=3))
     play_tape(second, 50, {})
     assert not {0, 1} & {pull.arm for pull in second.pending}
     third = new(ma.MOSS(), reward_range=(0.0, 10.0), horizon=50)

@@ -80,19 +80,20 @@ NORMAL = np.random.default_rng(5).normal(size=3000)
     ids=["in turn", "late", "Gaussian"],
 )
 def test_verdicts_that_stop_are_right(policy: ma.Policy, means: Any, asked: Any) -> None:
-    verdicts = [stopped(policy, means, seed=seed, **asked) for seed in range(50)]
+    verdicts = [stopped(policy, means, seed=seed, **asked) for seed in range(30)]
     given = [verdict for verdict in verdicts if verdict is not None]
-    assert len(given) > 25
-    assert sum(wrong(verdict, means) for verdict in given) <= 8  # at 5 %: 0.001 for more
+    assert len(given) > 15
+    assert f"Of {given[0].met} arms met by chance {given[0].unsettled} may be" in str(given[0])
+    assert sum(wrong(verdict, means) for verdict in given) <= 6  # at 5 %: 0.001 for more
 
 
 def test_a_sample_that_is_too_small_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the tests above could not fail."""
-    monkeypatch.setattr(_Sample, "allowed", lambda *_: 0)
+    monkeypatch.setattr(_Sample, "likely", lambda _, few, size: float(few > 0))
     monkeypatch.setattr(_Sample, "least", lambda _: 10)
-    verdicts = [stopped(ONE_BY_ONE, HARD, seed=seed, epsilon=0.5) for seed in range(50)]
+    verdicts = [stopped(ONE_BY_ONE, HARD, seed=seed, epsilon=0.5) for seed in range(30)]
     given = [verdict for verdict in verdicts if verdict is not None]
-    assert sum(wrong(verdict, HARD) for verdict in given) > 8
+    assert sum(wrong(verdict, HARD) for verdict in given) > 6
 
 
 def test_the_sample_s_own_error_is_used_and_not_exceeded() -> None:

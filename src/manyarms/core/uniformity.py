@@ -29,13 +29,6 @@ def uniformity_doubt(chosen: NDArray[Any], rewards: NDArray[Any], n: int) -> str
     >>> uniformity_doubt(np.arange(1000) % 5, rewards, 5)
     'an arm followed itself 0 times, and 200 would be expected'
     """
-    repeats = chosen[1:] == chosen[:-1]
-    expected = len(repeats) / n
-    if _two_sided(int(repeats.sum()), len(repeats), 1.0 / n) < _ALARM / _CHECKS:
-        return (
-            f"an arm followed itself {int(repeats.sum())} times, and {expected:.0f} would be "
-            f"expected"
-        )
     middle = len(chosen) // 2
     for part, where in ((chosen, ""), (chosen[:middle], " first"), (chosen[middle:], " last")):
         if _unevenness(part, n) < _ALARM / _CHECKS:
@@ -46,6 +39,13 @@ def uniformity_doubt(chosen: NDArray[Any], rewards: NDArray[Any], n: int) -> str
                 f"arms were chosen too unevenly{half}, {least} to {counts.max()} times "
                 f"where {len(part) / n:.3g} would be expected"
             )
+    repeats = chosen[1:] == chosen[:-1]
+    expected = len(repeats) / n
+    if _two_sided(int(repeats.sum()), len(repeats), 1.0 / n) < _ALARM / _CHECKS:
+        return (
+            f"an arm followed itself {int(repeats.sum())} times, and {expected:.0f} would be "
+            f"expected"
+        )
     if expected >= _MANY:
         centred = rewards[:-1] - rewards[:-1].mean()
         spread = math.sqrt((1.0 - 1.0 / n) / n * float(centred @ centred))

@@ -24,6 +24,7 @@ from manyarms.live.store import (
     TOLD,
     Contents,
 )
+from manyarms.protocol.state_dump import Columns
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
@@ -102,7 +103,8 @@ class GameHistory:
 
     def _read(self, parts: Sequence[Contents]) -> None:
         opened = [unpack(part.snapshot, "This") for part in parts]
-        about, columns = opened[0]
+        first = _after_the_last_gap(parts, opened)
+        parts, (about, columns) = parts[first:], opened[first]
         self.complete = about["pulls"] == 0
         begun = zip(*(columns.get(f"stock {name}", ()) for name in ("arm", "reward")), strict=True)
         self._stock = [(int(arm), float(reward)) for arm, reward in begun]
@@ -230,3 +232,24 @@ class GameHistory:
         columns["reward"] = pyarrow.array(table["reward"], from_pandas=True)  # NaN is missing
         with path_errors(target), replacing(target) as part:
             parquet.write_table(pyarrow.table(columns), part)
+
+
+def _after_the_last_gap(
+    parts: Sequence[Contents], opened: Sequence[tuple[dict[str, Any], Columns]]
+) -> int:
+    """Return the first part from which on none is missing: one may have been dropped once."""
+    first = 0
+    for k, part in enumerate(parts[:-1]):
+        happened = (
+            int((part.events.kind == ASKED).sum()),
+            int(np.isin(part.events.kind, _ENDS).sum()),
+        )
+        (asked, ended), (then, done) = _so_far(*opened[k]), _so_far(*opened[k + 1])
+        if (then - asked, done - ended) != happened:
+            first = k + 1
+    return first
+
+
+def _so_far(about: dict[str, Any], columns: Columns) -> tuple[int, int]:
+    """Return how many pulls a snapshot knows of, and how many of them have ended."""
+    return about["pulls"], about["pulls"] - len(columns.get("flight number", ()))

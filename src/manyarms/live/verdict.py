@@ -26,6 +26,7 @@ hold for all arms at once, then x is good enough, however they were met.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
@@ -160,7 +161,7 @@ def give_verdict(
     share = error if quantile == 0.0 else _LIMITS * error  # no sample speaks for all arms
     limits = limits_of(game, share)
     arm = None if best is None else game.arms.number(best.arm)
-    limit = -math.inf if arm is None else limits[arm][0]
+    limit = limits[arm][0] if arm in limits else -math.inf
     bar = limit + epsilon
     beaten = {a for a, (_, high) in limits.items() if high <= bar or a == arm}
     present = len(beaten - game.retired)
@@ -223,15 +224,12 @@ class _Sample:
 
     def allowed(self, size: int, error: float) -> int:
         """Return how many of so many arms may be open; -1 if not even none."""
-        most = -1
-        while self._likely(most + 1, size) <= error:
-            most += 1
-        return most
+        return bisect_right(range(size), error, key=lambda few: self.likely(few, size)) - 1
 
-    def _likely(self, few: int, size: int) -> float:
-        """Return the chance of at most so few successes."""
+    def likely(self, few: int, size: int) -> float:
+        """Return at most how likely so few open arms are, if the arm is not good enough."""
         chance = (1.0 - _OPEN) * (self.top - few) / self.arms
-        if chance <= 0.0 or few >= size:
+        if few >= chance * size:  # it may well be
             return 1.0
         logs = (
             math.lgamma(size + 1)
@@ -246,7 +244,7 @@ class _Sample:
     def small_enough(self) -> bool:
         """Whether so few arms are open that the best ones cannot be many."""
         opened = np.cumsum(self.open)
-        return any(opened[size - 1] <= self.allowed(size, error) for size, error in self.sizes())
+        return any(self.likely(int(opened[size - 1]), size) <= e for size, e in self.sizes())
 
 
 def _missing(
