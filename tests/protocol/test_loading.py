@@ -95,17 +95,13 @@ def test_a_file_here_does_not_take_the_place_of_a_package(folder: Path) -> None:
 
 def test_entry_points(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     points = [EntryPoint("theirs", "own_module:Mine", loading.GROUP)]
+    points += [EntryPoint("broken", "own_module:Missing", loading.GROUP)]
     monkeypatch.syspath_prepend(folder)
-
-    def offered(*, group: str, name: str = "theirs") -> list[EntryPoint]:
-        return [one for one in points if (one.group, one.name) == (group, name)]
-
-    monkeypatch.setattr(loading, "entry_points", offered)
+    monkeypatch.setattr(loading, "_offered", lambda: points)
     with pytest.raises(ma.UnknownNameError):  # not before it is named where names are loaded
         ma.policy("theirs")
     assert parse_spec(spec('{ name = "theirs" }')).cells[0].players[0].label == "theirs"
     assert ma.policy("theirs").name == "mine"
-    points[0] = EntryPoint("broken", "own_module:Missing", loading.GROUP)
     with pytest.raises(ma.ParameterError, match="that can be loaded, got 'broken', the entry"):
         loading.load_policy("broken")
 
