@@ -97,10 +97,7 @@ def mutated_tables(arena: Arena) -> Iterator[Attempt]:
     path = arena.folder / "items.csv"
     for what, data in _mutations(arena, text, 500):
         path.write_bytes(data)
-        for place, read in (
-            (f"{path}:clicks/views", from_means),
-            (f"{path}:item,clicks", from_rewards),
-        ):
+        for columns, read in (("clicks/views", from_means), ("item,clicks", from_rewards)):
             held = survives(functools.partial(read, f"{path}:{columns}"), ParameterError)
             yield f"{read.__name__}, {what}", held
 
