@@ -68,6 +68,10 @@ def test_on_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -
     words = ["simulate", "--n", "5", "--m", "2", "--horizon", "9", "--replications", "2"]
     assert main([*words, "--policy", "own_module:First:skip=4", "--policy", "best:arm=1"]) == 0
     assert "First - best" in capsys.readouterr().out
+    (folder / "log.csv").write_text("item,paid\na,1\nb,0\n")
+    words = ["simulate", "--instance", "rewards:log.csv:item,paid", "--horizon", "9"]
+    assert main([*words, "--policy", "own_module:First:skip=1"]) == 0
+    assert "regret on log.csv(n=2, 2 rewards) after 9 pulls" in capsys.readouterr().out
     assert main([*words, "--policy", "own_module:Frist"]) != 0
     assert "can be imported, such as my_module:MyPolicy, got" in capsys.readouterr().err
 
