@@ -55,6 +55,8 @@ def test_other_forms_play_too() -> None:
     assert {"moss++ β=0.5", "moss++ β=0.6", "hybrid-moss++(kl) β=0.6", "patience(kl)"} <= set(
         labels
     )
+    assert {"moss++(kl++) β=0.5", "empmoss++(kl) β=0.5", "prospector β=0.55"} <= set(labels)
+    assert "empmoss++(kl) β=0.55" not in labels  # nothing is proven of it
     assert labels["ss-greedy(T^2/3)"].policy == ma.policy("ss-greedy", exponent=2 / 3)
     assert labels["hybrid-moss++ β=0.5"].proven
     assert not labels["hybrid-moss++(kl) β=0.5"].proven

@@ -46,7 +46,13 @@ def test_what_was_given_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    "policy", [ma.MOSS(index="kl"), field.Thompson(), ma.Patience(best_mean=0.5, bound="kl")]
+    "policy",
+    [
+        ma.MOSS(index="kl"),
+        field.Thompson(),
+        field.DynamicBalancing(),
+        ma.Patience(best_mean=0.5, bound="kl"),
+    ],
 )
 def test_policies_for_the_unit_interval_say_how_to_scale(policy: ma.Policy) -> None:
     message = r"`reward_range` must lie in \[0, 1\] for .*Tell \(reward - -20\) / 120 instead"

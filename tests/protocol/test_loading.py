@@ -68,6 +68,10 @@ def test_on_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -
     words = ["simulate", "--n", "5", "--m", "2", "--horizon", "9", "--replications", "2"]
     assert main([*words, "--policy", "own_module:First:skip=4", "--policy", "best:arm=1"]) == 0
     assert "First - best" in capsys.readouterr().out
+    (folder / "log.csv").write_text("item,paid\na,1\nb,0\n")
+    words = ["simulate", "--instance", "rewards:log.csv:item,paid", "--horizon", "9"]
+    assert main([*words, "--policy", "own_module:First:skip=1"]) == 0
+    assert "regret on log.csv(n=2, 2 rewards) after 9 pulls" in capsys.readouterr().out
     assert main([*words, "--policy", "own_module:Frist"]) != 0
     assert "can be imported, such as my_module:MyPolicy, got" in capsys.readouterr().err
 
@@ -95,17 +99,13 @@ def test_a_file_here_does_not_take_the_place_of_a_package(folder: Path) -> None:
 
 def test_entry_points(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     points = [EntryPoint("theirs", "own_module:Mine", loading.GROUP)]
+    points += [EntryPoint("broken", "own_module:Missing", loading.GROUP)]
     monkeypatch.syspath_prepend(folder)
-
-    def offered(*, group: str, name: str = "theirs") -> list[EntryPoint]:
-        return [one for one in points if (one.group, one.name) == (group, name)]
-
-    monkeypatch.setattr(loading, "entry_points", offered)
+    monkeypatch.setattr(loading, "_offered", lambda: points)
     with pytest.raises(ma.UnknownNameError):  # not before it is named where names are loaded
         ma.policy("theirs")
     assert parse_spec(spec('{ name = "theirs" }')).cells[0].players[0].label == "theirs"
     assert ma.policy("theirs").name == "mine"
-    points[0] = EntryPoint("broken", "own_module:Missing", loading.GROUP)
     with pytest.raises(ma.ParameterError, match="that can be loaded, got 'broken', the entry"):
         loading.load_policy("broken")
 

@@ -197,7 +197,8 @@ def advise(
     "--instance",
     default="planted",
     show_default=True,
-    help="planted, captions:CONTEST (a file or a number) or means:FILE:COLUMN.",
+    help="planted, captions:CONTEST (a file or a number), means:FILE:COLUMN or "
+    "rewards:FILE:ARM,REWARD (names of columns).",
 )
 @click.option("--n", type=int, help="The number of arms (planted).")
 @click.option("--alpha", type=float, help="The hardness (planted).")

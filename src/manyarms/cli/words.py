@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from manyarms.errors import ParameterError
-from manyarms.instances import Instance, captions, from_means, planted
+from manyarms.instances import Instance, captions, from_means, from_rewards, planted
 from manyarms.lab.experiment import Objective
 from manyarms.lab.results import Result
 from manyarms.lab.sweep import told
@@ -54,19 +54,19 @@ def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
 def instance_from(
     text: str, *, n: int | None, alpha: float | None, m: int | None, horizon: int
 ) -> Instance:
-    """Make an instance from "planted" and its options, "captions:CONTEST" or "means:FILE"."""
+    """Make an instance from "planted" and its options, or from data: "means:FILE:COLUMN"."""
     family, _, argument = text.partition(":")
     if family == "planted":
         if n is None:
             raise ParameterError("`--n` is required for planted arms.")
         return planted(n=n, alpha=alpha, horizon=horizon, m=m)
-    if family == "captions" and argument:
-        return captions(argument)
-    if family == "means" and argument:
-        return from_means(argument)
+    data: dict[str, Callable[[str], Instance]]
+    data = {"captions": captions, "means": from_means, "rewards": from_rewards}
+    if family in data and argument:
+        return data[family](argument)
     raise ParameterError(
-        f"`--instance` must be planted, captions:CONTEST (a file or a number) or "
-        f"means:FILE:COLUMN, got {text!r}."
+        f"`--instance` must be planted, captions:CONTEST (a file or a number), means:FILE:COLUMN "
+        f"or rewards:FILE:ARM,REWARD, got {text!r}."
     )
 
 

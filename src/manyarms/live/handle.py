@@ -48,7 +48,9 @@ class Live(Ongoing):
     seed
         Decides all random choices; None draws one, `live.seed`.
     reward_range
-        The smallest and the largest reward there can be; None accepts all up to 1e100.
+        The smallest and the largest reward there can be (default: 0 and 1). A `sigma` of 1/2, the
+        default, becomes half their distance. None accepts all rewards up to 1e100, and leaves
+        `sigma` as it is.
 
     Notes
     -----

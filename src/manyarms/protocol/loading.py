@@ -6,6 +6,7 @@ were given. A saved game never does.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from importlib.metadata import entry_points
@@ -38,15 +39,21 @@ def load_policy(name: str) -> str:
                 parameter="name",
             )
         register(name, PlainMaker(made) if is_plain(made) else made)
-    for point in entry_points(group=GROUP, name=name):
-        _load_point(point)
+    for point in _offered():
+        if point.name == name:
+            _load_point(point)
     return name
 
 
 def load_installed() -> None:
     """Let `policy` find all policies that installed packages offer."""
-    for point in entry_points(group=GROUP):
+    for point in _offered():
         _load_point(point)
+
+
+@functools.cache
+def _offered() -> tuple[Any, ...]:
+    return tuple(entry_points(group=GROUP))  # looks into every installed package
 
 
 def _load_point(point: Any) -> None:

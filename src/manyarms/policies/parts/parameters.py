@@ -96,7 +96,7 @@ class IndexPolicy(SigmaPolicy, RankingPolicy):
 
     @property
     def unit_rewards(self) -> bool:
-        return self.index != "moss"
+        return self.index != "moss" or super().unit_rewards
 
     @property
     def form(self) -> str:
