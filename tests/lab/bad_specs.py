@@ -125,6 +125,10 @@ BAD = {
         changed(("replications = 20", "replication = 20")),
         "experiment.replication: unknown key. Did you mean 'replications'?",
     ),
+    "a key like one that is there": (
+        changed(('family = "planted"', 'family = "planted"\nfile = "x.csv"')),
+        "instance.file: unknown key. Known: alpha, best, family, m, n, others, rewards.",
+    ),
     "a misspelt table": (
         changed(("[instance]", "[instanse]")),
         "instanse: unknown key. Did you mean 'instance'?",
