@@ -39,8 +39,8 @@ def list_policies(*, as_json: bool = False) -> None:
         [name, about.needs, about.guarantee, about.good_at, f"{about.nanoseconds}", about.scaling]
         for name, about in said.items()
     ]
-    for name in others:
-        rows.append([name, "", "", (inspect.getdoc(maker(name)) or "").split("\n")[0], "", ""])
+    first_lines = {name: (inspect.getdoc(maker(name)) or "").split("\n")[0] for name in others}
+    rows += [[name, "", "", line, "", ""] for name, line in first_lines.items()]
     show(Table(_HEAD, rows, optional=_HEAD[:-3:-1]))
     show("ns: what a simulated pull takes at n = 20000, T = 50000, hardness 0.4. --json says more.")
 
