@@ -10,6 +10,7 @@ import numpy as np
 
 from manyarms.core.checks import check_int
 from manyarms.core.rng import draw
+from manyarms.core.tabular import Tabular
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import MEANS
 from manyarms.instances._world import (
@@ -28,7 +29,7 @@ __all__ = ["Instance"]
 
 
 @dataclass(frozen=True, eq=False)
-class Instance:
+class Instance(Tabular):
     """Arms to play on. Made by `planted`, `grouped`, `from_means` or `reservoir`.
 
     Attributes
@@ -57,6 +58,18 @@ class Instance:
     epsilon: float | None
     _world: World = field(repr=False, compare=False)
     is_stand_in: bool = False
+
+    def _columns(self) -> dict[str, list[Any]]:
+        facts = {
+            "instance": self.label,
+            "n_arms": self.n_arms,
+            "n_best": self.n_best,
+            "best_mean": self.best_mean,
+            "largest_gap": self.largest_gap,
+            "rewards": str(self.rewards),
+            "is_stand_in": self.is_stand_in,
+        }
+        return {name: [value] for name, value in facts.items()}
 
     def world(self, horizon: int) -> World:
         """Return the instance as numbers; the horizon may set what counts as best."""

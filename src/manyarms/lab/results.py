@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int
 from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
+from manyarms.core.tabular import Tabular
 from manyarms.errors import ParameterError, UnknownNameError
 from manyarms.lab.experiment import Cell
+from manyarms.lab.frames import ResultFrames
 
 __all__ = [
     "PairedDifference",
@@ -53,7 +55,7 @@ class PairedDifference(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Summary:
+class Summary(Tabular):
     """Tables of a result at one time; `print` shows them.
 
     Attributes
@@ -68,6 +70,13 @@ class Summary:
     confidence: float
     policies: tuple[PolicySummary, ...]
     pairs: tuple[PairedDifference, ...]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = PolicySummary._fields
+        return dict(zip(names, map(list, zip(*self.policies, strict=True)), strict=True))
+
+    def _caption(self) -> list[str]:
+        return [self.title, *self._notes()]
 
     def __getitem__(self, policy: str) -> PolicySummary:
         for row in self.policies:
@@ -106,7 +115,7 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(ResultFrames):
     """Everything that was measured in one cell.
 
     Attributes

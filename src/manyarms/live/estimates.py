@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from manyarms.core.sequences import spent_error, uniform_limits
+from manyarms.core.tabular import Tabular
 from manyarms.live.game import LiveGame
 from manyarms.protocol.policy import Policy
 
@@ -28,7 +29,7 @@ PROMISE = "95 % sure for all arms at all times"
 
 
 @dataclass(frozen=True)
-class ArmEstimate:
+class ArmEstimate(Tabular):
     """What is known of an arm.
 
     Attributes
@@ -62,6 +63,15 @@ class ArmEstimate:
     told: int
     retired: bool = False
 
+    def _columns(self) -> dict[str, list[Any]]:
+        low, high = self.interval
+        facts = {"arm": self.arm, "estimate": self.estimate, "low": low, "high": high}
+        facts |= {"pulls": self.pulls, "told": self.told, "retired": self.retired}
+        return {name: [value] for name, value in facts.items()}
+
+    def _caption(self) -> list[str]:
+        return [] if self.told == 0 else [f"limits for the mean: {PROMISE}"]
+
     def __str__(self) -> str:
         retired = ", retired" if self.retired else ""
         seen = f"{count(self.pulls, 'pull')}, {count(self.told, 'reward')} told{retired}"
@@ -73,7 +83,7 @@ class ArmEstimate:
 
 
 @dataclass(frozen=True)
-class Progress:
+class Progress(Tabular):
     """How far a game is.
 
     Attributes
@@ -111,6 +121,12 @@ class Progress:
     n_arms: int
     reward: float
     mean_reward: float
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {name: [value] for name, value in vars(self).items()}
+
+    def _caption(self) -> list[str]:
+        return str(self).split("\n")
 
     def __str__(self) -> str:
         mean = "" if math.isnan(self.mean_reward) else f"; mean reward {rounded(self.mean_reward)}"
