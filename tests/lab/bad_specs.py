@@ -348,7 +348,7 @@ BAD = {
         with_policies(
             "[[policy]]", 'name = "moss++"', "[[policy]]", 'name = "moss++"', "beta = 0.5"
         ),
-        "policy[2]: must differ from policy[1], got moss++(beta=0.5) twice. Leave one out.",
+        "policy[2]: must differ from policy[1], got moss++ twice. Leave one out.",
     ),
     # the file
     "broken TOML": (

@@ -56,12 +56,19 @@ class Player:
         How often it plays.
     parameters
         What tables say of its parameters, each in a column of its own.
+    key
+        What results on disk know it by (default: its label). It does not change with the way in
+        which labels are written, so that runs of earlier versions can be resumed.
     """
 
     policy: Policy
     label: str
     replications: int
     parameters: Mapping[str, Scalar | None] = field(default_factory=dict)
+    key: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", self.key or self.label)
 
 
 @dataclass(frozen=True)
@@ -140,7 +147,7 @@ def cell(
     >>> coins = ma.instances.planted(n=1000, m=10)
     >>> made = cell([ma.MOSS(), ma.MOSSPlusPlus(beta=0.6)], coins, horizon=500, replications=20)
     >>> [player.label for player in made.players], made.pulls
-    (['moss', 'moss++'], 20000)
+    (['moss', 'moss++(beta=0.6)'], 20000)
     """
     if not isinstance(instance, Instance):
         raise ParameterError(
@@ -285,7 +292,7 @@ class Experiment:
                     [each.instance.label, each.horizon, each.times],
                     [each.delay, each.batch, each.first_replication],
                     [
-                        [p.label, repr(p.policy), p.replications, dict(p.parameters)]
+                        [p.key, repr(p.policy), p.replications, dict(p.parameters)]
                         for p in each.players
                     ],
                 ]
@@ -375,16 +382,18 @@ def _players(policies: Any, replications: int) -> tuple[Player, ...]:
             raise ParameterError(
                 f"`policies` must hold policies such as MOSSPlusPlus(), got {policy!r}. {fix}"
             )
-    names = Counter(policy.name for policy in chosen if isinstance(policy, Policy))
+    policies = [policy for policy in chosen if isinstance(policy, Policy)]
+    names = Counter(policy.name for policy in policies)
+    short = Counter(policy.short_label for policy in policies)
     players = tuple(
         policy
         if isinstance(policy, Player)
-        # called by name, and by its parameters where the name is not enough
         else Player(
             policy,
-            policy.name if names[policy.name] == 1 else policy.label,
+            policy.short_label if short[policy.short_label] == 1 else policy.label,
             replications,
             _changed(policy),
+            key=policy.name if names[policy.name] == 1 else policy.label,
         )
         for policy in chosen
     )

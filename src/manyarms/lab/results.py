@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int
 from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
 from manyarms.core.tabular import Tabular
-from manyarms.errors import ParameterError, UnknownNameError
+from manyarms.errors import ParameterError
 from manyarms.lab.experiment import Cell
 from manyarms.lab.frames import ResultFrames
+from manyarms.lab.labels import aliases_of, label_of
+from manyarms.protocol.policy import Policy
 
 __all__ = [
     "PairedDifference",
@@ -64,12 +66,26 @@ class Summary(Tabular):
         One `PolicySummary` for each policy.
     pairs
         One `PairedDifference` for each pair of policies.
+    aliases
+        Other names that `summary[...]` takes for a label, as `Result` does.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> oracle, coins = ma.MOSSOracle(m=5), ma.instances.planted(n=50, m=5)
+    >>> policies = [oracle, ma.MOSSPlusPlus(beta=0.6)]
+    >>> summary = ma.simulate(policies, coins, horizon=99, replications=3).summary()
+    >>> [row.policy for row in summary.policies]
+    ['moss-oracle', 'moss++(beta=0.6)']
+    >>> summary[oracle] == summary[oracle.label] == summary["moss-oracle"]
+    True
     """
 
     title: str
     confidence: float
     policies: tuple[PolicySummary, ...]
     pairs: tuple[PairedDifference, ...]
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def _columns(self) -> dict[str, list[Any]]:
         names = PolicySummary._fields
@@ -78,11 +94,9 @@ class Summary(Tabular):
     def _caption(self) -> list[str]:
         return [self.title, *self._notes()]
 
-    def __getitem__(self, policy: str) -> PolicySummary:
-        for row in self.policies:
-            if row.policy == policy:
-                return row
-        raise UnknownNameError("policy of this result:", policy, [r.policy for r in self.policies])
+    def __getitem__(self, policy: str | Policy) -> PolicySummary:
+        labels = [row.policy for row in self.policies]
+        return self.policies[labels.index(label_of(policy, labels, self.aliases))]
 
     def __repr__(self) -> str:
         return str(self)
@@ -142,6 +156,9 @@ class Result(ResultFrames):
         data that are not there.
     largest_gap
         The most that a pull can cost: the best mean less the lowest one.
+    aliases
+        Other names of policies than their labels: the name, if one policy has it, and the label
+        with all parameters. Methods take labels, these names, and policies.
     """
 
     policies: tuple[str, ...]
@@ -161,6 +178,7 @@ class Result(ResultFrames):
     n_best: int | None = None
     is_stand_in: bool = False
     largest_gap: float | None = None  # of a folder that does not say: then no mean is below 0
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (
@@ -193,15 +211,13 @@ class Result(ResultFrames):
         """By (policy, replication), the arm pulled most, then of largest mean, then at random."""
         return self._stacked("recommended")
 
-    def of(self, policy: str) -> NDArray[np.float64]:
+    def of(self, policy: str | Policy) -> NDArray[np.float64]:
         """Return the regrets of one policy, by (replication, checkpoint)."""
         return np.asarray(self.rows_of(policy)["regret"])
 
-    def rows_of(self, policy: str) -> NDArray[Any]:
+    def rows_of(self, policy: str | Policy) -> NDArray[Any]:
         """Return what was measured of one policy, a record for each replication."""
-        if policy not in self.policies:
-            raise UnknownNameError("policy of this result:", policy, self.policies)
-        return self.rows[self.policies.index(policy)]
+        return self.rows[self.policies.index(label_of(policy, self.policies, self.aliases))]
 
     def first(self, replications: int) -> Result:
         """Return the result of the first replications alone."""
@@ -219,7 +235,7 @@ class Result(ResultFrames):
         return np.asarray(self.times * gap)
 
     def interval(
-        self, policy: str, *, time: int | None = None, confidence: float = 0.95
+        self, policy: str | Policy, *, time: int | None = None, confidence: float = 0.95
     ) -> Interval:
         """Return the mean regret of a policy with an interval that allows for costly runs unseen.
 
@@ -237,14 +253,19 @@ class Result(ResultFrames):
         return mean_interval(self.of(policy)[:, at], bounds=bounds, confidence=confidence)
 
     def limits(
-        self, policy: str, *, confidence: float = 0.95
+        self, policy: str | Policy, *, confidence: float = 0.95
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of the intervals of the mean regret, by checkpoint."""
         bounds = (0.0, self.largest_regret)
         return mean_limits(self.of(policy), bounds=bounds, confidence=confidence)
 
     def difference(
-        self, first: str, second: str, *, time: int | None = None, confidence: float = 0.95
+        self,
+        first: str | Policy,
+        second: str | Policy,
+        *,
+        time: int | None = None,
+        confidence: float = 0.95,
     ) -> Interval:
         """Return the mean of what `first` loses beyond `second`, replication by replication.
 
@@ -254,7 +275,12 @@ class Result(ResultFrames):
         return mean_interval(a - b, bounds=(-most, most), confidence=confidence)
 
     def ratio(
-        self, over: str, under: str, *, time: int | None = None, confidence: float = 0.95
+        self,
+        over: str | Policy,
+        under: str | Policy,
+        *,
+        time: int | None = None,
+        confidence: float = 0.95,
     ) -> Interval:
         """Return the mean regret of `over` divided by that of `under`.
 
@@ -264,7 +290,7 @@ class Result(ResultFrames):
         return ratio_interval(a, b, at_most=(most, most), confidence=confidence)
 
     def _paired(
-        self, first: str, second: str, time: int | None
+        self, first: str | Policy, second: str | Policy, time: int | None
     ) -> tuple[NDArray[Any], NDArray[Any], float]:
         """Return the regrets of the replications that both have, and the largest there can be."""
         at = self._checkpoint(time)
@@ -311,7 +337,7 @@ class Result(ResultFrames):
             f"{self.replications} replication{'' if self.replications == 1 else 's'}, "
             f"seed {self.seed}"
         )
-        return Summary(title, confidence, rows, pairs)
+        return Summary(title, confidence, rows, pairs, self.aliases)
 
     def _checkpoint(self, time: int | None) -> int:
         if time is None:
@@ -397,6 +423,7 @@ def result_of(
         n_best=game.instance.n_best,
         is_stand_in=game.instance.is_stand_in,
         largest_gap=game.instance.largest_gap,
+        aliases=aliases_of(game.players),
     )
 
 

@@ -21,7 +21,7 @@ from manyarms.lab.experiment import (
 )
 from manyarms.lab.problems import Problems
 from manyarms.lab.spec_tables import Rewards, SpecTable, Sweep, values_of
-from manyarms.protocol.policy import Policy
+from manyarms.protocol.policy import Policy, in_brackets, short_form
 from manyarms.protocol.registry import policy
 
 __all__ = ["build_cells", "told"]
@@ -37,6 +37,7 @@ class _Entry(NamedTuple):
     place: str
     name: str
     label: str
+    key: str  # the label that earlier versions gave
     parameters: dict[str, Scalar]
 
 
@@ -73,7 +74,7 @@ def build_cells(
             if played is not None:
                 columns = {key: _column(entry, played, key) for key in keys}
                 replications = settings["replications"] or 1
-                players.append(Player(played, entry.label, replications, columns))
+                players.append(Player(played, entry.label, replications, columns, entry.key))
         late = problems.made(
             "experiment",
             check_late,
@@ -175,9 +176,20 @@ def _entries(policies: list[SpecTable]) -> list[_Entry]:
     for table, parameters in found:
         name = table.fixed["name"]
         inner = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
-        label = name if names[name] == 1 or not inner else f"{name}({inner})"
-        entries.append(_Entry(table.place, name, label, parameters))
+        key = name if names[name] == 1 or not inner else f"{name}({inner})"
+        entries.append(_Entry(table.place, name, _label(table, parameters), key, parameters))
     return entries
+
+
+def _label(table: SpecTable, parameters: Mapping[str, Any]) -> str:
+    """Return the name with what was swept, and with what is not as it would be by default."""
+    defaults = {one.name: one.default for one in inspect.signature(table.make).parameters.values()}
+    shown = [
+        short_form(key, value)
+        for key, value in parameters.items()
+        if isinstance(table.values[key], Sweep) or value != defaults[key]
+    ]
+    return table.fixed["name"] + in_brackets(shown)
 
 
 def _column(entry: _Entry, played: Policy, key: str) -> Scalar | None:

@@ -35,6 +35,7 @@ from manyarms.core.files import open_part, replacing
 from manyarms.errors import MissingExtraError, ResultsError
 from manyarms.lab.chunks import Chunk, ChunkStore, plan
 from manyarms.lab.experiment import Experiment
+from manyarms.lab.labels import names_alone
 from manyarms.lab.results import Result, summarise
 from manyarms.lab.workbench import row_type
 
@@ -291,6 +292,7 @@ class ResultsFolder:
             n_best=about["n_best"],
             is_stand_in=about.get("is_stand_in", False),
             largest_gap=about.get("largest_gap"),
+            aliases=names_alone(about["policies"]),
         )
 
     def _by_cell(self, players: Iterable[_T]) -> Iterator[tuple[dict[str, Any], list[_T]]]:

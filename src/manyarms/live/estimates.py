@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from manyarms.protocol.policy import Policy
 __all__ = [
     "ArmEstimate",
     "Progress",
+    "columns_of",
     "count",
     "known_arms",
     "plain",
@@ -64,10 +66,7 @@ class ArmEstimate(Tabular):
     retired: bool = False
 
     def _columns(self) -> dict[str, list[Any]]:
-        low, high = self.interval
-        facts = {"arm": self.arm, "estimate": self.estimate, "low": low, "high": high}
-        facts |= {"pulls": self.pulls, "told": self.told, "retired": self.retired}
-        return {name: [value] for name, value in facts.items()}
+        return columns_of([self])
 
     def _caption(self) -> list[str]:
         return [] if self.told == 0 else [f"limits for the mean: {PROMISE}"]
@@ -80,6 +79,15 @@ class ArmEstimate(Tabular):
         low, high = map(rounded, self.interval)
         known = f"{rounded(self.estimate)}, between {low} and {high}"
         return f"arm {plain(repr(self.arm))}: {known} ({seen}; {PROMISE})"
+
+
+def columns_of(arms: Sequence[ArmEstimate]) -> dict[str, list[Any]]:
+    """Return what is known of arms as columns; those of the interval are `low` and `high`."""
+    columns = {"arm": [arm.arm for arm in arms], "estimate": [arm.estimate for arm in arms]}
+    for end, name in enumerate(("low", "high")):
+        columns[name] = [arm.interval[end] for arm in arms]
+    rest = ("pulls", "told", "retired")
+    return columns | {name: [getattr(arm, name) for arm in arms] for name in rest}
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,40 @@ def _delegate(
     return delegate_live
 
 
+_SPEAKING = ("index",)  # parameters whose values say what they are
+
+
+def changed(policy: Policy, *, told: bool = True) -> list[str]:
+    """Return the parameters that are not the default ones, in their shortest form.
+
+    `told` says whether those that are None by default are among them.
+    """
+    found = []
+    for field in fields(policy):
+        value = getattr(policy, field.name)
+        hidden = not told and field.default is None
+        if isinstance(value, Policy) or value == field.default or hidden:
+            continue
+        found.append(short_form(field.name, value))
+    return found
+
+
+def short_form(name: str, value: Any) -> str:
+    """Return a parameter as labels show it.
+
+    >>> short_form("beta", 0.6), short_form("count_late", True), short_form("index", "kl")
+    ('beta=0.6', 'count_late', 'kl')
+    """
+    if name in _SPEAKING:
+        return str(value)
+    return name if value is True else f"{name}={value!r}"
+
+
+def in_brackets(words: list[str]) -> str:
+    """Return words for the end of a label; nothing if there are none."""
+    return f"({', '.join(words)})" if words else ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Policy(ABC):
     """A policy's parameters; a frozen dataclass. The state it makes does the work."""
@@ -143,12 +177,24 @@ class Policy(ABC):
     @property
     def label(self) -> str:
         """The name, with the parameters that are not the default ones."""
-        changed = [
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in fields(self)
-            if getattr(self, field.name) != field.default
-        ]
-        return self.name + (f"({', '.join(changed)})" if changed else "")
+        return self.name + in_brackets(changed(self))
+
+    @property
+    def short_label(self) -> str:
+        """The label without what the policy is told, such as the hardness: tables show it.
+
+        A parameter that is None by default is told to the policy; the others are its own. If two
+        policies of a table would look alike, it shows their labels.
+
+        >>> import manyarms as ma
+        >>> ma.MOSSOracle(alpha=0.2, count_late=True).short_label
+        'moss-oracle(count_late)'
+        """
+        own, within = changed(self, told=False), getattr(self, "policy", None)
+        while isinstance(within, Policy):
+            own += changed(within, told=False)
+            within = getattr(within, "policy", None)
+        return self.name + in_brackets(own)
 
     def stage(self, state: Any) -> str:
         """Say in words where a state is, such as "iteration 3 of 8"; "" if there are no stages."""

@@ -73,7 +73,7 @@ def test_the_switch() -> None:
 def test_hybrid_takes_the_kl_index_where_told() -> None:
     instance = ma.instances.planted(n=500, m=10)
     kl = ma.HybridMOSSPlusPlus(index="kl")
-    assert kl.label == "hybrid-moss++(index='kl')"
+    assert kl.label == "hybrid-moss++(kl)"
     result = ma.simulate(
         [ma.HybridMOSSPlusPlus(), kl], instance, horizon=2000, replications=5, workers=1
     )
