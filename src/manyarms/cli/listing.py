@@ -42,7 +42,7 @@ def list_policies(*, as_json: bool = False) -> None:
     first_lines = {name: (inspect.getdoc(maker(name)) or "").split("\n")[0] for name in others}
     rows += [[name, "", "", line, "", ""] for name, line in first_lines.items()]
     show(Table(_HEAD, rows, optional=_HEAD[:-3:-1]))
-    show("ns: what a simulated pull takes at n = 20000, T = 50000, hardness 0.4. --json says more.")
+    show("ns: time of a simulated pull at n = 20000, T = 50000, hardness 0.4.")
 
 
 def policies_as_markdown() -> str:
