@@ -45,7 +45,8 @@ class Instance(Tabular):
     n_best
         The number of best arms, or None where means are drawn.
     epsilon
-        An arm counts as best within `epsilon` of the best mean; None stands for 1/sqrt(horizon).
+        An arm counts as best if its mean is within `epsilon` of the best mean; None stands for
+        1/sqrt(horizon).
     is_stand_in
         Whether made-up means stand in for data that are not there.
     """
@@ -78,7 +79,7 @@ class Instance(Tabular):
 
     @property
     def largest_gap(self) -> float:
-        """The most that a pull can cost: the best mean less the lowest one, or its infimum.
+        """The most that a pull can cost: the best mean minus the lowest one, or its infimum.
 
         >>> import manyarms as ma
         >>> ma.instances.grouped(sizes=[1, 9], means=[0.75, 0.5]).largest_gap
@@ -90,7 +91,7 @@ class Instance(Tabular):
         return self.best_mean - (0.0 if world.family == BETA_MEANS else world.first)
 
     def mean(self, arm: int, *, seed: int = 0, replication: int = 0) -> float:
-        """Return the mean of an arm; where means are drawn, in that replication of that run.
+        """Return the mean of an arm. If means are drawn, it is that of one replication of one run.
 
         >>> import manyarms as ma
         >>> ma.instances.planted(n=10, m=1).mean(0)

@@ -32,7 +32,7 @@ def planted(
     others: Sequence[float] = _PAPER_OTHERS,
     rewards: RewardModel | None = None,
 ) -> Instance:
-    """Plant `m` best arms among `n`; the others are spread evenly over a few smaller means.
+    """Plant `m` best arms among `n`; the other arms have a few smaller means, in equal parts.
 
     The paper's experiments plant m = ⌈n / (2 T^alpha)⌉ arms of mean 0.9 among others of 0.1, 0.2,
     0.3, 0.4 and 0.5. No array is made: a billion arms take no more memory than ten.
@@ -48,7 +48,7 @@ def planted(
     best, others
         The best mean, and the means of the other arms, all smaller.
     rewards
-        The reward model, `Bernoulli()` unless given.
+        The reward model (default: `Bernoulli()`).
 
     Examples
     --------
@@ -96,7 +96,7 @@ def grouped(
     means
         The mean of each group.
     rewards
-        The reward model, `Bernoulli()` unless given.
+        The reward model (default: `Bernoulli()`).
     label
         What to call the instance.
 
@@ -149,7 +149,7 @@ def from_means(
     means
         One mean for each arm.
     rewards
-        The reward model, `Bernoulli()` unless given.
+        The reward model (default: `Bernoulli()`).
     label
         What to call the instance.
 

@@ -326,7 +326,9 @@ def _as_text(value: Scalar) -> str:
 
 
 def checkpoint_times(checkpoints: Any, horizon: int) -> tuple[int, ...]:
-    """Return the times at which regret is recorded: the given ones, or so many; and the horizon.
+    """Return the times at which regret is recorded. The horizon is always one of them.
+
+    `checkpoints` is the number of times, spread evenly, or a list of times.
 
     >>> checkpoint_times(4, 200)
     (50, 100, 150, 200)

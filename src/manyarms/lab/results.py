@@ -155,7 +155,7 @@ class Result(ResultFrames):
         The number of best arms, or None where means are drawn; whether the instance stands in for
         data that are not there.
     largest_gap
-        The most that a pull can cost: the best mean less the lowest one.
+        The most that a pull can cost: the best mean minus the lowest one.
     aliases
         Other names of policies than their labels: the name, if one policy has it, and the label
         with all parameters. Methods take labels, these names, and policies.
@@ -314,8 +314,8 @@ class Result(ResultFrames):
         time
             One of `times` (default: the last).
         confidence
-            Of the intervals (default: 0.95). They allow for costly runs that were not seen; see
-            `interval`.
+            The confidence of the intervals (default: 0.95). They allow for costly runs that were
+            not seen; see `interval`.
         """
         at = self._checkpoint(time)
         rows = tuple(

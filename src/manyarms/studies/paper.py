@@ -56,7 +56,7 @@ FULL = Size()
 
 
 def six_policies(alpha: float) -> list[Policy]:
-    """Return the paper's policies; MOSS Oracle is told the hardness."""
+    """Return the paper's policies; MOSS Oracle is given the hardness."""
     return [
         MOSS(),
         MOSSOracle(alpha=alpha),
@@ -83,7 +83,7 @@ def fig2b(replications: int, seed: int, size: Size = FULL) -> list[Experiment]:
 
 
 def fig3(replications: int, seed: int, size: Size = FULL) -> list[Experiment]:
-    """Return Figure 3's experiment: contest 652, or what stands in for it, over time."""
+    """Return Figure 3's experiment: regret over time on contest 652, or on its stand-in."""
     contest, horizon = contest_652(), size.contest_horizon
     made = cell(
         six_policies(contest.problem(horizon).alpha),
