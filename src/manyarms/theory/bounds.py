@@ -48,8 +48,8 @@ def subroutine_bound(alpha: Numbers, horizon: Numbers) -> Any:
     -----
     The set has :math:`\lceil T^\alpha \log T \rceil` arms. It misses all best arms with probability
     at most :math:`1/\sqrt T`, which costs :math:`\sqrt T`; MOSS on the set costs the rest. The
-    paper uses 18 as the constant of MOSS. With 20.5, for `exploration` = 1, the sum stays below the same
-    bound.
+    paper uses 18 as the constant of MOSS. With 20.5, for `exploration` = 1, the sum stays below the
+    same bound.
 
     Examples
     --------

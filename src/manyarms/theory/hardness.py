@@ -166,7 +166,7 @@ class Problem:
         """
         horizon = check_int("horizon", horizon, at_least=1, at_most=_MOST)
         if len(means) == 0:
-            raise ParameterError("`means` must hold at least one mean, got none.")
+            raise ParameterError("`means` must contain at least one mean, got none.")
         means = [check_number("means", mean) for mean in means]
         slack = 1.0 / math.sqrt(horizon) if epsilon is None else epsilon
         threshold = max(means) - check_number("epsilon", slack, at_least=0.0)
