@@ -235,7 +235,7 @@ def test_bounds_follow_the_hardness_of_a_problem() -> None:
         (lambda: moss_bound(1.5, 4), r"`arms` must be an integer >= 1, got 1.5"),
         (
             lambda: moss_bound(np.array([1.5]), 4),
-            r"`arms` must contain whole numbers >= 1, got 1.5",
+            r"must contain whole numbers >= 1, got 1.5",
         ),
         (lambda: subroutine_bound(0.5, 1), r"`horizon` must be an integer >= 2, got 1. The bound"),
         (lambda: subroutine_bound(1.2, 10), r"`alpha` must be .* got 1.2. Above 1 no policy"),

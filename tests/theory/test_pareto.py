@@ -165,7 +165,7 @@ def test_tolerance() -> None:
         (lambda: pareto_position(([0.0, 1.1], [0.5, 1.0])), r"`alphas` must contain .* got 1.1"),
         (
             lambda: pareto_position(([0.0, 1.0], [0.5, 1.1])),
-            r"`rate` must contain .* got 1.1. A rate",
+            r"must contain .* got 1.1. A rate",
         ),
         (lambda: pareto_position(([0.0, 1.0], [0.5, math.nan])), r"`rate` must contain .* got nan"),
         (lambda: pareto_position(([0.0, 1.0], [0.5])), r"one rate for each .* \(2,\) and \(1,\)"),
