@@ -226,7 +226,7 @@ def simulate(
     Example: manyarms simulate --policy moss++ --policy empmoss++ --n 20000 --alpha 0.4
     --horizon 50000
     """
-    from manyarms.cli.screen import show, watching, write_json
+    from manyarms.cli.screen import show, summary_parts, watching, write_json
     from manyarms.cli.words import check_json_path, instance_from, json_rows, numbers, policy_from
     from manyarms.lab import simulate as play
 
@@ -246,7 +246,7 @@ def simulate(
             progress=watch.begin(f"{replications} replications on {arms.label}"),
         )
     if json_path is None:
-        show(str(result.summary()))
+        show(*summary_parts(result.summary()))
     else:
         write_json(json_rows(result, wanted), json_path)
 

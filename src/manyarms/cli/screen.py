@@ -26,11 +26,12 @@ from manyarms.cli.fitting import fitted, is_prose
 from manyarms.cli.printable import printable
 from manyarms.core.files import fix_for, replace_file
 from manyarms.errors import FolderError
+from manyarms.lab.results import Summary
 from manyarms.lab.tables import ResultsFolder
 from manyarms.report.text import Table
 
 __all__ = ["Watch", "counting", "duration", "out", "show", "summary_table", "watching"]
-__all__ += ["write_json"]
+__all__ += ["summary_parts", "write_json"]
 
 _WIDE = 200  # where nobody looks, nothing is cut
 
@@ -117,6 +118,20 @@ def summary_table(results: ResultsFolder) -> Table:
         keys=len(results.parameters) + 1,
         optional=[*policies, "runs", "median", "95 % interval"],
     )
+
+
+def summary_parts(summary: Summary) -> list[Table | str]:
+    """Return a summary as tables that fit any screen."""
+    head, *rows = summary.table()
+    parts: list[Table | str] = [
+        Table(head, rows, summary.title, optional=["5 %", "95 %", "median"])
+    ]
+    parts += summary.notes()
+    if differences := summary.differences():
+        sure = f"{100 * summary.confidence:g} % confidence intervals"
+        names = ["paired difference", "mean", "interval"]
+        parts += ["", Table(names, differences, f"paired differences, with {sure}")]
+    return parts
 
 
 def duration(seconds: float) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from manyarms.core.checks import check_choice
 from manyarms.errors import MissingExtraError
 
-__all__ = ["Library", "Tabular", "data_frame", "html_table"]
+__all__ = ["Library", "Tabular", "aligned", "data_frame", "html_table"]
 
 Library = Literal["pandas", "polars"]
 
@@ -64,6 +64,22 @@ def data_frame(columns: Mapping[str, Sequence[Any]], library: Library | None = N
         except ImportError:
             continue
     raise MissingExtraError(library or "pandas or polars", "for data frames", library or "pandas")
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of text as lines: names to the left, numbers to the right, columns narrow.
+
+    >>> aligned([["policy", "mean"], ["moss", "7666.6"]])
+    ['policy    mean', 'moss    7666.6']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            f"{cell:<{width}}" if place == 0 else f"{cell:>{width}}"
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int
 from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
-from manyarms.core.tabular import Tabular
+from manyarms.core.tabular import Tabular, aligned
 from manyarms.errors import ParameterError
 from manyarms.lab.experiment import Cell
 from manyarms.lab.frames import ResultFrames
@@ -92,7 +92,7 @@ class Summary(Tabular):
         return dict(zip(names, map(list, zip(*self.policies, strict=True)), strict=True))
 
     def _caption(self) -> list[str]:
-        return [self.title, *self._notes()]
+        return [self.title, *self.notes()]
 
     def __getitem__(self, policy: str | Policy) -> PolicySummary:
         labels = [row.policy for row in self.policies]
@@ -102,23 +102,33 @@ class Summary(Tabular):
         return str(self)
 
     def __str__(self) -> str:
-        width = max(len(row.policy) for row in self.policies)
-        sure = f"{100 * self.confidence:g} % confidence interval"
-        head = f"{'policy':<{width}} {'mean':>11}  {sure:<22} {'median':>11} {'5%':>11} {'95%':>11}"
-        lines = [self.title, f"{head} {'missed':>7}"]
-        for row in self.policies:
-            numbers = f"{row.mean:>11.1f}  {_bracket(row.low, row.high)} {row.median:>11.1f}"
-            tails = f"{row.q05:>11.1f} {row.q95:>11.1f} {row.miss_rate:>7.1%}"
-            lines.append(f"{row.policy:<{width}} {numbers} {tails}")
-        lines += self._notes()
+        lines = [self.title, *aligned(self.table()), *self.notes()]
         if self.pairs:
-            lines += ["", f"paired differences, with {sure}s"]
-        for pair in self.pairs:
-            names = f"{pair.first:<{width}} - {pair.second:<{width}}"
-            lines.append(f"{names} {pair.difference:>11.1f}  {_bracket(pair.low, pair.high)}")
+            sure = f"{100 * self.confidence:g} % confidence intervals"
+            lines += ["", f"paired differences, with {sure}", *aligned(self.differences())]
         return "\n".join(lines)
 
-    def _notes(self) -> list[str]:
+    def table(self) -> list[list[str]]:
+        """Return the regrets as text: the head, and a row for each policy."""
+        interval = f"{100 * self.confidence:g} % interval"
+        rows = [["policy", "mean", interval, "median", "5 %", "95 %", "missed"]]
+        for row in self.policies:
+            mean, median, q05, q95 = (
+                f"{value:.1f}" for value in (row.mean, row.median, row.q05, row.q95)
+            )
+            ends, missed = _bracket(row.low, row.high), f"{row.miss_rate:.1%}"
+            rows.append([row.policy, mean, ends, median, q05, q95, missed])
+        return rows
+
+    def differences(self) -> list[list[str]]:
+        """Return the paired differences as text, a row for each pair."""
+        width = max(len(row.policy) for row in self.policies)
+        return [
+            [f"{a:<{width}} - {b}", f"{difference:.1f}", _bracket(low, high)]
+            for a, b, difference, low, high in self.pairs
+        ]
+
+    def notes(self) -> list[str]:
         """Say of whom no miss was seen, or nothing else, and what the runs still allow."""
         alike: dict[str, list[str]] = {}
         for row in self.policies:
@@ -428,4 +438,4 @@ def result_of(
 
 
 def _bracket(low: float, high: float) -> str:
-    return f"[{low:>10.1f}, {high:>10.1f}]"
+    return f"[{low:.1f}, {high:.1f}]"
