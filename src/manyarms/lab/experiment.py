@@ -1,4 +1,4 @@
-"""Who plays what, for how long, how often: the one description of an experiment."""
+"""Experiments: which policies play, on which instances, for how long and how often."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Cell:
     times
         When regret is recorded; the last time is the horizon.
     parameters
-        What tells this cell from the others, each in a column of its own.
+        What distinguishes this cell from the others, each in a column of its own.
     delay, batch
         How late rewards come, as for `simulate`.
     first_replication
@@ -139,7 +139,7 @@ def cell(
     instance, horizon, replications, first_replication, checkpoints, delay, batch
         As for `simulate`.
     parameters
-        What tells this cell from others of its experiment (default: nothing).
+        What distinguishes this cell from others of its experiment (default: nothing).
 
     Examples
     --------
@@ -175,20 +175,20 @@ def cell(
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A name, cells and a seed: all that results follow from.
+    """A name, cells and a seed. They determine all results.
 
     Two experiments are equal if their hashes are.
 
     Parameters
     ----------
     name
-        What it is called.
+        The name of the experiment.
     cells
         What is played; no two cells have the same parameters.
     seed
-        Decides everything random (default: 0).
+        The seed of all random numbers (default: 0).
     spec
-        The TOML file's content as plain data, where there is one.
+        The content of the TOML file as plain data, if there is one.
 
     Examples
     --------

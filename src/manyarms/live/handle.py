@@ -281,8 +281,7 @@ class Live:
         Parameters
         ----------
         library
-            "pandas" or "polars" (default: the one that is imported already, else the one that is
-            installed, and pandas if both are).
+            As for `Result.to_dataframe`.
         """
         return data_frame(estimates.columns_of(self.arms()), library)
 
