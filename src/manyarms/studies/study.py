@@ -86,9 +86,9 @@ def reproduce(
 ) -> Report:
     """Play what studies need, each experiment once, and let them report.
 
-    The results of an experiment are in `out`/results, in a folder that is named after the experiment
-    and its hash. So a study that was stopped can be resumed, and other replications or seeds do not
-    disturb it. In the end one page, `report.html`, shows all that was played in this call.
+    The results of an experiment are in `out`/results, in a folder that is named after the
+    experiment and its hash. So a study that was stopped can be resumed, and other replications or
+    seeds do not disturb it. In the end one page, `report.html`, shows all that was played in this call.
 
     Parameters
     ----------
