@@ -88,7 +88,8 @@ def reproduce(
 
     The results of an experiment are in `out`/results, in a folder that is named after the
     experiment and its hash. So a study that was stopped can be resumed, and other replications or
-    seeds do not disturb it. In the end one page, `report.html`, shows all that was played in this call.
+    seeds do not disturb it. In the end one page, `report.html`, shows all that was played in this
+    call.
 
     Parameters
     ----------
