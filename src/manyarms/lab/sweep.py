@@ -184,11 +184,12 @@ def _entries(policies: list[SpecTable]) -> list[_Entry]:
 def _label(table: SpecTable, parameters: Mapping[str, Any]) -> str:
     """Return the name with what was swept, and with what is not as it would be by default."""
     defaults = {one.name: one.default for one in inspect.signature(table.make).parameters.values()}
-    shown = [
-        short_form(key, value)
-        for key, value in parameters.items()
-        if isinstance(table.values[key], Sweep) or value != defaults[key]
-    ]
+    shown = []
+    for key, value in parameters.items():
+        short = short_form(key, value)
+        swept = isinstance(table.values[key], Sweep) and short != value  # moss(moss) says nothing
+        if swept or value != defaults[key]:
+            shown.append(short)
     return table.fixed["name"] + in_brackets(shown)
 
 

@@ -45,7 +45,7 @@ from manyarms.protocol import (
     tell,
 )
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
-from manyarms.protocol.policy import changed, in_brackets
+from manyarms.protocol.policy import in_brackets
 from manyarms.protocol.registry import Form
 from manyarms.protocol.soundness import Known, holds, sound
 
@@ -280,7 +280,7 @@ class Guarded(GuardPolicy):
 
     @property
     def label(self) -> str:
-        return f"guarded{in_brackets(changed(self))}-{self.policy.label}"
+        return f"guarded{in_brackets(self.changed())}-{self.policy.label}"
 
     @property
     def sized_by_horizon(self) -> bool:

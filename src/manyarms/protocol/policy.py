@@ -115,21 +115,6 @@ def _delegate(
 _SPEAKING = ("index",)  # parameters whose values say what they are
 
 
-def changed(policy: Policy, *, told: bool = True) -> list[str]:
-    """Return the parameters that are not the default ones, in their shortest form.
-
-    `told` says whether those that are None by default are among them.
-    """
-    found = []
-    for field in fields(policy):
-        value = getattr(policy, field.name)
-        hidden = not told and field.default is None
-        if isinstance(value, Policy) or value == field.default or hidden:
-            continue
-        found.append(short_form(field.name, value))
-    return found
-
-
 def short_form(name: str, value: Any) -> str:
     """Return a parameter as labels show it.
 
@@ -177,7 +162,20 @@ class Policy(ABC):
     @property
     def label(self) -> str:
         """The name, with the parameters that are not the default ones."""
-        return self.name + in_brackets(changed(self))
+        return self.name + in_brackets(self.changed())
+
+    def changed(self, *, told: bool = True) -> list[str]:
+        """Return the parameters that are not the default ones, as labels show them.
+
+        `told` says whether those that are None by default are among them.
+        """
+        found = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            hidden = not told and field.default is None
+            if not (isinstance(value, Policy) or value == field.default or hidden):
+                found.append(short_form(field.name, value))
+        return found
 
     @property
     def short_label(self) -> str:
@@ -190,9 +188,9 @@ class Policy(ABC):
         >>> ma.MOSSOracle(alpha=0.2, count_late=True).short_label
         'moss-oracle(count_late)'
         """
-        own, within = changed(self, told=False), getattr(self, "policy", None)
+        own, within = self.changed(told=False), getattr(self, "policy", None)
         while isinstance(within, Policy):
-            own += changed(within, told=False)
+            own += within.changed(told=False)
             within = getattr(within, "policy", None)
         return self.name + in_brackets(own)
 
