@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
 from manyarms.core.jit import Dispatched, generic, optional
@@ -167,12 +167,12 @@ class Policy(ABC):
     def changed(self, *, told: bool = True) -> list[str]:
         """Return the parameters that are not the default ones, as labels show them.
 
-        `told` says whether those that are None by default are among them.
+        `told` says whether those are among them that have no default, or None.
         """
         found = []
         for field in fields(self):
             value = getattr(self, field.name)
-            hidden = not told and field.default is None
+            hidden = not told and field.default in (None, MISSING)
             if not (isinstance(value, Policy) or value == field.default or hidden):
                 found.append(short_form(field.name, value))
         return found
@@ -181,8 +181,8 @@ class Policy(ABC):
     def short_label(self) -> str:
         """The label without what the policy is told, such as the hardness: tables show it.
 
-        A parameter that is None by default is told to the policy; the others are its own. If two
-        policies of a table would look alike, it shows their labels.
+        A parameter without a default, or with None, is told to the policy; the others are its own.
+        If two policies of a table would look alike, it shows their labels.
 
         >>> import manyarms as ma
         >>> ma.MOSSOracle(alpha=0.2, count_late=True).short_label
