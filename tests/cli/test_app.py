@@ -42,7 +42,10 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 def test_simulate_prints_json_for_each_policy(run: Run) -> None:
     names = ["--policy", "moss++", "--policy", "empmoss++:beta=0.6,rank=pulled"]
     rows = json.loads(run("simulate", *names, *SMALL, "--seed", "1", "--json", "-"))
-    assert [row["policy"] for row in rows] == ["moss++", "empmoss++"]
+    assert [row["policy"] for row in rows] == [
+        "moss++",
+        "empmoss++(beta=0.6, rank='pulled')",
+    ]
     needed = {"policy", "mean", "se", "median", "q05", "q95", "replications", "seconds"}
     assert all(needed <= row.keys() for row in rows)
     instance = ma.instances.planted(n=200, m=5)

@@ -276,7 +276,7 @@ def test_places_where_there_can_be_no_journal(tmp_path: Path) -> None:
     with pytest.raises(ma.StoreError, match="cannot be opened: Is a directory. Name a file"):
         ma.recorded(tmp_path / "game", new())
     (tmp_path / "link.lock").symlink_to(tmp_path / "file")
-    with pytest.raises(ma.StoreError, match="cannot be opened: The lock must be no link. Remove"):
+    with pytest.raises(ma.StoreError, match="opened: The lock must not be a link. Remove"):
         ma.recorded(tmp_path / "link", new())
     with pytest.raises(ma.ParameterError, match="`path` must be a path, got"):
         ma.Journal("a\0b")

@@ -58,7 +58,8 @@ def spec(policy: str) -> str:
 def test_in_a_spec(folder: Path) -> None:
     plain = '{ name = "own_module:First", skip = [0, 4] }'
     (cell,) = parse_spec(spec(f'{plain}, {{ name = "own_module:Mine", sigma = 0.25 }}')).cells
-    labels = ["own_module:First(skip=0)", "own_module:First(skip=4)", "own_module:Mine"]
+    labels = ["own_module:First(skip=0)", "own_module:First(skip=4)"]
+    labels += ["own_module:Mine(sigma=0.25)"]
     assert [player.label for player in cell.players] == labels
     played = ma.simulate(list(cell.players)[:2], cell.instance, horizon=9)  # type: ignore[arg-type]
     assert played.regret[0].max() == 0.0 < played.regret[1].min()
@@ -67,7 +68,7 @@ def test_in_a_spec(folder: Path) -> None:
 def test_on_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["simulate", "--n", "5", "--m", "2", "--horizon", "9", "--replications", "2"]
     assert main([*words, "--policy", "own_module:First:skip=4", "--policy", "best:arm=1"]) == 0
-    assert "First - best" in capsys.readouterr().out
+    assert "First(skip=4) - best" in capsys.readouterr().out
     (folder / "log.csv").write_text("item,paid\na,1\nb,0\n")
     words = ["simulate", "--instance", "rewards:log.csv:item,paid", "--horizon", "9"]
     assert main([*words, "--policy", "own_module:First:skip=1"]) == 0

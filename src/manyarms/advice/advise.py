@@ -153,8 +153,8 @@ class Advice:
         lines = [_filled(sentence) for sentence in self.problem]
         if self.rows:
             lines += ["", *_table(self, everyone), ""]
-        taken = f"{self.code}.live(n_arms={self.n:_}, horizon={self.horizon:_})"
-        lines += ["Take", f"  {taken}", "because", *_listed(self.reasons)]
+        taken = _code(f"{self.code}.live", f"n_arms={self.n:_}, horizon={self.horizon:_}")
+        lines += ["Take", *taken, "because", *_listed(self.reasons)]
         if self.caveats:
             lines += ["What would change it", *_listed(self.caveats)]
         return "\n".join(lines)
@@ -162,6 +162,12 @@ class Advice:
 
 def _filled(text: str, indent: str = "") -> str:
     return textwrap.fill(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _code(function: str, arguments: str) -> list[str]:
+    """Return a call, indented, on one line or on three that can be pasted as they are."""
+    line = f"  {function}({arguments})"
+    return [line] if len(line) <= _WIDTH else [f"  {function}(", f"      {arguments}", "  )"]
 
 
 def _listed(sentences: Iterable[str]) -> list[str]:
@@ -175,6 +181,7 @@ def _table(advice: Advice, everyone: bool) -> Iterator[str]:
         lines.setdefault(row.label, []).append(row)
     cases = next(iter(lines.values()))
     width = max(map(len, ["best arms", *lines]))
+    roomy = len("  ") + width + 6 * len(cases) + len("   worst  runs <-") <= _WIDTH
 
     def line(name: str, cells: Iterable[str], *last: str) -> str:
         return f"  {name:<{width}}" + "".join(f"{cell:>6}" for cell in cells) + "".join(last)
@@ -189,14 +196,14 @@ def _table(advice: Advice, everyone: bool) -> Iterator[str]:
     yield line("hardness", hardnesses, "   worst")
     if len({row.best_mean for row in cases}) > 1:
         yield line("best mean", (f"{row.best_mean:.3g}" for row in cases))
-    yield line("best arms", (_short(row.m) for row in cases), "  excess  runs")
+    yield line("best arms", (_short(row.m) for row in cases), "  excess", "  runs" * roomy)
     worst = {label: max(row.excess for row in rows) for label, rows in lines.items()}
     for label in sorted(lines, key=lambda label: (not lines[label][0].finalist, worst[label])):
         own = lines[label]
         if own[0].finalist or everyone:
             shares = (_digits(100 * row.mean / scale) for row in own)
-            last = f"{_digits(100 * worst[label]):>8} {own[0].replications:>5}"
-            yield line(label, shares, last, " <-" if own[0].code == advice.code else "")
+            last = f"{_digits(100 * worst[label]):>8}", f"{own[0].replications:>6}" * roomy
+            yield line(label, shares, *last, " <-" if own[0].code == advice.code else "")
 
 
 def _short(count: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import click
 
 from manyarms import __version__
+from manyarms.cli.completion import complete_policies
 from manyarms.cli.data import data
 from manyarms.studies import PAPER, STUDIES
 
@@ -86,7 +87,9 @@ def reproduce(
     scheduler: str | None,
     out: Path | None,
 ) -> None:
-    """Play a study; draw its figures; check what it claims. Call it again to resume it.
+    """Play a study, draw its figures and check its claims.
+
+    If it is stopped, the same command resumes it.
 
     NAME is one of the studies below, or all: the paper's figures and claims (default: all). The
     others take minutes.
@@ -135,7 +138,11 @@ def reproduce(
     "--in-flight", type=int, default=0, help="Pulls that wait for their reward (default: 0)."
 )
 @_objective
-@click.option("--policies", help="Choose among these only, such as moss,my_module:Mine.")
+@click.option(
+    "--policies",
+    help="Choose among these only, such as moss,my_module:Mine.",
+    shell_complete=complete_policies,
+)
 @click.option(
     "--replications", type=int, help="Runs of the last round (default: what time allows)."
 )
@@ -155,10 +162,11 @@ def advise(
     json_path: str | None,
     **given: Any,
 ) -> None:
-    """Say how hard a problem is, what each policy would lose, and which one to take.
+    """Say which policy to take for your problem, and why.
 
-    Every policy plays that is told no more than you know. The first call compiles them, which
-    takes a minute or two.
+    Also says how hard the problem is, and what each policy would lose on it. Every policy plays
+    that needs to know no more than you do. The first call compiles them, which takes a minute or
+    two.
 
     Example: manyarms advise --n 1000000 --horizon 20000 --best-between 0.01,0.05
     """
@@ -190,7 +198,8 @@ def advise(
     "policies",
     multiple=True,
     required=True,
-    help="NAME or NAME:key=value,key=value; NAME may be module:Class of your own. Repeatable.",
+    help="A name, or name:key=value,key=value; module:Class is one of your own. Repeatable.",
+    shell_complete=complete_policies,
 )
 @_horizon
 @click.option(
@@ -230,7 +239,7 @@ def simulate(
     Example: manyarms simulate --policy moss++ --policy empmoss++ --n 20000 --alpha 0.4
     --horizon 50000
     """
-    from manyarms.cli.screen import show, watching, write_json
+    from manyarms.cli.screen import show, summary_parts, watching, write_json
     from manyarms.cli.words import check_json_path, instance_from, json_rows, numbers, policy_from
     from manyarms.lab import simulate as play
 
@@ -250,7 +259,7 @@ def simulate(
             progress=watch.begin(f"{replications} replications on {arms.label}"),
         )
     if json_path is None:
-        show(str(result.summary(objective=objective)))
+        show(*summary_parts(result.summary(objective=objective)))
     else:
         write_json(json_rows(result, wanted, objective or "earn"), json_path)
 
@@ -270,7 +279,9 @@ def simulate(
 def run(
     spec: Path, folder: Path, workers: int | None, engine: Engine, scheduler: str | None
 ) -> None:
-    """Run an experiment from a TOML file; call it again to resume one that was stopped.
+    """Run an experiment that is described in a TOML file.
+
+    If it is stopped, the same command resumes it.
 
     Example: manyarms run examples/beta_sweep.toml --out out/beta_sweep
     """
@@ -342,7 +353,9 @@ def plot(folder: Path) -> None:
 @app.command()
 @_folder
 def report(folder: Path) -> None:
-    """Write report.html, one page to look at, into a folder of `run` or `reproduce`.
+    """Write report.html, one page that shows the results.
+
+    FOLDER is one that `run` or `reproduce` wrote.
 
     Example: manyarms report out/beta_sweep
     """
@@ -354,7 +367,12 @@ def report(folder: Path) -> None:
 
 @app.command("replay")
 @click.argument("log", type=_path)
-@click.option("--policies", required=True, help="Names, such as moss,prospector.")
+@click.option(
+    "--policies",
+    required=True,
+    help="Names, such as moss,prospector.",
+    shell_complete=complete_policies,
+)
 @click.option("--arm", default="arm", show_default=True, help="The column of the arms.")
 @click.option("--reward", default="reward", show_default=True, help="The column of the rewards.")
 @click.option("--horizon", type=int, help="The number of pulls (default: what the log allows).")
@@ -378,7 +396,9 @@ def replay_log(log: Path, policies: str, **given: Any) -> None:
 @app.command()
 @_as_json
 def policies(as_json: bool) -> None:
-    """List the policies: what they need to know, guarantee, cost, and what they are good at.
+    """List the policies and what is known about them.
+
+    For each: what it needs to know, its guarantee, its cost, and what it is good at.
 
     Example: manyarms policies
     """
@@ -389,9 +409,9 @@ def policies(as_json: bool) -> None:
 
 @app.command()
 def warm() -> None:
-    """Compile the paper's policies now, so that no later run waits for it.
+    """Compile the paper's policies now, so that no run waits.
 
-    Example: manyarms warm (in the build of a container image)
+    Useful in the build of a container image. Example: manyarms warm
     """
     from manyarms.cli.screen import show, watching
     from manyarms.instances import planted

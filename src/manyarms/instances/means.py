@@ -35,7 +35,7 @@ def planted(
     others: Sequence[float] = _PAPER_OTHERS,
     rewards: AnyRewards = None,
 ) -> Instance:
-    """Plant `m` best arms among `n`; the others are spread evenly over a few smaller means.
+    """Plant `m` best arms among `n`; the other arms have a few smaller means, in equal parts.
 
     The paper's experiments plant m = ⌈n / (2 T^alpha)⌉ arms of mean 0.9 among others of 0.1, 0.2,
     0.3, 0.4 and 0.5. No array is made: a billion arms take no more memory than ten.
@@ -51,7 +51,7 @@ def planted(
     best, others
         The best mean, and the means of the other arms, all smaller.
     rewards
-        The reward model, `Bernoulli()` unless given.
+        The reward model (default: `Bernoulli()`).
 
     Examples
     --------
@@ -99,7 +99,7 @@ def grouped(
     means
         The mean of each group.
     rewards
-        The reward model, `Bernoulli()` unless given.
+        The reward model (default: `Bernoulli()`).
     label
         What to call the instance.
 
@@ -154,7 +154,7 @@ def from_means(
         the column rate, "items.csv:clicks/views" a quotient of two, and "items.csv" the column
         mean.
     rewards
-        The reward model, `Bernoulli()` unless given.
+        The reward model (default: `Bernoulli()`).
     label
         What to call the instance.
 

@@ -1,4 +1,4 @@
-"""Infinitely many arms: each arm's mean is drawn from a distribution."""
+"""Infinitely many arms: the mean of each arm is drawn from a distribution."""
 
 from __future__ import annotations
 
@@ -125,13 +125,14 @@ def reservoir(
     distribution
         `BetaMeans(a, b)`, `UniformMeans(low, high)` or `DiscreteMeans(values, probabilities)`.
     epsilon
-        An arm counts as best within `epsilon` of the supremum; 1/sqrt(horizon) unless given.
+        An arm counts as best if its mean is within `epsilon` of the supremum (default:
+        1/sqrt(horizon)).
     rewards
-        The reward model, `Bernoulli()` unless given.
+        The reward model (default: `Bernoulli()`).
 
     Notes
     -----
-    There are 2^50 arms, more than can ever be told from infinitely many. The regret is measured
+    There are 2^50 arms, which no run can distinguish from infinitely many. Regret is measured
     against the supremum of the means.
 
     Examples

@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int
 from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
-from manyarms.errors import ParameterError, ResultsError, UnknownNameError
+from manyarms.errors import ParameterError, ResultsError
 from manyarms.lab.experiment import Cell, Objective, check_objective
+from manyarms.lab.frames import ResultFrames
+from manyarms.lab.labels import aliases_of, label_of
 from manyarms.lab.summary import PairedDifference, Summary, summarise
+from manyarms.protocol.policy import Policy
 
 __all__ = ["Result", "result_of"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(ResultFrames):
     """Everything that was measured in one cell.
 
     Attributes
@@ -46,11 +49,14 @@ class Result:
         The number of best arms, or None where means are drawn; whether the instance stands in for
         data that are not there.
     largest_gap
-        The most that a pull can cost: the best mean less the lowest one.
+        The most that a pull can cost: the best mean minus the lowest one.
     good_mean
-        What mean an arm has at least that counts as best; None in results of earlier versions.
+        The least mean of a best arm; None in results of earlier versions.
     objective
-        "find" of what `by("find")` returns, whose regret is the simple one.
+        "find" if `by("find")` returned the result, whose regret is then simple regret.
+    aliases
+        Other names of policies than their labels: the name, if one policy has it, and the label
+        with all parameters. Methods take labels, these names, and policies.
     """
 
     policies: tuple[str, ...]
@@ -72,6 +78,7 @@ class Result:
     largest_gap: float | None = None  # of a folder that does not say: then no mean is below 0
     good_mean: float | None = None
     objective: Objective = "earn"
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (
@@ -160,15 +167,13 @@ class Result:
         found["best_pulls"] = means >= self.good_mean
         return found
 
-    def of(self, policy: str) -> NDArray[np.float64]:
+    def of(self, policy: str | Policy) -> NDArray[np.float64]:
         """Return the regrets of one policy, by (replication, checkpoint)."""
         return np.asarray(self.rows_of(policy)["regret"])
 
-    def rows_of(self, policy: str) -> NDArray[Any]:
+    def rows_of(self, policy: str | Policy) -> NDArray[Any]:
         """Return what was measured of one policy, a record for each replication."""
-        if policy not in self.policies:
-            raise UnknownNameError("policy of this result:", policy, self.policies)
-        return self.rows[self.policies.index(policy)]
+        return self.rows[self.policies.index(label_of(policy, self.policies, self.aliases))]
 
     def first(self, replications: int) -> Result:
         """Return the result of the first replications alone."""
@@ -186,7 +191,7 @@ class Result:
         return np.asarray(gap * (self.times if self.objective == "earn" else np.ones(1)))
 
     def interval(
-        self, policy: str, *, time: int | None = None, confidence: float = 0.95
+        self, policy: str | Policy, *, time: int | None = None, confidence: float = 0.95
     ) -> Interval:
         """Return the mean regret of a policy with an interval that allows for costly runs unseen.
 
@@ -204,14 +209,19 @@ class Result:
         return mean_interval(self.of(policy)[:, at], bounds=bounds, confidence=confidence)
 
     def limits(
-        self, policy: str, *, confidence: float = 0.95
+        self, policy: str | Policy, *, confidence: float = 0.95
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of the intervals of the mean regret, by checkpoint."""
         bounds = (0.0, self.largest_regret)
         return mean_limits(self.of(policy), bounds=bounds, confidence=confidence)
 
     def difference(
-        self, first: str, second: str, *, time: int | None = None, confidence: float = 0.95
+        self,
+        first: str | Policy,
+        second: str | Policy,
+        *,
+        time: int | None = None,
+        confidence: float = 0.95,
     ) -> Interval:
         """Return the mean of what `first` loses beyond `second`, replication by replication.
 
@@ -221,7 +231,12 @@ class Result:
         return mean_interval(a - b, bounds=(-most, most), confidence=confidence)
 
     def ratio(
-        self, over: str, under: str, *, time: int | None = None, confidence: float = 0.95
+        self,
+        over: str | Policy,
+        under: str | Policy,
+        *,
+        time: int | None = None,
+        confidence: float = 0.95,
     ) -> Interval:
         """Return the mean regret of `over` divided by that of `under`.
 
@@ -231,7 +246,7 @@ class Result:
         return ratio_interval(a, b, at_most=(most, most), confidence=confidence)
 
     def _paired(
-        self, first: str, second: str, time: int | None
+        self, first: str | Policy, second: str | Policy, time: int | None
     ) -> tuple[NDArray[Any], NDArray[Any], float]:
         """Return the regrets of the replications that both have, and the largest there can be."""
         at = self._checkpoint(time)
@@ -261,8 +276,8 @@ class Result:
         time
             One of `times` (default: the last).
         confidence
-            Of the intervals (default: 0.95). They allow for costly runs that were not seen; see
-            `interval`.
+            The confidence of the intervals (default: 0.95). They allow for costly runs that were
+            not seen; see `interval`.
         objective
             "earn", or "find" for simple regret (default: "earn", unless `by` chose another one).
         """
@@ -289,7 +304,7 @@ class Result:
             f"{self.replications} replication{'' if self.replications == 1 else 's'}, "
             f"seed {self.seed}"
         )
-        return Summary(title, confidence, rows, pairs, self.objective)
+        return Summary(title, confidence, rows, pairs, self.objective, self.aliases)
 
     def _checkpoint(self, time: int | None) -> int:
         if time is None:
@@ -333,4 +348,5 @@ def result_of(
         is_stand_in=game.instance.is_stand_in,
         largest_gap=game.instance.largest_gap,
         good_mean=game.instance.world(game.horizon).good_mean,
+        aliases=aliases_of(game.players),
     )

@@ -40,10 +40,11 @@ def run(
     scheduler: str | None = None,
     progress: bool | ProgressCallback | None = None,
 ) -> tables.ResultsFolder:
-    """Play an experiment and write its tables into a folder; or go on where a run stopped.
+    """Play an experiment and write its tables into a folder, or resume a run that was stopped.
 
-    Stopped by Ctrl-C, by a kill or by a power cut, and called again, it loses at most the chunks
-    in flight (half a second each, or one replication), and ends in the same bytes.
+    A run may be stopped by Ctrl-C, a kill or a power cut. The same call resumes it. At most the
+    chunks that were being played are lost (half a second each, or one replication), and the results
+    are the same bytes.
 
     Parameters
     ----------

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.statistics import mean_interval
-from manyarms.errors import UnknownNameError
+from manyarms.core.tabular import Tabular, aligned
 from manyarms.lab.experiment import Objective
+from manyarms.lab.labels import label_of
+from manyarms.protocol.policy import Policy
 
 __all__ = ["PairedDifference", "PolicySummary", "Summary", "digits_of", "summarise", "unseen"]
 
@@ -27,7 +30,7 @@ class PolicySummary(NamedTuple):
     median: float
     q05: float
     q95: float
-    miss_rate: float  # share of replications that never pulled a best arm, or recommend none
+    miss_rate: float  # share of replications that pulled no best arm, or recommend none
     replications: int
 
 
@@ -42,7 +45,7 @@ class PairedDifference(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Summary:
+class Summary(Tabular):
     """Tables of a result at one time; `print` shows them.
 
     Attributes
@@ -51,6 +54,21 @@ class Summary:
         One `PolicySummary` for each policy.
     pairs
         One `PairedDifference` for each pair of policies.
+    objective
+        "earn" if they are about regret, "find" if they are about simple regret.
+    aliases
+        Other names that `summary[...]` takes for a label, as `Result` does.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> oracle, coins = ma.MOSSOracle(m=5), ma.instances.planted(n=50, m=5)
+    >>> policies = [oracle, ma.MOSSPlusPlus(beta=0.6)]
+    >>> summary = ma.simulate(policies, coins, horizon=99, replications=3).summary()
+    >>> [row.policy for row in summary.policies]
+    ['moss-oracle', 'moss++(beta=0.6)']
+    >>> summary[oracle] == summary[oracle.label] == summary["moss-oracle"]
+    True
     """
 
     title: str
@@ -58,39 +76,54 @@ class Summary:
     policies: tuple[PolicySummary, ...]
     pairs: tuple[PairedDifference, ...]
     objective: Objective = "earn"
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
-    def __getitem__(self, policy: str) -> PolicySummary:
-        for row in self.policies:
-            if row.policy == policy:
-                return row
-        raise UnknownNameError("policy of this result:", policy, [r.policy for r in self.policies])
+    def _columns(self) -> dict[str, list[Any]]:
+        names = PolicySummary._fields
+        return dict(zip(names, map(list, zip(*self.policies, strict=True)), strict=True))
+
+    def _caption(self) -> list[str]:
+        return [self.title, *self.notes()]
+
+    def __getitem__(self, policy: str | Policy) -> PolicySummary:
+        labels = [row.policy for row in self.policies]
+        return self.policies[labels.index(label_of(policy, labels, self.aliases))]
 
     def __repr__(self) -> str:
         return str(self)
 
     def __str__(self) -> str:
-        width = max(len(row.policy) for row in self.policies)
-        sure = f"{100 * self.confidence:g} % confidence interval"
-        head = f"{'policy':<{width}} {'mean':>11}  {sure:<22} {'median':>11} {'5%':>11} {'95%':>11}"
-        finds, digits = self.objective == "find", digits_of(self.objective)
-        lines = [self.title, f"{head} {'best' if finds else 'missed':>7}"]
-        for row in self.policies:
-            mean, median, q05, q95 = (
-                f"{value:>11.{digits}f}" for value in (row.mean, row.median, row.q05, row.q95)
-            )
-            share = 1.0 - row.miss_rate if finds else row.miss_rate
-            numbers = f"{mean}  {_bracket(row.low, row.high, digits)} {median} {q05} {q95}"
-            lines.append(f"{row.policy:<{width}} {numbers} {share:>7.1%}")
-        lines += self._notes()
+        lines = [self.title, *aligned(self.table()), *self.notes()]
         if self.pairs:
-            lines += ["", f"paired differences, with {sure}s"]
-        for pair in self.pairs:
-            names = f"{pair.first:<{width}} - {pair.second:<{width}}"
-            ends = _bracket(pair.low, pair.high, digits)
-            lines.append(f"{names} {pair.difference:>11.{digits}f}  {ends}")
+            sure = f"{100 * self.confidence:g} % confidence intervals"
+            lines += ["", f"paired differences, with {sure}", *aligned(self.differences())]
         return "\n".join(lines)
 
-    def _notes(self) -> list[str]:
+    def table(self) -> list[list[str]]:
+        """Return the regrets as text: the head, and a row for each policy."""
+        finds, digits = self.objective == "find", digits_of(self.objective)
+        interval = f"{100 * self.confidence:g} % interval"
+        share = "best" if finds else "missed"
+        rows = [["policy", "mean", interval, "median", "5 %", "95 %", share]]
+        for row in self.policies:
+            mean, median, q05, q95 = (
+                f"{value:.{digits}f}" for value in (row.mean, row.median, row.q05, row.q95)
+            )
+            ends = _bracket(row.low, row.high, digits)
+            part = f"{1.0 - row.miss_rate if finds else row.miss_rate:.1%}"
+            rows.append([row.policy, mean, ends, median, q05, q95, part])
+        return rows
+
+    def differences(self) -> list[list[str]]:
+        """Return the paired differences as text, a row for each pair."""
+        width = max(len(row.policy) for row in self.policies)
+        digits = digits_of(self.objective)
+        return [
+            [f"{a:<{width}} - {b}", f"{difference:.{digits}f}", _bracket(low, high, digits)]
+            for a, b, difference, low, high in self.pairs
+        ]
+
+    def notes(self) -> list[str]:
         """Say of whom no miss was seen, or nothing else, and what the runs still allow."""
         if self.objective == "find":
             return ["best: the share of runs whose recommended arm is a best arm"]
@@ -151,4 +184,4 @@ def digits_of(objective: Objective) -> int:
 
 
 def _bracket(low: float, high: float, digits: int) -> str:
-    return f"[{low:>10.{digits}f}, {high:>10.{digits}f}]"
+    return f"[{low:.{digits}f}, {high:.{digits}f}]"

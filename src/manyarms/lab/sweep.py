@@ -11,17 +11,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from manyarms.instances import Instance
-from manyarms.lab.experiment import (
-    Cell,
-    Player,
-    Scalar,
-    check_late,
-    check_playable,
-    checkpoint_times,
-)
+from manyarms.lab.experiment import Cell, Player, Scalar, check_playable
 from manyarms.lab.problems import Problems
 from manyarms.lab.spec_tables import Rewards, SpecTable, Sweep, reward_maker, values_of
-from manyarms.protocol.policy import Policy
+from manyarms.lab.timing import check_late, checkpoint_times
+from manyarms.protocol.policy import Policy, in_brackets, short_form
 from manyarms.protocol.registry import policy
 
 __all__ = ["build_cells", "told"]
@@ -29,7 +23,6 @@ __all__ = ["build_cells", "told"]
 _MOST_IN_ALL = 10**15  # pulls: a year of a fast processor
 _MOST_ROWS = 10**10
 _MOST_PAIRS = 100_000
-_KL = (("index", "kl"), ("index", "kl++"))  # told by labels without the word "index"
 
 
 class _Entry(NamedTuple):
@@ -38,6 +31,7 @@ class _Entry(NamedTuple):
     place: str
     name: str
     label: str
+    key: str  # the label that earlier versions gave
     parameters: dict[str, Scalar]
 
 
@@ -75,7 +69,7 @@ def build_cells(
             if played is not None:
                 columns = {key: _column(entry, played, key) for key in keys}
                 replications = settings["replications"] or 1
-                players.append(Player(played, entry.label, replications, columns))
+                players.append(Player(played, entry.label, replications, columns, entry.key))
         late = problems.made(
             "experiment",
             check_late,
@@ -176,22 +170,26 @@ def _entries(policies: list[SpecTable]) -> list[_Entry]:
         for table in policies
         for chosen in itertools.product(*(values_of(value) for value in table.values.values()))
     ]
-    forms = Counter(_form(table.fixed["name"], parameters) for table, parameters in found)
+    names = Counter(table.fixed["name"] for table, _ in found)
     entries = []
     for table, parameters in found:
-        name, form = table.fixed["name"], _form(table.fixed["name"], parameters)
-        inner = ", ".join(
-            str(value) if (key, value) in _KL else f"{key}={value!r}"
-            for key, value in parameters.items()
-        )
-        label = form if forms[form] == 1 or not inner else f"{name}({inner})"
-        entries.append(_Entry(table.place, name, label, parameters))
+        name = table.fixed["name"]
+        inner = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
+        key = name if names[name] == 1 or not inner else f"{name}({inner})"
+        entries.append(_Entry(table.place, name, _label(table, parameters), key, parameters))
     return entries
 
 
-def _form(name: str, parameters: Mapping[str, Any]) -> str:
-    """Return the name, with the KL index if the policy has one: as `Policy.form` does."""
-    return next((f"{name}({value})" for key, value in _KL if parameters.get(key) == value), name)
+def _label(table: SpecTable, parameters: Mapping[str, Any]) -> str:
+    """Return the name with what was swept, and with what is not as it would be by default."""
+    defaults = {one.name: one.default for one in inspect.signature(table.make).parameters.values()}
+    shown = []
+    for key, value in parameters.items():
+        short = short_form(key, value)
+        swept = isinstance(table.values[key], Sweep) and short != value  # moss(moss) says nothing
+        if swept or value != defaults[key]:
+            shown.append(short)
+    return table.fixed["name"] + in_brackets(shown)
 
 
 def _column(entry: _Entry, played: Policy, key: str) -> Scalar | None:

@@ -35,6 +35,7 @@ from manyarms.core.files import open_part, replacing
 from manyarms.errors import ResultsError
 from manyarms.lab.chunks import Chunk, ChunkStore, plan
 from manyarms.lab.experiment import Experiment, Objective, check_objective
+from manyarms.lab.labels import names_alone
 from manyarms.lab.results import Result
 from manyarms.lab.summary import summarise
 from manyarms.lab.workbench import row_type
@@ -307,6 +308,7 @@ class ResultsFolder:
             is_stand_in=about.get("is_stand_in", False),
             largest_gap=about.get("largest_gap"),
             good_mean=about.get("good_mean"),
+            aliases=names_alone(about["policies"]),
         )
 
     def _by_cell(self, players: Iterable[_T]) -> Iterator[tuple[dict[str, Any], list[_T]]]:

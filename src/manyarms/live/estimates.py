@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from manyarms.core.sequences import spent_error, uniform_limits
+from manyarms.core.tabular import Tabular
 from manyarms.live.game import LiveGame
 from manyarms.protocol.recommend import lower_limit, recommend, scale_of
 
 __all__ = [
     "ArmEstimate",
     "Progress",
+    "columns_of",
     "count",
     "known_arms",
     "limits_of",
@@ -30,7 +33,7 @@ PROMISE = "95 % sure for all arms at all times"
 
 
 @dataclass(frozen=True)
-class ArmEstimate:
+class ArmEstimate(Tabular):
     """What is known of an arm.
 
     Attributes
@@ -64,6 +67,12 @@ class ArmEstimate:
     told: int
     retired: bool = False
 
+    def _columns(self) -> dict[str, list[Any]]:
+        return columns_of([self])
+
+    def _caption(self) -> list[str]:
+        return [] if self.told == 0 else [f"limits for the mean: {PROMISE}"]
+
     def __str__(self) -> str:
         retired = ", retired" if self.retired else ""
         seen = f"{count(self.pulls, 'pull')}, {count(self.told, 'reward')} told{retired}"
@@ -74,8 +83,17 @@ class ArmEstimate:
         return f"arm {plain(repr(self.arm))}: {known} ({seen}; {PROMISE})"
 
 
+def columns_of(arms: Sequence[ArmEstimate]) -> dict[str, list[Any]]:
+    """Return what is known of arms as columns; those of the interval are `low` and `high`."""
+    columns = {"arm": [arm.arm for arm in arms], "estimate": [arm.estimate for arm in arms]}
+    for end, name in enumerate(("low", "high")):
+        columns[name] = [arm.interval[end] for arm in arms]
+    rest = ("pulls", "told", "retired")
+    return columns | {name: [getattr(arm, name) for arm in arms] for name in rest}
+
+
 @dataclass(frozen=True)
-class Progress:
+class Progress(Tabular):
     """How far a game is.
 
     Attributes
@@ -116,6 +134,12 @@ class Progress:
     reward: float
     mean_reward: float
     observed: int = 0
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {name: [value] for name, value in vars(self).items()}
+
+    def _caption(self) -> list[str]:
+        return str(self).split("\n")
 
     def __str__(self) -> str:
         left = f"; {count(self.observed, 'observed reward')} left" if self.observed else ""

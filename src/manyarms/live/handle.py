@@ -7,12 +7,12 @@ import secrets
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, overload
 
 from manyarms.core.checks import check_int, check_path
 from manyarms.core.files import path_errors, replace_file
-from manyarms.errors import CopyError, MissingExtraError, TurnError
+from manyarms.core.tabular import Library, data_frame
+from manyarms.errors import CopyError, TurnError
 from manyarms.live import estimates
 from manyarms.live.arms import arms_of
 from manyarms.live.estimates import ArmEstimate, Progress
@@ -22,9 +22,6 @@ from manyarms.live.ongoing import Ongoing
 from manyarms.live.recorder import EventRecorder
 from manyarms.live.saving import gc_paused, restored, snapshot
 from manyarms.protocol.policy import Policy, arrive, retire
-
-if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped]
 
 __all__ = ["Live"]
 
@@ -299,17 +296,15 @@ class Live(Ongoing):
         with self._lock, self._recorder.looking() as game:
             return estimates.progress(game)
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return what is known of every arm that was pulled as a pandas table."""
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtraError("pandas", "to make a dataframe", "pandas") from None
-        columns = ["arm", "estimate", "low", "high", "pulls", "told", "retired"]
-        rows = [
-            asdict(e) | dict(zip(("low", "high"), e.interval, strict=True)) for e in self.arms()
-        ]
-        return pandas.DataFrame(rows, columns=columns)
+    def to_dataframe(self, *, library: Library | None = None) -> Any:
+        """Return a data frame with a row for every arm that was pulled, retired ones too.
+
+        Parameters
+        ----------
+        library
+            As for `Result.to_dataframe`.
+        """
+        return data_frame(estimates.columns_of(self.arms()), library)
 
     def __repr__(self) -> str:
         game, store = self._game, self._recorder.store

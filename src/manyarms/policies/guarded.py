@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
@@ -45,6 +45,7 @@ from manyarms.protocol import (
     tell,
 )
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
+from manyarms.protocol.policy import in_brackets
 from manyarms.protocol.registry import Form
 from manyarms.protocol.soundness import Known, holds, sound
 
@@ -279,13 +280,7 @@ class Guarded(GuardPolicy):
 
     @property
     def label(self) -> str:
-        changed = [
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in fields(self)
-            if field.name != "policy" and getattr(self, field.name) != field.default
-        ]
-        own = f"({', '.join(changed)})" if changed else ""
-        return f"guarded{own}-{self.policy.label}"
+        return f"guarded{in_brackets(self.changed())}-{self.policy.label}"
 
     @property
     def sized_by_horizon(self) -> bool:

@@ -154,10 +154,10 @@ class MOSSPlusPlus(MixturePolicy):
     Notes
     -----
     Theorem 1: regret at most :math:`160 (\log_2 T)^{5/2}\, T^{\min(\max(\beta, 1+\alpha-\beta),
-    1)}`. Theorem 3: no policy is nowhere worse and somewhere better. Rewards in [0, 1] need no
-    more. Unbounded ones do: a mixture-arm's reward has a variance proxy of up to
-    :math:`\sigma^2 + r^2/4`, r being the range of the means, and the rate stands with a
-    `mixture_sigma` that covers it.
+    1)}`. Theorem 3: a policy that is better at one hardness is worse at another. This holds for
+    rewards in [0, 1]. For unbounded rewards, the reward of a mixture-arm has a variance proxy of up
+    to :math:`\sigma^2 + r^2/4`, where r is the range of the means. The rate stays the same if
+    `mixture_sigma` covers it.
 
     Examples
     --------

@@ -10,7 +10,16 @@ from typing import Any
 
 from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError
-from manyarms.protocol.policy import Policy, arrive, ask, count_late, reset, retire, tell
+from manyarms.protocol.policy import (
+    Policy,
+    arrive,
+    ask,
+    count_late,
+    reset,
+    retire,
+    short_form,
+    tell,
+)
 
 __all__ = ["PlainMaker", "PlainPolicy", "PlainState", "is_plain", "plain_policy", "plays_plainly"]
 
@@ -87,11 +96,9 @@ class PlainPolicy(Policy):
         """The class's `name`, or what it is called."""
         return str(getattr(self.make, "name", self.make.__name__))
 
-    @property
-    def label(self) -> str:
-        """The name, with the parameters that were given."""
-        inner = ", ".join(f"{key}={value!r}" for key, value in self.parameters)
-        return f"{self.name}({inner})" if inner else self.name
+    def changed(self, *, told: bool = True) -> list[str]:
+        """Return the parameters that were given, as labels show them."""
+        return [short_form(key, value) for key, value in self.parameters]
 
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # it depends on the class

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
 from manyarms.core.jit import Dispatched, generic, optional
@@ -113,6 +113,25 @@ def _delegate(
     return delegate_live
 
 
+_SPEAKING = ("index",)  # parameters whose values say what they are
+
+
+def short_form(name: str, value: Any) -> str:
+    """Return a parameter as labels show it.
+
+    >>> short_form("beta", 0.6), short_form("count_late", True), short_form("index", "kl")
+    ('beta=0.6', 'count_late', 'kl')
+    """
+    if name in _SPEAKING:
+        return str(value)
+    return name if value is True else f"{name}={value!r}"
+
+
+def in_brackets(words: list[str]) -> str:
+    """Return words for the end of a label; nothing if there are none."""
+    return f"({', '.join(words)})" if words else ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Policy(ABC):
     """A policy's parameters; a frozen dataclass. The state it makes does the work."""
@@ -155,19 +174,39 @@ class Policy(ABC):
             )
 
     @property
-    def form(self) -> str:
-        """The name, with the form where there are several that are told apart by name."""
-        return self.name
-
-    @property
     def label(self) -> str:
         """The name, with the parameters that are not the default ones."""
-        changed = [
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in fields(self)
-            if getattr(self, field.name) != field.default
-        ]
-        return self.name + (f"({', '.join(changed)})" if changed else "")
+        return self.name + in_brackets(self.changed())
+
+    def changed(self, *, told: bool = True) -> list[str]:
+        """Return the parameters that are not the default ones, as labels show them.
+
+        `told` says whether those are among them that have no default, or None.
+        """
+        found = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            hidden = not told and field.default in (None, MISSING)
+            if not (isinstance(value, Policy) or value == field.default or hidden):
+                found.append(short_form(field.name, value))
+        return found
+
+    @property
+    def short_label(self) -> str:
+        """The label without what the policy is told, such as the hardness: tables show it.
+
+        A parameter without a default, or with None, is told to the policy; the others are its own.
+        If two policies of a table would look alike, it shows their labels.
+
+        >>> import manyarms as ma
+        >>> ma.MOSSOracle(alpha=0.2, count_late=True).short_label
+        'moss-oracle(count_late)'
+        """
+        own, within = self.changed(told=False), getattr(self, "policy", None)
+        while isinstance(within, Policy):
+            own += within.changed(told=False)
+            within = getattr(within, "policy", None)
+        return self.name + in_brackets(own)
 
     def stage(self, state: Any) -> str:
         """Say in words where a state is, such as "iteration 3 of 8"; "" if there are no stages."""

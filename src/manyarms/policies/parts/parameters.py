@@ -99,14 +99,6 @@ class IndexPolicy(SigmaPolicy, RankingPolicy):
         return self.index != "moss" or super().unit_rewards
 
     @property
-    def form(self) -> str:
-        return self.name if self.index == "moss" else f"{self.name}({self.index})"
-
-    @property
-    def label(self) -> str:
-        return super().label.replace(f"index={self.index!r}", self.index)
-
-    @property
     def kl(self) -> float:
         return 0.0 if self.index == "moss" else self.exploration
 

@@ -29,7 +29,7 @@ _NAMED = 8  # policies, before the rest is only counted
 def contents(
     folders: Mapping[str, ResultsFolder], shown: Presentation, most_times: int
 ) -> dict[str, Any]:
-    """Return the data of a page, whose lines have so many checkpoints at most.
+    """Return the data of a page; its lines have at most this many checkpoints.
 
     Folders are by their path from the page, which is empty for one that the page lies in.
     """
