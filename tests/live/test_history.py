@@ -111,6 +111,7 @@ def test_what_was_dropped_once_is_not_bridged(tmp_path: Path) -> None:
 
 def test_tables_for_others(tmp_path: Path) -> None:
     pandas, parquet = pytest.importorskip("pandas"), pytest.importorskip("pyarrow.parquet")
+    pytest.importorskip("polars")
     live = ma.recorded(ma.InMemory(), ma.MOSS().live(arms=["a", 7], horizon=9, seed=1))
     first, second, third = live.ask(3)
     live.tell(second, 0.5)
@@ -119,7 +120,11 @@ def test_tables_for_others(tmp_path: Path) -> None:
     frame = history.to_dataframe()
     assert frame.columns.tolist() == ["pull", "arm", "asked", "reward", "told", "end"]
     assert abs(frame["asked"][0].timestamp() - time.time()) < 60
+    assert frame["asked"][0].tzinfo is not None
     assert pandas.isna(frame["told"][0])
+    other = history.to_dataframe(library="polars")
+    assert other["asked"][0] == frame["asked"][0]
+    assert other["told"][0] is None
     history.to_parquet(tmp_path / "log.parquet")
     read = parquet.read_table(tmp_path / "log.parquet").to_pydict()
     assert read["arm"] == [str(pull.arm) for pull in (first, second, third)]

@@ -31,10 +31,10 @@ def test_every_policy_is_in_the_table() -> None:
 
 
 def test_the_table_is_made_between_the_marks() -> None:
-    made = with_table(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    made = with_table(f"before\n{BEGIN}\nwhat was here\n{END}\nafter\n")
     assert made.startswith(f"before\n{BEGIN}\n\n### The paper's")
     assert made.endswith(f"\n\n{END}\nafter\n")
-    assert "old" not in made
+    assert "what was here" not in made
     with pytest.raises(ma.ParameterError, match="must contain the two lines"):
         with_table("nothing")
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int, check_path
 from manyarms.core.files import path_errors
 from manyarms.core.sequences import uniform_half_width
+from manyarms.core.tabular import aligned
 from manyarms.core.uniformity import uniformity_doubt
 from manyarms.errors import ParameterError
 from manyarms.lab.tables import need_pyarrow
@@ -91,16 +92,14 @@ class ReplayResult:
         lines = [
             f"{self.rows} rows, {self.n_arms} arms, {self.horizon} pulls; choosing at random "
             f"earned {rounded(self.mean_reward)} a pull",
-            f"{'policy':32} {'pulls':>8} {'reward':>8}  95 % sure",
         ]
+        table = [["policy", "pulls", "reward", "95 % interval"]]
         for each in self.policies:
             low, high = map(rounded, each.interval)
-            short = "" if each.ended == "horizon" else "  (the log ended)"
-            lines.append(
-                f"{each.policy:32} {each.matched:8} {rounded(each.mean_reward):>8}  "
-                f"[{low}, {high}]{short}"
-            )
-        return "\n".join(lines)
+            row = [each.policy, f"{each.matched}", rounded(each.mean_reward), f"[{low}, {high}]"]
+            table.append(row)
+        ended = ("" if each.ended == "horizon" else "  (the log ended)" for each in self.policies)
+        return "\n".join([*lines, *map("".join, zip(aligned(table), ["", *ended], strict=True))])
 
 
 def replay(

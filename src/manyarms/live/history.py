@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_path
 from manyarms.core.files import path_errors, replacing
+from manyarms.core.tabular import Library, data_frame
 from manyarms.errors import MissingExtraError, SavedFileError
 from manyarms.live.saving import MALFORMED_ERRORS, unpack
 from manyarms.live.store import (
@@ -26,15 +27,13 @@ from manyarms.live.store import (
 )
 from manyarms.protocol.state_dump import Columns
 
-if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped]
-
 __all__ = ["GameHistory", "Happening"]
 
 _WORDS = {ASKED: "asked", TOLD: "told", ABANDONED: "abandoned", ARRIVED: "added"}
 _WORDS |= {RETIRED: "retired", OBSERVED: "observed", ANSWERED: "answered", RESTORED: "restored"}
 _ENDS = (TOLD, ABANDONED, ANSWERED)
 _PENDING = 0
+_TIMES = ("asked", "told")
 
 
 class Happening(NamedTuple):
@@ -196,15 +195,27 @@ class GameHistory:
         named = {"pull": self._numbers, "arm": arm, "asked": self._asked}
         return named | {"reward": reward, "told": told, "end": words}
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return `table()` for pandas, with times as it writes them, in UTC."""
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtraError("pandas", "to make a dataframe", "pandas") from None
-        frame = pandas.DataFrame(self.table())
-        for name in ("asked", "told"):
-            frame[name] = pandas.to_datetime(frame[name], unit="s", utc=True)
+    def _plain(self) -> dict[str, Any]:
+        """Return `table()` as others can read it: names of one kind, times that are times."""
+        table = self.table()
+        if len({type(name) for name in table["arm"].tolist()}) > 1:
+            table["arm"] = np.array([str(name) for name in table["arm"].tolist()], object)
+        return table | {name: _micro(table[name]) for name in _TIMES}
+
+    def to_dataframe(self, *, library: Library | None = None) -> Any:
+        """Return `table()` as a data frame, with times in UTC; names of both kinds are text.
+
+        Parameters
+        ----------
+        library
+            As for `Result.to_dataframe`.
+        """
+        frame = data_frame(self._plain(), library)
+        for name in _TIMES:
+            if hasattr(frame, "with_columns"):  # of polars
+                frame = frame.with_columns(frame[name].dt.replace_time_zone("UTC"))
+            else:
+                frame[name] = frame[name].dt.tz_localize("UTC")
         return frame
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
@@ -220,18 +231,20 @@ class GameHistory:
             from pyarrow import parquet
         except ImportError:
             raise MissingExtraError("pyarrow", "to write Parquet") from None
-        table, target = self.table(), check_path("path", path)
-        if len({type(name) for name in table["arm"].tolist()}) > 1:
-            table["arm"] = np.array([str(name) for name in table["arm"].tolist()], object)
+        table, target = self._plain(), check_path("path", path)
         columns = {name: pyarrow.array(column) for name, column in table.items()}
-        for name in ("asked", "told"):
-            known = ~np.isnan(table[name])
-            micro = np.where(known, table[name] * 1e6, 0).astype(np.int64)
-            kind = pyarrow.timestamp("us", tz="UTC")
-            columns[name] = pyarrow.array(micro, mask=~known).cast(kind)
+        for name in _TIMES:
+            columns[name] = pyarrow.array(table[name], pyarrow.timestamp("us", tz="UTC"))
         columns["reward"] = pyarrow.array(table["reward"], from_pandas=True)  # NaN is missing
         with path_errors(target), replacing(target) as part:
             parquet.write_table(pyarrow.table(columns), part)
+
+
+def _micro(seconds: NDArray[Any]) -> NDArray[Any]:
+    """Return times since 1970 in whole microseconds; NaN is missing."""
+    known = ~np.isnan(seconds)
+    micro = np.where(known, seconds * 1e6, 0).astype("<M8[us]")
+    return np.where(known, micro, np.datetime64("NaT", "us"))
 
 
 def _after_the_last_gap(
