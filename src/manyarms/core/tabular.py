@@ -12,7 +12,7 @@ from typing import Any, Literal
 from manyarms.core.checks import check_choice
 from manyarms.errors import MissingExtraError
 
-__all__ = ["Library", "Tabular", "aligned", "data_frame", "html_table"]
+__all__ = ["Library", "Tabular", "aligned", "data_frame", "html_table", "one_kind"]
 
 Library = Literal["pandas", "polars"]
 
@@ -50,7 +50,7 @@ class Tabular(ABC):
 
 
 def data_frame(columns: Mapping[str, Sequence[Any]], library: Library | None = None) -> Any:
-    """Return columns as a data frame of pandas or polars.
+    """Return columns as a data frame of pandas or polars; names of both kinds are text.
 
     >>> data_frame({"arm": [7, 9], "told": [3, 0]}, "polars").shape
     (2, 2)
@@ -60,10 +60,23 @@ def data_frame(columns: Mapping[str, Sequence[Any]], library: Library | None = N
     imported = [name for name in _LIBRARIES if name in sys.modules]
     for name in [library] if library else [*imported, *_LIBRARIES]:
         try:
-            return importlib.import_module(name).DataFrame(dict(columns))
+            make = importlib.import_module(name).DataFrame
+            return make({key: one_kind(column) for key, column in columns.items()})
         except ImportError:
             continue
     raise MissingExtraError(library or "pandas or polars", "for data frames", library or "pandas")
+
+
+def one_kind(column: Any) -> Any:
+    """Return a column; if some values are texts and others are not, all become texts.
+
+    >>> one_kind(["a", 7]), one_kind([7, 8])
+    (['a', '7'], [7, 8])
+    """
+    if getattr(column, "dtype", "O") != "O":
+        return column  # an array of numbers
+    kinds = {isinstance(value, str) for value in column if value is not None}
+    return [None if one is None else str(one) for one in column] if len(kinds) > 1 else column
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

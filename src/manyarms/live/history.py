@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_path
 from manyarms.core.files import path_errors, replacing
-from manyarms.core.tabular import Library, data_frame
+from manyarms.core.tabular import Library, data_frame, one_kind
 from manyarms.errors import MissingExtraError, SavedFileError
 from manyarms.live.saving import MALFORMED_ERRORS, unpack
 from manyarms.live.store import (
@@ -198,9 +198,8 @@ class GameHistory:
     def _plain(self) -> dict[str, Any]:
         """Return `table()` as others can read it: names of one kind, times that are times."""
         table = self.table()
-        if len({type(name) for name in table["arm"].tolist()}) > 1:
-            table["arm"] = np.array([str(name) for name in table["arm"].tolist()], object)
-        return table | {name: _micro(table[name]) for name in _TIMES}
+        times = {name: _micro(table[name]) for name in _TIMES}
+        return table | times | {"arm": one_kind(table["arm"])}
 
     def to_dataframe(self, *, library: Library | None = None) -> Any:
         """Return `table()` as a data frame, with times in UTC; names of both kinds are text.
