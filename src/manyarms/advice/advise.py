@@ -275,9 +275,9 @@ def advise(
         How many further pulls are asked for before the reward of a pull is told (default: 0).
         Policies that can, count them (`count_late`).
     objective
-        "earn": little regret on the way. "find": a good arm to keep in the end; then policies are
-        judged by what the recommended arm lacks of the best mean, and where nothing is known they
-        also play on means that are spread out (default: "earn").
+        "earn": little regret on the way. "find": a good arm to keep in the end (default: "earn").
+        With "find", policies are judged by what the recommended arm lacks of the best mean, and if
+        nothing is known about the arms they also play on means that are spread out.
     policies
         Choose among these instead: names, and policies of your own (default: all of the
         catalogue). A name is left out where its policy is told more than you know.

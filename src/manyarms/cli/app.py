@@ -28,7 +28,7 @@ _json = click.option("--json", "json_path", help="Write JSON to this file; - is 
 _objective = click.option(
     "--objective",
     type=click.Choice(("earn", "find")),
-    help="What counts: earn is little regret on the way, find a good arm in the end.",
+    help="What counts: earn (little regret on the way) or find (a good arm in the end).",
 )
 _seed = click.option(
     "--seed", type=int, default=0, show_default=True, help="Decides everything random."
@@ -132,7 +132,9 @@ def reproduce(
     "--alpha-at-most", type=float, help="The largest hardness, from 0 (easy) to 1, instead."
 )
 @click.option("--best-mean", type=float, help="The best mean, rounded down, if you know it.")
-@click.option("--best-between", help="Between what it lies, if you do not, such as 0.01,0.05.")
+@click.option(
+    "--best-between", help="Bounds of the best mean, if you do not know it, such as 0.01,0.05."
+)
 @click.option("--others", help="Means of the other arms, such as 0.1,0.3,0.5.")
 @click.option(
     "--in-flight", type=int, default=0, help="Pulls that wait for their reward (default: 0)."
@@ -379,10 +381,10 @@ def report(folder: Path) -> None:
 @click.option("--n-arms", type=int, help="How many arms there were (default: those in the log).")
 @_seed
 def replay_log(log: Path, policies: str, **given: Any) -> None:
-    """Say what policies would have earned, from a log of uniformly random choices.
+    """Say what policies would have earned, from a log of random choices.
 
-    LOG is a CSV or Parquet file with a row for each choice, in order. It is refused where the
-    choices cannot have been random.
+    LOG is a CSV or Parquet file with a row for each choice, in order. The choices must be uniformly
+    random; if they cannot have been, the log is refused.
 
     Example: manyarms replay clicks.csv --policies moss,prospector --reward clicked
     """

@@ -130,19 +130,19 @@ def replay(
     horizon
         The number of pulls (default: what the log has room for).
     n_arms
-        How many arms were chosen from, if some may never have been (default: those in the log).
+        How many arms there were, if some may never have been chosen (default: those in the log).
     reward_range
         As for `policy.live`.
     seed
-        Decides what the policies choose at random (default: 0).
+        The seed of the policies' random choices (default: 0).
 
     Raises
     ------
     ParameterError
-        Where the log cannot be of uniformly random choices: arms were chosen too unevenly, or what
-        was chosen depends on what came before. A log that is random is refused once in a million
-        times. What cannot be seen from it must be known: that nobody looked at who was asking, that
-        all arms were there all the time, and that no rows were dropped for their reward.
+        If the choices cannot have been uniformly random: arms were chosen too unevenly, or choices
+        depend on what came before. A random log is refused once in a million times. Some things the
+        log cannot show, and you must know them: choices did not depend on who was asking, all arms
+        were there all the time, and no rows were dropped for their reward.
 
     Examples
     --------

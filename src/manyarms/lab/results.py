@@ -108,7 +108,7 @@ class Result(ResultFrames):
 
     @property
     def recommended(self) -> NDArray[np.int64]:
-        """By (policy, replication), the arm that `Live.recommend` would name, all rewards told."""
+        """By (policy, replication), the arm that is recommended after all rewards were told."""
         return self._stacked("recommended")
 
     @property
@@ -122,14 +122,14 @@ class Result(ResultFrames):
         return np.asarray(self.best_mean - self.recommended_mean)
 
     def by(self, objective: Objective) -> Result:
-        """Return the result as an objective sees it, for every table and interval there is.
+        """Return the result for an objective: its tables and intervals are about that.
 
         Parameters
         ----------
         objective
-            "earn", for regret; or "find", for simple regret. Then `regret` is what the recommended
-            arm lacks of the best mean, there is one checkpoint, the horizon, and a miss is a run
-            whose recommended arm is no best arm.
+            "earn", for regret, or "find", for simple regret. With "find", `regret` is what the
+            recommended arm lacks of the best mean. There is one checkpoint, the horizon. A miss is
+            a run whose recommended arm is no best arm.
 
         Examples
         --------
@@ -142,7 +142,9 @@ class Result(ResultFrames):
         if check_objective(objective) == self.objective:
             return self
         if objective == "earn":
-            raise ParameterError("`objective` must be 'find' here: the regrets are simple ones.")
+            raise ParameterError(
+                "`objective` must be 'find' here: this result is about simple regret."
+            )
         return replace(
             self,
             rows=tuple(map(self._found, self.rows)),

@@ -33,8 +33,8 @@ class Ongoing:
     def restore(self, arm: str | int | Iterable[str | int]) -> None:
         """Let a retired arm come back, or several: all of them, or none if one is refused.
 
-        What is known of it stays in the tables. To the policy it is a fresh arm, which comes up
-        where it would otherwise draw a new one; it learns of its rewards from now on.
+        The tables keep what is known about it. For the policy it is a fresh arm, and the next one
+        that it draws. The policy learns only from rewards that come from now on.
 
         Parameters
         ----------
@@ -55,20 +55,20 @@ class Ongoing:
                     game.restore(number)
 
     def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
-        """Report rewards of an arm that were seen before, or elsewhere: not by a pull of this game.
+        """Report rewards of an arm that no pull of this game earned: from before, or elsewhere.
 
-        They count as pulls that need not be made. Intervals know of them at once. When the policy
-        asks for this arm it is given the next of them in place of a pull, and arms of which rewards
-        were observed come up first where it would draw a fresh one. So every policy can learn
-        from them. Each that is used takes one pull of the horizon.
+        They count as pulls that need not be made. Intervals use them at once. When the policy asks
+        for this arm, the next of them answers instead of a pull. Where the policy would draw a
+        fresh arm, arms with observed rewards come first. So every policy can learn from them. Each
+        reward that is used takes one pull of the horizon.
 
         Parameters
         ----------
         arm
             The arm's number or name.
         rewards
-            A reward, or several in the order they came: all there are, not only good ones, because
-            intervals and guarantees hold for rewards that were not picked.
+            A reward, or several in the order in which they came. Give all there are, not only
+            good ones: intervals and guarantees do not hold for rewards that were picked.
         """
         several = rewards if isinstance(rewards, Iterable) else [rewards]
         values = [check_reward(reward, self._game.reward_range) for reward in several]
@@ -87,25 +87,25 @@ class Ongoing:
     ) -> Self:
         """Return a new game that remembers this one: for more pulls, or with another policy.
 
-        Its arms are those that ever were here, and retired ones stay so. All rewards that were told
-        are observed in it, arms in the order in which they were met: see `observe`. This handle
-        stays as it is; rewards that come later are told here, and observed there.
+        It has all arms of this game; retired ones stay retired. All rewards that were told here are
+        observed there, arm by arm in the order in which arms were met: see `observe`. This handle
+        stays as it is. If rewards come later, tell them here and observe them there.
 
         Parameters
         ----------
         horizon
-            The number of pulls to come; those that rewards are remembered of are added to it. None
-            only for anytime policies.
+            The number of pulls to come. The pulls whose rewards are remembered are added to it. An
+            anytime policy takes None.
         policy
             The policy that goes on (default: this one).
         seed
-            Decides its random choices (default: that of this game).
+            The seed of its random choices (default: that of this game).
 
         Notes
         -----
-        With a complete history (see `events`) the new game is, in law, one that begins anew and
-        need not make again the pulls that it remembers: every guarantee holds for it as a whole.
-        Without, the order of each arm's rewards is not known, and is drawn at random.
+        If the history is complete (see `events`), the new game is, in law, a game from its
+        beginning that need not repeat the pulls it remembers. So every guarantee holds for it as a
+        whole. If not, the order of each arm's rewards is not known, and is drawn at random.
         """
         with self._lock, self._recorder.looking() as game:
             policy = game.policy if policy is None else policy
@@ -117,19 +117,19 @@ class Ongoing:
     ) -> StopVerdict:
         """Return whether the recommended arm is good enough to stop.
 
-        It is where its mean is for sure within `epsilon` of the best of all but the top `quantile`
-        of the arms. With probability `confidence` no verdict says "stop" wrongly, however often
-        one asks, whatever the policy, and although the arm was chosen for looking best.
+        Good enough means: its mean is within `epsilon` of the best of all but the top `quantile` of
+        the arms. With probability `confidence` no verdict of a game says "stop" wrongly, however
+        often you ask, whatever the policy, and although the arm was chosen for looking best.
 
         Parameters
         ----------
         epsilon
-            What the arm may be worse (default: 0.1).
+            How much worse the arm may be (default: 0.1).
         quantile
-            The share of the arms that may be better still; 0 compares with every arm, and takes
-            having tried them all (default: 0.05). Decide before you look.
+            The share of the arms that may be better still (default: 0.05). With 0 the arm is
+            compared with every arm, so all must have been tried. Choose it before you look.
         confidence
-            The probability (default: 0.95). Decide before you look.
+            The probability (default: 0.95). Choose it before you look.
         """
         asked = check_question(epsilon, quantile, confidence)
         with self._lock, self._recorder.looking() as game:
@@ -139,8 +139,8 @@ class Ongoing:
     def events(self) -> GameHistory:
         """Return what happened so far, event by event and as a table of pulls.
 
-        Only a handle that is recorded knows: in `Journal(path, history=True)`, or in `InMemory()`
-        if no file is wanted.
+        Only a recorded handle knows it. Use `Journal(path, history=True)`, or `InMemory()` if you
+        want no file.
         """
         with self._lock, self._recorder.looking():
             history = self._history()

@@ -58,20 +58,20 @@ class StopVerdict:
         The arm that `recommend()` returned.
     stop
         Whether it is good enough: within `epsilon` of the best of all but the top `quantile` of
-        the arms, with probability `confidence`, whenever one asks.
+        the arms, with probability `confidence`, whenever you ask.
     epsilon, quantile, confidence
         What was asked.
     limit
-        What the arm's mean is at least.
+        The lower limit of the arm's mean.
     tried, beaten
-        Arms of which a reward is known, and how many of them, this one among them, are for sure not
-        better than it by more than `epsilon`.
+        The number of arms with a known reward; and how many of them, including this one, are for
+        sure not better than it by more than `epsilon`.
     met, unsettled
-        Arms that were met by chance, and how many of them may still be better by more than
-        `epsilon`, each judged by itself.
+        The number of arms that were met by chance; and how many of them may still be better by
+        more than `epsilon`, each judged by itself.
     n_arms, at_first
-        The arms that the statement is about, and whether these are those that the game began with,
-        because arms came or went since.
+        The number of arms that the statement is about; and whether these are the arms that the
+        game began with, because arms came or went since.
     missing
         What is missing, in words; empty if nothing is.
 
