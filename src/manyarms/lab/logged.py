@@ -157,7 +157,7 @@ def replay(
     >>> log["arm"] = np.sort(arms)
     >>> ma.replay(log, ma.MOSS())
     Traceback (most recent call last):
-    manyarms.errors.ParameterError: `log` must be of uniformly random choices, and it is not: arms ...
+    manyarms.errors.ParameterError: `log` must be of uniformly random choices, and it is not: ...
     """
     chosen, rewards, told_arms = _read(log, arm, reward)
     names, codes = np.unique(chosen, return_inverse=True)
