@@ -19,7 +19,7 @@ from manyarms.kit import unit
 from manyarms.lab import experiment_from
 
 
-class Spend(NamedTuple):
+class Tips(NamedTuple):
     """Few buy, and they spend the same."""
 
     basket: float
@@ -29,8 +29,8 @@ class Spend(NamedTuple):
         return 0.0, self.basket
 
 
-@reward.register(Spend)
-def spend(law: Spend, arm: int, mean: float, word: int) -> float:
+@reward.register(Tips)
+def spend(law: Tips, arm: int, mean: float, word: int) -> float:
     return law.basket if unit(word) < mean / law.basket else 0.0
 
 
@@ -53,8 +53,8 @@ class Keep:
 
 
 def test_a_law_of_ones_own_is_compiled_and_has_the_same_luck() -> None:
-    arms = ma.instances.from_means([0.5, 2.0, 8.0], rewards=Spend(16.0))
-    assert arms.label == "from_means(n=3, Spend(basket=16.0))"
+    arms = ma.instances.from_means([0.5, 2.0, 8.0], rewards=Tips(16.0))
+    assert arms.label == "from_means(n=3, Tips(basket=16.0))"
     scaled = ma.instances.from_means([1 / 32, 1 / 8, 1 / 2])
     result, other = (
         ma.simulate(ma.MOSS(), one, horizon=500, replications=3, workers=1)
@@ -70,12 +70,12 @@ def test_a_law_of_ones_own_is_compiled_and_has_the_same_luck() -> None:
 
 def test_a_law_says_what_its_means_can_be() -> None:
     with pytest.raises(ma.ParameterError, match="`means` must be a number >= 0 and <= 5, got 6"):
-        ma.instances.from_means([6.0], rewards=Spend(5.0))
-    arms = ma.instances.from_means([1.0], rewards=Spend(5.0))
+        ma.instances.from_means([6.0], rewards=Tips(5.0))
+    arms = ma.instances.from_means([1.0], rewards=Tips(5.0))
     with pytest.raises(ma.ParameterError, match=r"`reward_range` must lie in \[0, 1\] for moss\(k"):
         ma.simulate(ma.MOSS(index="kl"), arms, horizon=5, replications=1)
     with pytest.raises(ma.ParameterError, match="`distribution` must be a number <= 5, got 9"):
-        ma.instances.reservoir(ma.instances.UniformMeans(0, 9), rewards=Spend(5.0))
+        ma.instances.reservoir(ma.instances.UniformMeans(0, 9), rewards=Tips(5.0))
     with pytest.raises(ma.ParameterError, match="or a law of your own with a body of `reward`"):
         ma.instances.from_means([0.5], rewards=(1.0,))
 
@@ -131,12 +131,12 @@ def test_in_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert made.spec is not None
     assert experiment_from(made.spec) == made
     monkeypatch.setitem(sys.modules, "my_laws", sys.modules[__name__])
-    model = {"model": "my_laws:Spend", "basket": [8.0, 16.0]}
+    model = {"model": "my_laws:Tips", "basket": [8.0, 16.0]}
     spec["instance"] = {"family": "means", "means": [1.0, 2.0], "rewards": model}
     cells = experiment_from(spec).cells
     assert [repr(cell.instance.rewards) for cell in cells] == [
-        "Spend(basket=8.0)",
-        "Spend(basket=16.0)",
+        "Tips(basket=8.0)",
+        "Tips(basket=16.0)",
     ]
     assert len({cell.world_digest for cell in cells}) == 2
     for wrong, message in (("my_laws:Keep", "of a reward law"), ("my_laws:spend", "of a class")):

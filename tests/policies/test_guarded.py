@@ -324,7 +324,8 @@ def test_another_range_of_rewards_sets_the_guard_unless_it_was_set(policy: ma.Po
     wide: Any = policy.live(n_arms=9, horizon=90, reward_range=(-1.0, 5.0)).policy
     assert (wide.bound, wide.sigma, wide.bottom, wide.top) == ("mean", 3.0, -1.0, 5.0)
     assert wide.live(n_arms=9, horizon=90, reward_range=(0.0, 5.0)).policy == wide
-    assert policy.live(n_arms=9, horizon=90, reward_range=(0.0, 0.5)).policy == policy
+    narrow: Any = policy.live(n_arms=9, horizon=90, reward_range=(0.0, 0.5)).policy
+    assert (narrow.bound, narrow.sigma, narrow.top) == ("kl", 0.5, 1.0)  # they hold there, too
     half = replace(policy, top=0.5)  # type: ignore[call-arg]
     with pytest.raises(ma.ParameterError, match=r"`reward_range` must lie in \[0, 1\] for"):
         half.live(n_arms=9, horizon=90, reward_range=(0.0, 5.0))

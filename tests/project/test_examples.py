@@ -75,7 +75,7 @@ def test_captions_from_the_real_ratings(run: Run) -> None:
 @pytest.mark.slow
 def test_a_plain_policy(run: Run) -> None:
     output = run("plain_policy")
-    mean = {line.split()[0]: line.split()[1] for line in output.splitlines() if line.count(" ") > 3}
+    mean = dict(re.findall(r"^(\S+) +([\d.]+) ", output, re.MULTILINE))
     assert float(mean["prospector"]) < float(mean["epsilon-greedy"]) < float(mean["empmoss++"])
     assert "epsilon-greedy(arms=10) - prospector" in output
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from manyarms.advice.question import Question
 from manyarms.errors import ParameterError
+from manyarms.lab.experiment import Objective
 from manyarms.policies import Doubling
 from manyarms.protocol import About, Policy, described, policy
 from manyarms.protocol.registry import maker
@@ -51,7 +52,7 @@ def candidates(question: Question) -> list[Candidate]:
     """Return the policies that can be played with what is known, in the catalogue's order."""
     said = described()
     chosen: tuple[str | Policy, ...] = tuple(
-        name for name, about in said.items() if _is_for(question, about)
+        name for name, about in said.items() if _is_for(question.objective, about)
     )
     if question.policies is not None:
         chosen = question.policies
@@ -71,9 +72,9 @@ def candidates(question: Question) -> list[Candidate]:
     return found
 
 
-def _is_for(question: Question, about: About) -> bool:
+def _is_for(objective: Objective, about: About) -> bool:
     """Whether a policy is made for the objective; to find, the paper's and ours play as well."""
-    if question.objective == "earn":
+    if objective == "earn":
         return not about.finds
     return about.finds or about.kind != "field"
 
@@ -124,7 +125,9 @@ def _told(question: Question, about: About) -> dict[str, Any]:
     return told
 
 
-def admitted_by(knowledge: str, *, perfect_best: bool = False) -> list[str]:
+def admitted_by(
+    knowledge: str, *, perfect_best: bool = False, objective: Objective = "earn"
+) -> list[str]:
     """Return the names of policies that are told this.
 
     >>> admitted_by("mu*")[:2]
@@ -134,4 +137,5 @@ def admitted_by(knowledge: str, *, perfect_best: bool = False) -> list[str]:
         name
         for name, about in described().items()
         if about.knowledge == knowledge and about.perfect_best == perfect_best
+        if _is_for(objective, about)
     ]

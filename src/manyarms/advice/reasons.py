@@ -177,10 +177,10 @@ def caveats(
         names = _names(player.label for player in skipped)
         sentences.append(f"To give it more time: {names} are slow, and were not played.")
     if not question.bounded:
-        names = _names(admitted_by("m"))
+        names = _names(admitted_by("m", objective=question.objective))
         sentences.append(f"To know how many arms are best, at least: it admits {names}.")
     if question.best_mean is None:
-        names = _names(admitted_by("mu*"))
+        names = _names(admitted_by("mu*", objective=question.objective))
         sentences.append(f"To know the best mean (rounded down): it admits {names}.")
     if question.instance is None:
         sentences.append("Other means: give the ones that you expect, or a file of your own.")

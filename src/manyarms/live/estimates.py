@@ -182,7 +182,8 @@ def top(game: LiveGame, k: int) -> list[ArmEstimate]:
 
 def recommended(game: LiveGame) -> int:
     """Return the number of the arm to keep, as simulations do; -1 if no arm has a reward yet."""
-    kept = recommend(game.state)
+    seat = recommend(game.state)
+    kept = seat if seat < 0 else game.seats.arm(seat)
     if kept >= 0 and kept not in game.retired and game.known(kept)[0] > 0:
         return kept
     best, highest, scale = -1, -math.inf, scale_of(game.policy, game.reward_range)

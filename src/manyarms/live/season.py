@@ -34,6 +34,7 @@ def next_season(
         horizon = check_int("horizon", horizon, at_least=1) + sum(map(len, rewards.values()))
     arms = game.arms
     again = ArmNames(arms.names) if isinstance(arms, ArmNames) else ArmNumbers(arms.count)
+    policy = policy.with_reward_range(game.reward_range)
     new = LiveGame(policy, again, horizon, seed, game.reward_range)
     policy.check_rewards(new.reward_range)
     for arm, some in rewards.items():

@@ -10,11 +10,13 @@ be that of x, and c = L + epsilon. If x is not good enough, c is below c_q.
 *The sample.* Fresh arms are drawn at random. Each draw brings one of the m best with probability
 (m - u - U)/N or more, if U of these were met before, and u could not be met by chance: they were
 retired before anything was known of them, or observed first. An arm is *open* at c until its own
-rewards speak against a mean of c, by a factor of 2 (`evidence_below`). One of mean c_q or more is
-open at c_q for ever with probability 1/2, whatever the policy does with it and with others. So
-that U or fewer of the first k arms are open at c_q is at most as likely as U successes or
-fewer in k trials of probability (m - u - U)/(2 N). Who is open at c_q is open at any c below. So if
-x is not good enough, few open arms are unlikely; and where few are open, the verdict is "stop".
+rewards speak against a mean of c by a factor of 1/a (`evidence_below`). One of mean c_q or more is
+open at c_q for ever with probability 1 - a, whatever the policy does with it and with others. So
+that U or fewer of the first k arms are open at c_q is at most as likely as U successes or fewer in
+k trials of probability (1 - a) (m - u - U)/N. Who is open at c_q is open at any c below. So if x is
+not good enough, few open arms are unlikely; and where few are open, the verdict is "stop". Two a
+share the error: 1/2, for policies that look at an arm until it is clear, and 3/4, for those that
+drop most arms at once.
 
 *Any time.* Limits and evidence hold at all times at once. The sample is looked at for sizes k_0,
 1.5 k_0, … only, and its error is spent over these, and over u rounded up to 0, 1, 3, 7, ….
@@ -27,7 +29,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -42,7 +44,7 @@ from manyarms.protocol.recommend import sigma_of
 
 __all__ = ["StopVerdict", "check_question", "give_verdict"]
 
-_OPEN = 0.5  # the error of what is said of a single arm: a few pulls are enough
+_LEVELS = (0.5, 0.75)  # the error of what is said of a single arm: a few pulls are enough
 _STEP = 1.5  # from one size of the sample that is looked at to the next
 _LIMITS = 0.2  # of the error, for the limits of arms
 _FIRST = 0.9  # of the rest, for u = 0; then a tenth of that for each doubling
@@ -167,9 +169,10 @@ def give_verdict(
     present = len(beaten - game.retired)
     settled = arm is not None and game.n_arms - present <= math.floor(quantile * game.n_arms)
     present_only = settled or quantile == 0.0
-    sample = _Sample(game, bar, quantile, error - share)
-    stop = settled or (arm is not None and quantile > 0.0 and sample.small_enough())
-    missing = "" if stop else _missing(game, best, bar, sample, game.n_arms - present, quantile)
+    samples = [_Sample(game, bar, quantile, error - share, level) for level in _LEVELS]
+    chance = arm is not None and quantile > 0.0
+    stop = settled or (chance and any(sample.small_enough() for sample in samples))
+    missing = "" if stop else _missing(game, best, bar, samples, game.n_arms - present, quantile)
     return StopVerdict(
         arm=None if best is None else best.arm,
         stop=stop,
@@ -179,8 +182,8 @@ def give_verdict(
         limit=limit,
         tried=len(limits),
         beaten=len(beaten),
-        met=len(sample.open),
-        unsettled=int(sample.open.sum()),
+        met=len(samples[0].open),
+        unsettled=int(samples[0].open.sum()),
         n_arms=game.n_arms if present_only else game.first_arms,
         at_first=not present_only and (game.arms.count > game.first_arms or bool(game.retired)),
         missing=missing,
@@ -190,7 +193,9 @@ def give_verdict(
 class _Sample:
     """The arms that were met by chance, in this order, and which of them are open at `bar`."""
 
-    def __init__(self, game: LiveGame, bar: float, quantile: float, error: float) -> None:
+    def __init__(
+        self, game: LiveGame, bar: float, quantile: float, error: float, level: float
+    ) -> None:
         self.random = exchangeable(game.policy)
         first, named = game.first_arms, game.named
         met = [arm for arm in game.tally if arm < first and arm not in named and self.random]
@@ -202,9 +207,9 @@ class _Sample:
             bounds=game.reward_range,
             sigma=sigma_of(game.policy),
         )
-        self.open = against <= 1.0 / _OPEN
+        self.open, self.level = against <= 1.0 / level, level
         lost = (game.skipped + sum(arm < first for arm in named)).bit_length()
-        self.error = error * _FIRST / 10**lost
+        self.error = error / len(_LEVELS) * _FIRST / 10**lost
         self.top = math.floor(quantile * first) + 1 - ((1 << lost) - 1)  # m - u
         self.arms = first
 
@@ -219,7 +224,7 @@ class _Sample:
 
     def least(self) -> int:
         """Return the smallest sample that can be enough."""
-        chance = (1.0 - _OPEN) * self.top / self.arms
+        chance = (1.0 - self.level) * self.top / self.arms
         return math.ceil(math.log(float(spent_error(self.error, 1))) / math.log1p(-chance))
 
     def allowed(self, size: int, error: float) -> int:
@@ -228,7 +233,7 @@ class _Sample:
 
     def likely(self, few: int, size: int) -> float:
         """Return at most how likely so few open arms are, if the arm is not good enough."""
-        chance = (1.0 - _OPEN) * (self.top - few) / self.arms
+        chance = (1.0 - self.level) * (self.top - few) / self.arms
         if few >= chance * size:  # it may well be
             return 1.0
         logs = (
@@ -251,13 +256,14 @@ def _missing(
     game: LiveGame,
     best: ArmEstimate | None,
     bar: float,
-    sample: _Sample,
+    samples: Sequence[_Sample],
     better: int,
     quantile: float,
 ) -> str:
     """Return in words what keeps the verdict from saying stop."""
     if best is None:
         return "no reward was told yet of any present arm."
+    sample = samples[0]
     may = f"may still be above {rounded(bar)}"
     if quantile == 0.0:
         return f"{better} of {game.n_arms} arms {may}; there must be none."
@@ -273,13 +279,13 @@ def _missing(
             f"too many arms were retired before anything was known of them, or observed first, "
             f"to speak of the top {100 * quantile:g} %."
         )
-    sizes = list(sample.sizes())
-    if not sizes:
+    looks = [(each, *look) for each in samples for look in each.sizes()]
+    if not looks:
         return (
             f"{count(len(sample.open), 'arm')} met by chance, and the top {100 * quantile:g} % "
             f"take {sample.least()}."
         )
-    size, error = min(sizes, key=lambda pair: _excess(sample, *pair))
+    sample, size, error = min(looks, key=lambda look: _excess(*look))
     opened = int(sample.open[:size].sum())
     most = sample.allowed(size, error)
     return f"{opened} of the first {count(size, 'arm')} {may}; at most {most} should."

@@ -291,8 +291,12 @@ class Guarded(GuardPolicy):
         return replace(self, policy=self.policy.with_best_mean(best_mean))
 
     def with_reward_range(self, reward_range: tuple[float, float] | None) -> Guarded:
-        within = self.policy.with_reward_range(reward_range)
-        return replace(self, policy=within, **self._for_range(reward_range))
+        own = self._for_range(reward_range)
+        if not own:
+            super().check_rewards(
+                reward_range
+            )  # in words that fit, before the policy within is set
+        return replace(self, policy=self.policy.with_reward_range(reward_range), **own)
 
     def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
         super().check_rewards(reward_range)
