@@ -67,6 +67,13 @@ def test_simulate_prints_a_table(run: Run) -> None:
     assert "regret on planted(n=200, m=5) after 60 pulls, 4 replications" in printed
 
 
+def test_simulate_by_the_arm_that_is_found(run: Run) -> None:
+    printed = run(*SIMULATE, "--objective", "find")
+    assert "simple regret on planted(n=200, m=5) after 60 pulls, 4 replications" in printed
+    (row,) = json.loads(run(*SIMULATE, "--objective", "find", "--json", "-"))
+    assert 0.0 <= row["mean"] <= 0.8
+
+
 def test_an_oracle_is_told_the_hardness(run: Run) -> None:
     words = ["--n", "200", "--alpha", "0.5", "--horizon", "50", "--replications", "2"]
     told, given = (

@@ -304,7 +304,7 @@ class Scout(Policy):
         kind="ours",
         needs="horizon",
         guarantee="none: measured only",
-        nanoseconds=1500,
+        nanoseconds=700,
         scaling="log of arms opened",
         good_at="keeping one good arm of very many; many pulls in flight",
         finds=True,

@@ -172,4 +172,4 @@ def earn_and_find(result: Result) -> Figure:
     return figure
 
 
-FIND = Study("who finds a good arm", 200, experiments, report, fewest=2)
+FIND = Study("who finds a good arm", 200, experiments, report)
