@@ -83,7 +83,7 @@ lock: $(STAMP)
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable ".[lab,docs]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable ".[lab,docs,serve,postgres]"
 	touch $(STAMP)
 
 clean:

@@ -27,7 +27,7 @@ instance = ma.instances.planted(n=1000, alpha=0.2, horizon=500)
 result = ma.simulate([ma.MOSS(), ma.MOSSPlusPlus()], instance, horizon=500, replications=4)
 assert result.regret.shape == (2, 4, 100), result.regret.shape
 extras = {line.partition("extra == ")[2].strip("'\\"") for line in requires("manyarms")} - {""}
-assert extras == {"lab", "dask", "docs"}, extras
+assert extras == {"lab", "dask", "docs", "serve", "postgres"}, extras
 print(result.summary())
 """
 

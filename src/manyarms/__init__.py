@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 # Loaded on first use: `import manyarms` costs next to nothing, and never imports numba.
 _HOME = {
     "ArmEstimate": "live",
+    "AsyncRemote": "remote",
     "Advice": "advice",
     "MissingExtraError": "errors",
     "DownloadError": "errors",
@@ -45,9 +46,12 @@ _HOME = {
     "Prospector": "policies",
     "Pull": "live",
     "Quantile": "policies",
-    "Scout": "policies",
+    "Remote": "remote",
     "Result": "lab",
     "SavedFileError": "errors",
+    "Scout": "policies",
+    "ServiceError": "errors",
+    "StoppedError": "errors",
     "StoreError": "errors",
     "Summary": "lab",
     "TurnError": "errors",
@@ -75,6 +79,7 @@ __all__ = [
     "MOSS",
     "Advice",
     "ArmEstimate",
+    "AsyncRemote",
     "CompilationError",
     "ContestFileError",
     "ContestNotFoundError",
@@ -104,10 +109,13 @@ __all__ = [
     "Prospector",
     "Pull",
     "Quantile",
+    "Remote",
     "Result",
     "SavedFileError",
     "Scout",
+    "ServiceError",
     "StopVerdict",
+    "StoppedError",
     "StoreError",
     "Summary",
     "TurnError",
@@ -146,6 +154,8 @@ if TYPE_CHECKING:
         PathError,
         PathNotFoundError,
         SavedFileError,
+        ServiceError,
+        StoppedError,
         StoreError,
         TurnError,
         UnknownArmError,
@@ -178,6 +188,7 @@ if TYPE_CHECKING:
         Scout,
     )
     from manyarms.protocol import Policy, plain_policy, policy, policy_names, register
+    from manyarms.remote import AsyncRemote, Remote
     from manyarms.theory import Problem, best_arms, hardness, miss_probability
 
 

@@ -6,6 +6,8 @@
     ├── DuplicateNameError (ValueError)  a name that is taken
     ├── UnknownArmError (KeyError)       an arm that a live handle does not have
     ├── TurnError (RuntimeError)         an ask or a tell that is not due now
+    │   └── StoppedError                 no pull is left on a service; it has the arm to deploy
+    ├── ServiceError (OSError)           a service cannot be reached, refuses, or fails
     ├── SavedFileError (ValueError)      no saved handle or journal, or a damaged or newer one
     ├── StoreError (RuntimeError)        a store that is in use, closed, or cannot be written
     ├── PathError (OSError)              a file cannot be read or written
@@ -30,6 +32,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 __all__ = [
     "CacheWarning",
@@ -48,7 +51,9 @@ __all__ = [
     "PathNotFoundError",
     "ResultsError",
     "SavedFileError",
+    "ServiceError",
     "SpecError",
+    "StoppedError",
     "StoreError",
     "TurnError",
     "UnknownArmError",
@@ -124,6 +129,39 @@ class UnknownArmError(ManyarmsError, KeyError):
 
 class TurnError(ManyarmsError, RuntimeError):
     """An ask or a tell that is not due now; nothing was changed."""
+
+
+class StoppedError(TurnError):
+    """A service has no pull left, or the experiment was stopped.
+
+    Attributes
+    ----------
+    recommended
+        The arm to deploy, as `recommend()` returns it; None if nothing is known.
+    """
+
+    def __init__(self, message: str, recommended: Any = None) -> None:
+        super().__init__(message)
+        self.recommended = recommended
+
+    def __reduce__(self) -> tuple[type[StoppedError], tuple[str, Any]]:
+        return type(self), (str(self), self.recommended)  # so that it may cross processes
+
+
+class ServiceError(ManyarmsError, OSError):
+    """A service cannot be reached, refuses the token, or fails; the message says what was done.
+
+    Attributes
+    ----------
+    status
+        The status of HTTP; 0 if there was no answer.
+    code
+        The reason, for programs.
+    """
+
+    def __init__(self, message: str, *, status: int = 0, code: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
 
 
 class SavedFileError(ManyarmsError, ValueError):

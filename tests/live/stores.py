@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import manyarms as ma
+from manyarms.live.databases import store_of
 from manyarms.live.store import Contents, Event, Events, Store
+from tests.serve.machines import shared_postgres
 
 __all__ = ["MAKERS", "Memory", "Watched"]
 
@@ -93,4 +95,6 @@ MAKERS: dict[str, Callable[[Path], Callable[[], Store]]] = {
     "in memory": _ours,
     "compacted": lambda folder: lambda: ma.Journal(folder / "game", sync="never", compact_every=9),
     "memory": _memory,
+    "sqlite": lambda folder: lambda: store_of(f"sqlite:///{folder}/game.db?sync=never"),
+    "postgres": lambda folder: lambda: store_of(f"{shared_postgres()}?experiment={folder.name}"),
 }

@@ -56,17 +56,22 @@ def test_blocks_name_their_language(page: Path) -> None:
 
 @by_page
 def test_commands_exist(page: Path) -> None:
+    named: dict[str, str] = {}  # variables of the shell
     for block in _blocks(page, "sh"):
         for line in block.splitlines():
-            if words := shlex.split(line, comments=True):
+            words = shlex.split(line.rpartition(" | ")[2], comments=True)
+            while words and (found := re.fullmatch(r"([A-Z_]+)=(.*)", words[0])):
+                named[found[1]] = found[2]
+                words = words[1:]
+            if words and words[0] == "curl":
+                _check_curl([re.sub(r"\$(\w+)", lambda m: named.get(m[1], ""), w) for w in words])
+            elif words:
                 _check_command(words)
     for span in re.findall(r"`(manyarms [a-z][^`\n]*)`", page.read_text(encoding="utf-8")):
         _check_manyarms(shlex.split(span)[1:])
 
 
 def _check_command(words: list[str]) -> None:
-    while re.fullmatch(r"[A-Z_]+=\S*", words[0]):
-        words = words[1:]
     name, *rest = words
     name = name.removeprefix(".venv/bin/")
     if name == "manyarms":
@@ -85,6 +90,21 @@ def _check_command(words: list[str]) -> None:
         assert re.fullmatch(r"\$\(_MANYARMS_COMPLETE=(bash|zsh)_source manyarms\)", rest[0]), words
     else:
         assert words == [".", ".venv/bin/activate"], f"unknown command: {words}"
+
+
+def _check_curl(words: list[str]) -> None:
+    """Check that the service has this request, and would read its body."""
+    msgspec = pytest.importorskip("msgspec", reason='the service needs pip install ".[serve]"')
+    from manyarms.serve.routes import ROUTES
+
+    method = words[words.index("-X") + 1] if "-X" in words else "GET"
+    (address,) = [word for word in words if word.startswith("http")]
+    path = re.sub(r"^https?://[^/]+|\?.*$", "", address)
+    patterns = ((re.sub(r"{\w+}", "[^/]+", route.path), route) for route in ROUTES)
+    found = [r for pattern, r in patterns if r.method == method and re.fullmatch(pattern, path)]
+    assert found, f"unknown request: {method} {path}"
+    if "-d" in words:
+        msgspec.json.decode(words[words.index("-d") + 1], type=found[0].request)
 
 
 def _check_extras(requirement: str) -> None:
@@ -121,6 +141,8 @@ def test_a_wrong_option_would_be_seen() -> None:
         _check_manyarms(["reproduced"])
     with pytest.raises(AssertionError, match="unknown command"):
         _check_command(["rm", "-r", "out"])
+    with pytest.raises(AssertionError, match="unknown request: GET /v1/nothing"):
+        _check_curl(["curl", "http://127.0.0.1:8765/v1/nothing"])
 
 
 @by_page

@@ -109,3 +109,32 @@ def test_seasons(run: Run) -> None:
     shares = re.findall(r"(\S+) % are better", output)
     assert len(shares) == 2
     assert max(map(float, shares)) < 5.0
+
+
+@pytest.mark.slow
+def test_served_captions(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MANYARMS_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    example = importlib.import_module("served_captions")
+    monkeypatch.setattr(example, "SERVERS", 2)
+    monkeypatch.setattr(example, "VISITORS", 150)
+    monkeypatch.setattr(example, "WINDOW", 0.3)
+    output = run("served_captions")
+    assert "2 processes with 150 visitors each" in output
+    assert "300 of 300 pulls (100 %)" in output
+    assert "300 rewards told, 0 pending, 0 abandoned" in output, "each has ended with its window"
+    assert "\narm 'caption " in output
+
+
+@pytest.mark.slow
+def test_prompt_farm(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    example = importlib.import_module("prompt_farm")
+    monkeypatch.setattr(example, "EVALUATIONS", 150)
+    monkeypatch.setattr(example, "WORKERS", 2)
+    monkeypatch.setattr(example, "DEATHS", 0.04)
+    output = run("prompt_farm")
+    assert "evaluations lost: 0" in output
+    assert "150 rewards told, 0 pending, 0 abandoned" in output
+    assert not output.split("\n")[1].startswith("0 workers died")

@@ -40,7 +40,8 @@ _OPTIONS = (
     "--disable-sync",
     "--no-first-run",
     "--no-default-browser-check",
-    "--host-resolver-rules=MAP * ~NOTFOUND",  # no name leads anywhere
+    # no name leads anywhere, but to what tests serve here
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 
 
@@ -128,10 +129,10 @@ class Browser:
         message, _, self._unread = self._unread.partition(b"\0")
         return dict(json.loads(message))
 
-    def open(self, path: Path) -> None:
-        """Load a file, and wait until it is there; earlier events are forgotten."""
+    def open(self, page: Path | str) -> None:
+        """Load a file or an address, and wait until it is there; earlier events are forgotten."""
         self.events.clear()
-        self.call("Page.navigate", url=path.as_uri())
+        self.call("Page.navigate", url=page if isinstance(page, str) else page.as_uri())
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self._receive())
 
@@ -164,6 +165,19 @@ class Browser:
     def move(self, x: float, y: float) -> None:
         """Move the mouse."""
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def dark(self, dark: bool = True) -> None:
+        """Let the reader prefer dark pages, or light ones."""
+        value = "dark" if dark else "light"
+        features = [{"name": "prefers-color-scheme", "value": value}]
+        self.call("Emulation.setEmulatedMedia", features=features)
+
+    def picture(self) -> bytes:
+        """Return the whole page as a PNG."""
+        width, height = self.run("[innerWidth, document.documentElement.scrollHeight]")
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+        shot = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
+        return base64.b64decode(shot["data"])
 
     def pdf(self) -> bytes:
         """Return the page as it would be printed."""

@@ -11,6 +11,8 @@ import click
 from manyarms import __version__
 from manyarms.cli.completion import complete_policies
 from manyarms.cli.data import data
+from manyarms.cli.serve import serve, token
+from manyarms.cli.watch import watch
 from manyarms.studies import PAPER, STUDIES
 
 __all__ = ["app"]
@@ -429,3 +431,6 @@ def warm() -> None:
 
 
 app.add_command(data)
+app.add_command(serve)
+app.add_command(watch)
+app.add_command(token)

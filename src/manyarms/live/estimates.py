@@ -227,11 +227,12 @@ def limits_of(game: LiveGame, error: float = ERROR) -> dict[int, tuple[float, fl
     return {number: limits for (_, number), limits in zip(told, ends, strict=True)}
 
 
-def progress(game: LiveGame) -> Progress:
-    """Return how far a game is."""
+def progress(game: LiveGame, reward: float | None = None) -> Progress:
+    """Return how far a game is; `reward` is the sum of rewards where the caller knows it."""
     pending, abandoned = len(game.flight), len(game.abandoned)
     told = game.pulls - pending - abandoned
-    reward = math.fsum([tally.total for tally in game.tally.values()])
+    if reward is None:
+        reward = math.fsum([tally.total for tally in game.tally.values()])
     return Progress(
         pulls=game.pulls,
         horizon=game.horizon,

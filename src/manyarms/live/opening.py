@@ -33,7 +33,9 @@ def recorded(store: str | os.PathLike[str] | Store, live: Live | None = None) ->
     Parameters
     ----------
     store
-        A path is that of a `Journal`, a file. What is recorded there is played again.
+        A path is that of a `Journal`, a file; sqlite:///FILE?experiment=NAME and
+        postgresql://HOST/DATABASE?experiment=NAME are games in a database. What is recorded there
+        is played again.
     live
         The handle to begin with: needed where nothing is recorded yet. If something is, the handle
         must be new and of the same game (policy, arms, horizon, and seed if it was given), and
@@ -84,8 +86,10 @@ def recorded(store: str | os.PathLike[str] | Store, live: Live | None = None) ->
 
 
 def _store_of(store: str | os.PathLike[str] | Store) -> Store:
-    if isinstance(store, str) and "://" in store:  # kept free for databases
-        raise ParameterError(f"`store` must be a path or a store, got the address {store!r}.")
+    if isinstance(store, str) and "://" in store:
+        from manyarms.live.databases import store_of
+
+        return store_of(store)
     if isinstance(store, str | os.PathLike):
         return Journal(store)
     if isinstance(store, Store):

@@ -51,6 +51,7 @@ __all__ = [
     "VERSION",
     "check_version",
     "describe",
+    "described_policy",
     "first_arms",
     "gc_paused",
     "nonsense_refused",
@@ -159,7 +160,7 @@ def gc_paused() -> Iterator[None]:
 def describe(game: LiveGame) -> dict[str, Any]:
     """Return what was decided when the game began, and the arms there are."""
     return {
-        "policy": _describe_policy(game.policy),
+        "policy": described_policy(game.policy),
         "horizon": game.horizon,
         "seed": game.seed,
         "reward_range": game.reward_range,
@@ -168,7 +169,7 @@ def describe(game: LiveGame) -> dict[str, Any]:
     }
 
 
-def _describe_policy(policy: Policy) -> dict[str, Any]:
+def described_policy(policy: Policy) -> dict[str, Any]:
     """Return a policy's registered name (None if it has none) and its parameters."""
     name = name_of(type(policy))
     parameters = {} if name is None else {f.name: _plain(policy, f.name) for f in fields(policy)}
@@ -178,7 +179,7 @@ def _describe_policy(policy: Policy) -> dict[str, Any]:
 def _plain(policy: Policy, parameter: str) -> Any:
     value = getattr(policy, parameter)
     if isinstance(value, Policy):
-        return _describe_policy(value)
+        return described_policy(value)
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, numbers.Integral):

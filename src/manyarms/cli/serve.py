@@ -1,0 +1,179 @@
+"""`manyarms serve` and `manyarms token`."""
+
+from __future__ import annotations
+
+import click
+
+__all__ = ["serve", "token"]
+
+_store = click.option(
+    "--store",
+    default="sqlite:///manyarms.db",
+    show_default=True,
+    envvar="MANYARMS_STORE",
+    help="sqlite:///FILE, or postgresql://USER@HOST/DATABASE.",
+)
+
+
+def _needs_extra() -> None:
+    from manyarms.errors import MissingExtraError
+
+    try:
+        import msgspec  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            error.name or "starlette", "to serve", '"manyarms[serve]"'
+        ) from None
+
+
+@click.command()
+@_store
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--port", default=8765, show_default=True, help="0 chooses a free one.")
+@click.option(
+    "--address", default="", help="Where other nodes reach this one (default: host:port)."
+)
+@click.option("--root-path", default="", help="What a proxy puts before all paths, such as /arms.")
+@click.option(
+    "--trusted-proxies", default="", help="Addresses whose X-Forwarded headers count, with commas."
+)
+@click.option("--quiet", is_flag=True, help="Log warnings only.")
+def serve(
+    store: str,
+    host: str,
+    port: int,
+    address: str,
+    root_path: str,
+    trusted_proxies: str,
+    quiet: bool,
+) -> None:
+    """Serve experiments over HTTP, with a page to watch them.
+
+    Example: manyarms serve --store sqlite:///shop.db --port 8765
+    """
+    _needs_extra()
+    from manyarms.serve.server import run
+    from manyarms.serve.service import Settings
+
+    settings = Settings(
+        store=store,
+        host=host,
+        port=port,
+        address=address,
+        root_path=root_path.rstrip("/"),
+        trusted_proxies=tuple(filter(None, trusted_proxies.split(","))),
+    )
+    run(settings, click.echo, quiet=quiet)
+
+
+@click.group()
+def token() -> None:
+    """Make, list and take back tokens, straight in the database."""
+
+
+@token.command("add")
+@click.argument("name")
+@click.option(
+    "--role",
+    type=click.Choice(("admin", "operator", "viewer", "client", "browser")),
+    required=True,
+    help="What it may do.",
+)
+@click.option("--experiment", help="The one experiment that it is for (default: all).")
+@click.option("--origin", "origins", multiple=True, help="A page that may use it. Repeatable.")
+@click.option("--rate", type=float, help="Requests a second, at most.")
+@click.option("--days", type=float, help="After so many days it is good no longer.")
+@_store
+def add(
+    name: str,
+    role: str,
+    experiment: str | None,
+    origins: tuple[str, ...],
+    rate: float | None,
+    days: float | None,
+    store: str,
+) -> None:
+    """Make a token, and print it, this once.
+
+    Example: manyarms token add shop --role client --experiment buttons
+    """
+    _needs_extra()
+    import msgspec
+
+    from manyarms.errors import DuplicateNameError, ParameterError
+    from manyarms.live.databases import database_of
+    from manyarms.serve.access import add_token, new_token
+    from manyarms.serve.messages import NewToken
+
+    given = {
+        "name": name,
+        "role": role,
+        "experiment": experiment,
+        "origins": list(origins),
+        "rate": rate,
+        "expires": None if days is None else days * 86400,
+    }
+    try:
+        new = msgspec.convert(given, NewToken)
+    except msgspec.ValidationError as error:
+        raise ParameterError(f"{error}.") from error
+    if role == "browser" and not (origins and rate and experiment):
+        raise ParameterError(
+            "`--role` browser needs --experiment, --origin and --rate: everybody who sees the page "
+            "has the token."
+        )
+    made = new_token()
+    database = database_of(store)
+    database.open()
+    try:
+        if not add_token(database, new, made):
+            raise DuplicateNameError(f"There is a token {name!r}. Choose another name.")
+    finally:
+        database.close()
+    click.echo(made)
+
+
+@token.command("list")
+@_store
+def list_tokens(store: str) -> None:
+    """List tokens: names, roles, experiments.
+
+    Example: manyarms token list
+    """
+    _needs_extra()
+    from manyarms.live.databases import database_of
+
+    database = database_of(store)
+    database.open()
+    try:
+        rows = database.run("SELECT name, role, experiment FROM tokens ORDER BY name")
+    finally:
+        database.close()
+    for name, role, experiment in rows:
+        click.echo(f"{name:24} {role:9} {experiment or 'all experiments'}")
+
+
+@token.command("drop")
+@click.argument("name")
+@_store
+def drop(name: str, store: str) -> None:
+    """Take a token back: two seconds later no node accepts it.
+
+    Example: manyarms token drop shop
+    """
+    _needs_extra()
+    from manyarms.errors import UnknownNameError
+    from manyarms.live.databases import database_of
+
+    database = database_of(store)
+    database.open()
+    try:
+        known = [row[0] for row in database.run("SELECT name FROM tokens")]
+        if name not in known:
+            raise UnknownNameError("token", name, known)
+        database.run("DELETE FROM tokens WHERE name = :name", name=name)
+    finally:
+        database.close()
+    click.echo(f"{name} was taken back")

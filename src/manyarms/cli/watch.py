@@ -1,0 +1,161 @@
+"""`manyarms watch`: the experiments of a service in a terminal."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import click
+
+__all__ = ["watch"]
+
+_TICK = 2.0  # seconds
+_LEADERS = 10
+_WIDTH = 30  # of bars
+_WIDE = 200
+
+
+@click.command()
+@click.argument("url")
+@click.argument("experiment", required=False)
+@click.option("--token", envvar="MANYARMS_TOKEN", help="A token of role viewer or above.")
+@click.option("--once", is_flag=True, help="Print it once (default where no terminal is).")
+def watch(url: str, experiment: str | None, token: str | None, once: bool) -> None:
+    """Watch the experiments of a service, or one of them.
+
+    URL is the service's address, or that of an experiment's page.
+
+    Example: manyarms watch http://127.0.0.1:8765 captions
+    """
+    from rich.console import Console
+    from rich.live import Live
+
+    # names are data: neither [bold] nor :smile: means anything in them; where nobody looks,
+    # nothing is cut
+    out = Console(highlight=False, markup=False, emoji=False)
+    if not out.is_terminal:
+        out.width = _WIDE
+    base, named = _parts(url)
+    look = _one if (experiment := experiment or named) else _all
+    if once or not out.is_terminal:
+        out.print(look(base, experiment, token))
+        return
+    with Live(look(base, experiment, token), console=out, auto_refresh=False) as screen:
+        while True:
+            time.sleep(_TICK)
+            screen.update(look(base, experiment, token), refresh=True)
+
+
+def _parts(url: str) -> tuple[str, str | None]:
+    """Return the service's address, and the experiment if it is a page's.
+
+    >>> _parts("http://127.0.0.1:8765/arms/experiments/captions#leaders")
+    ('http://127.0.0.1:8765/arms', 'captions')
+    """
+    parts = urlsplit(url)
+    before, found, name = parts.path.partition("/experiments/")
+    name = unquote(name.partition("/")[0])
+    return f"{parts.scheme}://{parts.netloc}{before.rstrip('/')}", name if found else None
+
+
+def _all(url: str, _: str | None, token: str | None) -> Any:
+    from rich.table import Table
+
+    from manyarms.remote import Remote
+    from manyarms.remote.verdict import verdict
+
+    table = Table("experiment", "state", "pulls", "last hour", "deploy", "verdict", box=None)
+    for summary in Remote.experiments(url, token=token):
+        about = SimpleNamespace(**summary)
+        said = verdict(about)
+        table.add_row(
+            _text(about.name),
+            about.state,
+            _pulls(about),
+            _number(about.last_hour),
+            _text(_deployed(about), at_most=80),
+            said.title,
+        )
+    return table
+
+
+def _one(url: str, name: str | None, token: str | None) -> Any:
+    from rich.console import Group
+    from rich.table import Table
+
+    from manyarms.errors import TurnError
+    from manyarms.remote import Remote
+    from manyarms.remote.verdict import thousands, verdict
+
+    assert name is not None
+    with Remote(url, name, token=token, patience=5.0) as remote:
+        about = SimpleNamespace(**remote.summary())
+        try:
+            leaders = remote.top(_LEADERS)
+        except TurnError:
+            leaders = []
+    said = verdict(about)
+    table = Table("arm", "", "mean", "limits", "pulls", box=None, pad_edge=False)
+    low = min((arm.interval[0] for arm in leaders), default=0.0)
+    high = max((arm.interval[1] for arm in leaders), default=1.0)
+    for arm in leaders:
+        ends = f"{_number(arm.interval[0])} to {_number(arm.interval[1])}"
+        bar = _bar(*arm.interval, arm.estimate, low, high)
+        table.add_row(_text(str(arm.arm)), bar, _number(arm.estimate), ends, thousands(arm.pulls))
+    lines = [
+        f"{about.name}, {about.state}: {about.policy}, {thousands(about.n_arms)} arms",
+        f"{_pulls(about)} pulls; {thousands(about.told)} told, {thousands(about.pending)} in "
+        f"flight; mean reward {_number(about.mean_reward)}, last hour {_number(about.last_hour)}",
+        f"Deploy {_deployed(about)}",
+        f"{said.title}: {said.why}",
+        *([f"NOT HEALTHY: {about.alarm}"] if about.alarm else []),
+        "",
+    ]
+    return Group(*(_text(line, at_most=400) for line in lines), table)
+
+
+def _text(text: str, *, at_most: int = 60) -> Any:
+    from rich.text import Text
+
+    from manyarms.live.estimates import plain
+
+    return Text(plain(text, at_most=at_most))
+
+
+def _pulls(about: Any) -> str:
+    from manyarms.remote.verdict import thousands
+
+    of = "" if about.horizon is None else f" of {thousands(about.horizon)}"
+    return f"{thousands(about.pulls)}{of}"
+
+
+def _deployed(about: Any) -> str:
+    arm = about.recommended
+    if arm is None:
+        return "nothing yet"
+    name = arm["arm"] if isinstance(arm["arm"], str) else f"arm {arm['arm']}"
+    limits = f"{_number(arm['low'])} to {_number(arm['high'])}"
+    return f"{name[:40]}: {_number(arm['estimate'])}, {limits}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
+
+
+def _bar(low: float, high: float, mean: float, least: float, most: float) -> str:
+    """Return an interval as a line of characters.
+
+    >>> _bar(0.25, 0.75, 0.5, 0.0, 1.0)
+    '       --------|-------       '
+    """
+    width = (most - least) or 1.0
+
+    def place(value: float) -> int:
+        return min(_WIDTH - 1, max(0, int(_WIDTH * (value - least) / width)))
+
+    line = [" "] * _WIDTH
+    line[place(low) : place(high) + 1] = "-" * (place(high) + 1 - place(low))
+    line[place(mean)] = "|"
+    return "".join(line)

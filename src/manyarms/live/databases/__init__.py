@@ -1,0 +1,64 @@
+"""Stores in databases: SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
+
+from manyarms.errors import ParameterError
+from manyarms.live.databases.database import (
+    Batch,
+    Database,
+    ExperimentRow,
+    LogRow,
+    UnreachableError,
+)
+from manyarms.live.databases.store import DatabaseStore
+
+__all__ = [
+    "Batch",
+    "Database",
+    "DatabaseStore",
+    "ExperimentRow",
+    "LogRow",
+    "UnreachableError",
+    "database_of",
+    "store_of",
+]
+
+
+def database_of(url: str) -> Database:
+    """Return the database that an address names, not opened yet.
+
+    >>> database_of("sqlite:///shop.db").url
+    'sqlite:///shop.db'
+    """
+    parts = urlsplit(url)
+    if parts.scheme == "sqlite" and not parts.netloc and parts.path not in ("", "/"):
+        from manyarms.live.databases.sqlite import SQLite
+
+        query = parse_qs(parts.query)
+        sync = query.pop("sync", ["always"])
+        if not query and sync in (["always"], ["never"]):
+            return SQLite(Path(parts.path[1:]), durable=sync == ["always"])
+    if parts.scheme in ("postgresql", "postgres"):
+        from manyarms.live.databases.postgres import PostgreSQL
+
+        return PostgreSQL(url)
+    raise ParameterError(
+        f"`store` must be sqlite:///FILE (four slashes where the path begins with one; "
+        f"?sync=never is quicker, and loses events with the power) or postgresql://HOST/DATABASE, "
+        f"got {url!r}."
+    )
+
+
+def store_of(url: str) -> DatabaseStore:
+    """Return the store of one handle: `?experiment=NAME` says which (default: game).
+
+    >>> str(store_of("sqlite:///shop.db?experiment=buttons"))
+    'buttons in sqlite:///shop.db'
+    """
+    base, _, query = url.partition("?")
+    others = dict(parse_qsl(query))
+    name = others.pop("experiment", "game")
+    return DatabaseStore(database_of(f"{base}?{urlencode(others)}" if others else base), name)

@@ -1,0 +1,398 @@
+"""What stores and the service ask of a database; the words of each kind are in its own file.
+
+All statements are written once, with `:names`. A database object has one connection and belongs to
+one thread at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from manyarms.errors import StoreError
+
+__all__ = [
+    "LEASE",
+    "Batch",
+    "Database",
+    "ExperimentRow",
+    "LogRow",
+    "UnreachableError",
+    "next_seconds",
+]
+
+LEASE = 5.0  # seconds that an owner may be silent
+SCHEMA = 1
+
+
+class UnreachableError(Exception):
+    """The database did not answer: what was being done may have been done, or not."""
+
+
+class ExperimentRow(NamedTuple):
+    """A row of `experiments`."""
+
+    id: int
+    name: str
+    spec: str
+    state: str
+    epoch: int
+    head: int
+    owner: str
+    lease_left: float  # seconds, by the database's clock
+    engine: str
+    generation: int
+    secret: str
+    keyed: int
+    first_arms: int
+    n_arms: int
+    created: float
+
+
+class LogRow(NamedTuple):
+    """A row of `events`, without its experiment."""
+
+    seq: int
+    kind: int
+    pull: int
+    arm: int
+    reward: float
+    at: float
+    more: str | None = None
+
+
+@dataclass
+class Batch:
+    """What one owner commits at a time: all of it, if the fence stands, else nothing."""
+
+    experiment: int
+    epoch: int
+    old: int  # the head before
+    events: list[LogRow] = field(default_factory=list)
+    # key, pull, k, again, body, worker, at
+    keys: list[tuple[Any, ...]] = field(default_factory=list)
+    # minute: asked, told, abandoned, reward, fresh
+    minutes: dict[int, list[float]] = field(default_factory=dict)
+    columns: dict[str, Any] = field(default_factory=dict)  # others of `experiments` to be set
+
+    @property
+    def new(self) -> int:
+        """The head afterwards."""
+        return self.old + len(self.events)
+
+
+_COLUMNS = (
+    "id, name, spec, state, epoch, head, owner, lease_until - {now}, engine, generation, secret, "
+    "keyed, first_arms, n_arms, created"
+)
+SETTABLE = ("state", "engine", "generation", "keyed", "first_arms", "n_arms", "spec")
+
+
+class Database(ABC):
+    """One connection to the tables."""
+
+    now: str  # the clock, in SQL
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def __str__(self) -> str:
+        return self.url
+
+    # What each kind of database does in its own way
+
+    @abstractmethod
+    def open(self) -> None:
+        """Connect; make the tables where there are none.
+
+        Raises `UnreachableError` where it may help to try again, and `StoreError` elsewhere.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Disconnect. Closed twice is closed."""
+
+    @abstractmethod
+    def run(self, sql: str, **values: Any) -> list[Any]:
+        """Run one statement; return its rows. Raises `UnreachableError` if there is no answer."""
+
+    @abstractmethod
+    def stream(self, sql: str, **values: Any) -> Iterator[Any]:
+        """Run a query of many rows, and yield them bit by bit."""
+
+    @abstractmethod
+    def transaction(self) -> contextlib.AbstractContextManager[None]:
+        """Do all of it, or nothing."""
+
+    @abstractmethod
+    def commit(self, batches: Sequence[Batch]) -> list[bool]:
+        """Commit batches in one durable transaction; return for each whether its fence stood."""
+
+    @abstractmethod
+    def add_arms(self, experiment: int, rows: Iterable[tuple[int, str]]) -> None:
+        """Insert arms; raises `ValueError` with a key that is there already.
+
+        They are as durable as the next commit, which makes them known.
+        """
+
+    @abstractmethod
+    def holds_session(self, owner: str) -> bool:
+        """Whether the session of another owner still stands, as far as the database can tell."""
+
+    @abstractmethod
+    def hold_session(self, owner: str) -> None:
+        """Let others see that this session stands."""
+
+    # What is the same everywhere
+
+    def find(self, name: str) -> ExperimentRow | None:
+        """Return the experiment of this name."""
+        rows = self.run(f"SELECT {self._columns} FROM experiments WHERE name = :name", name=name)
+        return ExperimentRow(*rows[0]) if rows else None
+
+    def experiments(self) -> list[ExperimentRow]:
+        """Return all experiments, by name."""
+        rows = self.run(f"SELECT {self._columns} FROM experiments ORDER BY name")
+        return [ExperimentRow(*row) for row in rows]
+
+    @property
+    def _columns(self) -> str:
+        return _COLUMNS.format(now=self.now)
+
+    def create(self, name: str, spec: str, state: str, secret: str, **columns: int) -> bool:
+        """Make an experiment; False if there is one of this name."""
+        rows = self.run(
+            "INSERT INTO experiments (name, spec, state, secret, keyed, first_arms, n_arms, "
+            f"created) VALUES (:name, :spec, :state, :secret, :keyed, :arms, :arms, {self.now}) "
+            "ON CONFLICT (name) DO NOTHING RETURNING id",
+            name=name,
+            spec=spec,
+            state=state,
+            secret=secret,
+            keyed=columns.get("keyed", 0),
+            arms=columns.get("n_arms", 0),
+        )
+        return bool(rows)
+
+    def acquire(self, name: str, owner: str, epoch: int, *, lease: float = LEASE) -> bool:
+        """Become the owner, if nobody else did since `epoch` was seen."""
+        rows = self.run(
+            f"UPDATE experiments SET epoch = epoch + 1, owner = :owner, "
+            f"lease_until = {self.now} + :lease WHERE name = :name AND epoch = :epoch RETURNING id",
+            name=name,
+            owner=owner,
+            epoch=epoch,
+            lease=lease,
+        )
+        return bool(rows)
+
+    def release(self, experiment: int, epoch: int) -> None:
+        """Be the owner no longer."""
+        self.run(
+            "UPDATE experiments SET owner = '', lease_until = 0 WHERE id = :id AND epoch = :epoch",
+            id=experiment,
+            epoch=epoch,
+        )
+
+    def events(self, experiment: int, after: int, *, most: int = 1 << 60) -> Iterator[LogRow]:
+        """Yield the events after a number, in order."""
+        rows = self.stream(
+            "SELECT seq, kind, pull, arm, reward, at, more FROM events "
+            "WHERE experiment = :x AND seq > :after ORDER BY seq LIMIT :most",
+            x=experiment,
+            after=after,
+            most=most,
+        )
+        return (LogRow(*row) for row in rows)
+
+    def heads(self, experiments: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """Return the epoch and the head of each experiment."""
+        marks = ", ".join(str(int(number)) for number in experiments)
+        rows = self.run(f"SELECT id, epoch, head FROM experiments WHERE id IN ({marks})")
+        return {number: (epoch, head) for number, epoch, head in rows}
+
+    def ended(self, experiment: int, pulls: Sequence[int]) -> dict[int, tuple[int, float, int]]:
+        """Return how pulls ended, of those that did: the kind of event, the reward, the arm."""
+        found: dict[int, tuple[int, float, int]] = {}
+        for some in _hundreds(pulls):
+            marks = ", ".join(str(int(pull)) for pull in some)
+            for pull, kind, reward, arm in self.run(
+                "SELECT pull, kind, reward, arm FROM events WHERE experiment = :x AND kind IN "
+                f"(2, 3, 7) AND pull IN ({marks})",
+                x=experiment,
+            ):
+                found[pull] = kind, reward, arm
+        return found
+
+    def keys_of(self, experiment: int, numbers: Sequence[int]) -> dict[int, str]:
+        """Return the keys of arms."""
+        found: dict[int, str] = {}
+        for some in _hundreds(numbers):
+            marks = ", ".join(str(int(number)) for number in some)
+            rows = self.run(
+                f"SELECT number, key FROM arms WHERE experiment = :x AND number IN ({marks})",
+                x=experiment,
+            )
+            found.update(map(tuple, rows))
+        return found
+
+    def number_of(self, experiment: int, key: str, below: int) -> int | None:
+        """Return the number of an arm; None if there is none of this key."""
+        rows = self.run(
+            "SELECT number FROM arms WHERE experiment = :x AND key = :key AND number < :below",
+            x=experiment,
+            key=key,
+            below=below,
+        )
+        return rows[0][0] if rows else None
+
+    def taken(self, experiment: int, arms: list[tuple[int, str]]) -> str:
+        """Return the first key that is there already, or twice among these."""
+        seen: set[str] = set()
+        for _, key in arms:
+            if key in seen or self.number_of(experiment, key, 1 << 60) is not None:
+                return key
+            seen.add(key)
+        return ""
+
+    def renew(self, experiment: int, epoch: int) -> None:
+        """Lengthen a lease, where nothing is committed for long."""
+        self.run(
+            f"UPDATE experiments SET lease_until = {self.now} + {LEASE} "
+            "WHERE id = :id AND epoch = :epoch",
+            id=experiment,
+            epoch=epoch,
+        )
+
+    def ask_key(self, experiment: int, key: str) -> tuple[Any, ...] | None:
+        """Return what an ask of this key was given: pull, k, again, body."""
+        rows = self.run(
+            "SELECT pull, k, again, body FROM ask_keys WHERE experiment = :x AND key = :key",
+            x=experiment,
+            key=key,
+        )
+        return rows[0] if rows else None
+
+    def last_ask_keys(self, experiment: int, since: float, most: int) -> list[tuple[Any, ...]]:
+        """Return the last asks, the latest first: key, pull, k, again, body."""
+        return self.run(
+            "SELECT key, pull, k, again, body FROM ask_keys WHERE experiment = :x AND at > :since "
+            "AND key NOT LIKE '~%' ORDER BY at DESC LIMIT :most",
+            x=experiment,
+            since=since,
+            most=most,
+        )
+
+    def note(self, token: str, experiment: str | None, action: str) -> None:
+        """Write down who did what."""
+        self.run(
+            f"INSERT INTO audit (at, token, experiment, action) VALUES ({self.now}, :token, "
+            ":experiment, :action)",
+            token=token,
+            experiment=experiment,
+            action=action,
+        )
+
+    def drop_unpublished(self, experiment: int, epoch: int, n_arms: int) -> None:
+        """Delete arms that an import which did not end has left, if we are the owner."""
+        self.run(
+            "DELETE FROM arms WHERE experiment = :x AND number >= :n AND EXISTS (SELECT 1 FROM "
+            "experiments WHERE id = :x AND epoch = :epoch AND n_arms = :n)",
+            x=experiment,
+            n=n_arms,
+            epoch=epoch,
+        )
+
+    def snapshot(self, experiment: int) -> tuple[int, str, bytes, bytes, float] | None:
+        """Return the last snapshot: its event, engine, state, what else it holds, and its time."""
+        rows = self.run(
+            "SELECT seq, engine, state, more, at FROM snapshots WHERE experiment = :x "
+            "ORDER BY seq DESC LIMIT 1",
+            x=experiment,
+        )
+        if not rows:
+            return None
+        seq, engine, state, more, at = rows[0]
+        return seq, engine, bytes(state), bytes(more), at
+
+    def save(
+        self,
+        experiment: int,
+        seq: int,
+        engine: str,
+        state: bytes,
+        more: bytes,
+        *,
+        epoch: int | None = None,
+    ) -> bool:
+        """Keep a snapshot, if its event is committed, and drop all but the last two.
+
+        With `epoch` only its owner may; return whether it was kept.
+        """
+        same = "epoch = epoch" if epoch is None else "epoch = :epoch"
+        with self.transaction():
+            kept = self.run(
+                "INSERT INTO snapshots (experiment, seq, engine, state, more, at) "
+                f"SELECT id, :seq, :engine, :state, :more, {self.now} FROM experiments "
+                f"WHERE id = :x AND head >= :seq AND {same} "
+                "ON CONFLICT (experiment, seq) DO UPDATE SET engine = excluded.engine, "
+                "state = excluded.state, more = excluded.more, at = excluded.at RETURNING seq",
+                x=experiment,
+                seq=seq,
+                engine=engine,
+                state=state,
+                more=more,
+                **({} if epoch is None else {"epoch": epoch}),
+            )
+            self.run(
+                "DELETE FROM snapshots WHERE experiment = :x AND seq < (SELECT min(seq) FROM ("
+                "SELECT seq FROM snapshots WHERE experiment = :x ORDER BY seq DESC LIMIT 2) AS l)",
+                x=experiment,
+            )
+        return bool(kept)
+
+    def setting(self, name: str, fresh: str) -> str:
+        """Return a setting that all nodes share: the first value that any of them gave."""
+        self.run(
+            "INSERT INTO settings (name, value) VALUES (:name, :fresh) ON CONFLICT DO NOTHING",
+            name=name,
+            fresh=fresh,
+        )
+        rows = self.run("SELECT value FROM settings WHERE name = :name", name=name)
+        return str(rows[0][0])
+
+    def _check_schema(self) -> None:
+        (version,) = self.run("SELECT max(version) FROM schema_version")[0]
+        if version != SCHEMA:
+            raise StoreError(
+                f"{self} has tables of version {version}, and this manyarms knows version {SCHEMA}."
+                f" Install the manyarms that made them, or a newer one."
+            )
+
+
+def statements(name: str) -> list[str]:
+    """Return the statements of a .sql file of this folder."""
+    text = files(__package__).joinpath(name).read_text(encoding="utf-8")
+    lines = [line.partition("--")[0].rstrip() for line in text.splitlines()]
+    return [one.strip() for one in "\n".join(lines).split(";") if one.strip()]
+
+
+def packed(event: tuple[Any, ...]) -> str | None:
+    """Return the fields of an event that have no column as JSON; None if all are empty."""
+    rest = event[4:]
+    return json.dumps(rest, separators=(",", ":")) if any(rest) else None
+
+
+def next_seconds(pause: float) -> float:
+    """Return the pause after this one, while a database is away."""
+    return min(1.0, 2 * pause)
+
+
+def _hundreds(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    for k in range(0, len(numbers), 500):
+        yield numbers[k : k + 500]

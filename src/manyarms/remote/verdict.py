@@ -1,0 +1,57 @@
+"""Whether to go on, from what a service says of an experiment: for its page and for a terminal."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+__all__ = ["Judgement", "thousands", "verdict"]
+
+
+def thousands(value: float) -> str:
+    """Return a count.
+
+    >>> thousands(995918)
+    '995,918'
+    """
+    return f"{value:,.0f}"
+
+
+class Judgement(NamedTuple):
+    """What is said of an experiment: `kind` is a class of the page's styles."""
+
+    kind: str  # good: may stop; open: go on; part: nothing known
+    title: str
+    why: str
+
+
+def verdict(summary: Any) -> Judgement:
+    """Return whether to go on, and why."""
+    if summary.state == "empty":
+        return Judgement("part", "No arms yet", "Add some: then the first ask is answered.")
+    if summary.recommended is None:
+        return Judgement("part", "Too early", "No reward was told yet.")
+    over = summary.horizon is not None and summary.pulls >= summary.horizon
+    if summary.state == "stopped" or over:
+        why = "The experiment was stopped." if not over else "All pulls of the horizon were made."
+        return Judgement("good", "Done: deploy it", f"{why} {_rivals(summary)}")
+    if summary.may_stop is not None:
+        title = "You may stop" if summary.may_stop else "Go on"
+        return Judgement("good" if summary.may_stop else "open", title, summary.advice)
+    if summary.rivals == 0:
+        title = "Best of those tried" if summary.untried else "You may stop"
+        return Judgement("good", title, _rivals(summary))
+    return Judgement("open", "Go on", _rivals(summary))
+
+
+def _rivals(summary: Any) -> str:
+    """Return what speaks against the recommended arm."""
+    if summary.rivals:
+        verb = "has an upper limit" if summary.rivals == 1 else "have upper limits"
+        arms = "1 tried arm" if summary.rivals == 1 else f"{thousands(summary.rivals)} tried arms"
+        said = f"{arms} {verb} above its lower one"
+    else:
+        said = "No tried arm has an upper limit above its lower one"
+    if not summary.untried:
+        return f"{said}; all were tried."
+    was = "was" if summary.untried == 1 else "were"
+    return f"{said}; {thousands(summary.untried)} {was} never tried."

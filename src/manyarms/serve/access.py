@@ -1,0 +1,261 @@
+"""Who is asking, and what they may do: tokens, sessions, tickets, limits.
+
+Tokens are kept as SHA-256, because they are long and random. A session is a cookie that the
+service has signed; a ticket is a pull's number that it has signed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from typing import NamedTuple
+from urllib.parse import parse_qs
+
+from manyarms.live.databases import Database
+from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.messages import NewToken, TooMany
+from manyarms.serve.routes import may
+
+__all__ = ["COOKIE", "Access", "Caller", "Headers", "new_token", "ticket", "ticket_pull"]
+
+COOKIE = "manyarms_session"
+_SESSION = 7 * 24 * 3600  # seconds
+_CODE = 600  # seconds that a login link is good for
+_REMEMBERED = 2.0  # seconds that what the database says of a token is taken for true
+_MOST_BUCKETS = 100_000
+
+Headers = dict[bytes, bytes]
+
+
+class Caller(NamedTuple):
+    """Who is asking."""
+
+    name: str
+    role: str
+    experiment: str | None = None
+    origins: tuple[str, ...] = ()
+    rate: float | None = None
+    expires: float | None = None
+    cookie: bool = False
+
+
+def new_token() -> str:
+    """Return a new token."""
+    return f"ma_{secrets.token_urlsafe(24)}"
+
+
+def digest_of(token: str) -> str:
+    """Return what is kept of a token."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+class Access:
+    """Knows sessions, and for two seconds what the database said of tokens."""
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret.encode()
+        self._known: dict[str, tuple[float, Caller | None]] = {}
+        self._codes: dict[str, tuple[float, Caller]] = {}
+        self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
+
+    # Tokens
+
+    def token_in(self, headers: Headers, query: bytes) -> str | None:
+        """Return the token of a request; pages that cannot set headers put it into the query."""
+        given = headers.get(b"authorization", b"").decode("latin-1")
+        if given[:7].lower() == "bearer ":
+            return given[7:].strip()
+        if b"token=" in query:
+            return parse_qs(query.decode("latin-1")).get("token", [None])[0]
+        return None
+
+    def remembered(self, token: str) -> Caller | bool | None:
+        """Return who has a token, None if nobody, False if the database must be asked."""
+        seen = self._known.get(token)
+        if seen is None or seen[0] < time.monotonic():
+            return False
+        return seen[1]
+
+    def remember(self, token: str, caller: Caller | None) -> None:
+        """Note what the database said of a token."""
+        if len(self._known) > 10_000:
+            self._known.clear()
+        self._known[token] = time.monotonic() + _REMEMBERED, caller
+
+    def forget(self) -> None:
+        """Ask the database again: a token was made or taken back."""
+        self._known.clear()
+
+    # Sessions
+
+    def login_code(self, caller: Caller) -> str:
+        """Return a code that is good for one login."""
+        code = secrets.token_urlsafe(18)
+        self._codes[code] = time.monotonic() + _CODE, caller
+        return code
+
+    def redeem(self, code: str) -> Caller | None:
+        """Return who has a code, once."""
+        until, caller = self._codes.pop(code, (0.0, None))
+        return caller if until > time.monotonic() else None
+
+    def session_cookie(self, caller: Caller, *, path: str, secure: bool) -> str:
+        """Return the header that begins a session."""
+        words = json.dumps([caller.name, caller.role, caller.experiment, time.time() + _SESSION])
+        text = words.encode().hex()
+        value = f"{text}.{self._sign('session', text)}"
+        more = "; Secure" if secure else ""
+        return f"{COOKIE}={value}; Path={path}; Max-Age={_SESSION}; HttpOnly; SameSite=Strict{more}"
+
+    def session_in(self, headers: Headers) -> Caller | None:
+        """Return whose session a request belongs to."""
+        for part in headers.get(b"cookie", b"").decode("latin-1").split(";"):
+            name, _, value = part.strip().partition("=")
+            text, _, signature = value.partition(".")
+            if name == COOKIE and hmac.compare_digest(signature, self._sign("session", text)):
+                who, role, experiment, until = json.loads(bytes.fromhex(text))
+                if until > time.time():
+                    return Caller(who, role, experiment, expires=until, cookie=True)
+        return None
+
+    def _sign(self, purpose: str, text: str) -> str:
+        return hmac.new(self._secret, f"{purpose}:{text}".encode(), hashlib.sha256).hexdigest()
+
+    # What a caller may do
+
+    def check(
+        self,
+        caller: Caller | None,
+        right: str,
+        experiment: str | None,
+        headers: Headers,
+        *,
+        address: str,
+        safe: bool,
+    ) -> None:
+        """Raise unless a caller may do this."""
+        if right == "public":
+            return
+        if caller is None:
+            raise RefusedError(
+                refuse(
+                    401,
+                    "no_token",
+                    "A token must be given in the header Authorization: Bearer ..., and none was, "
+                    "or one that is unknown or has expired. `manyarms token add` makes one.",
+                ).failure,
+                {"WWW-Authenticate": "Bearer"},
+            )
+        if caller.expires is not None and caller.expires < time.time():
+            raise refuse(401, "expired", f"The token {caller.name!r} has expired. Make a new one.")
+        if not may(caller.role, right):
+            raise refuse(
+                403, "role", f"The role {caller.role} may not do this: it needs the right {right}."
+            )
+        if caller.experiment is not None and experiment != caller.experiment:
+            raise refuse(
+                403, "experiment", f"The token {caller.name!r} is for {caller.experiment!r} only."
+            )
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        if caller.cookie and not safe:
+            _check_same_origin(origin, headers)
+        if caller.role == "browser" and origin not in caller.origins:
+            raise refuse(403, "origin", f"Pages of {origin or 'no origin'} may not use this token.")
+        if caller.rate is not None:
+            self._check_rate(caller, address)
+
+    def _check_rate(self, caller: Caller, address: str) -> None:
+        """Let `rate` requests a second through, and as many at once; of pages, for each address."""
+        assert caller.rate is not None
+        now, most = time.monotonic(), max(1.0, caller.rate)
+        who = (caller.name, address if caller.role == "browser" else "")
+        if len(self._buckets) > _MOST_BUCKETS:
+            self._buckets.clear()
+        left, since = self._buckets.get(who, (most, now))
+        left = min(most, left + (now - since) * caller.rate)
+        if left < 1:
+            wait = (1 - left) / caller.rate
+            raise RefusedError(
+                TooMany("rate", f"The token {caller.name!r} may send {caller.rate:g} requests a "
+                        f"second. Wait {wait:.2g} s.", wait),
+                {"Retry-After": str(int(wait) + 1)},
+            )  # fmt: skip
+        self._buckets[who] = left - 1, now
+
+
+def _check_same_origin(origin: str, headers: Headers) -> None:
+    host = headers.get(b"host", b"").decode("latin-1")
+    if origin not in (f"http://{host}", f"https://{host}"):
+        raise refuse(
+            403, "origin", "A session may be used by the pages of this service only: wrong Origin."
+        )
+
+
+# Tickets: number.generation.signature
+
+
+def ticket(secret: str, experiment: str, pull: int, generation: int) -> str:
+    """Return what proves that a pull was given out."""
+    text = f"{experiment}:{pull}.{generation}"
+    signature = hmac.new(secret.encode(), text.encode(), hashlib.sha256).hexdigest()[:32]
+    return f"{pull}.{generation}.{signature}"
+
+
+def ticket_pull(secret: str, experiment: str, given: str, generation: int) -> int:
+    """Return the pull of a ticket, or raise."""
+    number, _, rest = given.partition(".")
+    when, _, _ = rest.partition(".")
+    if number.isdecimal() and when.isdecimal() and len(number) < 19 and len(when) < 19:
+        right = ticket(secret, experiment, int(number), int(when))
+        if hmac.compare_digest(right.encode(), given.encode()):
+            if int(when) != generation:
+                raise refuse(410, "old_ticket", "This ticket is of an earlier generation.")
+            return int(number)
+    raise refuse(403, "ticket", "This ticket was not made here.")
+
+
+# What the database holds
+
+
+def find_caller(database: Database, digest: str) -> Caller | None:
+    """Return who has a token."""
+    return _caller(database, "sha256", digest)
+
+
+def named_caller(database: Database, name: str) -> Caller | None:
+    """Return who has the token of a name."""
+    return _caller(database, "name", name)
+
+
+def _caller(database: Database, column: str, value: str) -> Caller | None:
+    rows = database.run(
+        "SELECT name, role, experiment, origins, rate, expires FROM tokens "
+        f"WHERE {column} = :value",
+        value=value,
+    )
+    if not rows:
+        return None
+    name, role, experiment, origins, rate, expires = rows[0]
+    return Caller(name, role, experiment, tuple(json.loads(origins)), rate, expires)
+
+
+def add_token(database: Database, new: NewToken, token: str, *, replace: bool = False) -> bool:
+    """Keep a token; False if there is one of this name."""
+    if replace:
+        database.run("DELETE FROM tokens WHERE name = :name", name=new.name)
+    rows = database.run(
+        "INSERT INTO tokens (name, sha256, role, experiment, origins, rate, expires) VALUES "
+        "(:name, :sha256, :role, :experiment, :origins, :rate, :expires) "
+        "ON CONFLICT DO NOTHING RETURNING name",
+        name=new.name,
+        sha256=digest_of(token),
+        role=new.role,
+        experiment=new.experiment,
+        origins=json.dumps(new.origins),
+        rate=new.rate,
+        expires=None if new.expires is None else time.time() + new.expires,
+    )
+    return bool(rows)

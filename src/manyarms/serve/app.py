@@ -1,0 +1,230 @@
+"""The ASGI application: the API by hand, because it must be quick; pages by Starlette."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from manyarms.serve.api import HANDLERS
+from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.forwarding import Forwarder
+from manyarms.serve.messages import NAME
+from manyarms.serve.requests import Request, Response, answered
+from manyarms.serve.routes import ROUTES, Route
+from manyarms.serve.service import ElsewhereError, Service
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+__all__ = ["App"]
+
+_logger = logging.getLogger("manyarms.serve")
+_NAME = re.compile(NAME)
+_PAGE = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; font-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+        "base-uri 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+_STREAMED = {"add_arms"}  # bodies that cannot be sent twice
+
+
+def _table() -> tuple[dict[tuple[str, str], Route], dict[tuple[str, str, bool], Route]]:
+    """Return the routes by their whole path, and by what follows an experiment's name."""
+    whole, of_experiment = {}, {}
+    for route in ROUTES:
+        head, _, tail = route.path.partition("/{experiment}")
+        if head != route.path:
+            part, _, key = tail[1:].partition("/")
+            of_experiment[route.method, part, bool(key)] = route
+        else:
+            whole[route.method, route.path] = route
+    return whole, of_experiment
+
+
+_WHOLE, _OF_EXPERIMENT = _table()
+_BEGINS = "/v1/experiments/"
+_TOKENS = "/v1/tokens/"
+_METHODS = frozenset(route.method for route in ROUTES)
+
+
+def _found(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+    """Return the route of a method and a path, and what the path names."""
+    if path.startswith(_BEGINS):
+        name, _, tail = path[len(_BEGINS) :].partition("/")
+        part, slash, key = tail.partition("/")
+        route = _OF_EXPERIMENT.get((method, part, bool(slash)))
+        return None if route is None else (route, {"experiment": name, "key": key})
+    if path.startswith(_TOKENS):
+        route = _WHOLE.get((method, "/v1/tokens/{token}"))
+        return None if route is None else (route, {"token": path[len(_TOKENS) :]})
+    route = _WHOLE.get((method, path))
+    return None if route is None else (route, {})
+
+
+class App:
+    """Answers requests."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._forwarder = Forwarder(service)
+        self._pages: Starlette | None = None
+        self._root = service.root_path
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1000})
+            return
+        path: str = scope["path"]
+        if self._root and path.startswith(self._root):
+            path = scope["path"] = path[len(self._root) :] or "/"
+        begun = time.perf_counter()
+        try:
+            found = self._route(scope["method"], path)
+        except RefusedError as error:
+            await _refusal(error).send(send)
+            return
+        if found is None:
+            await self._page(scope, receive, send)
+            return
+        route, arguments = found
+        response, more = await self._answer(route, Request(scope, receive, arguments))
+        await response.send(send, more)
+        self.service.metrics.count(route.name, response.status, time.perf_counter() - begun)
+
+    def _route(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+        """Return the route of a request; None if it is a page's."""
+        found = _found("GET" if method == "HEAD" else method, path)
+        if found is not None:
+            name = found[1].get("experiment", "a")
+            if not _NAME.match(name):
+                raise refuse(
+                    422,
+                    "name",
+                    "A name has letters, digits, '.', '_' and '-', 100 at most, and begins with a "
+                    f"letter or digit, got {name[:120]!r}.",
+                )
+            return found
+        others = sorted(other for other in _METHODS if _found(other, path) is not None)
+        if method == "OPTIONS" and "POST" in others:
+            return _PREFLIGHT, {}
+        if others:
+            raise refuse(405, "method", f"{path[:200]} is for {', '.join(others)}, not {method}.")
+        if path == "/v1" or path.startswith("/v1/"):
+            raise refuse(404, "no_route", f"There is no {path[:200]}; see /openapi.json.")
+        return None
+
+    async def _answer(
+        self, route: Route, request: Request
+    ) -> tuple[Response, dict[str, str] | None]:
+        """Return the answer to a request, and headers for pages of other origins."""
+        if route is _PREFLIGHT:
+            return await self._preflight(request)
+        more: dict[str, str] | None = None
+        try:
+            if route.right != "public":
+                request.caller = caller = await self.service.caller(request.scope, request.headers)
+                experiment = request.arguments.get("experiment")
+                if caller is not None and route.name in ("list_all", "session"):
+                    experiment = caller.experiment
+                self.service.check(caller, route.right, experiment, request.scope, request.headers)
+                if caller is not None and caller.role == "browser":
+                    more = _allowed(request.headers[b"origin"].decode("latin-1"))
+            return await self._handled(route, request), more
+        except RefusedError as error:
+            return _refusal(error), more
+        except Exception:
+            _logger.exception("%s failed", route.name)
+            return _refusal(refuse(500, "failed", "This failed; the log of the node says why.")), {}
+
+    async def _handled(self, route: Route, request: Request) -> Response:
+        end = time.monotonic() + 12
+        while True:
+            try:
+                return await HANDLERS[route.name](self.service, request)
+            except ElsewhereError as other:
+                if request.forwarded:
+                    return _refusal(refuse(503, "not_owner", "Another node owns this experiment."))
+                streamed = route.name in _STREAMED
+                answer = await self._forwarder.send(request, other.address, streamed=streamed)
+                if answer is not None:
+                    return answer
+                request.attempt += 1
+                self.service.node.forget_elsewhere(request.experiment)
+                if time.monotonic() > end or streamed:
+                    why = "The node that owns this experiment does not answer. Send it again."
+                    return _refusal(refuse(503, "unavailable", why))
+                await asyncio.sleep(0.05)
+
+    async def _preflight(self, request: Request) -> tuple[Response, dict[str, str]]:
+        """Let pages of known origins ask: what they may do is seen when they do it."""
+        origin = request.headers.get(b"origin", b"").decode("latin-1")
+        origins = await self.service.origins()
+        more = {}
+        if origin in origins:
+            more = _allowed(origin) | {
+                "access-control-allow-methods": "POST",
+                "access-control-allow-headers": "authorization, content-type, idempotency-key",
+                "access-control-max-age": "600",
+            }
+        return Response(status=HTTPStatus.NO_CONTENT), more
+
+    # Pages
+
+    async def _page(self, scope: Any, receive: Any, send: Any) -> None:
+        if self._pages is None:
+            self._pages = self._make_pages()
+
+        async def with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                known = {name.lower() for name, _ in message["headers"]}
+                message["headers"] = [
+                    *message["headers"],
+                    *(
+                        (k.encode(), v.encode())
+                        for k, v in _PAGE.items()
+                        if k.encode() not in known
+                    ),
+                ]
+            await send(message)
+
+        await self._pages(scope, receive, with_headers)
+
+    def _make_pages(self) -> Starlette:
+        from starlette.applications import Starlette
+
+        from manyarms.serve import dashboard, login
+
+        async def refused(request: Any, error: Any) -> Any:
+            return await login.refused(self.service, request, error)
+
+        app = Starlette(
+            routes=[*login.routes(self.service), *dashboard.routes(self.service)],
+            exception_handlers={RefusedError: refused},
+        )
+        app.state.service = self.service
+        return app
+
+
+_PREFLIGHT = Route("preflight", "OPTIONS", "", "public", None, None, "")
+
+
+def _allowed(origin: str) -> dict[str, str]:
+    return {"access-control-allow-origin": origin, "vary": "Origin"}
+
+
+def _refusal(error: RefusedError) -> Response:
+    failure = error.failure
+    response = answered(failure, failure.status or 400)
+    response.headers |= {name.lower(): value for name, value in error.headers.items()}
+    return response

@@ -1,0 +1,243 @@
+"""Requests for pages, and what they are answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+import manyarms
+from manyarms.protocol.registry import policy_names
+from manyarms.serve import messages as m
+from manyarms.serve.dashboard import panels
+from manyarms.serve.dashboard.feed import Channel, Channels
+from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.routes import may
+
+if TYPE_CHECKING:
+    from manyarms.serve.access import Caller
+    from manyarms.serve.service import Service
+
+__all__ = ["Pages", "error_page"]
+
+_PACKAGE = Path(manyarms.__file__).parent
+_STYLES = _PACKAGE / "report" / "page" / "page.css"
+_CLIENT = _PACKAGE / "remote" / "manyarms.js"
+_MOST_STREAMS = 1000
+
+
+class _Files(StaticFiles):
+    """Files that browsers ask for again, so that those of an older version are not kept."""
+
+    def file_response(self, *arguments: Any, **named: Any) -> Response:
+        """Return a file, or that it has not changed."""
+        response = super().file_response(*arguments, **named)
+        response.headers["cache-control"] = "no-cache"
+        return response
+
+
+class Pages:
+    """The pages of one service."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._channels = Channels()
+        self._streams = 0
+
+    def routes(self) -> list[BaseRoute]:
+        """Return all pages."""
+        x = "/experiments/{experiment}"
+        return [
+            Route("/", self.list_page),
+            Route("/events", self.list_events),
+            Route("/login", self.login_page),
+            Route("/new", self.new_page),
+            Route("/tokens", self.tokens_page),
+            Route(x, self.experiment_page),
+            Route(f"{x}/events", self.experiment_events),
+            Route(f"{x}/arms", self.arms_fragment),
+            Route(f"{x}/arms/{{number:int}}", self.arm_page),
+            Route("/static/page.css", self.shared_styles),
+            Route("/manyarms.js", self.client),
+            Mount("/static", _Files(directory=panels.HERE / "static")),
+        ]
+
+    async def _caller(
+        self, request: Request, right: str = "view", experiment: str | None = None
+    ) -> Caller:
+        caller = await self._service.caller(request.scope)
+        if experiment is None and caller is not None:
+            experiment = caller.experiment
+        self._service.check(caller, right, experiment, request.scope)
+        assert caller is not None
+        return caller
+
+    def _page(self, name: str, caller: Caller | None, **content: Any) -> HTMLResponse:
+        role = "viewer" if caller is None else caller.role
+        shown = {
+            "root": self._service.root_path,
+            "caller": caller,
+            "may_operate": may(role, "operate"),
+            "may_administer": may(role, "administer") and not (caller and caller.experiment),
+            "version": manyarms.__version__,
+        }
+        page = HTMLResponse(panels.template(name, **shown | content))
+        page.headers["cache-control"] = "no-store"
+        return page
+
+    # The list
+
+    def _list_channel(self, caller: Caller) -> Channel:
+        only = caller.experiment
+
+        async def draw(kept: dict[str, Any]) -> dict[str, str]:
+            return await panels.draw_list(self._service, caller._replace(experiment=only))
+
+        return self._channels.of(f"list of {only or 'all'}", draw)
+
+    async def list_page(self, request: Request) -> Response:
+        """Show all experiments."""
+        caller = await self._caller(request)
+        drawn = await self._list_channel(caller).soon()
+        return self._page("list", caller, panels=drawn)
+
+    async def list_events(self, request: Request) -> Response:
+        """Send the list whenever it changes."""
+        caller = await self._caller(request)
+        return await self._stream(self._list_channel(caller))
+
+    # An experiment
+
+    def _channel(self, name: str) -> Channel:
+        async def draw(kept: dict[str, Any]) -> dict[str, str]:
+            return await panels.draw_experiment(self._service, name, kept)
+
+        return self._channels.of(f"experiment {name}", draw)
+
+    async def experiment_page(self, request: Request) -> Response:
+        """Show an experiment."""
+        name = request.path_params["experiment"]
+        caller = await self._caller(request, "view", name)
+        channel = self._channel(name)
+        drawn = await channel.soon()
+        summary: m.ExperimentSummary = channel.kept["summary"]
+        arms = await self._arms(request, name, caller)
+        return self._page("experiment", caller, panels=drawn, arms=arms, summary=summary)
+
+    async def _arms(self, request: Request, name: str, caller: Caller) -> str:
+        return await panels.arms_panel(
+            self._service,
+            name,
+            dict(request.query_params),
+            may_retire=may(caller.role, "operate"),
+        )
+
+    async def arms_fragment(self, request: Request) -> Response:
+        """Show the panel of arms alone, for the page's script."""
+        name = request.path_params["experiment"]
+        caller = await self._caller(request, "view", name)
+        return HTMLResponse(await self._arms(request, name, caller))
+
+    async def experiment_events(self, request: Request) -> Response:
+        """Send panels whenever they change."""
+        name = request.path_params["experiment"]
+        await self._caller(request, "view", name)
+        return await self._stream(self._channel(name))
+
+    async def _stream(self, channel: Channel) -> Response:
+        if self._streams >= _MOST_STREAMS:
+            raise refuse(503, "unavailable", "Too many pages are open.")
+        await channel.panels()
+
+        async def counted() -> Any:
+            self._streams += 1
+            try:
+                async for event in channel.stream(lambda: self._service.ending):
+                    yield event
+            finally:
+                self._streams -= 1
+
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        return StreamingResponse(counted(), media_type="text/event-stream", headers=headers)
+
+    async def arm_page(self, request: Request) -> Response:
+        """Show one arm, by its number: keys may hold anything."""
+        name, number = request.path_params["experiment"], request.path_params["number"]
+        caller = await self._caller(request, "view", name)
+        arm: m.ArmView | None = await self._service.view("arm_at", name, number=number)
+        if arm is None:
+            raise refuse(404, "unknown_arm", f"There is no arm {number}.")
+        summary: m.ExperimentSummary = await self._service.view("summary", name)
+        best = summary.recommended
+        compared = [arm] if best is None or best.number == number else [arm, best]
+        scale = panels.common_scale(compared)
+        return self._page(
+            "arm", caller, arm=arm, summary=summary, best=best, scale=scale, compared=compared
+        )
+
+    # Forms; what they do is done by the API
+
+    async def login_page(self, request: Request) -> Response:
+        """Ask for a token."""
+        wrong = request.query_params.get("wrong", "")
+        return self._page("login", None, wrong=wrong)
+
+    async def new_page(self, request: Request) -> Response:
+        """Ask for an experiment; `like` names one whose settings are shown."""
+        caller = await self._caller(request, "administer")
+        like = request.query_params.get("like")
+        spec = m.Spec()
+        if like:
+            spec = (await self._service.view("summary", like)).spec
+        if request.query_params.get("hold"):
+            spec = m.Spec(
+                **{f: getattr(spec, f) for f in spec.__struct_fields__}
+                | {"early": "hold", "window": float(request.query_params["hold"])}
+            )
+        policy = spec.policy if isinstance(spec.policy, str) else spec.policy.name
+        return self._page(
+            "new", caller, spec=spec, policy=policy, policies=policy_names(), like=like or ""
+        )
+
+    async def tokens_page(self, request: Request) -> Response:
+        """Show tokens, and let an admin make and take back some."""
+        caller = await self._caller(request, "administer")
+        rows = await self._service.node.read(
+            lambda database: database.run(
+                "SELECT name, role, experiment, expires FROM tokens ORDER BY name"
+            )
+        )
+        return self._page("tokens", caller, tokens=rows)
+
+    # Files
+
+    async def shared_styles(self, request: Request) -> Response:
+        """Send the styles that the report has, too."""
+        return Response(
+            _STYLES.read_bytes(), media_type="text/css", headers={"cache-control": "no-cache"}
+        )
+
+    async def client(self, request: Request) -> Response:
+        """Send the client for pages of others."""
+        return Response(
+            _CLIENT.read_bytes(),
+            media_type="text/javascript",
+            headers={
+                "cross-origin-resource-policy": "cross-origin",
+                "cache-control": "max-age=3600",
+            },
+        )
+
+
+def error_page(root: str, error: RefusedError) -> HTMLResponse:
+    """Return a page that says why there is none."""
+    status = error.failure.status or 400
+    shown = {"root": root, "caller": None, "may_operate": False, "may_administer": False}
+    text = panels.template(
+        "error", status=status, message=error.failure.message, version="", **shown
+    )
+    return HTMLResponse(text, status)

@@ -1,0 +1,213 @@
+// What pages do beyond showing: they follow the service, and send what buttons and forms say.
+"use strict";
+
+const page = document.body.dataset;
+const said = document.getElementById("said");
+const find = (selector, within = document) => within.querySelector(selector);
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+// Times are the reader's
+
+const FORMS = {
+  time: { hour: "2-digit", minute: "2-digit" },
+  axis: { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" },
+  full: { dateStyle: "medium", timeStyle: "short" },
+};
+
+function writeTimes(within) {
+  for (const time of all("time[data-form]", within)) {
+    time.textContent = new Date(time.dateTime).toLocaleString(undefined, FORMS[time.dataset.form]);
+  }
+}
+
+// Panels follow the service
+
+function busy(panel) {
+  const marked = document.getSelection();
+  return !marked.isCollapsed && panel.contains(marked.anchorNode); // somebody copies from it
+}
+
+/** Replace a panel; what is open stays open, what has the focus keeps it. */
+function replace(panel, html) {
+  if (busy(panel)) return;
+  const focus = panel.contains(document.activeElement) ? document.activeElement.id : "";
+  const open = all("details[open]", panel).map((details) => details.id);
+  const left = all(".scroll", panel).map((box) => box.scrollLeft);
+  panel.innerHTML = html; // made by the service, with all names escaped
+  open.forEach((id) => { if (id) document.getElementById(id)?.setAttribute("open", ""); });
+  all(".scroll", panel).forEach((box, k) => { box.scrollLeft = left[k] || 0; });
+  if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
+  writeTimes(panel);
+}
+
+function alive(state, words) {
+  const mark = find("[data-live]");
+  if (!mark) return;
+  mark.dataset.live = state;
+  const text = find("[data-live-words]");
+  if (text.textContent !== words) text.textContent = words;
+}
+
+function follow() {
+  const source = new EventSource(page.events);
+  source.addEventListener("panels", (event) => {
+    const { state, ...panels } = JSON.parse(event.data);
+    if (state) page.state = state;
+    for (const [name, html] of Object.entries(panels)) {
+      const panel = find(`[data-panel="${name}"]`);
+      if (panel) replace(panel, html);
+    }
+    alive("on", "live");
+  });
+  source.addEventListener("trouble", (event) => alive("off", `stale: ${JSON.parse(event.data)}`));
+  source.onerror = () => {
+    alive("off", "connecting…");
+    if (source.readyState === EventSource.CLOSED) setTimeout(follow, 3000);
+  };
+}
+
+// What the API is told
+
+async function send(method, path, body, type) {
+  const headers = body === undefined ? {} : { "Content-Type": type || "application/json" };
+  const content = body === undefined || type ? body : JSON.stringify(body);
+  let answer;
+  try {
+    answer = await fetch(page.root + path, { method, headers, body: content });
+  } catch {
+    throw new Error("The service cannot be reached.");
+  }
+  const result = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Error(result.message || `It failed: HTTP ${answer.status}.`);
+  return result;
+}
+
+const experiment = (path = "") =>
+  `/v1/experiments/${encodeURIComponent(page.experiment)}${path && `/${path}`}`;
+
+function say(text) {
+  said.textContent = text;
+  said.classList.add("shown");
+  clearTimeout(say.timer);
+  say.timer = setTimeout(() => said.classList.remove("shown"), 6000);
+}
+
+async function press(button) {
+  const { call, key, sure, done, then, refresh } = button.dataset;
+  if (sure && !window.confirm(sure)) return;
+  const [method, path = ""] = call.split(" ");
+  const whole = path + (key === undefined ? "" : encodeURIComponent(key));
+  button.disabled = true;
+  try {
+    const result = await send(method, path.startsWith("/") ? whole : experiment(whole));
+    if (result.state && method === "POST") page.state = result.state;
+    if (then !== undefined) window.location.assign(then || window.location.href);
+    if (refresh !== undefined) await showArms(window.location.search);
+    if (done) say(done);
+  } catch (error) {
+    say(error.message);
+  }
+  button.disabled = false;
+}
+
+// Forms
+
+/** Arms of a file or of a text: NDJSON and CSV as they are, plain text with a name a line. */
+async function armsOf(file, text) {
+  const name = file ? file.name.toLowerCase() : "";
+  if (name.endsWith(".csv")) return [file, "text/csv"];
+  if (/\.(ndjson|jsonl)$/.test(name)) return [file, "application/x-ndjson"];
+  const lines = (file ? await file.text() : text).split(/\r?\n/).filter((line) => line.trim());
+  return [lines.map((line) => JSON.stringify(line)).join("\n"), "application/x-ndjson"];
+}
+
+const given = (value) => (value === "" || value === null ? undefined : Number(value));
+const hasFile = (form) => form.get("file") instanceof File && form.get("file").size > 0;
+
+const SEND = {
+  async arms(form) {
+    if (form.has("count")) return send("POST", experiment("arms"), { count: given(form.get("count")) });
+    const [body, type] = await armsOf(hasFile(form) ? form.get("file") : null, form.get("names"));
+    if (!body.length && !body.size) throw new Error("Choose a file, or write names.");
+    return send("POST", experiment("arms"), body, type);
+  },
+  async extend(form) {
+    return send("POST", experiment("extend"), { horizon: given(form.get("horizon")) });
+  },
+  async new(form) {
+    const name = form.get("name"), path = `/v1/experiments/${encodeURIComponent(name)}`;
+    const [low, high] = [given(form.get("low")), given(form.get("high"))];
+    const missing = form.get("missing").trim();
+    const file = hasFile(form);
+    await send("PUT", path, {
+      policy: form.get("policy"), horizon: given(form.get("horizon")),
+      n_arms: file ? undefined : given(form.get("n_arms")), seed: given(form.get("seed")),
+      reward_range: low === undefined || high === undefined ? null : [low, high],
+      window: given(form.get("window")), early: form.get("early"),
+      missing: missing === "abandon" ? missing : Number(missing),
+    });
+    if (file) await send("POST", `${path}/arms`, ...await armsOf(form.get("file"), ""));
+    window.location.assign(`${page.root}/experiments/${name}`);
+  },
+  async token(form) {
+    const days = given(form.get("days"));
+    const made = await send("POST", "/v1/tokens", {
+      name: form.get("name"), role: form.get("role"), experiment: form.get("experiment") || null,
+      origins: form.get("origins").split(/[\s,]+/).filter(Boolean), rate: given(form.get("rate")),
+      expires: days && days * 86400,
+    });
+    const box = find(".made");
+    box.hidden = false;
+    find("code", box).textContent = made.token;
+  },
+};
+
+async function submit(form) {
+  const words = find(".said", form), button = find("button:not([type=button])", form);
+  words.textContent = "";
+  button.disabled = true;
+  try {
+    const result = await SEND[form.dataset.form](new FormData(form));
+    if (result && result.added) say(`${result.added.toLocaleString()} arms were added.`);
+    form.closest("dialog")?.close();
+  } catch (error) {
+    words.textContent = error.message;
+  }
+  button.disabled = false;
+}
+
+// The panel of arms is each reader's own
+
+async function showArms(query) {
+  const panel = find('[data-fragment="arms"]');
+  const answer = await fetch(`${page.root}/experiments/${page.experiment}/arms${query}`);
+  if (!answer.ok) return say("The arms cannot be shown now.");
+  panel.innerHTML = await answer.text();
+  window.history.replaceState(null, "", `${query || window.location.pathname}#arms`);
+  return writeTimes(panel);
+}
+
+document.addEventListener("click", (event) => {
+  const target = event.target.closest("[data-call], [data-opens], [data-closes], [data-fragment-link]");
+  if (!target) return;
+  if (target.dataset.call) press(target);
+  if (target.dataset.opens) document.getElementById(target.dataset.opens).showModal();
+  if ("closes" in target.dataset) target.closest("dialog").close();
+  if ("fragmentLink" in target.dataset) {
+    event.preventDefault();
+    showArms(new URL(target.href).search).then(() => find("#arms-title").scrollIntoView());
+  }
+});
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.dataset.form) {
+    event.preventDefault();
+    submit(form);
+  } else if ("fragmentForm" in form.dataset) {
+    event.preventDefault();
+    showArms(`?${new URLSearchParams(new FormData(form))}`);
+  }
+});
+
+writeTimes(document);
+if (page.events) follow();

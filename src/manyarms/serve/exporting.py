@@ -1,0 +1,213 @@
+"""Events and arms leave as a stream: NDJSON, CSV or Parquet."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import itertools
+import queue
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from manyarms.errors import MissingExtraError
+from manyarms.live.databases import Database, ExperimentRow, database_of
+from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD
+from manyarms.serve.errors import refuse
+from manyarms.serve.game import REPORTED
+from manyarms.serve.node import unavailable
+from manyarms.serve.replica import Replica
+from manyarms.serve.requests import Request, Response
+from manyarms.serve.service import Service
+
+__all__ = ["export"]
+
+_PIECE = 2000  # rows of a piece
+_KINDS = {
+    ASKED: "asked",
+    TOLD: "told",
+    ABANDONED: "abandoned",
+    ARRIVED: "arrived",
+    RETIRED: "retired",
+    6: "observed",
+    7: "answered",
+    8: "restored",
+    REPORTED: "reported",
+}
+
+
+async def export(service: Service, request: Request) -> Response:
+    """Send all events, or all arms, as a stream."""
+    what, form = request.query.get("what", "events"), request.query.get("format", "ndjson")
+    if what not in ("events", "arms") or form not in _FORMS:
+        raise refuse(
+            422,
+            "invalid",
+            "`what` must be events or arms, and `format` ndjson, csv or parquet, got "
+            f"{what!r} and {form!r}.",
+        )
+    row = await service.node.read(lambda database: database.find(request.experiment))
+    if row is None:
+        raise refuse(404, "unknown_experiment", f"There is no experiment {request.experiment!r}.")
+    kind, write = _FORMS[form]
+    columns, rows = _EXPORTS[what]
+    name = f"{row.name}-{what}.{form}"
+    url = service.settings.store
+    if form == "parquet":
+        _arrow()
+    stream = _in_thread(lambda: _opened(url, lambda database: write(columns, rows(database, row))))
+    disposition = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(headers=disposition, kind=kind, stream=stream)
+
+
+def _opened(url: str, rows: Callable[[Database], Iterator[bytes]]) -> Iterator[bytes]:
+    database = database_of(url)
+    database.open()
+    try:
+        yield from rows(database)
+    finally:
+        database.close()
+
+
+async def _in_thread(make: Callable[[], Iterator[bytes]]) -> AsyncIterator[bytes]:
+    """Yield what a thread makes; it waits while nobody takes it."""
+    loop = asyncio.get_running_loop()
+    ready: queue.Queue[bytes | BaseException | None] = queue.Queue(maxsize=4)
+    gone = threading.Event()
+
+    def run() -> None:
+        last: BaseException | None = None
+        try:
+            for piece in make():
+                while not gone.is_set():
+                    try:
+                        ready.put(piece, timeout=0.5)
+                        break
+                    except queue.Full:
+                        continue
+                if gone.is_set():
+                    return
+        except BaseException as error:
+            last = error
+        while not gone.is_set():
+            try:
+                ready.put(last, timeout=0.5)
+                return
+            except queue.Full:
+                continue
+
+    thread = threading.Thread(target=run, name="export", daemon=True)
+    thread.start()
+    try:
+        while (piece := await loop.run_in_executor(None, ready.get)) is not None:
+            if isinstance(piece, BaseException):
+                raise unavailable("The export ended early.") from piece
+            yield piece
+    finally:
+        gone.set()
+
+
+def _event_rows(database: Database, row: ExperimentRow) -> Iterator[tuple[Any, ...]]:
+    # the head was read before: events that come meanwhile are left out
+    events = database.stream(
+        "SELECT e.seq, e.kind, e.pull, e.arm, a.key, e.reward, e.at FROM events e LEFT JOIN arms a "
+        "ON a.experiment = e.experiment AND a.number = e.arm AND e.kind <> 4 "
+        "WHERE e.experiment = :x AND e.seq <= :head ORDER BY e.seq",
+        x=row.id,
+        head=row.head,
+    )
+    for seq, kind, pull, arm, key, reward, at in events:
+        has_reward = kind in (TOLD, REPORTED)
+        yield (
+            seq,
+            _KINDS.get(kind, str(kind)),
+            pull if pull >= 0 else None,
+            arm,
+            key,
+            reward if has_reward else None,
+            at,
+        )
+
+
+def _arm_rows(database: Database, row: ExperimentRow) -> Iterator[tuple[Any, ...]]:
+    replica = Replica(database, row.name)
+    for number, key in _every_arm(database, row):
+        a = replica.of_arm(number)
+        known = (a.estimate, *a.interval) if a.told else (None, None, None)
+        yield number, key, a.pulls, a.told, *known, a.retired
+
+
+def _every_arm(database: Database, row: ExperimentRow) -> Iterator[tuple[int, str | None]]:
+    if not row.keyed:
+        return ((number, None) for number in range(row.n_arms))
+    return database.stream(
+        "SELECT number, key FROM arms WHERE experiment = :x AND number < :n ORDER BY number",
+        x=row.id,
+        n=row.n_arms,
+    )
+
+
+_EXPORTS: dict[str, tuple[dict[str, str], Any]] = {
+    "events": (
+        {"seq": "int64", "kind": "string", "pull": "int64", "arm": "int64", "key": "string",
+         "reward": "float64", "at": "float64"},
+        _event_rows,
+    ),
+    "arms": (
+        {"number": "int64", "key": "string", "pulls": "int64", "told": "int64",
+         "estimate": "float64", "low": "float64", "high": "float64", "retired": "bool_"},
+        _arm_rows,
+    ),
+}  # fmt: skip
+
+
+def _pieces(rows: Iterator[Any]) -> Iterator[list[Any]]:
+    while some := list(itertools.islice(rows, _PIECE)):
+        yield some
+
+
+def _as_ndjson(columns: dict[str, str], rows: Iterator[Any]) -> Iterator[bytes]:
+    encode = msgspec.json.Encoder().encode
+    for some in _pieces(rows):
+        yield b"".join(encode(dict(zip(columns, row, strict=True))) + b"\n" for row in some)
+
+
+def _as_csv(columns: dict[str, str], rows: Iterator[Any]) -> Iterator[bytes]:
+    for some in itertools.chain([[tuple(columns)]], _pieces(rows)):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(some)
+        yield text.getvalue().encode()
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        error = MissingExtraError("pyarrow", "to export Parquet", '"manyarms[lab]"')
+        raise refuse(501, "no_parquet", str(error)) from None
+    return pyarrow
+
+
+def _as_parquet(columns: dict[str, str], rows: Iterator[Any]) -> Iterator[bytes]:
+    arrow = _arrow()
+    schema = arrow.schema([(name, getattr(arrow, kind)()) for name, kind in columns.items()])
+    sink = io.BytesIO()
+    sent = 0
+    with arrow.parquet.ParquetWriter(sink, schema) as writer:
+        while some := list(itertools.islice(rows, 100_000)):
+            writer.write_table(
+                arrow.table([list(c) for c in zip(*some, strict=True)], schema=schema)
+            )
+            yield sink.getvalue()[sent:]
+            sent = sink.tell()
+    yield sink.getvalue()[sent:]
+
+
+_FORMS: dict[str, tuple[str, Any]] = {
+    "ndjson": ("application/x-ndjson", _as_ndjson),
+    "csv": ("text/csv; charset=utf-8", _as_csv),
+    "parquet": ("application/vnd.apache.parquet", _as_parquet),
+}

@@ -1,0 +1,226 @@
+"""An experiment as its log tells it: the owner plays it on, the scribe follows.
+
+The handle knows arms by number; their keys lie in the database. What happens to a game goes into
+its log as rows; the same rows, read again, make the same game.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from manyarms.core.code_digest import digest
+from manyarms.errors import ManyarmsError, SavedFileError
+from manyarms.live.arms import ArmNumbers
+from manyarms.live.databases import Database, ExperimentRow, LogRow
+from manyarms.live.databases.store import columns_of
+from manyarms.live.game import LiveGame, check_reward
+from manyarms.live.replay import replay
+from manyarms.live.saving import gc_paused, restored, snapshot
+from manyarms.live.store import ABANDONED, ASKED, TOLD
+from manyarms.protocol.policy import Policy
+from manyarms.protocol.registry import policy as policy_named
+from manyarms.serve.messages import PolicySpec, Spec
+
+__all__ = ["REPORTED", "Game", "ReplayError", "check_spec", "engine_of", "policy_of"]
+
+G = TypeVar("G", bound="Game")
+REPORTED = 100  # a reward is there and held back; kinds below 100 are those of handles
+_ANSWERED = 7  # of a handle: a pull that was told a reward observed before
+_RECENT = 1000  # pulls whose arms are remembered, for views
+_AT_ONCE = 20_000  # rows that are replayed at a time
+_BY_HAND = 1 << 62
+DELAYS = (1.0, 10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 24 * 3600.0)  # ends of bins, seconds
+
+
+class ReplayError(Exception):
+    """The log cannot be played again: the code is another, or the log is damaged."""
+
+
+def policy_of(spec: PolicySpec | str | dict[str, Any]) -> Policy:
+    """Return the policy that a spec names."""
+    if isinstance(spec, str):
+        return policy_named(spec)
+    if isinstance(spec, dict):
+        spec = msgspec.convert(spec, PolicySpec)
+    parameters = {
+        name: policy_of(value) if isinstance(value, dict) else value
+        for name, value in spec.parameters.items()
+    }
+    return policy_named(spec.name, **parameters)
+
+
+@functools.cache
+def _engine(policy: type[Policy]) -> str:
+    return digest("serve", [policy])
+
+
+def engine_of(spec: Spec) -> str:
+    """Return a digest of the code that decides the game."""
+    policy, engines = policy_of(spec.policy), []
+    while isinstance(policy, Policy):
+        engines.append(_engine(type(policy)))
+        policy = getattr(policy, "policy", None)  # type: ignore[assignment]
+    return "-".join(engines)
+
+
+def begun(spec: Spec, n_arms: int) -> LiveGame:
+    """Return a new game."""
+    policy = policy_of(spec.policy)
+    game = LiveGame(policy, ArmNumbers(n_arms), spec.horizon, spec.seed, spec.reward_range)
+    policy.check_rewards(game.reward_range)
+    return game
+
+
+def check_spec(spec: Spec) -> None:
+    """Raise a `ParameterError` unless an experiment can begin so."""
+    game = begun(spec, spec.n_arms or 1)
+    if spec.missing != "abandon":
+        check_reward(spec.missing, game.reward_range)
+
+
+class Game:
+    """What the log up to `head` says.
+
+    Attributes
+    ----------
+    live
+        The game; None until the first arms are there.
+    waiting
+        When each pull in flight was asked for, and by which worker, in the order of asks.
+    held
+        Rewards that wait for the end of their window, by pull.
+    """
+
+    def __init__(self, row: ExperimentRow) -> None:
+        self.id, self.name = row.id, row.name
+        self.spec = msgspec.json.decode(row.spec, type=Spec)
+        self.engine = engine_of(self.spec)
+        self.state = row.state
+        self.keyed = bool(row.keyed)
+        self.head = 0
+        self.live: LiveGame | None = None
+        self.waiting: dict[int, tuple[float, str | None]] = {}
+        self.held: dict[int, float] = {}
+        self.recent: deque[int] = deque(maxlen=_RECENT)
+        self.expired = 0
+        self.delays = [[0, 0.0, 0.0] for _ in range(len(DELAYS) + 1)]  # count, sum, sum of squares
+
+    @classmethod
+    def load(cls: type[G], database: Database, row: ExperimentRow) -> G:
+        """Return the game that a database holds, up to the head it has now."""
+        game = cls(row)
+        with gc_paused():
+            saved = database.snapshot(row.id)
+            if saved is not None:
+                game._restore(saved[0], saved[2], saved[3])
+            elif row.first_arms:
+                game.live = begun(game.spec, row.first_arms)
+            if game.head < row.head and row.engine not in ("", game.engine):
+                raise ReplayError(
+                    f"{row.name} has {row.head - game.head} events after its last snapshot that "
+                    f"another version of the policy's code wrote. Start that version once more: "
+                    f"it makes a snapshot when it is told to end."
+                )
+            game.follow(database, row.head)
+        if game.head != row.head:
+            raise ReplayError(f"{row.name} has lost events: {game.head} of {row.head} are there.")
+        return game
+
+    def follow(self, database: Database, head: int) -> None:
+        """Let all events up to `head` happen, as far as they are there."""
+        while self.head < head:
+            most = min(_AT_ONCE, head - self.head)
+            rows = list(database.events(self.id, self.head, most=most))
+            if not rows:
+                return
+            self.happen(rows)
+
+    def begin(self, n_arms: int) -> None:
+        """Let the first arms come."""
+        self.live = begun(self.spec, n_arms)
+
+    def happen(self, rows: Sequence[LogRow]) -> None:
+        """Let the next events happen again."""
+        if [row.seq for row in rows] != list(range(self.head + 1, self.head + 1 + len(rows))):
+            raise ReplayError(f"{self.name} has a gap in its log after event {self.head}.")
+        if self.live is None:
+            raise ReplayError(f"{self.name} has events and no arms.")
+        self.count(rows)
+        try:
+            plain = [row for row in rows if row.kind < REPORTED]
+            asks = [row._replace(more=None) if row.kind == ASKED else row for row in plain]
+            replay(self.live, columns_of(asks), self.name, long=_BY_HAND)
+        except (ManyarmsError, LookupError, ValueError, TypeError, ArithmeticError) as error:
+            raise ReplayError(f"{self.name} cannot be played again: {error}") from error
+        self.head = rows[-1].seq
+
+    def count(self, rows: Iterable[LogRow]) -> None:
+        """Note what these events say beside the game itself."""
+        waiting, held = self.waiting, self.held
+        for row in rows:
+            kind = row.kind
+            if kind == ASKED:
+                worker = None if row.more is None else json.loads(row.more)["worker"]
+                waiting[row.pull] = row.at, worker
+                self.recent.append(row.arm)
+            elif kind == _ANSWERED:
+                del waiting[row.pull]
+            elif kind == TOLD:
+                asked, _ = waiting.pop(row.pull)
+                if held.pop(row.pull, None) is None:
+                    self._delayed(row.at - asked, row.reward)
+            elif kind == ABANDONED:
+                asked, _ = waiting.pop(row.pull)
+                held.pop(row.pull, None)
+                window = self.spec.window
+                self.expired += window is not None and row.at - asked >= window
+            elif kind == REPORTED:
+                held[row.pull] = row.reward
+                self._delayed(row.at - waiting[row.pull][0], row.reward)
+
+    def _delayed(self, delay: float, reward: float) -> None:
+        which = sum(delay >= end for end in DELAYS)
+        seen = self.delays[which]
+        seen[0] += 1
+        seen[1] += reward
+        seen[2] += reward * reward
+
+    # Snapshots
+
+    def snapshot(self) -> tuple[bytes, bytes]:
+        """Return the game, and what is known beside it."""
+        if self.live is None:
+            raise ReplayError(f"{self.name} has no arms yet.")
+        more = {
+            "waiting": [(pull, at, worker) for pull, (at, worker) in self.waiting.items()],
+            "held": list(self.held.items()),
+            "recent": list(self.recent),
+            "expired": self.expired,
+            "delays": self.delays,
+        }
+        return snapshot(self.live), msgspec.msgpack.encode(more)
+
+    def _restore(self, head: int, state: bytes, more: bytes) -> None:
+        try:
+            self.live = restored(state, policy_of(self.spec.policy), self.name)
+        except SavedFileError as error:
+            raise ReplayError(str(error)) from error
+        known = msgspec.msgpack.decode(more)
+        self.waiting = {pull: (at, worker) for pull, at, worker in known["waiting"]}
+        self.held = dict(map(tuple, known["held"]))
+        self.recent.extend(known["recent"])
+        self.expired = known["expired"]
+        self.delays = known["delays"]
+        self.head = head
+
+    @property
+    def now(self) -> float:
+        """The time, as logs have it."""
+        return time.time()

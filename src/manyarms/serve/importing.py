@@ -1,0 +1,211 @@
+"""Arms come as a stream: NDJSON or CSV."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import msgspec
+
+from manyarms.protocol.policy import MOST_ARMS
+from manyarms.serve import messages as m
+from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.owned import Owned
+from manyarms.serve.requests import Request, Response
+from manyarms.serve.service import Service
+from manyarms.serve.threads import LostError
+
+__all__ = ["add_arms", "number_of", "unknown_arm"]
+
+_ROWS = 2000  # arms of a transaction: others wait some milliseconds for it
+_MOST_KEY = 1000  # characters
+_line = msgspec.json.Decoder(str | dict[str, Any]).decode
+
+
+class _Count(msgspec.Struct, forbid_unknown_fields=True):
+    count: int = 0
+    keys: list[str] = []
+
+
+def unknown_arm(key: str) -> RefusedError:
+    """Return the refusal of an arm that there is not."""
+    return refuse(404, "unknown_arm", f"There is no arm {key[:100]!r}.")
+
+
+async def number_of(service: Service, owned: Owned, key: str) -> int:
+    """Return the number of an arm."""
+    there = owned.live.arms.count if owned.live is not None else 0
+    number: int | None = None
+    if owned.keyed:
+        number = await service.node.read(lambda db: db.number_of(owned.id, key, there))
+    elif key.isdecimal() and int(key) < there:
+        number = int(key)
+    if number is None:
+        raise unknown_arm(key)
+    return number
+
+
+async def add_arms(service: Service, request: Request) -> Response:
+    """Add arms: so many, or by their keys, which come as a stream.
+
+    Keys are written beyond the arms there are, where nobody sees them; one commit publishes them.
+    """
+    kind = request.headers.get(b"content-type", b"application/json").split(b";")[0].strip()
+    stream: Callable[[AsyncIterator[bytes]], AsyncIterator[list[str]]] | None = {
+        b"application/x-ndjson": _ndjson,
+        b"text/csv": _csv,
+    }.get(kind)
+    if stream is None:
+        wanted: _Count = await request.read(_Count)
+        if wanted.count and not wanted.keys:
+            added = await _count(service, request, wanted.count)
+        else:
+            added = await _import(service, request, _once(wanted.keys))
+    else:
+        added = await _import(service, request, stream(request.pieces()))
+    await service.note(request.caller, request.experiment, f"add {added.added} arms")
+    return Response(msgspec.json.encode(added))
+
+
+async def _once(keys: list[str]) -> AsyncIterator[list[str]]:
+    yield keys
+
+
+async def _count(service: Service, request: Request, count: int) -> m.AddedArms:
+    def change(owned: Owned) -> int:
+        if owned.keyed:
+            raise refuse(422, "keys", f"The arms of {owned.name} have keys: give the new ones.")
+        if not 1 <= count <= MOST_ARMS:
+            raise refuse(422, "invalid", f"`count` must be an integer >= 1, got {count}.")
+        return owned.add_arms(count)
+
+    _, there, _ = await service.apply(
+        request.experiment, change, forwarded=request.forwarded, once=True
+    )
+    return m.AddedArms(count, there)
+
+
+async def _import(
+    service: Service, request: Request, batches: AsyncIterator[list[str]]
+) -> m.AddedArms:
+    added = 0
+
+    async def change(owned: Owned) -> int:
+        nonlocal added
+        if not owned.keyed:
+            raise refuse(422, "numbers", f"The arms of {owned.name} are numbers: give a `count`.")
+        owned.check_can_add()
+        if owned.importing.locked():
+            raise refuse(409, "importing", f"Arms are being added to {owned.name}. Wait for them.")
+        async with owned.importing:
+            added = await _stage(service, owned, batches)
+            if service.node.owned.get(owned.name) is not owned:
+                raise LostError
+            there = owned.live.arms.count if owned.live is not None else 0
+            return owned.add_arms(added) if added else there
+
+    _, there, _ = await service.apply(
+        request.experiment, change, forwarded=request.forwarded, once=True
+    )
+    return m.AddedArms(added, there)
+
+
+async def _stage(service: Service, owned: Owned, batches: AsyncIterator[list[str]]) -> int:
+    """Write keys beyond the arms there are; return how many."""
+    x, epoch = owned.id, owned.epoch
+    begin = owned.live.arms.count if owned.live is not None else 0
+    number = begin
+    await service.node.write(lambda database: database.drop_unpublished(x, epoch, begin))
+    try:
+        async for keys in batches:
+            for k in range(0, len(keys), _ROWS):
+                some = keys[k : k + _ROWS]
+                rows = [(number + place, key) for place, key in enumerate(some)]
+                await service.node.write(lambda database, rows=rows: database.add_arms(x, rows))  # type: ignore[misc]
+                number += len(some)
+    except ValueError as error:
+        raise await _aborted(service, owned, begin, _twice(str(error))) from error
+    except RefusedError as error:
+        raise await _aborted(service, owned, begin, error) from error
+    return number - begin
+
+
+async def _aborted(
+    service: Service, owned: Owned, begin: int, refusal: RefusedError
+) -> RefusedError:
+    x, epoch = owned.id, owned.epoch
+    await service.node.write(lambda database: database.drop_unpublished(x, epoch, begin))
+    return refusal
+
+
+def _twice(key: str) -> RefusedError:
+    return refuse(
+        409, "key_exists", f"There is an arm {key[:100]!r} already; keys are new, each once. "
+        f"No arm was added.",
+    )  # fmt: skip
+
+
+def _checked(key: Any, line: int) -> str:
+    if not isinstance(key, str) or not 1 <= len(key) <= _MOST_KEY or "\0" in key:
+        raise refuse(
+            422,
+            "invalid",
+            f"Line {line}: a key must be a string of 1 to {_MOST_KEY} characters. No arm was "
+            f"added.",
+        )
+    return key
+
+
+async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+    rest = b""
+    async for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        if len(rest) > 1 << 20:
+            raise refuse(422, "invalid", "A line has more than a million bytes.")
+        if whole:
+            yield whole
+            await asyncio.sleep(0)  # others have their turn
+    if rest.strip():
+        yield [rest]
+
+
+async def _ndjson(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
+    count = 0
+    async for lines in _lines(pieces):
+        keys = []
+        for line in lines:
+            count += 1
+            if not line.strip():
+                continue
+            try:
+                value = _line(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise refuse(422, "invalid", f"Line {count}: {error}. No arm was added.") from error
+            keys.append(_checked(value.get("key") if isinstance(value, dict) else value, count))
+        yield keys
+
+
+async def _csv(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
+    column, count = -1, 0
+    async for lines in _lines(pieces):
+        try:
+            text = b"\n".join(lines).decode("utf-8-sig" if column < 0 else "utf-8")
+            rows = list(csv.reader(io.StringIO(text), strict=True))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise refuse(
+                422, "invalid", f"After line {count}: {error}. No arm was added."
+            ) from error
+        if column < 0:
+            if not rows or "key" not in rows[0]:
+                raise refuse(422, "invalid", "The first line of the CSV must name a column `key`.")
+            column = rows.pop(0).index("key")
+            count += 1
+        keys = []
+        for row in rows:
+            count += 1
+            if row:
+                keys.append(_checked(row[column] if column < len(row) else None, count))
+        yield keys

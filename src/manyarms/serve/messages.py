@@ -1,0 +1,411 @@
+"""What goes over the wire: every request and every answer, as types.
+
+The same types check requests, write answers, and make the page `/openapi.json`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+__all__ = [
+    "MOST_PULLS",
+    "NAME",
+    "Abandons",
+    "AddedArms",
+    "AddedToken",
+    "ArmPage",
+    "ArmView",
+    "Ask",
+    "Asked",
+    "AuditLine",
+    "DelayBin",
+    "Done",
+    "ExperimentSummary",
+    "Exploring",
+    "Extend",
+    "Failure",
+    "Failures",
+    "GivenPull",
+    "Health",
+    "InFlightView",
+    "Leaders",
+    "Listing",
+    "Login",
+    "Minute",
+    "Minutes",
+    "NewToken",
+    "PolicySpec",
+    "Ready",
+    "Role",
+    "Series",
+    "Session",
+    "Spec",
+    "State",
+    "StoppedFailure",
+    "Tell",
+    "Tells",
+    "Token",
+    "TokenList",
+    "Told",
+    "ToldMany",
+    "TooMany",
+    "WaitingPull",
+]
+
+MOST_PULLS = 10_000  # of one request
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+
+Role = Literal["admin", "operator", "viewer", "client", "browser"]
+State = Literal["empty", "running", "paused", "stopped"]
+
+
+# Requests
+
+
+class PolicySpec(Struct, forbid_unknown_fields=True):
+    """A policy by its name; a parameter may be a policy, too."""
+
+    name: str
+    parameters: dict[str, Any] = {}
+
+
+class Spec(Struct, forbid_unknown_fields=True):
+    """An experiment. Without `n_arms` its arms have keys, and are added before the first ask."""
+
+    policy: PolicySpec | str = "prospector"
+    horizon: Annotated[int, Meta(ge=1)] | None = None
+    n_arms: Annotated[int, Meta(ge=1)] | None = None
+    seed: Annotated[int, Meta(ge=0)] = 0
+    reward_range: tuple[float, float] | None = (0.0, 1.0)
+    window: Annotated[float, Meta(gt=0)] | None = None  # seconds that a reward may take
+    missing: Literal["abandon"] | float = "abandon"  # what follows when it has not come
+    early: Literal["tell", "hold"] = "tell"  # hold: a reward counts at the end of its window
+
+
+class Ask(Struct, forbid_unknown_fields=True):
+    """So many pulls. A worker that asks again gets its pulls in flight first."""
+
+    k: Annotated[int, Meta(ge=1, le=MOST_PULLS)] = 1
+    worker: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    tickets: bool = False
+
+
+class Tell(Struct, forbid_unknown_fields=True):
+    """A reward, of a pull by its number or by its ticket."""
+
+    reward: float
+    pull: Annotated[int, Meta(ge=0)] | None = None
+    ticket: Annotated[str, Meta(max_length=200)] | None = None
+
+
+class Tells(Struct, forbid_unknown_fields=True):
+    """Rewards; each has a result of its own."""
+
+    tells: Annotated[list[Tell], Meta(min_length=1, max_length=MOST_PULLS)]
+
+
+class Abandons(Struct, forbid_unknown_fields=True):
+    """Pulls whose rewards will never come."""
+
+    pulls: Annotated[list[Annotated[int, Meta(ge=0)]], Meta(min_length=1, max_length=MOST_PULLS)]
+
+
+class Extend(Struct, forbid_unknown_fields=True):
+    """A longer horizon."""
+
+    horizon: Annotated[int, Meta(ge=1)]
+
+
+class NewToken(Struct, forbid_unknown_fields=True):
+    """A token to be made; it is for one experiment, or for all."""
+
+    name: Annotated[str, Meta(pattern=NAME)]
+    role: Role
+    experiment: Annotated[str, Meta(pattern=NAME)] | None = None
+    origins: list[str] = []  # of the pages that may use it, for role browser
+    rate: Annotated[float, Meta(gt=0)] | None = None  # requests a second
+    expires: float | None = None  # seconds from now
+
+
+class Login(Struct, forbid_unknown_fields=True):
+    """A token, for a session in a browser."""
+
+    token: str
+
+
+# Answers
+
+
+class GivenPull(Struct):
+    """An arm to pull now: its key, or its number where arms have no keys."""
+
+    pull: int
+    arm: str | int
+    ticket: str | UnsetType = UNSET
+
+
+class Asked(Struct):
+    """The pulls, in order. `again`: how many of them were in flight already."""
+
+    pulls: list[GivenPull]
+    again: int = 0
+
+
+class Told(Struct, omit_defaults=True):
+    """What became of a tell or an abandon: applied now, or before; else why it was refused."""
+
+    pull: int
+    applied: bool
+    held: bool = False
+    status: int = 200
+    code: str = ""
+    message: str = ""
+
+
+class ToldMany(Struct):
+    """A result for each, in the order of the request."""
+
+    results: list[Told]
+
+
+class AddedArms(Struct):
+    """So many arms came, and so many there are now."""
+
+    added: int
+    n_arms: int
+
+
+class Done(Struct):
+    """The experiment's state now."""
+
+    name: str
+    state: State
+
+
+class AddedToken(Struct):
+    """The token, shown this once."""
+
+    name: str
+    token: str
+
+
+class Token(Struct):
+    """What is known of a token: not the token itself."""
+
+    name: str
+    role: Role
+    experiment: str | None
+    origins: list[str]
+    rate: float | None
+    expires: float | None
+
+
+class TokenList(Struct):
+    """All tokens."""
+
+    tokens: list[Token]
+
+
+class Failure(Struct, omit_defaults=True):
+    """Why a request was refused. `code` is for programs, `message` for people."""
+
+    code: str
+    message: str
+    status: int = 0
+    parameter: str | None = None
+
+
+class StoppedFailure(Struct):
+    """No pulls are left, or the experiment was stopped: what to deploy."""
+
+    code: str
+    message: str
+    recommended: ArmView | None
+    status: int = 409
+
+
+class TooMany(Struct):
+    """Too many requests; try again after so many seconds."""
+
+    code: str
+    message: str
+    retry_after: float
+    status: int = 429
+
+
+Failures = Failure | StoppedFailure | TooMany
+
+
+class Session(Struct):
+    """Who is asking."""
+
+    name: str
+    role: Role
+    experiment: str | None = None
+
+
+class Ready(Struct):
+    """Whether requests are answered here, and if not, why."""
+
+    ready: bool
+    reason: str = ""
+
+
+# Views: what panels and pages show. `head` is the event up to which a view has looked.
+
+
+class ArmView(Struct):
+    """What is known of an arm."""
+
+    arm: str | int
+    number: int
+    pulls: int
+    told: int
+    estimate: float | None
+    low: float | None
+    high: float | None
+    retired: bool = False
+    recent: float | None = None  # its share of the last 1000 pulls
+
+
+class ExperimentSummary(Struct, kw_only=True):
+    """An experiment at a glance."""
+
+    name: str
+    state: State
+    policy: str
+    spec: Spec
+    keyed: bool
+    pulls: int = 0
+    horizon: int | None = None
+    told: int = 0
+    pending: int = 0
+    abandoned: int = 0
+    held: int = 0
+    stage: str = ""
+    arms_touched: int = 0
+    n_arms: int = 0
+    reward: float = 0.0
+    mean_reward: float | None = None
+    recommended: ArmView | None = None
+    rivals: int = 0  # tried arms whose upper limit is above the recommended arm's lower one
+    untried: int = 0
+    may_stop: bool | None = None  # None: not decided
+    advice: str = ""  # keep on or may stop, in words
+    last_hour: float | None = None  # mean reward of the last hour
+    head: int = 0
+    stale: float = 0.0  # seconds since the scribe last looked
+    alarm: str = ""  # what is wrong with the experiment, if something is
+
+
+class Listing(Struct):
+    """All experiments that the asker may see, by name."""
+
+    experiments: list[ExperimentSummary]
+
+
+class Leaders(Struct):
+    """The best arms, by the lower limit of their intervals."""
+
+    arms: list[ArmView]
+    head: int
+
+
+class ArmPage(Struct):
+    """A page of arms; `cursor` leads to the next one, None on the last."""
+
+    arms: list[ArmView]
+    cursor: str | None
+    total: int | None  # arms there are; None where a search counts none
+    head: int
+
+
+class Minute(Struct):
+    """What happened in a minute, or in several of them together."""
+
+    at: float  # seconds since 1970: the beginning
+    asked: int
+    told: int
+    abandoned: int
+    reward: float
+    fresh: int  # asks for arms never pulled before
+
+
+class Minutes(Struct):
+    """The course of an experiment, in 300 points at most."""
+
+    points: list[Minute]
+    step: int  # minutes of each point
+    head: int
+
+
+Series = Minutes
+
+
+class DelayBin(Struct):
+    """Rewards that took between `low` and `high` seconds (None: no end)."""
+
+    low: float
+    high: float | None
+    count: int
+    mean_reward: float | None
+
+
+class WaitingPull(Struct):
+    """A pull in flight."""
+
+    pull: int
+    arm: str | int
+    age: float
+    worker: str | None
+
+
+class InFlightView(Struct):
+    """Pulls that wait for their rewards, and how long rewards took."""
+
+    count: int
+    held: int
+    ages: list[DelayBin]
+    delays: list[DelayBin]
+    expired: int  # pulls whose window ended without a reward
+    oldest: list[WaitingPull]
+    alarm: str  # set if the mean reward differs by delay
+    head: int
+
+
+class Exploring(Struct):
+    """Where pulls went, and what exploring has cost."""
+
+    arms_touched: int
+    fresh: int  # pulls that were the first of their arm
+    top_ten: int  # pulls of the ten arms recommended now
+    others: int
+    histogram: list[int]  # arms with 1, 2-3, 4-7, … pulls
+    given_up: tuple[float, float] | None  # rewards, against the recommended arm's interval
+    head: int
+
+
+class AuditLine(Struct):
+    """Who did what, and when."""
+
+    at: float
+    token: str
+    action: str
+
+
+class Health(Struct):
+    """How the service is doing with an experiment."""
+
+    owner: str
+    epoch: int
+    head: int
+    commit_p50: float  # milliseconds
+    commit_p99: float
+    group_size: float  # events of a commit, mean of the last ones
+    scribe_lag: int | None  # events that the scribe has not seen; None: it is not there
+    snapshot_age: float | None  # seconds
+    snapshot_head: int | None
+    replay: str  # "ok", or what differs
+    audit: list[AuditLine]

@@ -1,0 +1,80 @@
+"""Numbers for Prometheus."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from manyarms.serve.service import Service
+
+__all__ = ["Metrics"]
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    """Counts requests; the rest is read off when somebody asks."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._requests: dict[tuple[str, int], list[float]] = {}  # buckets, then sum
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        """Note a request."""
+        seen = self._requests.setdefault((route, status), [0.0] * (len(_BUCKETS) + 2))
+        seen[bisect_left(_BUCKETS, seconds)] += 1
+        seen[-1] += seconds
+
+    def text(self) -> bytes:
+        """Return the page."""
+        from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+
+        registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        registry.register(self)
+        return generate_latest(registry)
+
+    def collect(self) -> Iterator[Any]:
+        """Yield all numbers."""
+        from prometheus_client.core import (
+            CounterMetricFamily,
+            GaugeMetricFamily,
+            HistogramMetricFamily,
+        )
+
+        requests = HistogramMetricFamily(
+            "manyarms_request_seconds", "Requests by route and status.", labels=("route", "status")
+        )
+        for (route, code), seen in self._requests.items():
+            total, buckets = 0.0, []
+            for end, count in zip((*map(str, _BUCKETS), "+Inf"), seen[:-1], strict=True):
+                total += count
+                buckets.append((end, total))
+            requests.add_metric([route, str(code)], buckets, seen[-1])
+        yield requests
+        node, committer = self._service.node, self._service.node.committer
+        commits = sorted(committer.seconds) or [0.0]
+        for name, about, value in (
+            ("manyarms_ready", "Whether requests are answered.", not self._service.not_ready()),
+            ("manyarms_owned", "Experiments that this node owns.", len(node.owned)),
+            ("manyarms_commit_p50_seconds", "Commits.", commits[len(commits) // 2]),
+            ("manyarms_commit_p99_seconds", "Commits.", commits[int(0.99 * len(commits))]),
+        ):
+            yield GaugeMetricFamily(name, about, value=float(value))
+        yield CounterMetricFamily("manyarms_events", "Committed events.", value=committer.committed)
+        yield CounterMetricFamily("manyarms_takeovers", "From others.", value=node.takeovers)
+        flight = GaugeMetricFamily(
+            "manyarms_in_flight", "Pulls that wait for a reward.", labels=("experiment",)
+        )
+        lag = GaugeMetricFamily(
+            "manyarms_scribe_lag", "Events that the scribe has not seen.", labels=("experiment",)
+        )
+        status = self._service.scribe.status or {}
+        for name, owned in node.owned.items():
+            flight.add_metric([name], len(owned.waiting))
+            if name in status:
+                lag.add_metric([name], max(0, owned.head - status[name]["head"]))
+        yield flight
+        yield lag

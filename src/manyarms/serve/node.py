@@ -1,0 +1,290 @@
+"""A node: owns experiments, or knows who does; takes over from owners that are gone.
+
+Fencing is the database's compare-and-set on (epoch, head). Leases and ports only decide when a
+takeover is tried; if they are wrong, the old owner is refused with its next commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import json
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from manyarms.live.databases import Database, ExperimentRow, UnreachableError
+from manyarms.live.databases.database import LEASE
+from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.game import ReplayError
+from manyarms.serve.messages import Failure
+from manyarms.serve.owned import MOST_KEYS, AskedBefore, BrokenError, Owned
+from manyarms.serve.threads import Committer, DatabaseThread, insisting
+
+__all__ = ["ServiceNode", "unavailable"]
+
+T = TypeVar("T")
+_DAY = 24 * 3600.0
+_IDLE = 60.0  # seconds after which a lease is not renewed any more
+_KNOWN_ELSEWHERE = 1.0  # seconds that an owner is believed to be where it was
+_logger = logging.getLogger("manyarms.serve")
+
+
+def unavailable(message: str, *, code: str = "unavailable") -> RefusedError:
+    """Return the refusal of a request that may be sent again."""
+    return RefusedError(Failure(code, message, 503), {"Retry-After": "1"})
+
+
+class ServiceNode:
+    """The experiments that this process owns.
+
+    Parameters
+    ----------
+    url
+        The database.
+    address
+        Where other nodes reach this one, such as 10.0.0.5:8765.
+    """
+
+    def __init__(self, url: str, address: str) -> None:
+        self.url, self.address = url, address
+        self.owner = f"node {secrets.token_hex(6)} at {address}"
+        self.committer = Committer(url, self._was_lost)
+        self.reader = DatabaseThread(url, "reader")
+        self._loader = DatabaseThread(url, "loader")  # which may take seconds
+        self.owned: dict[str, Owned] = {}
+        self._elsewhere: dict[str, tuple[float, str]] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._loading: dict[int, int] = {}  # experiments and their epochs
+        self._keeper: asyncio.Task[None] | None = None
+        self.closing = False
+        self.takeovers = 0
+
+    async def start(self) -> None:
+        """Connect, and begin to keep leases."""
+        await self.committer.start()
+        await self.reader.start()
+        await self._loader.start()
+        await insisting(
+            lambda: self.committer.call(lambda database: database.hold_session(self.owner))
+        )
+        self._keeper = asyncio.create_task(self._keep())
+
+    async def read(self, function: Callable[[Database], T]) -> T:
+        """Return what the database says, or refuse."""
+        try:
+            return await self.reader.call(function)
+        except UnreachableError as error:
+            raise unavailable(f"The database cannot be reached: {error}") from error
+
+    async def write(self, function: Callable[[Database], T]) -> T:
+        """Change what belongs to no experiment's log, or refuse."""
+        if self.committer.away:
+            raise unavailable(f"The database cannot be reached: {self.committer.away}")
+        try:
+            return await self.committer.call(function)
+        except UnreachableError as error:
+            raise unavailable(
+                f"The database cannot be reached, and this may have been done: {error}",
+                code="unknown",
+            ) from error
+
+    # Who owns an experiment
+
+    async def find(self, name: str, *, forwarded: bool = False) -> Owned | str:
+        """Return an experiment that this node owns, or the address of the node that does."""
+        owned = self.owned.get(name)
+        if owned is not None:
+            return self._checked(owned)
+        until, address = self._elsewhere.get(name, (0.0, ""))
+        if until > time.monotonic() and not forwarded:
+            return address
+        if self.closing:
+            raise unavailable("This node is about to end.")
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            owned = self.owned.get(name)
+            return self._checked(owned) if owned is not None else await self._settle(name)
+
+    def _checked(self, owned: Owned) -> Owned:
+        if self.committer.away:
+            raise unavailable(f"The database cannot be reached: {self.committer.away}")
+        if owned.trouble is not None:
+            raise RefusedError(owned.trouble)
+        return owned
+
+    async def _settle(self, name: str) -> Owned | str:
+        for _ in range(5):
+            row = await self.read(lambda database: database.find(name))
+            if row is None:
+                self._locks.pop(name, None)
+                raise refuse(404, "unknown_experiment", f"There is no experiment {name!r}.")
+            if row.spec == "null":
+                raise refuse(409, "recorded", f"{name!r} is a handle's that was recorded here.")
+            address = row.owner.rpartition(" at ")[2]
+            if not await self._may_take(row, address):
+                self._elsewhere[name] = time.monotonic() + _KNOWN_ELSEWHERE, address
+                return address
+            if await self._acquired(row):
+                return await self._load(name)
+        raise unavailable(f"Several nodes want to own {name!r}.")
+
+    async def _may_take(self, row: ExperimentRow, address: str) -> bool:
+        if not row.owner or row.lease_left <= 0 or row.owner == self.owner:
+            return True
+        if not row.owner.startswith("node ") or address == self.address:
+            return address == self.address  # one that had our port is gone
+        if await _listens(address):
+            return False
+        return not await self.read(lambda database: database.holds_session(row.owner))
+
+    async def _acquired(self, row: ExperimentRow) -> bool:
+        if row.owner not in ("", self.owner):
+            self.takeovers += 1
+            _logger.info("takes %s over from %s", row.name, row.owner)
+        return await self.read(lambda database: database.acquire(row.name, self.owner, row.epoch))
+
+    async def _load(self, name: str) -> Owned:
+        row = await self.read(lambda database: database.find(name))
+        if row is None or row.owner != self.owner:
+            raise unavailable(f"Several nodes want to own {name!r}.")
+        self._loading[row.id] = row.epoch
+        try:
+            owned = await self._loader.call(lambda database: _loaded(database, row))
+        except UnreachableError as error:
+            raise unavailable(f"The database cannot be reached: {error}") from error
+        except ReplayError as error:
+            _logger.error("%s", error)
+            raise RefusedError(Failure("replay", str(error), 503)) from error
+        finally:
+            del self._loading[row.id]
+        owned.start(self.committer.wake)
+        self.owned[name] = owned
+        self._plan_expiry(owned)
+        if gc.get_freeze_count():  # as `server.run` does in a process of its own
+            gc.freeze()
+        return owned
+
+    def _was_lost(self, owned: Owned) -> None:
+        _logger.warning("%s was taken over by another node", owned.name)
+        self.forget(owned)
+
+    def forget(self, owned: Owned) -> None:
+        """Drop a handle: it is loaded anew, here or elsewhere."""
+        if self.owned.get(owned.name) is owned:
+            del self.owned[owned.name]
+        if owned.deadline is not None:
+            owned.deadline.cancel()
+        self.committer.drop(owned)
+
+    def broke(self, owned: Owned, error: BrokenError) -> RefusedError:
+        """Drop a handle that is half changed, with what was not handed over; return the answer."""
+        _logger.error("%s", error)
+        self.forget(owned)
+        if not owned.forming.done.done():
+            owned.forming.done.set_exception(unavailable("The experiment is loaded anew."))
+            owned.forming.done.exception()
+        return RefusedError(Failure("policy", str(error), 500))
+
+    def forget_elsewhere(self, name: str) -> None:
+        """Look again who owns an experiment."""
+        self._elsewhere.pop(name, None)
+
+    # Time
+
+    def _plan_expiry(self, owned: Owned, at: float | None = None) -> None:
+        if owned.spec.window is None or self.closing:
+            return
+        if at is None:
+            first = next(iter(owned.waiting.values()), None)
+            at = time.time() if first is None else first[0]
+            at += owned.spec.window
+        loop = asyncio.get_running_loop()
+        pause = min(max(0.005, at - time.time()), owned.spec.window, 5.0)
+        owned.deadline = loop.call_later(pause, self._expire, owned)
+
+    def _expire(self, owned: Owned) -> None:
+        if self.owned.get(owned.name) is not owned:
+            return
+        at = None
+        if not self.committer.away and owned.trouble is None:
+            try:
+                at = owned.expire(time.time())
+            except BrokenError as error:
+                self.broke(owned, error)
+                return
+        self._plan_expiry(owned, at)
+
+    async def _keep(self) -> None:
+        """Renew leases in time; take over experiments whose windows nobody watches."""
+        beats = 0
+        while True:
+            await asyncio.sleep(LEASE / 4)
+            beats += 1
+            now = time.monotonic()
+            for owned in list(self.owned.values()):
+                if now - owned.used < _IDLE or (owned.spec.window and owned.waiting):
+                    used = owned.used
+                    owned.touch()
+                    owned.used = used
+            with contextlib.suppress(RefusedError, UnreachableError):
+                for number, epoch in list(self._loading.items()):
+                    await self.write(lambda db, n=number, e=epoch: db.renew(n, e))  # type: ignore[misc]
+                if beats % 4 == 0:
+                    await self._adopt()
+
+    async def _adopt(self) -> None:
+        for row in await self.read(lambda database: database.experiments()):
+            watched = row.state in ("running", "paused") and '"window":null' not in row.spec
+            if watched and row.lease_left < 0 and row.spec != "null" and row.name not in self.owned:
+                await self.find(row.name)
+
+    async def close(self) -> None:
+        """Commit, make snapshots, release."""
+        self.closing = True
+        if self._keeper is not None:
+            self._keeper.cancel()
+        end = time.monotonic() + 5
+        while not self.committer.idle and time.monotonic() < end:
+            await asyncio.sleep(0.01)
+        self.committer.give_up()
+        if self.committer.idle:
+            for owned in list(self.owned.values()):
+                with contextlib.suppress(RefusedError, UnreachableError, ReplayError):
+                    await self.committer.call(lambda database, o=owned: _leave(database, o))  # type: ignore[misc]
+        await self.committer.stop()
+        await self.reader.stop()
+        await self._loader.stop()
+
+
+async def _listens(address: str) -> bool:
+    """Whether somebody listens there; no answer in time counts as yes."""
+    host, _, port = address.rpartition(":")
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), 1.0)
+    except (ConnectionError, ValueError):
+        return False
+    except (OSError, TimeoutError):
+        return True
+    writer.close()
+    return True
+
+
+def _loaded(database: Database, row: ExperimentRow) -> Owned:
+    owned = Owned.load(database, row)
+    assert isinstance(owned, Owned)
+    database.drop_unpublished(row.id, row.epoch, row.n_arms)
+    keys = database.last_ask_keys(row.id, time.time() - _DAY, MOST_KEYS)
+    owned.all_keys = len(keys) < MOST_KEYS
+    for key, pull, k, again, body in reversed(keys):
+        owned.keys[key] = AskedBefore(pull, k, tuple(json.loads(again or "[]")), body)
+    return owned
+
+
+def _leave(database: Database, owned: Owned) -> None:
+    saved: Any = database.snapshot(owned.id)
+    if owned.live is not None and (saved is None or saved[0] < owned.head):
+        database.save(owned.id, owned.head, owned.engine, *owned.snapshot(), epoch=owned.epoch)
+    database.release(owned.id, owned.epoch)

@@ -1,0 +1,183 @@
+"""One request of HTTP, with no more than the API needs."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from manyarms.serve.access import Caller
+from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.messages import Failure
+
+if TYPE_CHECKING:
+    from manyarms.serve.service import Service
+
+__all__ = ["MOST_BYTES", "Handler", "Request", "Response", "answered"]
+
+MOST_BYTES = 2 << 20  # of a body that is no stream
+SLOWEST = 30.0  # seconds until the next piece of a body must be there
+FORWARDED = b"x-manyarms-forwarded"
+
+
+@functools.cache
+def _decoder(kind: Any) -> Any:
+    return msgspec.json.Decoder(kind)
+
+
+@functools.lru_cache(1000)
+def _encoded(name: str, value: str) -> tuple[bytes, bytes]:
+    return name.encode(), value.encode("latin-1")
+
+
+_ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+
+
+class Response:
+    """A status, headers, and a body or the pieces of one."""
+
+    __slots__ = ("body", "headers", "status", "stream")
+
+    def __init__(
+        self,
+        body: bytes = b"",
+        status: int = 200,
+        headers: dict[str, str] | None = None,
+        *,
+        kind: str = "application/json",
+        stream: AsyncIterator[bytes] | None = None,
+    ) -> None:
+        self.body, self.status, self.stream = body, status, stream
+        self.headers = {"content-type": kind} | (headers or {})
+
+    async def send(self, send: Any, more: dict[str, str] | None = None) -> None:
+        """Send it all."""
+        given = self.headers if more is None else self.headers | more
+        headers = [_encoded(k, v) for k, v in given.items()]
+        headers += _ALWAYS
+        if self.stream is None:
+            headers.append((b"content-length", b"%d" % len(self.body)))
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        if self.stream is not None:
+            async for piece in self.stream:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def _at_once(receive: Any) -> Any:
+    """Return what has been received already, without a timer; None if that is nothing."""
+    step = receive()
+    try:
+        step.send(None)
+    except StopIteration as done:
+        return done.value
+    step.close()
+    return None
+
+
+class Request:
+    """What came: `arguments` are those of the path."""
+
+    __slots__ = (
+        *("_body", "_first", "_receive", "arguments", "attempt", "caller", "headers", "made_key"),
+        "scope",
+    )
+
+    def __init__(self, scope: Any, receive: Any, arguments: dict[str, str]) -> None:
+        self.scope = scope
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.arguments = arguments
+        self.caller: Caller | None = None
+        self.attempt = 0
+        self.made_key = ""  # of an ask that came without one
+        self._receive = receive
+        self._first: Any = None  # what was received and not looked at
+        self._body: bytes | None = None
+
+    @property
+    def query(self) -> dict[str, str]:
+        """What follows the path."""
+        return dict(parse_qsl(self.scope["query_string"].decode("latin-1")))
+
+    @property
+    def experiment(self) -> str:
+        """The experiment that the path names."""
+        return self.arguments["experiment"]
+
+    @property
+    def forwarded(self) -> bool:
+        """Whether another node has sent it on."""
+        return FORWARDED in self.headers
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Yield a body as it comes."""
+        if self._body is not None:
+            yield self._body
+            return
+        more = True
+        while more:
+            message, self._first = self._first, None
+            if message is None:
+                message = await self._next()
+            if message["type"] == "http.disconnect":
+                raise refuse(400, "gone", "The client has gone.")
+            more = message.get("more_body", False)
+            if message.get("body"):
+                yield message["body"]
+
+    async def _next(self) -> Any:
+        try:
+            async with asyncio.timeout(SLOWEST):
+                return await self._receive()
+        except TimeoutError:
+            raise refuse(408, "slow", f"No data came for {SLOWEST:g} seconds.") from None
+
+    async def body(self) -> bytes:
+        """Return the whole body, or refuse it if it is too large."""
+        if self._body is None:
+            self._check_length(int(self.headers.get(b"content-length", b"0") or 0))
+            message = _at_once(self._receive)
+            if message is not None:
+                if message["type"] == "http.request" and not message.get("more_body", False):
+                    body: bytes = message.get("body", b"")
+                    self._check_length(len(body))
+                    self._body = body
+                    return body
+                self._first = message
+            parts, length = [], 0
+            async for piece in self.pieces():
+                length += len(piece)
+                self._check_length(length)
+                parts.append(piece)
+            self._body = b"".join(parts)
+        return self._body
+
+    def _check_length(self, length: int) -> None:
+        if length > MOST_BYTES:
+            raise refuse(
+                413, "too_large", f"A body may have {MOST_BYTES} bytes, and this one has more."
+            )
+
+    async def read(self, kind: Any) -> Any:
+        """Return the body as a type of `messages`; an empty one is {}."""
+        try:
+            return _decoder(kind).decode(await self.body() or b"{}")
+        except msgspec.ValidationError as error:
+            raise RefusedError(Failure("invalid", f"{error}.", 422)) from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise RefusedError(
+                Failure("malformed", f"The body is no JSON: {error}.", 400)
+            ) from error
+
+
+Handler = Callable[["Service", Request], Awaitable[Response]]
+_encode = msgspec.json.Encoder().encode
+
+
+def answered(answer: Any, status: int = 200) -> Response:
+    """Return an answer as JSON."""
+    return Response(_encode(answer), status)

@@ -1,0 +1,125 @@
+"""Every request there is: its method, its path, who may send it, and what it holds.
+
+`api` has a function for each, by its name. `GET` pages of the dashboard are not among them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from manyarms.serve import messages as m
+
+__all__ = ["ROLES", "ROUTES", "Route", "may"]
+
+# what each role may do; in `ROUTES`, "public" needs nobody
+ROLES: dict[str, frozenset[str]] = {
+    "admin": frozenset({"view", "ask", "tell", "operate", "administer"}),
+    "operator": frozenset({"view", "ask", "tell", "operate"}),
+    "viewer": frozenset({"view"}),
+    "client": frozenset({"view", "ask", "tell"}),
+    "browser": frozenset({"ask", "tell"}),
+}
+
+
+class Route(NamedTuple):
+    """One request."""
+
+    name: str
+    method: str
+    path: str
+    right: str  # public, view, ask, tell, operate or administer
+    request: Any  # the type of the body; None where there is none, or a stream
+    answer: Any
+    about: str
+    parameters: tuple[str, ...] = ()  # of the query
+
+
+def may(role: str, right: str) -> bool:
+    """Whether a role has a right."""
+    return right == "public" or right in ROLES[role]
+
+
+_X = "/v1/experiments/{experiment}"
+
+ROUTES: tuple[Route, ...] = (
+    Route("list_all", "GET", "/v1/experiments", "view", None, m.Listing, "List experiments."),
+    Route("put", "PUT", _X, "administer", m.Spec, m.ExperimentSummary, "Create an experiment."),
+    Route("get", "GET", _X, "view", None, m.ExperimentSummary, "An experiment at a glance."),
+    Route("delete", "DELETE", _X, "administer", None, m.Done, "Delete a stopped experiment."),
+    Route("ask", "POST", f"{_X}/asks", "ask", m.Ask, m.Asked, "Ask for pulls."),
+    Route("tell", "POST", f"{_X}/tells", "tell", m.Tells, m.ToldMany, "Tell rewards."),
+    Route("abandon", "POST", f"{_X}/abandons", "tell", m.Abandons, m.ToldMany, "Abandon pulls."),
+    Route(
+        "add_arms",
+        "POST",
+        f"{_X}/arms",
+        "operate",
+        None,
+        m.AddedArms,
+        'Add arms: a stream of NDJSON or CSV with a key a line, or {"count": n}.',
+    ),
+    Route("retire", "DELETE", f"{_X}/arms/{{key}}", "operate", None, m.Done, "Retire an arm."),
+    Route("pause", "POST", f"{_X}/pause", "operate", None, m.Done, "Answer no asks for a while."),
+    Route("resume", "POST", f"{_X}/resume", "operate", None, m.Done, "Answer asks again."),
+    Route("stop", "POST", f"{_X}/stop", "operate", None, m.Done, "Answer no asks any more."),
+    Route("extend", "POST", f"{_X}/extend", "operate", m.Extend, m.Done, "Lengthen the horizon."),
+    Route(
+        "export",
+        "GET",
+        f"{_X}/export",
+        "view",
+        None,
+        None,
+        "All events, or all arms.",
+        ("what", "format"),
+    ),
+    Route(
+        "arms",
+        "GET",
+        f"{_X}/arms",
+        "view",
+        None,
+        m.ArmPage,
+        "A page of arms.",
+        ("search", "sort", "cursor", "limit"),
+    ),
+    Route("arm", "GET", f"{_X}/arms/{{key}}", "view", None, m.ArmView, "One arm."),
+    Route("leaders", "GET", f"{_X}/leaders", "view", None, m.Leaders, "The best arms.", ("k",)),
+    Route("minutes", "GET", f"{_X}/minutes", "view", None, m.Minutes, "What happened when."),
+    Route(
+        "in_flight",
+        "GET",
+        f"{_X}/in-flight",
+        "view",
+        None,
+        m.InFlightView,
+        "What is in flight.",
+        ("limit",),
+    ),
+    Route("exploring", "GET", f"{_X}/exploring", "view", None, m.Exploring, "Where pulls went."),
+    Route("health", "GET", f"{_X}/health", "view", None, m.Health, "How it is doing."),
+    Route("list_tokens", "GET", "/v1/tokens", "administer", None, m.TokenList, "List tokens."),
+    Route(
+        "add_token",
+        "POST",
+        "/v1/tokens",
+        "administer",
+        m.NewToken,
+        m.AddedToken,
+        "Make a token; it is shown this once.",
+    ),
+    Route(
+        "drop_token",
+        "DELETE",
+        "/v1/tokens/{token}",
+        "administer",
+        None,
+        m.Done,
+        "Take a token back.",
+    ),
+    Route("session", "GET", "/v1/session", "view", None, m.Session, "Who is asking."),
+    Route("healthz", "GET", "/healthz", "public", None, m.Ready, "Whether the process runs."),
+    Route("readyz", "GET", "/readyz", "public", None, m.Ready, "Whether it answers requests."),
+    Route("metrics", "GET", "/metrics", "public", None, None, "Numbers for Prometheus."),
+    Route("openapi", "GET", "/openapi.json", "public", None, None, "This list."),
+)

@@ -1,0 +1,158 @@
+"""The second process of a node: follows logs, makes snapshots, computes views.
+
+It is asked through its standard input, and answers on its standard output: frames of a length (4
+bytes) and MessagePack. It ends when its input does. Serving does not depend on it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import struct
+import sys
+import time
+from typing import Any
+
+import msgspec
+
+from manyarms.errors import ManyarmsError
+from manyarms.live.databases import Database, UnreachableError, database_of
+from manyarms.serve.game import ReplayError
+from manyarms.serve.replica import Replica
+from manyarms.serve.views import VIEWS
+
+__all__ = ["Scribe", "main"]
+
+LENGTH = struct.Struct("<I")
+TICK = 0.25  # seconds between looks
+SNAPSHOT_EVENTS = 5000  # between snapshots, at least
+_REST = 10  # times as long as a snapshot took, until the next
+_KEYS_KEPT = 48 * 3600.0
+_MOST_REPLICAS = 64
+_logger = logging.getLogger("manyarms.scribe")
+
+
+class Scribe:
+    """Follows the experiments that one node owns, and others while somebody looks at them."""
+
+    def __init__(self, database: Database, owner: str) -> None:
+        self._database = database
+        self._owner = owner
+        self._replicas: dict[str, Replica] = {}  # the last used last
+        self._saved: dict[str, tuple[int, float]] = {}  # head of the last snapshot, not before
+        self._cleaned = 0.0
+
+    def tick(self) -> None:
+        """Follow what the node owns; make snapshots where they are due."""
+        for row in self._database.experiments():
+            if row.owner != self._owner or row.spec == "null":
+                continue
+            replica = self._replica(row.name)
+            replica.follow_to(row)
+            self._save_if_due(replica)
+        if time.monotonic() - self._cleaned > 600:
+            self._cleaned = time.monotonic()
+            self._database.run(
+                f"DELETE FROM ask_keys WHERE at < {self._database.now} - :kept", kept=_KEYS_KEPT
+            )
+
+    def _replica(self, name: str) -> Replica:
+        replica = self._replicas.pop(name, None)
+        known = None if replica is None else self._database.find(name)
+        if replica is None or known is None or known.id != replica.row.id:
+            replica = Replica(self._database, name)
+        self._replicas[name] = replica
+        if len(self._replicas) > _MOST_REPLICAS:
+            del self._replicas[next(iter(self._replicas))]
+        return replica
+
+    def _save_if_due(self, replica: Replica) -> None:
+        game, now = replica.game, time.monotonic()
+        if replica.alarm or game.live is None:
+            return
+        if game.name not in self._saved:
+            last = self._database.snapshot(game.id)
+            self._saved[game.name] = (0 if last is None else last[0]), 0.0
+        head, not_before = self._saved[game.name]
+        if game.head - head >= SNAPSHOT_EVENTS and now >= not_before:
+            self._database.save(game.id, game.head, game.engine, *game.snapshot())
+            end = time.monotonic()
+            self._saved[game.name] = game.head, end + _REST * (end - now)
+
+    def status(self) -> dict[str, Any]:
+        """Return how far each replica is, and what is wrong with it."""
+        return {
+            name: {
+                "head": replica.game.head,
+                "alarm": replica.alarm,
+                "saved": self._saved.get(name, (None, 0))[0],
+            }
+            for name, replica in self._replicas.items()
+        }
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return a view, or why there is none."""
+        what = request["view"]
+        try:
+            if what == "status":
+                return {"ok": self.status()}
+            replica = self._replica(request["experiment"])
+            replica.follow()
+            return {"ok": VIEWS[what](replica, **request["with"])}
+        except LookupError as error:
+            self._replicas.pop(request.get("experiment", ""), None)
+            return {"error": "unknown", "message": str(error)}
+        except (ManyarmsError, ValueError, TypeError) as error:
+            return {"error": "invalid", "message": str(error)}
+        except (UnreachableError, ReplayError) as error:
+            return {"error": "unavailable", "message": str(error)}
+
+
+def main() -> None:
+    """Run a scribe; its environment says of what."""
+    url, owner = os.environ["MANYARMS_SCRIBE_STORE"], os.environ["MANYARMS_SCRIBE_OWNER"]
+    source, sink = sys.stdin.buffer.fileno(), sys.stdout.buffer
+    database = database_of(url)
+    database.open()
+    scribe = Scribe(database, owner)
+    encode = msgspec.msgpack.Encoder().encode
+    due = 0.0
+    while True:
+        ready, _, _ = select.select([source], [], [], max(0.0, due - time.monotonic()))
+        try:
+            if ready:
+                data = _frame(source)
+                answer = encode(scribe.answer(msgspec.msgpack.decode(data)))
+                sink.write(LENGTH.pack(len(answer)) + answer)
+                sink.flush()
+            if time.monotonic() >= due:
+                scribe.tick()
+                due = time.monotonic() + TICK
+        except (EOFError, BrokenPipeError):
+            return
+        except UnreachableError as error:
+            _logger.warning("database away: %s", error)
+            due = time.monotonic() + 2 * TICK
+
+
+def _frame(source: int) -> bytes:
+    return _exactly(source, LENGTH.unpack(_exactly(source, LENGTH.size))[0])
+
+
+def _exactly(source: int, count: int) -> bytes:
+    parts = []
+    while count:
+        part = os.read(source, count)
+        if not part:
+            raise EOFError
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+if __name__ == "__main__":
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the node's: its end is ours
+    main()

@@ -1,0 +1,206 @@
+"""Starting a node: `manyarms serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import ipaddress
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import uvicorn
+
+from manyarms.errors import ParameterError, PathError
+from manyarms.serve.access import Caller, add_token, new_token
+from manyarms.serve.app import App
+from manyarms.serve.messages import NewToken
+from manyarms.serve.service import Service, Settings
+from manyarms.serve.threads import insisting
+
+__all__ = ["is_loopback", "loop_factory", "run", "serve"]
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to us: a node has to hand over before it ends. Says when it listens."""
+
+    listening: Callable[[], None]
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listening()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class _JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "at": round(record.created, 3),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line).decode()
+
+
+def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines())
+    logger = logging.getLogger("manyarms")
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
+    gc.freeze()
+    sys.setswitchinterval(0.0002)  # so that the committer need not wait for the loop
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(serve(settings, say))
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes event loops: the quickest there is."""
+    try:
+        import uvloop
+    except ImportError:  # Windows has none
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+async def serve(
+    settings: Settings,
+    say: Callable[[str], None],
+    *,
+    ready: Callable[[Callable[[], None]], None] | None = None,
+) -> None:
+    """Serve until the process is told to end.
+
+    `ready` is given a function that ends it, for whoever serves in a thread.
+    """
+    listener = _bound(settings.host, settings.port)
+    port = listener.getsockname()[1]
+    settings = replace(settings, port=port)
+    service = Service(settings)
+    try:
+        await service.start()
+    except BaseException:
+        listener.close()
+        raise
+    server = _Server(_config(App(service), settings))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # Windows has none, and only the main thread hears them
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(number, _end, server, service)
+    try:
+        lines = await _greeting(service, settings)
+
+        def end() -> None:
+            loop.call_soon_threadsafe(_end, server, service)
+
+        def listening() -> None:
+            took = time.time() - service.began
+            for line in lines:
+                say(line.replace("(ready)", f"(ready in {took:.2f} s)"))
+            if ready is not None:
+                ready(end)
+
+        server.listening = listening
+        await server.serve(sockets=[listener])
+    finally:
+        listener.close()
+        await service.close()
+
+
+def _end(server: uvicorn.Server, service: Service) -> None:
+    service.ending = True  # pages that follow let go
+    server.should_exit = True
+
+
+def _config(app: Any, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        date_header=False,
+        http="httptools",
+        ws="none",
+        backlog=2048,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=3,
+        h11_max_incomplete_event_size=64 << 10,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies) or None,
+    )
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise PathError(
+            f"{host}:{port} cannot be listened on: {error.strerror}. Choose another --port."
+        ) from error
+    listener.setblocking(False)
+    return listener  # it listens when the node is ready: until then connections are refused
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    if host in _LOOPBACK:
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def _greeting(service: Service, settings: Settings) -> list[str]:
+    """Refuse to be reached by everybody; return where the service is, and how to get in."""
+    given = os.environ.get("MANYARMS_TOKEN", "")
+    url = f"http://{settings.host}:{settings.port}{settings.root_path}"
+    loopback = is_loopback(settings.host)
+    store = service.node.committer
+    tokens = await insisting(lambda: store.call(lambda db: db.run("SELECT count(*) FROM tokens")))
+    if not loopback and not given and not tokens[0][0]:
+        raise ParameterError(
+            f"`--host` {settings.host} can be reached by others, and there is no token. Set "
+            f"MANYARMS_TOKEN to one for an admin, or make one with `manyarms token add`."
+        )
+    lines = [f"manyarms serves {service.node.committer.database} at {url} (ready)"]
+    if not loopback and not given:
+        return lines
+    token = given or new_token()
+    if len(token) < 16:
+        raise ParameterError("`MANYARMS_TOKEN` must have at least 16 characters.")
+    name = "environment" if given else f"local-{settings.port}"
+    new = NewToken(name, "admin")
+    await insisting(lambda: store.call(lambda db: add_token(db, new, token, replace=True)))
+    code = service.access.login_code(Caller(name, "admin"))
+    lines.append(f"  in a browser  {url}/login?code={code}  (once, within ten minutes)")
+    if not given:
+        lines.append(f"  for programs  export MANYARMS_TOKEN={token}")
+    return lines

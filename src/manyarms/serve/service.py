@@ -1,0 +1,301 @@
+"""What requests and pages are given: experiments, views, callers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import secrets
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from manyarms.live.databases import ExperimentRow
+from manyarms.serve import messages as m
+from manyarms.serve.access import Access, Caller, Headers, digest_of, find_caller, named_caller
+from manyarms.serve.errors import RefusedError
+from manyarms.serve.metrics import Metrics
+from manyarms.serve.node import ServiceNode, unavailable
+from manyarms.serve.owned import Answers, BrokenError, Owned
+from manyarms.serve.scribe_link import ScribeLink
+from manyarms.serve.threads import LostError, insisting
+
+__all__ = ["ElsewhereError", "Service", "Settings", "headers_of"]
+
+_LOOK = 1.0  # seconds between looks at the scribe
+_LISTED = 50  # experiments of a listing whose views are asked for
+_logger = logging.getLogger("manyarms.serve")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a node is started.
+
+    Attributes
+    ----------
+    store
+        The database's address.
+    host, port
+        Where it listens.
+    address
+        Where other nodes reach it (default: host and port).
+    root_path
+        What a proxy puts before all paths.
+    trusted_proxies
+        Addresses whose X-Forwarded headers count.
+    """
+
+    store: str = "sqlite:///manyarms.db"
+    host: str = "127.0.0.1"
+    port: int = 8765
+    address: str = ""
+    root_path: str = ""
+    trusted_proxies: tuple[str, ...] = field(default=())
+
+
+class ElsewhereError(Exception):
+    """Another node owns the experiment: send the request there."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self.address = address
+
+
+def headers_of(scope: Any) -> Headers:
+    """Return the headers of a request, by their names in small letters."""
+    return dict(scope["headers"])
+
+
+def _unknown(why: str) -> RefusedError:
+    return unavailable(
+        f"{why}; whether this was done is not known. Send it again, with the same Idempotency-Key.",
+        code="unknown",
+    )
+
+
+class Service:
+    """One node with its scribe and its rules of access."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.root_path = settings.root_path
+        address = settings.address or f"{settings.host}:{settings.port}"
+        self.node = ServiceNode(settings.store, address)
+        self.scribe = ScribeLink(settings.store, self.node.owner)
+        self.metrics = Metrics(self)
+        self.access: Access
+        self.began = time.time()
+        self.ending = False
+        self._watch: asyncio.Task[None] | None = None
+        self._origins: tuple[float, set[str]] = (0.0, set())
+
+    async def start(self) -> None:
+        """Connect; start the scribe."""
+        await self.node.start()
+        fresh = secrets.token_hex(32)
+        secret = await insisting(
+            lambda: self.node.committer.call(lambda database: database.setting("secret", fresh))
+        )
+        self.access = Access(secret)
+        await self.scribe.start()
+        self._watch = asyncio.create_task(self._look_after())
+
+    async def close(self) -> None:
+        """Commit, make snapshots, release."""
+        if self._watch is not None:
+            self._watch.cancel()
+        await self.scribe.close()
+        await self.node.close()
+
+    async def _look_after(self) -> None:
+        """Stop serving what the scribe cannot play again."""
+        while True:
+            await asyncio.sleep(_LOOK)
+            await self.scribe.look()
+            for name, state in (self.scribe.status or {}).items():
+                owned = self.node.owned.get(name)
+                if state["alarm"] and owned is not None and owned.trouble is None:
+                    _logger.error("replay differs: %s", state["alarm"])
+                    owned.trouble = m.Failure("replay", state["alarm"], 503)
+
+    # Who
+
+    async def caller(self, scope: Any, headers: Headers | None = None) -> Caller | None:
+        """Return who sends a request; None if that is not known."""
+        headers = headers_of(scope) if headers is None else headers
+        token = self.access.token_in(headers, scope["query_string"])
+        if token is None:
+            return await self._of_session(headers)
+        known = self.access.remembered(token)
+        if isinstance(known, bool):
+            digest = digest_of(token)
+            known = await self.node.read(lambda database: find_caller(database, digest))
+            self.access.remember(token, known)
+        # addresses are written down in many places: only pages' tokens may be there
+        if known is not None and b"authorization" not in headers and known.role != "browser":
+            return None
+        return known
+
+    async def _of_session(self, headers: Headers) -> Caller | None:
+        """Return whose session it is, if the token that began it is still good."""
+        session = self.access.session_in(headers)
+        if session is None:
+            return None
+        known = self.access.remembered(f"session {session.name}")
+        if isinstance(known, bool):
+            known = await self.node.read(lambda database: named_caller(database, session.name))
+            self.access.remember(f"session {session.name}", known)
+        if known is None or known[1:3] != session[1:3]:  # it was taken back, or is another's
+            return None
+        return session
+
+    def check(
+        self,
+        caller: Caller | None,
+        right: str,
+        experiment: str | None,
+        scope: Any,
+        headers: Headers | None = None,
+    ) -> None:
+        """Raise a `RefusedError` unless a caller may do this."""
+        client = scope.get("client") or ("", 0)
+        self.access.check(
+            caller,
+            right,
+            experiment,
+            headers_of(scope) if headers is None else headers,
+            address=client[0],
+            safe=scope["method"] in ("GET", "HEAD"),
+        )
+
+    async def origins(self) -> set[str]:
+        """Return the origins of all pages that have a token."""
+        until, known = self._origins
+        if until < time.monotonic():
+            rows = await self.node.read(
+                lambda database: database.run("SELECT origins FROM tokens WHERE role = 'browser'")
+            )
+            known = {origin for (text,) in rows for origin in json.loads(text)}
+            self._origins = time.monotonic() + 2, known
+        return known
+
+    # What
+
+    async def apply(
+        self,
+        name: str,
+        change: Callable[[Owned], Any],
+        *,
+        forwarded: bool,
+        once: bool = False,
+    ) -> tuple[Owned, Any, Answers]:
+        """Let a request change an experiment; return when that is committed.
+
+        Returns the experiment, what `change` returned, and what the database said. Raises
+        `ElsewhereError` if another node owns it. What must not be done twice is done `once`: if
+        another node takes over meanwhile, nobody knows. Even a refusal waits for a commit: a node
+        that is the owner no longer must not say anything.
+        """
+        for _ in range(8):
+            owned = await self.node.find(name, forwarded=forwarded)
+            if isinstance(owned, str):
+                raise ElsewhereError(owned)
+            refusal: RefusedError | None = None
+            result: Any = None
+            try:
+                result = change(owned)
+                if asyncio.iscoroutine(result):
+                    result = await result
+            except RefusedError as error:
+                refusal = error
+            except LostError:
+                raise _unknown("Another node has taken over") from None
+            except BrokenError as error:
+                raise self.node.broke(owned, error) from error
+            try:
+                answers = await owned.touch().done
+            except LostError:
+                if once:
+                    raise _unknown("Another node has taken over") from None
+                continue
+            except TimeoutError:
+                raise _unknown("The database does not answer") from None
+            if refusal is not None:
+                raise refusal
+            return owned, result, answers
+        raise unavailable(f"Several nodes want to own {name!r}.")
+
+    async def view(self, what: str, experiment: str, **chosen: Any) -> Any:
+        """Return a view of an experiment: a type of `messages`."""
+        return await self.scribe.view(what, experiment, **chosen)
+
+    async def listing(self, caller: Caller) -> m.Listing:
+        """Return the experiments that a caller may see."""
+        rows = await self.node.read(lambda database: database.experiments())
+        names = [
+            row.name for row in rows if row.spec != "null" and caller.experiment in (None, row.name)
+        ]
+        found = []
+        for name in names[:_LISTED]:
+            with contextlib.suppress(RefusedError):
+                found.append(await self.view("summary", name))
+        return m.Listing(found)
+
+    async def health(self, experiment: str) -> m.Health:
+        """Return how the service is doing with an experiment."""
+        row, saved, audit = await self.node.read(
+            lambda database: (
+                database.find(experiment),
+                database.run(
+                    f"SELECT s.seq, {database.now} - s.at FROM snapshots s JOIN experiments e ON "
+                    "e.id = s.experiment WHERE e.name = :name ORDER BY s.seq DESC LIMIT 1",
+                    name=experiment,
+                ),
+                database.run(
+                    "SELECT at, token, action FROM audit WHERE experiment = :name "
+                    "ORDER BY id DESC LIMIT 20",
+                    name=experiment,
+                ),
+            )
+        )
+        if row is None:
+            raise RefusedError(
+                m.Failure("unknown_experiment", f"There is no experiment {experiment!r}.", 404)
+            )
+        return self._health(row, saved, audit)
+
+    def _health(self, row: ExperimentRow, saved: Any, audit: Any) -> m.Health:
+        committer, status = self.node.committer, self.scribe.status or {}
+        milliseconds = sorted(1000 * s for s in committer.seconds) or [0.0]
+        seen = status.get(row.name)
+        return m.Health(
+            owner=row.owner,
+            epoch=row.epoch,
+            head=row.head,
+            commit_p50=milliseconds[len(milliseconds) // 2],
+            commit_p99=milliseconds[int(0.99 * len(milliseconds))],
+            group_size=statistics.fmean(committer.sizes or [0]),
+            scribe_lag=None if seen is None else max(0, row.head - seen["head"]),
+            snapshot_age=saved[0][1] if saved else None,
+            snapshot_head=saved[0][0] if saved else None,
+            replay="ok" if seen is None or not seen["alarm"] else seen["alarm"],
+            audit=[m.AuditLine(*line) for line in audit],
+        )
+
+    def not_ready(self) -> str:
+        """Return why requests are not answered here; empty if they are."""
+        if self.node.closing:
+            return "this node is about to end"
+        return (
+            f"the database is away: {self.node.committer.away}" if self.node.committer.away else ""
+        )
+
+    async def note(self, caller: Caller | None, experiment: str | None, action: Any) -> None:
+        """Write down who did what."""
+        text = action if isinstance(action, str) else json.dumps(action)
+        who = "" if caller is None else caller.name
+        _logger.info("audit: %s %s %s", who, experiment or "-", text)
+        await self.node.write(lambda database: database.note(who, experiment, text[:500]))

@@ -1,0 +1,225 @@
+"""What panels and pages show: plain answers from an experiment that the scribe follows.
+
+A view is a function of a `Replica` and of what the asker chose; it runs in the scribe's process.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from manyarms.live.estimates import ArmEstimate
+from manyarms.serve import messages as m
+from manyarms.serve.game import DELAYS
+from manyarms.serve.replica import Replica
+
+__all__ = ["VIEWS"]
+
+_POINTS = 300  # of a series, at most
+_MOST_FOUND = 2000  # arms of a search that is sorted by what is known of them
+
+
+def summary(replica: Replica) -> m.ExperimentSummary:
+    """Return an experiment at a glance."""
+    game, row = replica.game, replica.row
+    about: dict[str, Any] = {
+        "name": game.name,
+        "state": row.state,
+        "policy": replica.policy,
+        "spec": game.spec,
+        "keyed": game.keyed,
+        "head": game.head,
+        "stale": replica.age,
+        "alarm": replica.alarm,
+        "held": len(game.held),
+        "horizon": game.spec.horizon,
+    }
+    if game.live is None:
+        return m.ExperimentSummary(**about)
+    how, tallies = replica.progress(), replica.tallies
+    assert tallies is not None
+    best = tallies.best(1)
+    told, reward = replica.last_hour()
+    return m.ExperimentSummary(
+        **about | {"horizon": how.horizon},
+        pulls=how.pulls,
+        told=how.told,
+        pending=how.pending,
+        abandoned=how.abandoned,
+        stage=how.stage,
+        arms_touched=how.arms_touched,
+        n_arms=how.n_arms,
+        reward=how.reward,
+        mean_reward=_number(how.mean_reward),
+        recommended=_seen(replica, [tallies.at(best[0])])[0] if best else None,
+        rivals=tallies.rivals(best[0]) if best else 0,
+        untried=how.n_arms - int((~tallies.retired[: tallies.size]).sum()),
+        last_hour=reward / told if told else None,
+    )
+
+
+def leaders(replica: Replica, k: int = 20) -> m.Leaders:
+    """Return the best arms."""
+    tallies = replica.tallies
+    best = [] if tallies is None else [tallies.at(place) for place in tallies.best(k)]
+    return m.Leaders(_seen(replica, best), replica.game.head)
+
+
+def arms(
+    replica: Replica,
+    search: str = "",
+    sort: str = "low",
+    cursor: str = "",
+    limit: int = 50,
+) -> m.ArmPage:
+    """Return a page of arms.
+
+    By `low`, `estimate`, `pulls` or `told`, the largest first, only arms that were tried; by `arm`
+    all of them, in the order of their keys or numbers.
+    """
+    game = replica.game
+    if game.live is None:
+        return m.ArmPage([], None, 0, game.head)
+    if sort == "arm":
+        numbers, after = replica.listed(search, cursor, limit)
+        shown = [replica.of_arm(number) for number in numbers]
+        total = None if search else game.live.n_arms
+        return m.ArmPage(_seen(replica, shown), after, total, game.head)
+    tallies, ordered = replica.tallies, replica.ordered(sort)
+    assert tallies is not None
+    if search:
+        among = replica.listed(search, "", _MOST_FOUND)[0]
+        ordered = ordered[np.isin(tallies.arm[ordered], among)]
+    begin = int(cursor or 0)
+    page = [tallies.at(place) for place in ordered[begin : begin + limit]]
+    after = str(begin + limit) if begin + limit < len(ordered) else None
+    return m.ArmPage(_seen(replica, page), after, len(ordered), game.head)
+
+
+def arm(replica: Replica, key: str) -> m.ArmView | None:
+    """Return one arm; None if there is none of this key."""
+    number = replica.number(key)
+    if number is None or replica.game.live is None:
+        return None
+    return _seen(replica, [replica.of_arm(number)])[0]
+
+
+def arm_at(replica: Replica, number: int) -> m.ArmView | None:
+    """Return one arm by its number; None if there is none."""
+    if replica.game.live is None or not 0 <= number < replica.row.n_arms:
+        return None
+    return _seen(replica, [replica.of_arm(number)])[0]
+
+
+def minutes(replica: Replica) -> m.Minutes:
+    """Return what happened when, in 300 points at most."""
+    step, rows = replica.minutes(_POINTS)
+    shown = [
+        m.Minute(60.0 * step * at, int(a), int(t), int(gone), float(reward), int(fresh))
+        for at, a, t, gone, reward, fresh in rows
+    ]
+    return m.Minutes(shown, step, replica.game.head)
+
+
+def in_flight(replica: Replica, limit: int = 20) -> m.InFlightView:
+    """Return what is waited for, and how long rewards took."""
+    game, now = replica.game, time.time()
+    ages = [0] * (len(DELAYS) + 1)
+    for at, _ in game.waiting.values():
+        ages[sum(now - at >= end for end in DELAYS)] += 1
+    ends = [0.0, *DELAYS, None]
+    bins = [m.DelayBin(ends[k] or 0.0, ends[k + 1], count, None) for k, count in enumerate(ages)]
+    delays = [
+        m.DelayBin(ends[k] or 0.0, ends[k + 1], int(count), total / count if count else None)
+        for k, (count, total, _) in enumerate(game.delays)
+    ]
+    oldest = [(pull, *game.waiting[pull]) for pull in islice(game.waiting, limit)]
+    flight = {} if game.live is None else game.live.flight
+    numbers = {pull: flight[pull].arm for pull, _, _ in oldest if pull in flight}
+    names = replica.names(list(numbers.values()))
+    shown = [
+        m.WaitingPull(pull, names[numbers[pull]], now - at, worker)
+        for pull, at, worker in oldest
+        if pull in numbers
+    ]
+    return m.InFlightView(
+        len(game.waiting), len(game.held), bins, delays, game.expired, shown,
+        _delay_alarm(game.delays), game.head,
+    )  # fmt: skip
+
+
+def _delay_alarm(delays: list[list[float]]) -> str:
+    """Say so if rewards that come early differ from those that come late, beyond chance."""
+    seen = [(count, total, squares) for count, total, squares in delays if count >= 30]
+    if len(seen) < 2:
+        return ""
+    count = sum(s[0] for s in seen)
+    mean = sum(s[1] for s in seen) / count
+    spread = sum(s[2] for s in seen) / count - mean * mean
+    if spread <= 0:
+        return ""
+    between = sum(s[0] * (s[1] / s[0] - mean) ** 2 for s in seen) / spread
+    degrees = len(seen) - 1
+    # the chance of a chi-square as large, by Wilson and Hilferty; looked at often, so a small one
+    z = ((between / degrees) ** (1 / 3) - (1 - 2 / (9 * degrees))) / math.sqrt(2 / (9 * degrees))
+    if z < 4.0:
+        return ""
+    return (
+        "The mean reward differs by delay: arms look better or worse while their late rewards are "
+        "missing. Set a window, with early: hold."
+    )
+
+
+def exploring(replica: Replica) -> m.Exploring:
+    """Return where pulls went, and what exploring has cost."""
+    game = replica.game
+    if game.live is None:
+        return m.Exploring(0, 0, 0, 0, [], None, game.head)
+    how, tallies = replica.progress(), replica.tallies
+    assert tallies is not None
+    best = tallies.best(10)
+    top_ten = int(tallies.asked[best].sum())
+    firsts = tallies.size - len(best)  # first pulls of other arms
+    given_up = None
+    if best:
+        low, high = tallies.at(best[0]).interval
+        if math.isfinite(low) and math.isfinite(high):
+            given_up = (low * how.told - how.reward, high * how.told - how.reward)
+    others = how.pulls - top_ten - firsts
+    histogram = tallies.histogram()
+    return m.Exploring(tallies.size, firsts, top_ten, others, histogram, given_up, game.head)
+
+
+def _seen(replica: Replica, some: list[ArmEstimate]) -> list[m.ArmView]:
+    names = replica.names([a.arm for a in some])
+    recent = Counter(replica.game.recent)
+    of = max(1, len(replica.game.recent))
+    return [
+        m.ArmView(
+            arm=names[a.arm],
+            number=a.arm,
+            pulls=a.pulls,
+            told=a.told,
+            estimate=_number(a.estimate),
+            low=_number(a.interval[0]),
+            high=_number(a.interval[1]),
+            retired=a.retired,
+            recent=recent[a.arm] / of,
+        )
+        for a in some
+    ]
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+VIEWS = {
+    view.__name__: view
+    for view in (summary, leaders, arms, arm, arm_at, minutes, in_flight, exploring)
+}

@@ -1,0 +1,227 @@
+"""A game over HTTP is the game of a handle, arm for arm, with its errors, also on a bad line."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+import pickle
+import random
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.remote.calls import Answer, Attempts
+from tests.remote.cutting import bad_line
+from tests.remote.same import plain
+from tests.serve.machines import TOKEN, Node, node
+
+pytestmark = pytest.mark.interpreted
+
+_names = (f"game-{k}" for k in itertools.count())
+KEYS = [f"key {k}" for k in range(300)]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    with node(f"sqlite:///{tmp_path_factory.mktemp('remote') / 'serve.db'}?sync=never") as one:
+        yield one
+
+
+@pytest.fixture
+def url(service: Node) -> str:
+    return f"http://{service.address}"
+
+
+def create(url: str, policy: Any = "moss", **spec: Any) -> ma.Remote:
+    return ma.Remote.create(url, next(_names), policy, token=TOKEN, **spec)
+
+
+def play(game: ma.Live | ma.Remote, seed: int, *, turns: int = 60) -> list[Any]:
+    """Ask alone and in batches, tell late and in another order, abandon; return what was asked."""
+    dice = random.Random(seed)
+    asked: list[ma.Pull] = []
+    waiting: list[ma.Pull] = []
+    for turn in range(turns):
+        some = game.ask(3) if turn % 4 == 0 else [game.ask()]
+        asked += some
+        waiting += some
+        dice.shuffle(waiting)
+        while len(waiting) > 5:
+            pull = waiting.pop()
+            if dice.random() < 0.1:
+                game.abandon(pull)
+            else:
+                game.tell(pull, float(dice.random() < len(str(pull.arm)) / 8))
+    game.tell_many([(pull.id, 0.5) for pull in waiting])
+    return asked
+
+
+@pytest.mark.parametrize("policy", [ma.MOSSPlusPlus(beta=0.6), ma.Prospector(), ma.Quantile()])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_remote_game_is_the_live_game(url: str, policy: ma.Policy, named: bool) -> None:
+    arms: dict[str, Any] = {"arms": KEYS} if named else {"n_arms": 300}
+    live = policy.live(horizon=500, seed=5, **arms)
+    with create(url, policy, horizon=500, seed=5, **arms) as remote:
+        assert play(remote, 1) == play(live, 1)
+        assert plain([remote.recommend()]) == plain([live.recommend()])
+        assert remote.ask() == live.ask()
+        assert remote.pending == live.pending != []
+        assert plain(remote.top(5)) == plain(live.top(5))
+        assert remote.progress() == live.progress()
+        by_arm = [sorted(plain(game.arms()), key=repr) for game in (remote, live)]
+        assert repr(by_arm[0]) == repr(by_arm[1])
+        assert (remote.n_arms, remote.pulls) == (live.n_arms, live.pulls)
+
+
+def test_nothing_is_lost_or_doubled_on_a_bad_line(service: Node, url: str) -> None:
+    live = ma.MOSS().live(n_arms=50, horizon=500, seed=2)
+    made = create(url, ma.MOSS(), n_arms=50, horizon=500, seed=2)
+    with bad_line(service.port, lost=3) as port:
+        remote = ma.Remote(f"http://127.0.0.1:{port}", made.experiment, token=TOKEN)
+        assert play(remote, 7) == play(live, 7)
+    assert made.progress() == live.progress()
+
+
+def test_an_async_game_is_the_live_game(service: Node, url: str) -> None:
+    live = ma.MOSS().live(arms=KEYS, horizon=400, seed=3)
+    made = create(url, "moss", arms=KEYS, horizon=400, seed=3)
+
+    async def game(port: int) -> list[ma.Pull]:
+        base = f"http://127.0.0.1:{port}"
+        async with ma.AsyncRemote(base, made.experiment, token=TOKEN) as remote:
+            asked = [await remote.ask(), *(await remote.ask(4))]
+            for k, pull in enumerate(asked):
+                await remote.tell(pull, k / 4)
+            last = await remote.ask()
+            await remote.abandon(last)
+            with pytest.raises(ma.TurnError, match="it was abandoned"):
+                await remote.tell(last, 1.0)
+            assert await remote.recommend() == made.recommend()
+            assert (await remote.progress()).pulls == 6
+            assert (await remote.arms(), await remote.pending()) == (made.arms(), [])
+            await remote.pause()
+            with pytest.raises(ma.TurnError, match="paused"):
+                await remote.ask()
+            await remote.resume()
+            return [*asked, last]
+
+    with bad_line(service.port, lost=4) as port:
+        asked = asyncio.run(game(port))
+    ours = [live.ask(), *live.ask(4)]
+    for k, pull in enumerate(ours):
+        live.tell(pull, k / 4)
+    assert asked == [*ours, live.ask()]
+
+
+def test_errors_are_those_of_a_handle(url: str) -> None:
+    spec: dict[str, Any] = {"arms": KEYS[:3], "horizon": 4, "seed": 1}
+    live, remote = ma.MOSS().live(**spec), create(url, ma.MOSS(), **spec)
+    wrong: list[Callable[[Any], object]] = [
+        lambda game: game.recommend(),
+        lambda game: game.tell(game.ask(), 2.0),
+        lambda game: game.tell(0, math.nan),
+        lambda game: game.tell(99, 1.0),
+        lambda game: game.tell("first", 1.0),
+        lambda game: [game.tell(0, 1.0), game.tell(0, 1.0)],
+        lambda game: game.tell(0, 0.5),
+        lambda game: [game.abandon(game.ask()), game.abandon(1)],
+        lambda game: game.tell(1, 1.0),
+        lambda game: game.abandon(0),
+        lambda game: game.tell(0, 1.0, again="often"),
+        lambda game: game.ask(0),
+        lambda game: game.ask(3),
+        lambda game: game.retire("nobody"),
+        lambda game: game.top(0),
+        lambda game: [game.ask(2), game.ask()],
+    ]
+    for attempt in wrong:
+        raised = []
+        for game in (live, remote):
+            with pytest.raises(ma.ManyarmsError) as caught:
+                attempt(game)
+            raised.append(caught.value)
+        assert isinstance(raised[1], type(raised[0])), raised
+        if isinstance(raised[0], ma.TurnError) and "again=" in str(raised[0]):
+            assert str(raised[0]) == str(raised[1])
+    assert isinstance(raised[1], ma.StoppedError)
+    assert raised[1].recommended == remote.recommend()
+    assert plain([remote.recommend()]) == plain([live.recommend()])
+    assert pickle.loads(pickle.dumps(raised[1])).recommended == remote.recommend()
+    remote.tell(0, 1.0, again="ignore")
+    remote.abandon(1, again="ignore")
+    with pytest.raises(ma.TurnError, match="1 of 2 were refused; 1 were told"):
+        remote.tell_many([(2, 1.0), (0, 0.25)])
+    assert remote.progress().told == 2
+
+
+def test_what_is_the_services_own(url: str) -> None:
+    remote = create(url, "moss", arms=KEYS[:3], horizon=100)
+    assert remote.add_arms(["new one"]) == ["new one"]
+    with pytest.raises(ma.DuplicateNameError, match="new one"):
+        remote.add_arms(["new one"])
+    remote.retire("new one")
+    assert remote.n_arms == 3
+    remote.pause()
+    with pytest.raises(ma.TurnError, match="paused"):
+        remote.ask()
+    remote.resume()
+    worker = ma.Remote(url, remote.experiment, token=TOKEN, worker="gpu 7")
+    first = worker.ask()
+    assert worker.ask() == first, "what a worker has in flight it gets again"
+    again = ma.Remote.create(url, remote.experiment, "moss", token=TOKEN, horizon=100, arms=["x"])
+    assert again.n_arms == 3, "the same experiment is found, and its arms are left alone"
+    with pytest.raises(ma.DuplicateNameError, match="another experiment"):
+        ma.Remote.create(url, remote.experiment, "moss", token=TOKEN, horizon=101)
+    remote.stop()
+    with pytest.raises(ma.StoppedError):
+        remote.ask()
+    with pytest.raises(ma.ServiceError, match="no experiment 'nowhere'") as caught:
+        ma.Remote(url, "nowhere", token=TOKEN).ask()
+    assert (caught.value.status, caught.value.code) == (404, "unknown_experiment")
+    with pytest.raises(ma.ServiceError) as caught:
+        ma.Remote(url, remote.experiment, token="wrong").ask()
+    assert caught.value.status == 401
+
+
+def test_threads_share_a_client(url: str) -> None:
+    remote = create(url, "moss", n_arms=20, horizon=1000)
+
+    def work(_: int) -> list[int]:
+        ids = []
+        for _ in range(20):
+            pull = remote.ask()
+            remote.tell(pull, 1.0)
+            ids.append(pull.id)
+        return ids
+
+    with ThreadPoolExecutor(8) as pool:
+        ids = [pull for some in pool.map(work, range(8)) for pull in some]
+    assert sorted(ids) == list(range(160))
+    assert remote.progress().told == 160
+
+
+def test_others_that_answer_are_told_apart(service: Node) -> None:
+    page = ma.Remote(f"http://{service.address}/healthz?", "x", token=TOKEN)
+    with pytest.raises(ma.ServiceError):
+        page.ask()
+    for body in (b"<html>", b"[]", b"{}", b'{"pulls": 3}'):
+        call = page._calls.ask(None)
+        with pytest.raises(ma.ServiceError, match="no service of manyarms"):
+            Attempts(0).settle(call, Answer.of(200, body, None), "", sent=True)
+    with pytest.raises(ma.ServiceError, match="HTTP 502"):
+        Attempts(0).settle(call, Answer.of(502, b"[]", "soon"), "", sent=True)
+
+
+def test_patience_ends() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    remote = ma.Remote(f"http://127.0.0.1:{port}", "x", patience=0.3)
+    with pytest.raises(ma.ServiceError, match="did not answer after .* attempts.*Refused"):
+        remote.ask()
+    with pytest.raises(ma.ParameterError, match="`url` must be the address"):
+        ma.Remote("127.0.0.1:8765", "x")

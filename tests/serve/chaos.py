@@ -1,0 +1,295 @@
+"""Nodes are killed and frozen, the database crashes, and clients retry: is anything lost?
+
+`python -m tests.serve.chaos sqlite --kills 50 --pauses 20 --crashes 15` prints what happened, and
+ends with an error if an acknowledged event was lost or doubled, or a log does not play again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import json
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import manyarms as ma
+from manyarms.live.databases import LogRow, UnreachableError, database_of
+from manyarms.live.store import ASKED, TOLD
+from manyarms.serve.game import Game
+from tests.serve.machines import TOKEN, Node, Postgres, call, postgres
+
+EXPERIMENT = "chaos"
+ARMS = 5000
+
+
+@dataclass
+class Heard:
+    """What clients were told: this must be true for ever."""
+
+    asks: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
+    tells: dict[int, float] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    answers: Counter[str] = field(default_factory=Counter)
+    slowest: float = 0.0
+
+
+class Client(threading.Thread):
+    """Asks and tells until it is stopped; retries whatever is not answered."""
+
+    def __init__(self, ports: list[int], heard: Heard, stop: threading.Event, number: int) -> None:
+        super().__init__(daemon=True)
+        self._ports, self._heard, self._stop_event = ports, heard, stop
+        self._chance = random.Random(number)
+        self._worker = f"worker {number}" if number % 2 else None
+        self._link: http.client.HTTPConnection | None = None
+
+    def run(self) -> None:
+        try:
+            while not self._stop_event.is_set():
+                self._turn()
+        except Exception as error:
+            self._heard.wrong.append(f"a client failed: {error!r}")
+        finally:
+            self._close()
+
+    def _turn(self) -> None:
+        key = uuid.uuid4().hex
+        k = self._chance.choice((1, 1, 1, 3))
+        answer = self._insist("asks", {"k": k, "worker": self._worker}, key)
+        if answer is None:
+            return
+        pulls = [(one["pull"], one["arm"]) for one in answer["pulls"]]
+        self._heard.asks[key] = pulls
+        if self._chance.random() < 0.05:  # the answer was lost, and comes again
+            repeated = self._insist("asks", {"k": k, "worker": self._worker}, key)
+            if repeated is not None and repeated["pulls"] != answer["pulls"]:
+                self._heard.wrong.append(f"{key} was given {pulls} and then {repeated['pulls']}")
+        if self._worker and self._chance.random() < 0.05:
+            return  # the worker dies, and asks again when it is back
+        tells = [{"pull": pull, "reward": reward_of(pull, arm)} for pull, arm in pulls]
+        told = self._insist("tells", {"tells": tells}, None)
+        for one, result in zip(tells, told["results"] if told else (), strict=bool(told)):
+            if result.get("status", 200) != 200:
+                self._heard.wrong.append(f"{one} was answered {result}")
+            self._heard.tells[one["pull"]] = one["reward"]
+
+    def _insist(self, what: str, body: Any, key: str | None) -> Any:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        begun = time.monotonic()
+        while not self._stop_event.is_set():
+            try:
+                if self._link is None:
+                    port = self._chance.choice(self._ports)
+                    self._link = http.client.HTTPConnection("127.0.0.1", port, timeout=15)
+                path = f"/v1/experiments/{EXPERIMENT}/{what}"
+                self._link.request("POST", path, json.dumps(body), headers)
+                reply = self._link.getresponse()
+                answer = json.loads(reply.read())
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                self._heard.answers[type(error).__name__] += 1
+                self._close()
+                time.sleep(0.05)
+                continue
+            self._heard.answers[f"{reply.status} {answer.get('code', '')}"] += 1
+            if reply.status == 200:
+                self._heard.slowest = max(self._heard.slowest, time.monotonic() - begun)
+                return answer
+            if reply.status != 503:
+                self._heard.wrong.append(f"{what} was answered {reply.status} {answer}")
+                return None
+            self._close()
+            time.sleep(0.05)
+        return None
+
+    def _close(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+
+def reward_of(pull: int, arm: int) -> float:
+    return float(random.Random(f"{pull} {arm}").random() < (arm % 7) / 7)
+
+
+class Chaos:
+    """Two nodes on one database, and what befalls them."""
+
+    def __init__(self, store: str, server: Postgres | None, say: Callable[[str], None]) -> None:
+        self._store, self._server, self._say = store, server, say
+        self.nodes = [Node(store).start(), Node(store).start()]
+        self._chance = random.Random(7)
+
+    def owner(self) -> Node:
+        database = database_of(self._store)
+        try:
+            database.open()
+            row = database.find(EXPERIMENT)
+        except (ma.StoreError, UnreachableError):  # a frozen node may hold it
+            return self._chance.choice(self.nodes)
+        finally:
+            database.close()
+        by_address = {node.address: node for node in self.nodes}
+        address = row.owner.rpartition(" at ")[2] if row is not None else ""
+        return by_address.get(address) or self._chance.choice(self.nodes)
+
+    def kill(self) -> None:
+        one = self.owner()
+        one.kill()
+        time.sleep(self._chance.uniform(0.0, 0.6))
+        one.start(wait=False)
+        time.sleep(self._chance.uniform(0.1, 0.8))
+
+    def pause(self) -> None:
+        one = self.owner()
+        one.signal(signal.SIGSTOP)
+        time.sleep(self._chance.choice((1.0, 6.5)))
+        one.signal(signal.SIGCONT)
+        time.sleep(self._chance.uniform(0.1, 0.5))
+
+    def crash(self) -> None:
+        if self._server is None:  # the database lives in the nodes: all of them die
+            for one in self.nodes:
+                one.kill()
+            for one in self.nodes:
+                one.start(wait=False)
+            time.sleep(1.0)
+            return
+        self._server.crash()
+        time.sleep(self._chance.uniform(0.0, 1.0))
+        self._server.start()
+        time.sleep(0.5)
+
+    def play(self, kills: int, pauses: int, crashes: int) -> None:
+        what = [self.kill] * kills + [self.pause] * pauses + [self.crash] * crashes
+        self._chance.shuffle(what)
+        for one in what:
+            time.sleep(self._chance.uniform(0.1, 0.5))
+            one()
+
+    def end(self) -> None:
+        for one in self.nodes:
+            one.stop()
+
+
+def check(store: str, heard: Heard) -> tuple[list[str], int]:
+    """Return everything that is wrong, and the number of events."""
+    wrong = list(heard.wrong)
+    database = database_of(store)
+    database.open()
+    row = database.find(EXPERIMENT)
+    assert row is not None
+    rows = list(database.events(row.id, 0))
+    if [one.seq for one in rows] != list(range(1, row.head + 1)):
+        wrong.append(f"the log has a gap: {len(rows)} of {row.head} events")
+    asked = {one.pull: one.arm for one in rows if one.kind == ASKED}
+    told = [one for one in rows if one.kind == TOLD]
+    rewards = {one.pull: one.reward for one in told}
+    if len(rewards) != len(told):
+        wrong.append(f"{len(told) - len(rewards)} tells are doubled")
+    owners: dict[int, set[str]] = {}
+    for key, pulls in heard.asks.items():
+        for pull, arm in pulls:
+            owners.setdefault(pull, set()).add(key)
+            if asked.get(pull) != arm:
+                wrong.append(f"ask {key} of pull {pull} and arm {arm} was lost")
+    for pull, reward in heard.tells.items():
+        if rewards.get(pull) != reward:
+            wrong.append(f"the tell of pull {pull} was lost: {reward} became {rewards.get(pull)}")
+    wrong += _replayed(database, row, rows)
+    database.close()
+    return wrong, len(rows)
+
+
+def _replayed(database: Any, row: Any, rows: list[LogRow]) -> Iterator[str]:
+    whole = Game(row)
+    whole.begin(row.first_arms)
+    whole.happen(rows)
+    loaded = Game.load(database, row)
+    if loaded.snapshot() != whole.snapshot():
+        yield "snapshot and tail make another game than the whole log"
+
+
+def run(
+    store: str,
+    server: Postgres | None,
+    *,
+    kills: int,
+    pauses: int,
+    crashes: int,
+    clients: int = 24,
+    say: Callable[[str], None] = lambda line: None,
+) -> list[str]:
+    """Play; return everything that is wrong."""
+    chaos = Chaos(store, server, say)
+    heard, stop = Heard(), threading.Event()
+    try:
+        spec = {"policy": "moss++", "n_arms": ARMS, "horizon": 1_000_000, "seed": 3}
+        status, answer = call(chaos.nodes[0].port, "PUT", f"/v1/experiments/{EXPERIMENT}", spec)
+        assert status == 201, answer
+        ports = [one.port for one in chaos.nodes]
+        threads = [Client(ports, heard, stop, k) for k in range(clients)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.5)
+        chaos.play(kills, pauses, crashes)
+        time.sleep(1.0)
+        stop.set()
+        for thread in threads:
+            thread.join(30)
+        for one in chaos.nodes:
+            with contextlib.suppress(AssertionError):
+                one.wait()
+    finally:
+        stop.set()
+        chaos.end()
+    wrong, events = check(store, heard)
+    if not heard.tells:
+        wrong.append("nothing was told")
+    say(
+        f"{kills} kills, {pauses} pauses, {crashes} crashes of the database under {clients} "
+        f"clients: {len(heard.asks)} asks and {len(heard.tells)} tells acknowledged, {events} "
+        f"events, slowest answer {heard.slowest:.1f} s, {len(wrong)} wrong"
+    )
+    say(f"answers: {dict(heard.answers)}")
+    return wrong
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    """Run it by hand."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("store", choices=("sqlite", "postgres"))
+    for name, default in (("kills", 50), ("pauses", 20), ("crashes", 15), ("clients", 24)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    given = vars(parser.parse_args())
+    kind = given.pop("store")
+    if kind == "sqlite":
+        with tempfile.TemporaryDirectory() as folder:
+            wrong = run(f"sqlite:///{Path(folder)}/chaos.db", None, say=say, **given)
+    else:
+        with postgres() as server:
+            wrong = run(server.url, server, say=say, **given)
+    for line in wrong[:20]:
+        say(line)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

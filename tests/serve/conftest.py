@@ -1,0 +1,25 @@
+"""One node for the tests of a module, on each kind of store where that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.serve.machines import InThread, in_thread, shared_postgres
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InThread]:
+    """A node on SQLite."""
+    with in_thread(f"sqlite:///{tmp_path_factory.mktemp('serve')}/serve.db?sync=never") as one:
+        yield one
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty SQLite, or of the one PostgreSQL of this run."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/serve.db?sync=never"
+    return shared_postgres()

@@ -1,0 +1,318 @@
+"""Processes to try the service on: nodes, and a PostgreSQL of our own, all on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import functools
+import http.client
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+__all__ = [
+    "TOKEN",
+    "InThread",
+    "Node",
+    "Postgres",
+    "call",
+    "free_port",
+    "in_thread",
+    "node",
+    "postgres",
+    "postgres_folder",
+    "shared_postgres",
+]
+
+TOKEN = "ma_for_tests_and_nothing_else"
+# many processes are started: they need not all compile the same modules
+_QUICKLY = {
+    "PYTHONDONTWRITEBYTECODE": "",
+    "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "manyarms-pycache"),
+}
+_COMMAND = (sys.executable, "-m", "manyarms", "serve")
+_NEEDED = "MANYARMS_NEEDS_POSTGRES"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def call(
+    port: int,
+    method: str,
+    path: str,
+    body: Any = None,
+    *,
+    token: str | None = TOKEN,
+    timeout: float = 20,
+    **headers: Any,
+) -> tuple[int, Any]:
+    """Send one request; return the status and the answer, read as JSON where it is JSON."""
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    if token is not None:
+        named["Authorization"] = f"Bearer {token}"
+    data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+    try:
+        link.request(method, path, data, named)
+        answer = link.getresponse()
+        text = answer.read()
+    finally:
+        link.close()
+    if (
+        "json" in answer.headers.get("content-type", "")
+        and text
+        and "ndjson" not in str(answer.headers["content-type"])
+    ):
+        return answer.status, json.loads(text)
+    return answer.status, text
+
+
+class Node:
+    """A node in a process of its own."""
+
+    def __init__(self, store: str) -> None:
+        self.store, self.port = store, free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self, *, wait: bool = True) -> Node:
+        self.process = subprocess.Popen(
+            [*_COMMAND, "--store", self.store, "--port", str(self.port), "--quiet"],
+            env=os.environ | _QUICKLY | {"MANYARMS_TOKEN": TOKEN},
+            stdout=subprocess.DEVNULL,
+        )
+        if wait:
+            self.wait()
+        return self
+
+    def wait(self, seconds: float = 30) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            assert self.process is not None
+            assert self.process.poll() is None, "the node has ended"
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if call(self.port, "GET", "/readyz", timeout=2)[0] == 200:
+                    return
+            time.sleep(0.02)
+        raise TimeoutError(f"no node at {self.address} after {seconds} s")
+
+    def signal(self, number: int) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.terminate()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+
+
+class InThread:
+    """A node in a thread of this process: it starts at once, and coverage sees it."""
+
+    def __init__(self, store: str) -> None:
+        self.store, self.port = store, free_port()
+        self._ready = threading.Event()
+        self._end: Callable[[], None] | None = None
+        self.said: list[str] = []
+        self.failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def _run(self) -> None:
+        from manyarms.serve.server import loop_factory, serve
+        from manyarms.serve.service import Settings
+
+        def ready(end: Callable[[], None]) -> None:
+            self._end = end
+            self._ready.set()
+
+        settings = Settings(store=self.store, port=self.port)
+        try:
+            with asyncio.Runner(loop_factory=loop_factory()) as runner:
+                runner.run(serve(settings, self.said.append, ready=ready))
+        except BaseException as error:
+            self.failure = error
+            self._ready.set()
+
+    def start(self) -> InThread:
+        self._thread.start()
+        assert self._ready.wait(30)
+        if self.failure is not None:
+            raise self.failure
+        return self
+
+    def stop(self) -> None:
+        end, self._end = self._end, None
+        if end is not None:
+            end()
+        self._thread.join(30)
+
+
+@contextlib.contextmanager
+def in_thread(store: str) -> Iterator[InThread]:
+    """A node in a thread that is ended in any case."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MANYARMS_TOKEN", TOKEN)
+        one = InThread(store).start()
+        try:
+            yield one
+        finally:
+            one.stop()
+
+
+@contextlib.contextmanager
+def node(store: str) -> Iterator[Node]:
+    """A node that is ended in any case."""
+    one = Node(store).start()
+    try:
+        yield one
+    finally:
+        one.kill()
+
+
+def postgres_folder() -> Path | None:
+    """Where the programs of PostgreSQL lie."""
+    on_path = shutil.which("initdb")
+    if on_path:
+        return Path(on_path).parent
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return found[-1].parent if found else None
+
+
+class Postgres:
+    """A PostgreSQL on loopback, in a folder of its own, not as root."""
+
+    def __init__(self, folder: Path, *, fsync: bool = False) -> None:
+        programs = postgres_folder()
+        assert programs is not None
+        self._programs, self._folder, self._fsync = programs, folder, fsync
+        self._user = "postgres" if os.getuid() == 0 else None
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+
+    def _run(self, *words: str) -> None:
+        subprocess.run(
+            words, check=True, user=self._user, cwd=self._folder, stdout=subprocess.DEVNULL
+        )
+
+    def make(self) -> Postgres:
+        if self._user:
+            who = pwd.getpwnam(self._user)
+            os.chown(self._folder, who.pw_uid, who.pw_gid)
+        self._run(
+            str(self._programs / "initdb"), "-D", str(self._folder / "data"), "-A", "trust",
+            "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync",
+        )  # fmt: skip
+        return self
+
+    def start(self) -> Postgres:
+        settings = {
+            "port": str(self.port),
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": "",
+            "fsync": "on" if self._fsync else "off",
+            "shared_buffers": "64MB",
+            "logging_collector": "off",
+            "log_min_messages": "panic",
+        }
+        words = [f"-c{name}={value}" for name, value in settings.items()]
+        self.process = subprocess.Popen(
+            [str(self._programs / "postgres"), "-D", str(self._folder / "data"), *words],
+            user=self._user,
+            cwd=self._folder,
+            stderr=subprocess.DEVNULL,
+        )
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            import psycopg
+
+            with contextlib.suppress(psycopg.Error):
+                psycopg.connect(self.url, connect_timeout=2).close()
+                return self
+            time.sleep(0.05)
+        raise TimeoutError("PostgreSQL does not start")
+
+    def crash(self) -> None:
+        """End it as a crash does: nothing is written, and the next start recovers."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait(30)
+
+
+@functools.cache
+def _shared() -> str:
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(postgres()).url
+
+
+def shared_postgres() -> str:
+    """The address of one PostgreSQL for all tests of a run; skips the test where there is none."""
+    check_postgres()
+    return _shared()
+
+
+def check_postgres() -> None:
+    """Skip the test, or let it fail where it must not be skipped, if there is no PostgreSQL."""
+    if postgres_folder() is None or not hasattr(os, "getuid"):
+        reason = "PostgreSQL is not installed (apt-get install postgresql)"
+        if os.environ.get(_NEEDED):
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+@contextlib.contextmanager
+def postgres(*, fsync: bool = False) -> Iterator[Postgres]:
+    """A PostgreSQL that is ended in any case; skips the test where there is none."""
+    check_postgres()
+    folder = Path(tempfile.mkdtemp(prefix="manyarms-postgres-"))
+    server = Postgres(folder, fsync=fsync).make()
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,323 @@
+"""Who may do what: every role with every request, tokens, tickets, origins, sessions, limits."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import itertools
+import socket
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+import manyarms as ma
+from manyarms.cli.main import main
+from manyarms.serve.access import ticket
+from manyarms.serve.routes import ROLES, ROUTES, Route, may
+from manyarms.serve.server import loop_factory, serve
+from manyarms.serve.service import Settings
+from tests.serve.machines import InThread, call
+
+pytestmark = pytest.mark.interpreted
+_names = (f"t{k}" for k in itertools.count())
+PAGE = "https://shop.example"
+
+
+def token(served: InThread, role: str, **more: Any) -> str:
+    if role == "browser":
+        more = {"origins": [PAGE], "rate": 1000, "experiment": "shop"} | more
+    body = {"name": next(_names), "role": role} | more
+    status, answer = call(served.port, "POST", "/v1/tokens", body)
+    assert status == 201, answer
+    made: str = answer["token"]
+    return made
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shop(served: InThread) -> None:
+    for name in ("shop", "other"):
+        spec = {"policy": "prospector", "n_arms": 100}
+        assert call(served.port, "PUT", f"/v1/experiments/{name}", spec)[0] == 201
+
+
+@pytest.fixture(scope="module")
+def tokens(served: InThread) -> dict[str, str]:
+    return {role: token(served, role) for role in ROLES}
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if r.right != "public"], ids=lambda r: r.name)
+def test_every_role_with_every_request(
+    served: InThread, tokens: dict[str, str], route: Route
+) -> None:
+    # of an experiment or token that there is not, so that nothing changes
+    path = route.path.format(experiment="ghost", key="k", token="ghost")
+    headers: dict[str, Any] = {"Origin": PAGE}
+    for role, given in tokens.items():
+        if role == "browser":
+            path = path.replace("ghost", "shop") if may(role, route.right) else path
+        status, answer = call(served.port, route.method, path, b"no JSON", token=given, **headers)
+        if may(role, route.right):
+            assert status not in (401, 403), (role, answer)
+        else:
+            assert (status, answer["code"]) == (403, "role"), role
+    for wrong in (None, "ma_wrong", ""):
+        status, answer = call(served.port, route.method, path, b"", token=wrong)
+        assert (status, answer["code"]) == (401, "no_token")
+
+
+def test_a_token_of_one_experiment(served: InThread) -> None:
+    given = token(served, "operator", experiment="shop")
+    assert call(served.port, "POST", "/v1/experiments/shop/asks", {}, token=given)[0] == 200
+    status, answer = call(served.port, "POST", "/v1/experiments/other/asks", {}, token=given)
+    assert (status, answer["code"]) == (403, "experiment")
+    listed = call(served.port, "GET", "/v1/experiments", token=given)[1]["experiments"]
+    assert [one["name"] for one in listed] == ["shop"]
+    listed = call(served.port, "GET", "/v1/experiments")[1]["experiments"]
+    assert {"shop", "other"} <= {one["name"] for one in listed}
+
+
+def test_tokens_expire_and_are_taken_back(served: InThread) -> None:
+    short = token(served, "viewer", expires=0.4)
+    assert call(served.port, "GET", "/v1/session", token=short)[0] == 200
+    time.sleep(0.5)
+    assert call(served.port, "GET", "/v1/session", token=short)[1]["code"] == "expired"
+    name = next(_names)
+    body = {"name": name, "role": "viewer"}
+    given = call(served.port, "POST", "/v1/tokens", body)[1]["token"]
+    assert call(served.port, "POST", "/v1/tokens", body)[1]["code"] == "exists"
+    assert call(served.port, "GET", "/v1/session", token=given)[1]["name"] == name
+    listed = call(served.port, "GET", "/v1/tokens")[1]["tokens"]
+    assert name in {one["name"] for one in listed}
+    assert given not in str(listed)
+    assert call(served.port, "DELETE", f"/v1/tokens/{name}")[0] == 200
+    assert call(served.port, "GET", "/v1/session", token=given)[0] == 401
+    assert call(served.port, "DELETE", f"/v1/tokens/{name}")[0] == 404
+
+
+def test_tokens_lie_hashed(served: InThread) -> None:
+    given = token(served, "viewer")
+    folder = Path(served.store.removeprefix("sqlite:///").partition("?")[0]).parent
+    assert all(given.encode() not in path.read_bytes() for path in folder.iterdir())
+
+
+def test_limits(served: InThread) -> None:
+    given = token(served, "client", rate=3)
+    answers = [call(served.port, "GET", "/v1/session", token=given) for _ in range(5)]
+    assert [status for status, _ in answers].count(429) >= 1
+    refused = next(answer for status, answer in answers if status == 429)
+    assert 0 < refused["retry_after"] <= 0.34
+    time.sleep(refused["retry_after"] + 0.05)
+    assert call(served.port, "GET", "/v1/session", token=given)[0] == 200
+
+
+# Pages of others
+
+
+def browser(
+    served: InThread, path: str, body: Any, given: str, origin: str = PAGE
+) -> tuple[int, Any]:
+    url = f"/v1/experiments/shop/{path}?token={given}"
+    return call(served.port, "POST", url, body, token=None, Origin=origin)
+
+
+def test_pages_tell_by_ticket(served: InThread, tokens: dict[str, str]) -> None:
+    given = tokens["browser"]
+    status, answer = browser(served, "asks", {}, given)
+    assert status == 200
+    pull = answer["pulls"][0]
+    tell = {"tells": [{"pull": pull["pull"], "reward": 1}]}
+    assert browser(served, "tells", tell, given)[1]["results"][0]["status"] == 403
+    tell = {"tells": [{"ticket": pull["ticket"], "reward": 1}]}
+    assert browser(served, "tells", tell, given)[1]["results"][0]["applied"] is True
+    assert browser(served, "tells", tell, given)[1]["results"][0]["applied"] is False
+    assert browser(served, "abandons", {"pulls": [0]}, given)[0] == 403
+
+
+def test_tickets_that_cannot_be(served: InThread) -> None:
+    path = "/v1/experiments/shop/"
+    pull = call(served.port, "POST", f"{path}asks", {"tickets": True})[1]["pulls"][0]
+    number, when, signature = pull["ticket"].split(".")
+    other = call(served.port, "POST", "/v1/experiments/other/asks", {"tickets": True})[1]
+    forged = [
+        f"{int(number) + 1}.{when}.{signature}",
+        f"{number}.{when}.{'0' * 32}",
+        f"{number}.{int(when) + 1}.{signature}",
+        ticket("guess", "shop", int(number), int(when)),
+        other["pulls"][0]["ticket"],
+        "..",
+        "1",
+        f"{'9' * 50}.1.{signature}",
+    ]
+    for one in forged:
+        tell = {"tells": [{"ticket": one, "reward": 1}]}
+        result = call(served.port, "POST", f"{path}tells", tell)[1]["results"][0]
+        assert (result["status"], result["applied"]) == (403, False), one
+    good = {"tells": [{"ticket": pull["ticket"], "reward": 1}]}
+    assert call(served.port, "POST", f"{path}tells", good)[1]["results"][0]["applied"] is True
+
+
+def test_tickets_of_an_earlier_generation(served: InThread) -> None:
+    """As after a backup was restored: the secret is the same, the generation another."""
+    spec = {"policy": "prospector", "n_arms": 9}
+    path = f"/v1/experiments/{next(_names)}"
+    call(served.port, "PUT", path, spec)
+    file = served.store.removeprefix("sqlite:///").partition("?")[0]
+    with sqlite3.connect(file) as link:
+        link.execute("UPDATE experiments SET generation = 2 WHERE name = ?", (path[16:],))
+        (secret,) = link.execute(
+            "SELECT secret FROM experiments WHERE name = ?", (path[16:],)
+        ).fetchone()
+    link.close()
+    call(served.port, "POST", f"{path}/asks", {})
+    tell = {"tells": [{"ticket": ticket(secret, path[16:], 0, 1), "reward": 1}]}
+    result = call(served.port, "POST", f"{path}/tells", tell)[1]["results"][0]
+    assert (result["status"], result["code"]) == (410, "old_ticket")
+
+
+def test_origins(served: InThread, tokens: dict[str, str]) -> None:
+    for wrong in ("https://evil.example", "", "null", f"{PAGE}.evil.example"):
+        status, answer = browser(served, "asks", {}, tokens["browser"], origin=wrong)
+        assert (status, answer["code"]) == (403, "origin")
+    # a token in an address is for pages only: addresses are written down
+    status, _ = call(served.port, "GET", f"/v1/session?token={tokens['viewer']}", token=None)
+    assert status == 401
+    link = http.client.HTTPConnection("127.0.0.1", served.port)
+    for origin, allowed in ((PAGE, PAGE), ("https://evil.example", None)):
+        link.request("OPTIONS", "/v1/experiments/shop/asks", headers={"Origin": origin})
+        answer = link.getresponse()
+        answer.read()
+        assert answer.status == 204
+        assert answer.headers.get("access-control-allow-origin") == allowed
+    link.close()
+
+
+@pytest.mark.parametrize("missing", ["origins", "rate", "experiment"])
+def test_tokens_of_pages_are_bounded(served: InThread, missing: str) -> None:
+    body = {"name": "p", "role": "browser", "origins": [PAGE], "rate": 9, "experiment": "shop"}
+    del body[missing]
+    assert call(served.port, "POST", "/v1/tokens", body)[0] == 422
+
+
+# Sessions
+
+
+def login(served: InThread, given: str) -> tuple[http.client.HTTPResponse, str]:
+    link = http.client.HTTPConnection("127.0.0.1", served.port)
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    link.request("POST", "/login", f"token={given}", kind)
+    answer = link.getresponse()
+    answer.read()
+    link.close()
+    return answer, answer.headers.get("set-cookie", "")
+
+
+def test_sessions(served: InThread, tokens: dict[str, str]) -> None:
+    answer, cookie = login(served, tokens["operator"])
+    assert answer.status == 303
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    session: dict[str, Any] = {"Cookie": cookie.split(";")[0]}
+    here = f"http://127.0.0.1:{served.port}"
+    path = "/v1/experiments/shop/pause"
+    assert call(served.port, "GET", "/v1/session", token=None, **session)[1]["role"] == "operator"
+    wrong: tuple[dict[str, Any], ...] = ({}, {"Origin": "https://evil.example"}, {"Origin": "null"})
+    for origin in wrong:
+        status, refused = call(served.port, "POST", path, b"", token=None, **session, **origin)
+        assert (status, refused["code"]) == (403, "origin")
+    for action in ("pause", "resume"):
+        path = f"/v1/experiments/shop/{action}"
+        assert call(served.port, "POST", path, b"", token=None, **session, Origin=here)[0] == 200
+    status, _ = call(served.port, "GET", "/v1/tokens", token=None, **session)
+    assert status == 403
+    name = next(_names)
+    body = {"name": name, "role": "viewer"}
+    made = call(served.port, "POST", "/v1/tokens", body)[1]["token"]
+    brief: dict[str, Any] = {"Cookie": login(served, made)[1].split(";")[0]}
+    assert call(served.port, "GET", "/v1/session", token=None, **brief)[0] == 200
+    assert call(served.port, "DELETE", f"/v1/tokens/{name}")[0] == 200  # and its sessions
+    assert call(served.port, "GET", "/v1/session", token=None, **brief)[0] == 401
+    changed = session["Cookie"][:-1] + ("0" if session["Cookie"][-1] != "0" else "1")
+    assert call(served.port, "GET", "/v1/session", token=None, Cookie=changed)[0] == 401
+    for given in (tokens["browser"], "nobody"):
+        answer, cookie = login(served, given)
+        assert "wrong=token" in answer.headers["location"]
+        assert not cookie
+
+
+def test_pages_have_strict_headers(served: InThread) -> None:
+    link = http.client.HTTPConnection("127.0.0.1", served.port)
+    link.request("GET", "/nothing-here")
+    answer = link.getresponse()
+    answer.read()
+    link.close()
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+# Starting
+
+
+def test_the_login_link_is_good_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
+    one = InThread(f"sqlite:///{tmp_path}/new.db").start()
+    first, second, third = one.said
+    assert f"manyarms serves sqlite:///{tmp_path}/new.db at http://127.0.0.1:{one.port}" in first
+    path = second.split()[3].partition(str(one.port))[2]
+    given = third.split("MANYARMS_TOKEN=")[1]
+    for k in range(2):
+        link = http.client.HTTPConnection("127.0.0.1", one.port)
+        link.request("GET", path)
+        answer = link.getresponse()
+        answer.read()
+        link.close()
+        assert bool(answer.headers.get("set-cookie")) == (k == 0)
+    assert call(one.port, "GET", "/v1/session", token=given)[1]["role"] == "admin"
+    one.stop()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_other_addresses_need_a_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
+    monkeypatch.setattr("manyarms.serve.server._bound", lambda host, port: socket.socket())
+    settings = Settings(store=f"sqlite:///{tmp_path}/new.db", host=host, port=0)
+    monkeypatch.setattr("manyarms.serve.server._config", _never)
+    with pytest.raises(ma.ParameterError, match="can be reached by others, and there is no token"):
+        run(settings)
+    monkeypatch.setenv("MANYARMS_TOKEN", "short")
+    with pytest.raises(ma.ParameterError, match="at least 16 characters"):
+        run(settings)
+
+
+def run(settings: Settings) -> None:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(serve(settings, print))
+
+
+def _never(app: Any, settings: Settings) -> Any:
+    return uvicorn.Config(app)
+
+
+def test_a_port_that_is_taken(served: InThread) -> None:
+    with pytest.raises(ma.PathError, match="Address already in use. Choose another --port"):
+        run(Settings(store=served.store, port=served.port))
+
+
+def test_tokens_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = ["--store", f"sqlite:///{tmp_path}/new.db"]
+    assert main(["token", "add", "me", "--role", "viewer", *store]) == 0
+    assert capsys.readouterr().out.startswith("ma_")
+    assert main(["token", "add", "me", "--role", "viewer", *store]) == 1
+    assert main(["token", "add", "page", "--role", "browser", *store]) == 2
+    assert main(["token", "add", "no name", "--role", "viewer", *store]) == 2
+    assert main(["token", "list", *store]) == 0
+    assert capsys.readouterr().out.split() == ["me", "viewer", "all", "experiments"]
+    assert main(["token", "drop", "you", *store]) == 2
+    assert main(["token", "drop", "me", *store]) == 0

@@ -1,0 +1,415 @@
+"""Over HTTP: the game is that of `Live`, repeats change nothing, and refusals say why."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import itertools
+import json
+import socket
+import time
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+import manyarms as ma
+from manyarms.serve.routes import ROUTES
+from tests.helpers import ALL_POLICIES, label
+from tests.serve.machines import TOKEN, InThread, call
+
+pytestmark = pytest.mark.interpreted
+_names = (f"x{k}" for k in itertools.count())
+
+
+class Game:
+    """An experiment, with the calls of tests."""
+
+    def __init__(self, served: InThread, **spec: Any) -> None:
+        self.port, self.name = served.port, next(_names)
+        start = {"policy": "moss", "n_arms": 50, "horizon": 1000} | spec
+        if start["n_arms"] is None:
+            del start["n_arms"]
+        status, answer = self("PUT", "", start)
+        assert status == 201, answer
+
+    def __call__(self, method: str, path: str, body: Any = None, **headers: Any) -> tuple[int, Any]:
+        return call(self.port, method, f"/v1/experiments/{self.name}{path}", body, **headers)
+
+    def ask(self, k: int = 1, key: str = "", **more: Any) -> list[dict[str, Any]]:
+        headers = {"Idempotency_Key": key} if key else {}
+        status, answer = self("POST", "/asks", {"k": k, **more}, **headers)
+        assert status == 200, answer
+        pulls: list[dict[str, Any]] = answer["pulls"]
+        return pulls
+
+    def tell(self, pull: int, reward: float) -> dict[str, Any]:
+        status, answer = self("POST", "/tells", {"tells": [{"pull": pull, "reward": reward}]})
+        assert status == 200, answer
+        result: dict[str, Any] = answer["results"][0]
+        return result
+
+
+def described(policy: ma.Policy) -> dict[str, Any]:
+    from manyarms.live.saving import described_policy
+
+    def plain(known: dict[str, Any]) -> dict[str, Any]:
+        parameters = {
+            name: plain(value) if isinstance(value, dict) else value
+            for name, value in known["parameters"].items()
+        }
+        return {"name": known["name"], "parameters": parameters}
+
+    return plain(described_policy(policy))
+
+
+@pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
+def test_the_game_is_that_of_live(served: InThread, policy: ma.Policy) -> None:
+    live = policy.live(n_arms=300, horizon=400, seed=9)
+    game = Game(served, policy=described(policy), n_arms=300, horizon=400, seed=9)
+    waiting: list[int] = []
+    for turn in range(60):
+        ours, theirs = game.ask(1 + turn % 3), live.ask(1 + turn % 3)
+        assert [(p["pull"], p["arm"]) for p in ours] == [(p.id, p.arm) for p in theirs]
+        waiting += [p.id for p in theirs]
+        while len(waiting) > turn % 7:  # some rewards come late, and in another order
+            pull = waiting.pop(turn % len(waiting))
+            if pull % 11 == 5:
+                live.abandon(pull)
+                assert game("POST", "/abandons", {"pulls": [pull]})[1]["results"][0]["applied"]
+            else:
+                live.tell(pull, float(pull % 3 == 0))
+                assert game.tell(pull, float(pull % 3 == 0))["applied"]
+    summary = game("GET", "")[1]
+    best = live.recommend()
+    assert summary["pulls"] == live.pulls
+    assert summary["pending"] == len(live.pending)
+    assert summary["recommended"]["arm"] == best.arm
+    assert summary["recommended"]["low"] == best.interval[0]
+
+
+def test_asks_with_a_key_are_answered_once(served: InThread) -> None:
+    game = Game(served)
+    first = game.ask(3, key="a")
+    assert game.ask(3, key="a") == first
+    for one in first[:2]:
+        game.tell(one["pull"], 1.0)
+    assert game.ask(3, key="a") == first  # also when they have ended
+    assert [p["pull"] for p in game.ask(1, key="b")] == [3]
+    status, answer = game("POST", "/asks", {"k": 2}, Idempotency_Key="a")
+    assert (status, answer["code"]) == (422, "key_reused")
+    status, answer = game("POST", "/asks", {"k": 2}, Idempotency_Key="~a")
+    assert (status, answer["code"]) == (422, "key")
+
+
+def test_tells_are_applied_once(served: InThread) -> None:
+    game = Game(served)
+    pull, other = (p["pull"] for p in game.ask(2))
+    assert game.tell(pull, 1.0) == {"pull": pull, "applied": True}
+    assert game.tell(pull, 1.0) == {"pull": pull, "applied": False}
+    again = game.tell(pull, 0.5)
+    assert (again["status"], again["code"]) == (409, "told")
+    assert game.tell(999, 0.5)["status"] == 404
+    assert game.tell(other, 1.5)["status"] == 422
+    abandon = {"pulls": [other, other, pull, 999]}
+    results = game("POST", "/abandons", abandon)[1]["results"]
+    assert [r["applied"] for r in results] == [True, False, False, False]
+    assert [r.get("status") for r in results] == [None, None, 409, 404]
+    assert game.tell(other, 1.0)["status"] == 410
+
+
+def test_a_worker_gets_its_pulls_again(served: InThread) -> None:
+    game = Game(served)
+    first = game.ask(2, worker="a")
+    game.ask(1, worker="b")
+    status, answer = game("POST", "/asks", {"k": 3, "worker": "a"})
+    assert status == 200
+    assert answer["again"] == 2
+    assert answer["pulls"][:2] == first
+    game.tell(first[0]["pull"], 1.0)
+    assert game.ask(1, worker="a") == [first[1]]
+
+
+def test_past_the_horizon_there_is_a_recommendation(served: InThread) -> None:
+    game = Game(served, horizon=4)
+    for one in game.ask(3):
+        game.tell(one["pull"], 1.0)
+    status, answer = game("POST", "/asks", {"k": 2})
+    assert (status, answer["code"]) == (409, "not_due")
+    assert "Ask for 1" in answer["message"]
+    game.ask(1)
+    status, answer = game("POST", "/asks", {"k": 1})
+    assert (status, answer["code"]) == (409, "horizon")
+    assert answer["recommended"]["told"] >= 1
+
+
+def test_pause_resume_stop(served: InThread) -> None:
+    game = Game(served)
+    pull = game.ask()[0]["pull"]
+    assert game("POST", "/pause")[1]["state"] == "paused"
+    assert game("POST", "/asks")[1]["code"] == "paused"
+    assert game.tell(pull, 1.0)["applied"]  # rewards still count
+    game("POST", "/resume")
+    game.ask()
+    assert game("DELETE", "")[1]["code"] == "not_stopped"
+    game("POST", "/stop")
+    status, answer = game("POST", "/asks")
+    assert (status, answer["code"]) == (409, "stopped")
+    assert answer["recommended"]["arm"] is not None
+    assert game("POST", "/resume")[1]["code"] == "stopped"
+    assert [line["action"] for line in game("GET", "/health")[1]["audit"]] == [
+        *("stop", "resume", "pause", "create")
+    ]
+    assert game("DELETE", "")[0] == 200
+    assert game("GET", "")[0] == 404
+    assert game("POST", "/asks")[0] == 404
+
+
+# Windows
+
+
+def test_a_window_abandons_or_tells_what_is_missing(served: InThread) -> None:
+    lost = Game(served, window=0.3)
+    zero = Game(served, window=0.3, missing=0.25)
+    pulls = [lost.ask()[0]["pull"], zero.ask()[0]["pull"]]
+    end = time.monotonic() + 10
+    while time.monotonic() < end and (
+        lost("GET", "")[1]["pending"] or zero("GET", "")[1]["pending"]
+    ):
+        time.sleep(0.05)
+    assert lost("GET", "")[1]["abandoned"] == 1
+    assert lost.tell(pulls[0], 1.0)["status"] == 410
+    assert zero("GET", "")[1]["reward"] == 0.25
+    assert zero.tell(pulls[1], 0.25) == {"pull": pulls[1], "applied": False}
+    assert lost("GET", "/in-flight")[1]["expired"] == 1
+
+
+def test_held_rewards_count_at_the_end_of_the_window(served: InThread) -> None:
+    game = Game(served, window=0.8, early="hold")
+    pull = game.ask()[0]["pull"]
+    assert game.tell(pull, 1.0) == {"pull": pull, "applied": True, "held": True}
+    assert game.tell(pull, 1.0) == {"pull": pull, "applied": False, "held": True}
+    assert game.tell(pull, 0.0)["status"] == 409
+    assert game("GET", "")[1]["told"] == 0
+    end = time.monotonic() + 10
+    while time.monotonic() < end and not game("GET", "")[1]["told"]:
+        time.sleep(0.05)
+    summary = game("GET", "")[1]
+    assert (summary["told"], summary["reward"], summary["held"]) == (1, 1.0, 0)
+    assert game.tell(pull, 1.0)["applied"] is False
+    kinds = [json.loads(line)["kind"] for line in game("GET", "/export")[1].splitlines()]
+    assert kinds == ["asked", "reported", "told"]
+    assert call(served.port, "PUT", "/v1/experiments/no", {"early": "hold", "n_arms": 2})[0] == 422
+
+
+# Arms come and go
+
+
+def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
+    game = Game(served, policy="prospector", n_arms=None, horizon=None)
+    assert game("POST", "/asks")[1]["code"] == "no_arms"
+    lines = b"".join(json.dumps(f"arm {k}").encode() + b"\n" for k in range(3000))
+    kind = {"Content_Type": "application/x-ndjson"}
+    assert game("POST", "/arms", lines, **kind) == (200, {"added": 3000, "n_arms": 3000})
+    live = ma.Prospector().live(n_arms=3000)
+    keys = [p["arm"] for p in game.ask(20)]
+    assert keys == [f"arm {p.arm}" for p in live.ask(20)]
+    table = b'price,key\n1,"a, b"\n2,<script>alert(1)</script>\n'
+    assert game("POST", "/arms", table, Content_Type="text/csv")[1]["n_arms"] == 3002
+    live.add_arms(2)
+    for mine, yours in zip(game.ask(5), live.ask(5), strict=True):
+        assert mine["arm"] == f"arm {yours.arm}"
+    found = game("GET", "/arms?sort=arm&search=%3Cscr")[1]["arms"]
+    assert [a["arm"] for a in found] == ["<script>alert(1)</script>"]
+    assert game("DELETE", "/arms/a,%20b")[0] == 200
+    assert game("GET", "/arms/a,%20b")[1]["retired"] is True
+    assert game("DELETE", "/arms/nobody")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "message"),
+    [
+        ("application/x-ndjson", b'"new"\n"a"\n', "There is an arm 'a' already"),
+        ("application/x-ndjson", b'"new"\n"new"\n', "There is an arm 'new' already"),
+        ("application/x-ndjson", b'"new"\n{"key": 3}\n', "Line 2: a key must be a string"),
+        ("application/x-ndjson", b'"new"\n"cut', "Line 2"),
+        ("application/x-ndjson", b'"new"\n"\\u0000"\n', "Line 2: a key must be"),
+        ("text/csv", b"name\nnew\n", "must name a column `key`"),
+        ("text/csv", b"key\nnew\n\xff\n", "No arm was added"),
+        ("application/json", b'{"count": 3}', "have keys: give the new ones"),
+    ],
+)
+def test_an_import_that_fails_leaves_nothing(
+    served: InThread, kind: str, body: bytes, message: str
+) -> None:
+    game = Game(served, n_arms=None)
+    game("POST", "/arms", {"keys": ["a", "b"]})
+    status, answer = game("POST", "/arms", body, Content_Type=kind)
+    assert status in (409, 422)
+    assert message in answer["message"]
+    assert game("GET", "")[1]["n_arms"] == 2
+    assert game("GET", "/arms/new")[0] == 404
+    assert game("POST", "/arms", {"keys": ["new"]})[1] == {"added": 1, "n_arms": 3}
+
+
+def test_pages_of_arms_hold_all_of_them_once(served: InThread) -> None:
+    game = Game(served, n_arms=None)
+    game("POST", "/arms", {"keys": [f"k{n:03}" for n in range(120)]})
+    for one in game.ask(30):
+        game.tell(one["pull"], 1.0)
+    for sort, count in (("arm", 120), ("low", 30), ("pulls", 30)):
+        seen: list[str] = []
+        cursor = ""
+        while cursor is not None:
+            page = game("GET", f"/arms?sort={sort}&limit=7&cursor={cursor}")[1]
+            seen += [a["arm"] for a in page["arms"]]
+            cursor = page["cursor"]
+        assert len(seen) == len(set(seen)) == count
+
+
+@pytest.mark.parametrize("what", ["events", "arms"])
+def test_exports_agree_in_all_formats(served: InThread, what: str) -> None:
+    game = Game(served, n_arms=None)
+    game("POST", "/arms", {"keys": [f"k {n}" for n in range(40)]})
+    for one in game.ask(10):
+        game.tell(one["pull"], 0.5)
+    path = f"/export?what={what}&format="
+    rows = [json.loads(line) for line in game("GET", f"{path}ndjson")[1].splitlines()]
+    table = pyarrow.parquet.read_table(io.BytesIO(game("GET", f"{path}parquet")[1]))
+    assert table.to_pylist() == rows
+    lines = game("GET", f"{path}csv")[1].decode().splitlines()
+    assert lines[0].split(",") == list(rows[0])
+    assert len(lines) == len(rows) + 1 == (21 if what == "events" else 41)
+    assert game("GET", "/export?format=xls")[0] == 422
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"policy": "mos"}, "Unknown policy 'mos'. Did you mean 'moss'?"),
+        ({"policy": {"name": "moss++", "parameters": {"betta": 1}}}, "betta"),
+        ({"policy": "moss"}, "`horizon` must be given to moss"),
+        ({"horizon": 0}, "`int` >= 1"),
+        ({"reward_range": [1, 0]}, "reward_range"),
+        ({"window": -1}, "> 0"),
+        ({"missing": 7.0, "window": 1}, "Cannot tell reward 7.0"),
+        ({"oops": 1}, "unknown field `oops`"),
+    ],
+)
+def test_specs_that_cannot_be(served: InThread, spec: dict[str, Any], message: str) -> None:
+    status, answer = call(served.port, "PUT", "/v1/experiments/no", {"n_arms": 9} | spec)
+    assert (status, answer["code"]) == (422, "invalid")
+    assert message in answer["message"]
+
+
+def test_the_same_experiment_again_is_no_mistake(served: InThread) -> None:
+    game = Game(served, seed=4)
+    same = {"policy": "moss", "n_arms": 50, "horizon": 1000, "seed": 4}
+    assert game("PUT", "", same)[0] == 200
+    status, answer = game("PUT", "", same | {"seed": 5})
+    assert (status, answer["code"]) == (409, "exists")
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 400),
+        (b"\xff\xfe", 400),
+        (b"[1]", 422),
+        (b'{"tells": []}', 422),
+        (b'{"tells": [{"pull": 0}]}', 422),
+        (b'{"tells": [{"pull": -1, "reward": 1}]}', 422),
+        (b'{"tells": [{"pull": 0, "reward": NaN}]}', 400),
+        (b'{"tells": [{"pull": 0, "reward": "1"}]}', 422),
+        (b'{"tells": [' + b'{"pull": 0, "reward": 1},' * 10_001 + b"]}", 400),
+        (b"x" * (3 << 20), 413),
+    ],
+)
+def test_bodies_that_cannot_be(served: InThread, body: bytes, status: int) -> None:
+    assert call(served.port, "POST", "/v1/experiments/any/tells", body)[0] == status
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/nothing", 404),
+        ("GET", "/v1/experiments/a/nothing", 404),
+        ("PATCH", "/v1/experiments/a", 405),
+        ("GET", "/v1/experiments/a/asks", 405),
+        ("GET", "/v1/experiments/a%20b", 422),
+        ("GET", "/v1/experiments/..%2f..%2fetc", 404),
+        ("GET", f"/v1/experiments/{'a' * 101}", 422),
+        ("GET", "/v1/experiments/a/arms?limit=0", 422),
+        ("GET", "/v1/experiments/a/arms?sort=name", 422),
+    ],
+)
+def test_paths_that_cannot_be(served: InThread, method: str, path: str, status: int) -> None:
+    assert call(served.port, method, path)[0] == status
+
+
+def test_a_large_batch(served: InThread) -> None:
+    game = Game(served, policy="prospector", n_arms=1_000_000, horizon=None)
+    pulls = game.ask(10_000)
+    tells = [{"pull": p["pull"], "reward": 0.0} for p in pulls]
+    status, answer = game("POST", "/tells", {"tells": tells})
+    assert status == 200
+    assert all(r["applied"] for r in answer["results"])
+    assert game("POST", "/asks", {"k": 10_001})[0] == 422
+
+
+def test_a_client_that_goes_away_or_is_slow_hurts_nobody(served: InThread) -> None:
+    game = Game(served)
+    links = []
+    for _ in range(20):
+        link = socket.create_connection(("127.0.0.1", served.port))
+        head = (
+            f"POST /v1/experiments/{game.name}/asks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+        )
+        link.sendall(f"{head}{TOKEN}\r\nContent-Length: 100\r\n\r\n{{".encode())
+        links.append(link)
+    assert [p["pull"] for p in game.ask()] == [0]
+    for link in links:
+        link.close()
+    assert [p["pull"] for p in game.ask()] == [1]
+
+
+def test_openapi_names_every_route(served: InThread) -> None:
+    status, page = call(served.port, "GET", "/openapi.json", token=None)
+    assert status == 200
+    assert {(r.path, r.method.lower()) for r in ROUTES} == {
+        (path, method) for path, methods in page["paths"].items() for method in methods
+    }
+    text = json.dumps(page)
+    for reference in {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}:
+        assert reference in page["components"]["schemas"]
+
+
+def test_health_and_metrics(served: InThread) -> None:
+    game = Game(served)
+    game.tell(game.ask()[0]["pull"], 1.0)
+    assert call(served.port, "GET", "/healthz", token=None) == (200, {"ready": True, "reason": ""})
+    assert call(served.port, "GET", "/readyz", token=None)[0] == 200
+    text = call(served.port, "GET", "/metrics")[1].decode()
+    assert 'manyarms_request_seconds_count{route="ask",status="200"}' in text
+    assert f'manyarms_in_flight{{experiment="{game.name}"}} 0.0' in text
+    health = game("GET", "/health")[1]
+    assert health["head"] == 2
+    assert health["replay"] == "ok"
+    assert health["owner"].endswith(served.address)
+
+
+def test_a_connection_is_used_again(served: InThread) -> None:
+    game = Game(served)
+    link = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    for k in range(3):
+        link.request(
+            "POST",
+            f"/v1/experiments/{game.name}/asks",
+            "{}",
+            {"Authorization": f"Bearer {TOKEN}"},
+        )
+        assert json.loads(link.getresponse().read())["pulls"][0]["pull"] == k
+    link.close()

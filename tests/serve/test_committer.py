@@ -1,0 +1,138 @@
+"""A database that does not answer: nothing is done twice, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyarms.live.databases import Batch, UnreachableError
+from manyarms.live.databases.sqlite import SQLite
+from manyarms.serve import threads
+from tests.serve.machines import InThread, call, in_thread
+
+pytestmark = pytest.mark.interpreted
+PATH = "/v1/experiments/x"
+
+
+class Faults:
+    """What goes wrong with the next commits that hold events."""
+
+    def __init__(self) -> None:
+        self.next: list[str] = []
+        self.away = False
+
+    def wrap(self, commit: Callable[..., list[bool]]) -> Callable[..., list[bool]]:
+        def faulty(database: SQLite, batches: Sequence[Batch]) -> list[bool]:
+            if self.away:
+                raise UnreachableError("away")
+            what = self.next.pop(0) if self.next and any(b.events for b in batches) else ""
+            if what == "mistake":
+                raise ZeroDivisionError
+            if what == "refused":
+                raise UnreachableError("refused")
+            stood = commit(database, batches)
+            if what == "answer lost":
+                raise UnreachableError("lost")
+            return stood
+
+        return faulty
+
+
+@pytest.fixture
+def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
+    one = Faults()
+    monkeypatch.setattr(SQLite, "commit", one.wrap(SQLite.commit))
+    return one
+
+
+@pytest.fixture
+def served(faults: Faults, tmp_path: Path) -> Iterator[InThread]:
+    with in_thread(f"sqlite:///{tmp_path}/x.db?sync=never") as one:
+        assert call(one.port, "PUT", PATH, {"n_arms": 50})[0] == 201
+        yield one
+
+
+def ask(served: InThread, **headers: Any) -> tuple[int, Any]:
+    return call(served.port, "POST", f"{PATH}/asks", {}, **headers)
+
+
+@pytest.mark.parametrize("fault", ["refused", "answer lost"])
+def test_a_group_is_sent_again_and_counts_once(
+    served: InThread, faults: Faults, fault: str
+) -> None:
+    for turn in range(3):
+        faults.next = [fault, fault]
+        status, answer = ask(served)
+        assert status == 200
+        assert answer["pulls"][0]["pull"] == turn
+    assert call(served.port, "GET", PATH)[1]["head"] == 3
+
+
+def test_a_mistake_of_ours_ends_nothing(served: InThread, faults: Faults) -> None:
+    assert ask(served)[0] == 200
+    faults.next = ["mistake"]
+    status, answer = ask(served, Idempotency_Key="k")  # it is loaded anew, and tried again
+    assert (status, answer["pulls"][0]["pull"]) == (200, 1)
+
+
+def test_while_the_database_is_away(
+    served: InThread, faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "UNKNOWN_AFTER", 0.4)
+    assert ask(served)[0] == 200
+    faults.away = True
+    heard: list[tuple[int, Any]] = []
+    waiting = threading.Thread(target=lambda: heard.append(ask(served, Idempotency_Key="k")))
+    begun = time.monotonic()
+    waiting.start()
+    time.sleep(0.2)
+    status, answer = ask(served)  # at once: nothing was done
+    assert (status, answer["code"]) == (503, "unavailable")
+    assert call(served.port, "GET", "/readyz", token=None)[0] == 503
+    assert call(served.port, "GET", "/healthz", token=None)[0] == 200
+    waiting.join(20)
+    assert time.monotonic() - begun < 10
+    assert (heard[0][0], heard[0][1]["code"]) == (503, "unknown")
+    faults.away = False
+    end = time.monotonic() + 20
+    while call(served.port, "GET", "/readyz", token=None)[0] != 200 and time.monotonic() < end:
+        time.sleep(0.05)
+    status, answer = ask(served, Idempotency_Key="k")  # what was unknown is settled by a retry
+    assert (status, answer["pulls"][0]["pull"]) == (200, 1)
+    assert call(served.port, "GET", PATH)[1]["pulls"] == 2
+
+
+def test_a_node_that_ends_while_the_database_is_away(
+    served: InThread, faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "UNKNOWN_AFTER", 0.4)
+    assert ask(served)[0] == 200
+    faults.away = True
+    assert ask(served)[0] == 503
+    begun = time.monotonic()
+    served.stop()
+    assert time.monotonic() - begun < 25
+
+
+def test_a_policy_that_fails_midway(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The handle is half changed: it is loaded anew, and what was acknowledged is there."""
+    from manyarms.live.game import LiveGame
+
+    assert ask(served)[0] == 200
+    asked = LiveGame.ask
+
+    def fails(game: LiveGame) -> Any:
+        asked(game)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(LiveGame, "ask", fails)
+    status, answer = ask(served)
+    assert (status, answer["code"]) == (500, "policy")
+    monkeypatch.setattr(LiveGame, "ask", asked)
+    status, answer = ask(served)
+    assert (status, answer["pulls"][0]["pull"]) == (200, 1)

@@ -1,0 +1,79 @@
+"""Two nodes in one process, on each kind of database: requests are sent on."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.live.databases import database_of
+from tests.serve.machines import call, in_thread
+
+pytestmark = pytest.mark.interpreted
+
+
+def test_any_node_answers(store: str) -> None:
+    name = f"x{uuid.uuid4().hex[:8]}"
+    path = f"/v1/experiments/{name}"
+    live = ma.MOSSPlusPlus().live(n_arms=1000, horizon=10_000, seed=2)
+    with in_thread(store) as first, in_thread(store) as second:
+        ports = [first.port, second.port]
+        spec = {"policy": "moss++", "n_arms": 1000, "horizon": 10_000, "seed": 2}
+        assert call(ports[0], "PUT", path, spec)[0] == 201
+        for turn in range(20):
+            port, other = ports[turn % 2], ports[(turn + 1) % 2]
+            key: dict[str, Any] = {"Idempotency_Key": str(turn)} if turn % 3 else {}
+            status, answer = call(port, "POST", f"{path}/asks", {}, **key)
+            assert status == 200, answer
+            (pull,) = answer["pulls"]
+            if key:
+                assert call(other, "POST", f"{path}/asks", {}, **key)[1]["pulls"] == [pull]
+            assert pull["arm"] == live.ask().arm
+            tell = {"tells": [{"pull": pull["pull"], "reward": 1.0}]}
+            assert call(other, "POST", f"{path}/tells", tell)[1]["results"][0]["applied"]
+            live.tell(pull["pull"], 1.0)
+        for port in ports:
+            assert call(port, "GET", path)[1]["told"] == 20
+            assert call(port, "POST", f"{path}/arms", {"keys": ["a"]})[0] == 422
+            assert call(port, "POST", f"{path}/arms", {"count": 1})[0] == 200
+        assert call(ports[1], "POST", f"{path}/asks", {}, X_Manyarms_Forwarded="1")[0] == 503
+        first.stop()  # it hands over
+        status, answer = call(ports[1], "POST", f"{path}/asks", {})
+        assert (status, answer["pulls"][0]["pull"]) == (200, 20)
+
+
+def test_a_handle_and_the_service_do_not_meet(store: str) -> None:
+    """A game that was recorded without the service is not its own, nor the other way round."""
+    mine, theirs = f"h{uuid.uuid4().hex[:8]}", f"s{uuid.uuid4().hex[:8]}"
+    joint = "&" if "?" in store else "?"
+    with in_thread(store) as one:
+        with ma.recorded(f"{store}{joint}experiment={mine}", ma.MOSS().live(n_arms=9, horizon=9)):
+            assert (
+                call(one.port, "POST", f"/v1/experiments/{mine}/asks", {})[1]["code"] == "recorded"
+            )
+        call(one.port, "PUT", f"/v1/experiments/{theirs}", {"n_arms": 9})
+        assert call(one.port, "POST", f"/v1/experiments/{theirs}/asks", {})[0] == 200
+        with pytest.raises(ma.StoreError, match="is open already by node"):
+            ma.recorded(f"{store}{joint}experiment={theirs}")
+        names = [x["name"] for x in call(one.port, "GET", "/v1/experiments")[1]["experiments"]]
+        assert mine not in names
+        assert theirs in names
+
+
+def test_a_node_that_was_taken_over_from_asks_the_other(store: str) -> None:
+    name = f"x{uuid.uuid4().hex[:8]}"
+    path = f"/v1/experiments/{name}"
+    database = database_of(store)
+    with in_thread(store) as one:
+        call(one.port, "PUT", path, {"n_arms": 9})
+        call(one.port, "POST", f"{path}/asks", {"k": 2})
+        database.open()
+        row = database.find(name)
+        assert row is not None
+        assert database.acquire(name, "node x at 127.0.0.1:9", row.epoch, lease=0.0)
+        database.close()
+        # the lease of the other is over: this node loads anew, and knows what was committed
+        status, answer = call(one.port, "POST", f"{path}/asks", {}, Idempotency_Key="k")
+        assert (status, answer["pulls"][0]["pull"]) == (200, 2)

@@ -1,0 +1,126 @@
+"""Views agree with what the handle says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.live.databases import database_of
+from manyarms.serve import views
+from manyarms.serve.replica import Replica
+from tests.serve.machines import call, in_thread
+
+pytestmark = pytest.mark.interpreted
+KEYS = [f"item {k:03}" for k in range(200)]
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Replica, ma.Live]]:
+    """An experiment with keys, and a handle that has played the same."""
+    folder: Path = tmp_path_factory.mktemp("views")
+    store, path = f"sqlite:///{folder}/x.db?sync=never", "/v1/experiments/x"
+    live = ma.MOSS().live(arms=KEYS, horizon=1000, seed=5)
+    with in_thread(store) as one:
+        spec = {"policy": "moss", "horizon": 1000, "seed": 5}
+        assert call(one.port, "PUT", path, spec)[0] == 201
+        database = database_of(store)
+        database.open()
+        replica = Replica(database, "x")
+        chosen: dict[str, Any] = {"arm": {"key": "a"}, "arm_at": {"number": 0}}
+        for name, view in views.VIEWS.items():  # of nothing
+            view(replica, **chosen.get(name, {}))
+        assert call(one.port, "POST", f"{path}/arms", {"keys": KEYS})[0] == 200
+        body = {"k": 60, "worker": "w"}
+        pulls = call(one.port, "POST", f"{path}/asks", body)[1]["pulls"]
+        assert [p["arm"] for p in pulls] == [p.arm for p in live.ask(60)]
+        tells = [{"pull": p, "reward": p % 4 / 3} for p in range(40)]
+        call(one.port, "POST", f"{path}/tells", {"tells": tells})
+        live.tell_many((p, p % 4 / 3) for p in range(40))
+        call(one.port, "POST", f"{path}/abandons", {"pulls": [41]})
+        live.abandon(41)
+        retired = pulls[3]["arm"].replace(" ", "%20")
+        assert call(one.port, "DELETE", f"{path}/arms/{retired}")[0] == 200
+        live.retire(pulls[3]["arm"])
+        replica.follow()
+        yield replica, live
+        database.close()
+
+
+def test_summary(played: tuple[Replica, ma.Live]) -> None:
+    replica, live = played
+    seen, progress, best = views.summary(replica), live.progress(), live.recommend()
+    assert (seen.pulls, seen.told, seen.pending, seen.abandoned) == (60, 40, 19, 1)
+    assert seen.mean_reward == progress.mean_reward
+    assert seen.last_hour == pytest.approx(progress.mean_reward)
+    assert seen.recommended is not None
+    assert seen.recommended.arm == best.arm
+    assert (seen.recommended.low, seen.recommended.high) == best.interval
+    low = best.interval[0]
+    others = [a for a in live.arms() if a.told and not a.retired and a.arm != best.arm]
+    assert seen.rivals == sum(a.interval[1] > low for a in others)
+    assert seen.untried == 200 - 60
+    assert (seen.state, seen.policy, seen.alarm) == ("running", "moss", "")
+
+
+def test_leaders_and_arms(played: tuple[Replica, ma.Live]) -> None:
+    replica, live = played
+    assert [a.arm for a in views.leaders(replica, 7).arms] == [a.arm for a in live.top(7)]
+    assert sum(a.recent or 0 for a in views.arms(replica, limit=100).arms) == pytest.approx(1)
+    tried = {a.arm: a for a in live.arms()}
+    page = views.arms(replica, sort="arm", limit=150)
+    assert [a.arm for a in page.arms] == KEYS[:150]
+    assert page.cursor == KEYS[149]
+    assert page.total == 199
+    for seen in page.arms:
+        known = tried.get(seen.arm)
+        assert seen.pulls == (0 if known is None else known.pulls)
+        assert seen.retired == (known is not None and known.retired)
+    rest = views.arms(replica, sort="arm", cursor=page.cursor, limit=150)
+    assert [a.arm for a in rest.arms] == KEYS[150:]
+    found = views.arms(replica, search="item 00", sort="pulls")
+    assert {a.arm for a in found.arms} == {key for key in KEYS[:10] if key in tried}
+    one = views.arm(replica, KEYS[0])
+    assert one is not None
+    assert one.arm == KEYS[0]
+    assert views.arm(replica, "nobody") is None
+
+
+def test_minutes_exploring_and_in_flight(played: tuple[Replica, ma.Live]) -> None:
+    replica, live = played
+    points = views.minutes(replica).points
+    assert sum(p.asked for p in points) == sum(p.fresh for p in points) == 60
+    assert sum(p.told for p in points) == 40
+    assert sum(p.abandoned for p in points) == 1
+    assert sum(p.reward for p in points) == pytest.approx(live.progress().reward)
+    where = views.exploring(replica)
+    assert where.arms_touched == sum(where.histogram) == 60
+    assert where.fresh + where.top_ten + where.others == 60
+    assert where.given_up is not None
+    low, high = live.recommend().interval
+    reward = live.progress().reward
+    assert where.given_up == pytest.approx((40 * low - reward, 40 * high - reward))
+    waiting = views.in_flight(replica)
+    assert waiting.count == sum(b.count for b in waiting.ages) == 19
+    assert sum(b.count for b in waiting.delays) == 40
+    assert [p.pull for p in waiting.oldest] == [p.id for p in live.pending][:20]
+    assert {p.worker for p in waiting.oldest} == {"w"}
+
+
+def test_a_long_course_has_few_points(played: tuple[Replica, ma.Live]) -> None:
+    replica, _ = played
+    now = int(time.time() // 60)
+    rows = [(now - 7 * k, 1, 1, 0, 0.5, 0) for k in range(1, 2000)]
+    for row in rows:
+        replica._database.run(
+            f"INSERT INTO minutes VALUES ({replica.game.id}, {', '.join(map(str, row))})"
+        )
+    replica._cache.clear()
+    course = views.minutes(replica)
+    assert len(course.points) <= 300
+    assert sum(p.asked for p in course.points) == 60 + len(rows)
+    assert all(p.at % (60 * course.step) == 0 for p in course.points)
