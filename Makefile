@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test quick quick-rules quick-rooms reproduce bench attack check lint types imports unit unit-rules unit-rooms unit-no-jit docs build format clean
+.PHONY: test quick quick-rules quick-rooms reproduce bench attack check lint types imports unit unit-rules unit-rooms unit-no-jit docs build format lock clean
 
 test: check
 
@@ -72,6 +72,13 @@ attack: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+# The versions that development is known to work with, for all platforms. No package index is named,
+# and there are no hashes, so that pip takes the file as a constraint: PIP_CONSTRAINT=requirements/dev.lock
+lock: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --no-emit-index-url --no-annotate \
+	  --custom-compile-command "make lock" --group dev --all-extras pyproject.toml --output-file requirements/dev.lock
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

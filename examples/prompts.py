@@ -64,7 +64,8 @@ def main() -> None:
     print(f"Hardness {hardness:.2f}. Good prompts answer {truth.max():.2f} right, all together")
     print(f"{truth.mean():.2f}. Means of {RUNS} runs:\n")
     print(f"{'':14} {'prompts tried':>14} {'right while looking':>20} {'accuracy found':>15}")
-    policies: list[ma.Policy | None] = [ma.EmpMOSSPlusPlus(), ma.MOSSPlusPlus(), ma.MOSS(), None]
+    policies: list[ma.Policy | None]
+    policies = [ma.Scout(), ma.EmpMOSSPlusPlus(), ma.MOSSPlusPlus(), ma.MOSS(), None]
     for policy in policies:
         outcomes = []
         for run in range(RUNS):
@@ -83,7 +84,10 @@ def main() -> None:
     print(
         "\nMOSS tries a new prompt every time, and can only guess in the end. Random search finds a"
     )
-    print("good prompt if one is among its hundred, and learns nothing on the way.")
+    print(
+        "good prompt if one is among its hundred, and learns nothing on the way. Scout tries most"
+    )
+    print("before it settles: only the prompt that it finds counts for it.")
 
 
 if __name__ == "__main__":

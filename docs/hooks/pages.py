@@ -1,8 +1,8 @@
 """The repository's pages as a site: files beyond `docs/` join it, and nothing is fetched.
 
-Links are written as they work on GitHub, such as `../examples/prompts.py`. Here CONTRIBUTING,
-CHANGELOG and the examples become pages, and such links are led to them. The build fails if a
-page would ask anything of another machine.
+Links are written as they work on GitHub, such as `../examples/prompts.py`. Here CONTRIBUTING
+and its like, and the examples, become pages, and such links are led to them. The build fails if
+a page would ask anything of another machine.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent.parent
 LANGUAGES = {".py": "python", ".toml": "toml"}
+_PROJECT = ("CONTRIBUTING", "CHANGELOG", "CODE_OF_CONDUCT", "ROADMAP", "SECURITY")
 _LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 # What a browser fetches when it shows a page; links that a reader may click are not.
 _FETCHED = re.compile(
@@ -36,7 +37,7 @@ def joining() -> dict[str, str]:
     """Return the files beyond `docs/` that join the site, and the pages they become."""
     examples = sorted(p for p in (ROOT / "examples").iterdir() if p.suffix in LANGUAGES)
     pages = {f"examples/{path.name}": f"examples/{path.stem}.md" for path in examples}
-    return {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"} | pages
+    return {f"{name}.md": f"{name.lower()}.md" for name in _PROJECT} | pages
 
 
 def as_page(name: str) -> str:

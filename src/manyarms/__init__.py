@@ -29,6 +29,8 @@ _HOME = {
     "EmpMOSSPlusPlus": "policies",
     "Guarded": "policies",
     "HybridMOSSPlusPlus": "policies",
+    "GameHistory": "live",
+    "InMemory": "live",
     "Journal": "live",
     "Live": "live",
     "MOSS": "policies",
@@ -47,6 +49,7 @@ _HOME = {
     "Remote": "remote",
     "Result": "lab",
     "SavedFileError": "errors",
+    "Scout": "policies",
     "ServiceError": "errors",
     "StoppedError": "errors",
     "StoreError": "errors",
@@ -54,10 +57,12 @@ _HOME = {
     "TurnError": "errors",
     "UnknownArmError": "errors",
     "UnknownNameError": "errors",
+    "StopVerdict": "live",
     "advise": "advice",
     "best_arms": "theory",
     "hardness": "theory",
     "instances": "",
+    "plain_policy": "protocol",
     "kit": "",
     "miss_probability": "theory",
     "policies": "",
@@ -65,6 +70,7 @@ _HOME = {
     "policy_names": "protocol",
     "recorded": "live",
     "register": "protocol",
+    "replay": "lab",
     "simulate": "lab",
     "theory": "",
 }
@@ -82,8 +88,10 @@ __all__ = [
     "DownloadError",
     "DuplicateNameError",
     "EmpMOSSPlusPlus",
+    "GameHistory",
     "Guarded",
     "HybridMOSSPlusPlus",
+    "InMemory",
     "Journal",
     "Live",
     "MOSSOracle",
@@ -104,7 +112,9 @@ __all__ = [
     "Remote",
     "Result",
     "SavedFileError",
+    "Scout",
     "ServiceError",
+    "StopVerdict",
     "StoppedError",
     "StoreError",
     "Summary",
@@ -117,11 +127,13 @@ __all__ = [
     "instances",
     "kit",
     "miss_probability",
+    "plain_policy",
     "policies",
     "policy",
     "policy_names",
     "recorded",
     "register",
+    "replay",
     "simulate",
     "theory",
 ]
@@ -149,8 +161,18 @@ if TYPE_CHECKING:
         UnknownArmError,
         UnknownNameError,
     )
-    from manyarms.lab import Result, Summary, simulate
-    from manyarms.live import ArmEstimate, Journal, Live, Progress, Pull, recorded
+    from manyarms.lab import Result, Summary, replay, simulate
+    from manyarms.live import (
+        ArmEstimate,
+        GameHistory,
+        InMemory,
+        Journal,
+        Live,
+        Progress,
+        Pull,
+        StopVerdict,
+        recorded,
+    )
     from manyarms.policies import (
         MOSS,
         Doubling,
@@ -163,8 +185,9 @@ if TYPE_CHECKING:
         Patience,
         Prospector,
         Quantile,
+        Scout,
     )
-    from manyarms.protocol import Policy, policy, policy_names, register
+    from manyarms.protocol import Policy, plain_policy, policy, policy_names, register
     from manyarms.remote import AsyncRemote, Remote
     from manyarms.theory import Problem, best_arms, hardness, miss_probability
 

@@ -62,15 +62,18 @@ __all__ = [
 ]
 
 
-def nearest(name: object, known: Iterable[str]) -> str:
-    """Return "Did you mean …?" with the nearest known name, or all of them if none is near.
+def nearest(name: object, known: Iterable[str], listed: Iterable[str] | None = None) -> str:
+    """Return "Did you mean …?" with the nearest known name; if none is near, list the names.
 
-    >>> nearest("betta", ["beta", "sigma"])
-    "Did you mean 'beta'?"
+    `listed` are the names to list (default: all that are known).
+
+    >>> nearest("betta", ["beta", "sigma"]), nearest("x", ["beta"], ["beta", "name"])
+    ("Did you mean 'beta'?", 'Known: beta, name.')
     """
     names = sorted(known)
     near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
-    return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(names)}."
+    shown = names if listed is None else sorted(listed)
+    return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(shown)}."
 
 
 class ManyarmsError(Exception):

@@ -30,6 +30,7 @@ from manyarms.protocol import (
     uses,
 )
 from manyarms.protocol.parameters import choice, number, whole
+from manyarms.protocol.recommend import recommend
 
 __all__ = [
     "ARRAYS",
@@ -64,6 +65,7 @@ __all__ = [
     "number",
     "pick",
     "rare",
+    "recommend",
     "rekey",
     "reset",
     "restart",

@@ -94,6 +94,24 @@ def test_where_there_is_nothing_to_learn(given: dict[str, Any], sentence: str) -
     json.dumps(advice.to_json(), allow_nan=False)
 
 
+def test_to_find_is_judged_by_the_recommended_arm() -> None:
+    own = ["moss", "sequential-halving"]
+    advice = small(n=3000, horizon=300, objective="find", policies=own, replications=4)
+    assert advice.objective == "find"
+    assert len(advice.alphas) == 5  # planted means and spread-out ones
+    assert all(0.0 <= row.mean <= 1.0 for row in advice.rows)
+    lowest = min(row.mean for row in advice.at(0.6))
+    assert all(row.excess == pytest.approx(row.mean - lowest) for row in advice.at(0.6))
+    text = words(advice)
+    assert "What the recommended arm lacks of the best mean, in hundredths" in text
+    assert "spread out as Beta(1, 1) and Beta(2, 5)" in text
+    assert "of the best mean." in text
+    assert "of the horizon" not in text
+    json.dumps(advice.to_json(), allow_nan=False)
+    alone = small(instance=planted(n=90, m=9), horizon=300, objective="find", policies=own)
+    assert len(alone.alphas) == 1
+
+
 def test_what_is_printed_can_be_typed_and_fits_a_terminal() -> None:
     advice = small(n=2000, horizon=64, m_at_least=20)
     (line,) = (line for line in str(advice).splitlines() if ".live(" in line)

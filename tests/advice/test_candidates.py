@@ -27,6 +27,7 @@ def told(*knowledge: str) -> set[str]:
         name
         for name, about in described().items()
         if about.knowledge in knowledge and not about.perfect_best and "anytime" not in name
+        if not about.finds
     }
 
 
@@ -39,11 +40,23 @@ def test_everybody_plays_who_is_told_no_more() -> None:
     assert "best" not in names(best_mean=1.0, m_at_least=1)
 
 
+def test_finders_play_where_an_arm_is_to_be_found() -> None:
+    finders = {name for name, about in described().items() if about.finds}
+    assert finders == {"scout", "sequential-halving", "bracketing-halving", "siri"}
+    here = names(objective="find")
+    assert here & finders == finders - {"siri"}  # it must be told how rare good arms are
+    assert "siri" in names(objective="find", m_at_least=3)
+    assert {"prospector", "empmoss++"} <= here
+    assert "ucb1" not in here
+
+
 def test_other_forms_play_too() -> None:
     labels = found(best_mean=0.7)
     assert {"moss++ β=0.5", "moss++ β=0.6", "hybrid-moss++(kl) β=0.6", "patience(kl)"} <= set(
         labels
     )
+    assert {"moss++(kl++) β=0.5", "empmoss++(kl) β=0.5", "prospector β=0.55"} <= set(labels)
+    assert "empmoss++(kl) β=0.55" not in labels  # nothing is proven of it
     assert labels["ss-greedy(T^2/3)"].policy == ma.policy("ss-greedy", exponent=2 / 3)
     assert labels["hybrid-moss++ β=0.5"].proven
     assert not labels["hybrid-moss++(kl) β=0.5"].proven

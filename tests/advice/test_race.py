@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,21 @@ def test_the_smallest_worst_excess_wins() -> None:
     assert made.winner == 1
     assert made.worst == pytest.approx([0.35, 0.10, 0.50])
     assert (made.best_in(0), made.best_in(1)) == (0, 2)
+
+
+def test_losses_count_in_proportion_where_the_scale_was_said() -> None:
+    cases = ask(n=1000, horizon=HORIZON, best_between=(0.09, 0.9), m_at_least=100).cases()
+    assert [case.unit for case in cases] == pytest.approx([0.08, 0.8] * (len(cases) // 2))
+    assert {case.unit for case in ask(n=1000).cases()} == {1.0}
+    made = played([[1, 30]], [[5, 20]])  # at most 8 and 80 can be lost
+    made.cases = cases[:2]
+    made.choose()
+    assert made.worst == pytest.approx([0.125, 0.5])
+    assert made.winner == 0
+    made.cases = [replace(case, scaled=False) for case in cases[:2]]
+    made.choose()
+    assert made.worst == pytest.approx([0.10, 0.04])
+    assert made.winner == 1
 
 
 def test_a_guarantee_is_worth_a_tenth() -> None:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from manyarms.errors import ContestFileError, ResultsError, SpecError
-from manyarms.instances import read_contest
-from manyarms.lab import load_spec, parse_spec, read_results, run
+from manyarms.errors import ContestFileError, ParameterError, ResultsError, SpecError
+from manyarms.instances import from_means, from_rewards, read_contest
+from manyarms.lab import experiment_from, load_spec, parse_spec, read_results, run
 from tests.attack.arena import Arena, Attempt, attack, survives
 from tests.lab.bad_specs import GOOD
 
@@ -69,6 +69,37 @@ def nested_specs(arena: Arena) -> Iterator[Attempt]:
         for size in (10, 100, 300, 330, 400, 1000, 4299, 4301, 100_000, 1_000_000):
             text = GOOD.replace("n = 2000", shape(size))
             yield f"{size} of {what}", survives(functools.partial(parse_spec, text), SpecError)
+
+
+@attack("spec: names of code")
+def named_code(arena: Arena) -> Iterator[Attempt]:
+    """Nothing is called but a policy or a law, whatever a spec names; it touches no file."""
+    mark = arena.folder / "touched"
+    begin: dict[str, Any] = {"experiment": {"name": "x", "horizon": 9}}
+    means: dict[str, Any] = {"family": "means", "means": [0.5]}
+    for code in ("pathlib:Path", "io:FileIO", "builtins:open", "os:mkdir", "subprocess:Popen"):
+        for key in ("file", "path", "args", "mode"):
+            table = {key: str(mark)}
+            policy = begin | {"instance": means, "policy": [{"name": code} | table]}
+            law = means | {"rewards": {"model": code} | table}
+            for spec in (policy, begin | {"instance": law, "policy": [{"name": "moss"}]}):
+                held = survives(functools.partial(experiment_from, spec), SpecError)
+                yield f"{code} with {key}", held and not mark.exists()
+    strange = [":", "a:", ":a", "a:b:c", "..:a", "\0:a", "os:\0", "é:é", "x" * 9999 + ":y", "os:.."]
+    for name in strange:
+        spec = begin | {"policy": [{"name": name}]}
+        yield repr(name[:30]), survives(functools.partial(experiment_from, spec), SpecError)
+
+
+@attack("means: mutations of a table")
+def mutated_tables(arena: Arena) -> Iterator[Attempt]:
+    text = "item,clicks,views\n" + "\n".join(f"item {k},{k % 3},{k + 3}" for k in range(40))
+    path = arena.folder / "items.csv"
+    for what, data in _mutations(arena, text, 500):
+        path.write_bytes(data)
+        for columns, read in (("clicks/views", from_means), ("item,clicks", from_rewards)):
+            held = survives(functools.partial(read, f"{path}:{columns}"), ParameterError)
+            yield f"{read.__name__}, {what}", held
 
 
 @attack("contest: mutations")

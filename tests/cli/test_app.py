@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import time
 from collections.abc import Callable
@@ -41,7 +42,10 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 def test_simulate_prints_json_for_each_policy(run: Run) -> None:
     names = ["--policy", "moss++", "--policy", "empmoss++:beta=0.6,rank=pulled"]
     rows = json.loads(run("simulate", *names, *SMALL, "--seed", "1", "--json", "-"))
-    assert [row["policy"] for row in rows] == ["moss++", "empmoss++"]
+    assert [row["policy"] for row in rows] == [
+        "moss++",
+        "empmoss++(beta=0.6, rank='pulled')",
+    ]
     needed = {"policy", "mean", "se", "median", "q05", "q95", "replications", "seconds"}
     assert all(needed <= row.keys() for row in rows)
     instance = ma.instances.planted(n=200, m=5)
@@ -61,6 +65,13 @@ def test_simulate_prints_a_table(run: Run) -> None:
     printed = run(*SIMULATE, "--policy", "moss-oracle")
     assert "paired differences" in printed
     assert "regret on planted(n=200, m=5) after 60 pulls, 4 replications" in printed
+
+
+def test_simulate_by_the_arm_that_is_found(run: Run) -> None:
+    printed = run(*SIMULATE, "--objective", "find")
+    assert "simple regret on planted(n=200, m=5) after 60 pulls, 4 replications" in printed
+    (row,) = json.loads(run(*SIMULATE, "--objective", "find", "--json", "-"))
+    assert 0.0 <= row["mean"] <= 0.8
 
 
 def test_an_oracle_is_told_the_hardness(run: Run) -> None:
@@ -142,7 +153,7 @@ def test_the_docs_show_what_advise_prints(run: Run) -> None:
     [
         (["simulate", "--policy", "mosss", *SMALL], "Did you mean 'moss'?"),
         (["simulate", "--policy", "moss:betta=1", *SMALL], "'betta'"),
-        (["simulate", "--policy", "moss:beta", *SMALL], "name:key=value"),
+        (["simulate", "--policy", "moss:beta", *SMALL], "NAME:key=value"),
         (["simulate", "--policy", "moss++:beta=0.1", *SMALL], "`beta` must be a number >= 0.5"),
         (["simulate", "--policy", "moss", "--horizon", "9"], "`--n` is required"),
         ([*SIMULATE, "--instance", "magic"], "`--instance` must be planted"),
@@ -160,7 +171,7 @@ def test_the_docs_show_what_advise_prints(run: Run) -> None:
         ([*ADVISE, "--others", "a,b"], "must be numbers such as 0.1,0.3,0.5, got 'a,b'."),
         ([*ADVISE, "--best-between", "0.1"], "`best_between` must be two numbers, the smaller"),
         ([*ADVISE, "--policies", "mosss"], "Did you mean 'moss'?"),
-        ([*ADVISE, "--means", __file__], "`--means` must name a CSV or Parquet file"),
+        ([*ADVISE, "--means", __file__], "`means` must name a CSV or Parquet file"),
         ([*ADVISE, "--means", "a.csv", "--contest", "7"], "`--means` must be left out with"),
         ([*ADVISE, "--others", "0.95"], "`others` must be a number >= 0 and < 0.9, got 0.95."),
         ([*ADVISE, "--replications", "0"], "`replications` must be an integer >= 1, got 0."),
@@ -354,3 +365,16 @@ def test_run_and_show_refuse_in_one_sentence(tmp_path: Path, run: Run) -> None:
     assert "horizon" in message
     assert not (tmp_path / "out").exists()
     assert "must hold results of manyarms" in run("show", str(tmp_path), code=1)
+
+
+def test_replay_reads_a_log(run: Run, tmp_path: Path) -> None:
+    chance = random.Random(1)
+    rows = [(chance.randrange(3), chance.random()) for _ in range(900)]
+    lines = [f"{arm},{int(luck < (arm + 1) / 4)}" for arm, luck in rows]
+    (tmp_path / "log.csv").write_text("\n".join(["item,click", *lines]))
+    words = ["replay", str(tmp_path / "log.csv"), "--arm", "item", "--reward", "click"]
+    out = run(*words, "--policies", "moss,uniform")
+    assert "900 rows, 3 arms" in out
+    assert [line.split()[0] for line in out.splitlines()[2:4]] == ["moss", "uniform"]
+    refused = run(*words[:4], "--policies", "moss", code=2)
+    assert "`log` must have a column 'reward', got item, click" in refused

@@ -9,7 +9,10 @@ import pytest
 
 pytest.importorskip("rich", reason='pip install "manyarms[lab]"')
 
+import click
+
 import manyarms as ma
+from manyarms.cli import screen
 from manyarms.cli.main import main
 from manyarms.cli.screen import counting, show, watching, write_json
 from manyarms.errors import FolderError
@@ -38,6 +41,7 @@ def test_notes_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_policys_own_name_is_shown_as_it_is(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ma.policy_names()  # loads ours, so that they are not part of the change
     monkeypatch.setattr(registry, "_makers", dict(registry._makers))
     ma.register("[red]mine[/]", ma.MOSS)
     assert main(["policies"]) == 0
@@ -47,6 +51,46 @@ def test_a_policys_own_name_is_shown_as_it_is(
 def test_errors_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", f"no/{NASTY}"]) == 1
     assert SHOWN in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("width", [48, 60, 80, 200])
+def test_tables_fit_and_nothing_is_cut(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["moss++(beta=0.75)", "hybrid-moss++(kl)"]
+    row = ["17700.4", "[15000.1, 20000.9]", "nothing is proven of it", "123456"]
+    head = ["policy", "mean", "95 % interval", "guarantee", "runs"]
+    monkeypatch.setattr(screen.out, "width", width)
+    show(Table(head, [[name, *row] for name in names], optional=["runs"]))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    for word in (*names, *row[:2]):
+        assert word in text
+    assert set(" ".join(row[2:3]).split()) <= set(text.split())
+    assert ("A wider terminal also shows: runs" in text) == (width < 80)
+
+
+@pytest.mark.parametrize("command", ["run", "reproduce", "data"])
+def test_an_interrupt_says_how_to_go_on(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*words: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("manyarms.cli.app.app.main", stop)
+    words = [command, *(["get", "652"] if command == "data" else ["x", "--out", "o"])]
+    assert main(words) == 130
+    assert f"run:\n  manyarms {' '.join(words)}\n" in capsys.readouterr().err
+
+
+def test_names_of_policies_are_completed() -> None:
+    from manyarms.cli.app import app
+
+    context = click.Context(app.commands["advise"])
+    (option,) = (one for one in app.commands["advise"].params if one.name == "policies")
+    found = [item.value for item in option.shell_complete(context, "ucb,moss-")]
+    assert found == ["ucb,moss-oracle"]
 
 
 def test_json_is_what_was_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -195,7 +195,7 @@ def test_links_are_not_followed_from_the_caches_root_on(root: Path, level: str) 
     place = root / level
     place.rename(root.parent / "moved")
     place.symlink_to(root.parent / "moved")
-    _refused("must be a folder, and no link. Remove it")
+    _refused("must be a folder, not a link. Remove it")
 
 
 @posix

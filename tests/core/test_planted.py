@@ -102,12 +102,12 @@ def test_a_replaced_file_keeps_its_owner_when_root_replaces_it(tmp_path: Path) -
 
 def test_a_lock_that_is_a_link_is_refused(tmp_path: Path, victim: Path) -> None:
     (tmp_path / "lock").symlink_to(victim)
-    with pytest.raises(OSError, match="The lock must be no link. Remove it") as caught:
+    with pytest.raises(OSError, match="The lock must not be a link. Remove it") as caught:
         FileLock(tmp_path / "lock")
     assert caught.value.errno == errno.ELOOP
     (tmp_path / "lock").unlink()
     (tmp_path / "lock").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(OSError, match="no link"):
+    with pytest.raises(OSError, match="not be a link"):
         FileLock(tmp_path / "lock")
     assert not (tmp_path / "nowhere").exists()
 

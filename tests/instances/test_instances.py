@@ -23,7 +23,8 @@ from manyarms.instances import (
     planted,
     reservoir,
 )
-from manyarms.instances._tape import most_pulled, next_reward, record_of, rewind, tape
+from manyarms.instances._tape import best_record, next_reward, record_of, rewind, tape
+from manyarms.protocol.recommend import scale_of
 
 
 def test_planted_means_are_the_papers() -> None:
@@ -173,15 +174,16 @@ def test_the_tape_depends_on_the_arm_and_its_count_only() -> None:
             assert next_reward(mixed, world, record_of(mixed, world, 77, arm)) == alone[arm][count]
 
 
-def test_the_favourite_is_the_arm_pulled_most_then_the_one_that_paid_most() -> None:
-    instance = from_means([1.0, 0.0, 1.0])
-    reel, world = tape(SPARSE, 3, 10), instance.world(10)
+def test_the_best_record_is_of_the_arm_that_proved_itself() -> None:
+    instance = from_means([1.0, 0.0, 0.9])
+    reel, world = tape(SPARSE, 3, 100), instance.world(100)
     rewind(reel)
-    for arm in (1, 0):
+    scale = scale_of(ma.MOSS(), (0.0, 1.0))
+    for arm in (1, 0, *[2] * 50):
         next_reward(reel, world, record_of(reel, world, 77, arm))
-    assert most_pulled(reel) == 0
-    next_reward(reel, world, record_of(reel, world, 77, 1))
-    assert most_pulled(reel) == 1
+        if arm == 0:
+            assert reel.record[best_record(reel, scale)].arm == 0
+    assert reel.record[best_record(reel, scale)].arm == 2  # not the one that was lucky once
 
 
 def test_instances_travel_between_processes() -> None:

@@ -125,6 +125,10 @@ BAD = {
         changed(("replications = 20", "replication = 20")),
         "experiment.replication: unknown key. Did you mean 'replications'?",
     ),
+    "a key like one that is there": (
+        changed(('family = "planted"', 'family = "planted"\nfile = "x.csv"')),
+        "instance.file: unknown key. Known: alpha, best, family, m, n, others, rewards.",
+    ),
     "a misspelt table": (
         changed(("[instance]", "[instanse]")),
         "instanse: unknown key. Did you mean 'instance'?",
@@ -344,7 +348,7 @@ BAD = {
         with_policies(
             "[[policy]]", 'name = "moss++"', "[[policy]]", 'name = "moss++"', "beta = 0.5"
         ),
-        "policy[2]: must differ from policy[1], got moss++(beta=0.5) twice. Leave one out.",
+        "policy[2]: must differ from policy[1], got moss++ twice. Leave one out.",
     ),
     # the file
     "broken TOML": (

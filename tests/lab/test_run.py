@@ -477,7 +477,7 @@ DISK = {
     errno.ENOSPC: "No space left .* is kept. Make room, and run the same",
     errno.EACCES: "Permission denied.* Allow this user to write there, and run the same",
     errno.EROFS: "Read-only .* Allow this user to write there, and run the same",
-    errno.EIO: "Input/output error.* See to it, and run the same",
+    errno.EIO: "Input/output error.* Check the disk, and run the same",
 }
 
 

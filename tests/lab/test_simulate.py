@@ -50,8 +50,10 @@ def test_what_a_result_holds() -> None:
             np.testing.assert_allclose(result.regret[k, r], regrets, atol=1e-9)
             assert result.best_pulls[k, r] == (means == 0.9).sum()
             assert result.distinct_arms[k, r] == len(set(arms))
-            pulls = np.bincount(arms)
-            assert pulls[result.recommended[k, r]] == pulls.max()
+            kept = result.recommended[k, r]
+            assert kept in arms
+            assert result.recommended_mean[k, r] == INSTANCE.mean(int(kept))
+            assert result.simple_regret[k, r] == 0.9 - INSTANCE.mean(int(kept))
 
 
 @pytest.mark.parametrize("workers", [2, 8])
@@ -92,8 +94,23 @@ def test_all_policies_face_the_same_luck() -> None:
     result = ma.simulate(policies, instance, horizon=64, replications=3, record_arms=True)
     assert result.arms is not None
     assert (np.sort(result.arms, axis=2) == np.arange(64)).all()
-    # the arm to deploy is then one that paid, the same random one for all
-    assert (result.recommended == result.recommended[0]).all()
+
+
+def test_a_result_by_the_objective_find_has_simple_regrets_in_all_its_tables() -> None:
+    result = _simulate()
+    found = result.by("find")
+    assert found.by("find") is found
+    assert result.by("earn") is result
+    np.testing.assert_array_equal(found.regret[:, :, 0], result.simple_regret)
+    row, rate = result.summary(objective="find")["moss"], (result.simple_regret[0] == 0).mean()
+    assert row.mean == pytest.approx(result.simple_regret[0].mean())
+    assert row.miss_rate == pytest.approx(1.0 - rate)
+    assert 0.0 <= row.low <= row.mean <= row.high <= INSTANCE.largest_gap
+    assert str(found.summary()).startswith(f"simple regret on {INSTANCE.label} after 200 pulls")
+    with pytest.raises(ma.ParameterError, match="is about simple regret"):
+        found.by("earn")
+    with pytest.raises(ma.ParameterError, match="`objective` must be one of 'earn', 'find'"):
+        result.summary(objective="keep")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

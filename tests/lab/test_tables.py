@@ -18,7 +18,8 @@ import manyarms as ma
 from manyarms.errors import ResultsError
 from manyarms.lab import Experiment, parse_spec, read_results, run
 from manyarms.lab.spec import as_toml
-from manyarms.lab.tables import TidyWriter
+from manyarms.lab.tables import TidyWriter, sha256_of
+from manyarms.report import write_report
 from tests.helpers import run_python
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -60,12 +61,46 @@ def folder(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished, tmp_path / "copy"))
 
 
+def test_the_objective_is_in_the_spec_and_in_the_folder(tmp_path: Path) -> None:
+    text = SPEC.replace("seed = 3", 'seed = 3\nobjective = "find"')
+    experiment = parse_spec(text)
+    assert experiment.objective == "find"
+    assert experiment.hash != parse_spec(SPEC).hash
+    assert parse_spec(as_toml(experiment.spec or {})) == experiment
+    results = run(experiment, tmp_path / "out", progress=False)
+    assert results.objective == "find"
+    rows = results.summary_rows("find")
+    assert [row["mean"] for row in rows] == [
+        row.mean for each in results.cells for row in each.by("find").summary().policies
+    ]
+    assert [list(row) for row in rows] == [list(row) for row in results.summary_rows()]
+    page = write_report(results.folder).read_text()
+    assert "Simple regret, problem by problem" in page
+
+
+def test_a_folder_without_means_of_recommended_arms_still_opens(folder: Path) -> None:
+    runs, kept = folder / "runs.parquet", json.loads((folder / "provenance.json").read_text())
+    table = parquet.read_table(runs)
+    parquet.write_table(table.drop_columns(["recommended_mean"]), runs)
+    kept["sha256"]["runs.parquet"] = sha256_of(runs)
+    kept.pop("objective")
+    for about in kept["cells"]:
+        about.pop("good_mean")
+    (folder / "provenance.json").write_text(json.dumps(kept))
+    results = read_results(folder)
+    assert results.objective == "earn"
+    assert np.isnan(results.cells[0].rows[0]["recommended_mean"]).all()
+    assert len(results.summary_rows()) == 12
+    with pytest.raises(ResultsError, match="of an earlier version"):
+        results.summary_rows("find")
+
+
 def test_tables_hold_what_simulate_gives(experiment: Experiment, finished: Path) -> None:
     results = read_results(finished)
     assert results.parameters == ("horizon", "means", "beta")
     regret, runs = results.arrays("regret"), results.arrays()
     assert list(regret) == [*results.parameters, "policy", "replication", "time", "regret"]
-    counts = ["best_pulls", "distinct_arms", "recommended"]
+    counts = ["best_pulls", "distinct_arms", "recommended", "recommended_mean"]
     assert list(runs) == [*results.parameters, "policy", "replication", "regret", *counts]
     at = run = 0
     for cell in experiment.cells:

@@ -24,7 +24,16 @@ import manyarms as ma
 from manyarms.live.journal import begin_file, first_check, read_file, record
 from manyarms.live.replay import LONG, replay
 from manyarms.live.saving import JOURNAL_MAGIC, pack, restored, unpack
-from manyarms.live.store import ABANDONED, ASKED, TOLD, Event
+from manyarms.live.store import (
+    ABANDONED,
+    ANSWERED,
+    ASKED,
+    OBSERVED,
+    RESTORED,
+    RETIRED,
+    TOLD,
+    Event,
+)
 from manyarms.protocol.policy import arrive, retire
 from manyarms.protocol.state_dump import Columns
 
@@ -37,6 +46,7 @@ _FLOATS = (float("nan"), float("inf"), float("-inf"), 1e308, -1.0, 0.0, 0.5)
 _TEXTS: tuple[Any, ...] = (-1, 0, 1, 1 << 40, 1 << 63, 1 << 70, 1.5, "x", None, [], {}, True)
 _TEXTS += (float("nan"), [1, 2, 3], {"name": "moss"}, 10**5000)
 
+_KINDS = (ASKED, TOLD, ABANDONED, RETIRED, RESTORED, OBSERVED, ANSWERED)
 Change = Callable[[NDArray[Any], random.Random], NDArray[Any]]
 
 
@@ -68,13 +78,21 @@ def _can(live: ma.Live, function: Any) -> bool:
 
 
 def saved(policy: ma.Policy, *, seed: int = 1, events: int = 130, moves: bool = True) -> bytes:
-    """Return a game in the middle: rewards in flight, some lost, arms that came and went."""
+    """Return a game in the middle: rewards in flight, some lost, some observed, arms that came,
+    went and returned.
+    """
     live = policy.live(n_arms=12, horizon=400, seed=seed)
     chance = random.Random(seed)
     for k in range(events):
         if k == 40 and moves and _can(live, arrive) and _can(live, retire):
             live.add_arms(2)
-            live.retire(3)
+            live.retire([3, 4])
+        if k == 60 and moves:
+            live.observe(5, [0.0, 1.0, 1.0])
+            live.observe(11, 1.0)
+            if live._game.retired:
+                live.restore(3)
+                live.add_arms(1)
         if len(live.pending) < 4 or (chance.random() < 0.5 and len(live.pending) < 9):
             live.ask()
         elif chance.random() < 0.1:
@@ -233,7 +251,7 @@ def crafted_events(chance: random.Random, log: list[Event]) -> list[Event]:
         elif what == 2:
             events[at] = event._replace(reward=chance.choice(_FLOATS))
         elif what == 3:
-            events[at] = event._replace(kind=chance.choice([ASKED, TOLD, ABANDONED]))
+            events[at] = event._replace(kind=chance.choice(_KINDS))
         elif what == 4:
             other = chance.randrange(len(events))
             events[at], events[other] = events[other], events[at]
@@ -247,8 +265,8 @@ def crafted_events(chance: random.Random, log: list[Event]) -> list[Event]:
 def journal_of(snapshot: bytes, events: list[Event]) -> bytes:
     """Return the bytes of a journal with right checks."""
     data, check = begin_file(snapshot), first_check(snapshot)
-    for kind, pull, arm, reward, _ in events:
-        part, check = record(kind, pull, reward if kind == TOLD else arm, check)
+    for event in events:
+        part, check = record(event, check)
         data += part
     return data
 

@@ -56,6 +56,16 @@ def main() -> None:
         with ma.recorded(ma.Journal(path, compact_every=150), live):
             play(live, 330)
         table[path.name] = expected(ma.Live.from_bytes(live.to_bytes()))
+    path = FORMATS / f"v{VERSION}_going_on.journal"
+    if not path.exists():  # with events of all kinds, and their times
+        live = ma.MOSS().live(n_arms=30, horizon=900, seed=9)
+        with ma.recorded(ma.Journal(path, history=True), live):
+            play(live, 60)
+            live.observe(3, [0.0, 1.0])
+            live.retire([4, 5])
+            live.restore(4)
+            live.ask(30)
+        table[path.name] = expected(ma.Live.from_bytes(live.to_bytes()))
     listed.write_text(json.dumps(table) + "\n")
 
 

@@ -79,6 +79,11 @@ class Watched:
         self.store.close()
 
 
+def _ours(folder: Path) -> Callable[[], Store]:
+    store = ma.InMemory()
+    return lambda: store
+
+
 def _memory(folder: Path) -> Callable[[], Store]:
     shelf: dict[str, object] = {}
     return lambda: Memory(shelf)
@@ -87,6 +92,7 @@ def _memory(folder: Path) -> Callable[[], Store]:
 # each returns a function that opens the same place again and again, as new processes would
 MAKERS: dict[str, Callable[[Path], Callable[[], Store]]] = {
     "journal": lambda folder: lambda: ma.Journal(folder / "game", sync="never"),
+    "in memory": _ours,
     "compacted": lambda folder: lambda: ma.Journal(folder / "game", sync="never", compact_every=9),
     "memory": _memory,
     "sqlite": lambda folder: lambda: store_of(f"sqlite:///{folder}/game.db?sync=never"),

@@ -338,7 +338,7 @@ def test_names() -> None:
     with pytest.raises(ma.UnknownArmError, match=r"Unknown arm '17'. Did you mean 17\?"):
         live.retire("17")
     with pytest.raises(ma.UnknownArmError, match=r"Unknown arm \['red'\]"):
-        live.retire(["red"])  # type: ignore[arg-type]
+        live.retire([["red"]])  # type: ignore[list-item]
     with pytest.raises(ma.UnknownArmError) as caught:
         live.retire("y" * 100_000)
     assert len(str(caught.value)) < 200
@@ -433,7 +433,7 @@ def test_integers_that_python_may_not_write_are_no_names() -> None:
             ma.MOSS().live(n_arms=3, horizon=10).retire(name)
 
 
-@pytest.mark.parametrize("arm", [True, 1.0, np.float64(1.0), False, np.bool_(True), [1]])
+@pytest.mark.parametrize("arm", [True, 1.0, np.float64(1.0), False, np.bool_(True), [[1]]])
 def test_what_is_only_equal_to_a_name_is_none(arm: Any) -> None:
     live = ma.MOSS().live(arms=[1, 0, "one"], horizon=10)
     with pytest.raises(ma.UnknownArmError, match="Unknown arm"):

@@ -7,6 +7,7 @@ import math
 import pickle
 import sys
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -203,3 +204,19 @@ def test_a_handle_is_not_copied(duplicate: Any) -> None:
         duplicate(live)
     second = ma.Live.from_bytes(live.to_bytes())
     assert second.ask() == live.ask()
+
+
+def test_a_seed_that_is_not_given_is_drawn_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds = iter(range(10, 20))
+    monkeypatch.setattr("manyarms.live.handle._any_seed", lambda: next(seeds))
+    first, second = (ma.MOSS().live(n_arms=10**6, horizon=9) for _ in range(2))
+    assert (first.seed, second.seed) == (10, 11)
+    assert first.ask() != second.ask()
+    with ma.recorded(tmp_path / "game", ma.MOSS().live(n_arms=9, horizon=9)) as live:
+        assert live.seed == 12
+    with ma.recorded(tmp_path / "game", ma.MOSS().live(n_arms=9, horizon=9)) as live:
+        assert live.seed == 12  # the same script goes on with the same game
+    with pytest.raises(ma.ParameterError, match="with seed 12, got 3"):
+        ma.recorded(tmp_path / "game", ma.MOSS().live(n_arms=9, horizon=9, seed=3))

@@ -22,7 +22,7 @@ import manyarms as ma
 from manyarms.live.journal import RECORD_BYTES, begin_file, read_file, record
 from manyarms.live.replay import replay_by_hand
 from manyarms.live.saving import restored, snapshot
-from manyarms.live.store import TOLD, Events
+from manyarms.live.store import TOLD, Event, Events
 from tests.live.games import counts, in_turn, new, play, step
 from tests.live.test_saving import damaged_files
 from tests.live.test_stores import calls
@@ -276,7 +276,7 @@ def test_places_where_there_can_be_no_journal(tmp_path: Path) -> None:
     with pytest.raises(ma.StoreError, match="cannot be opened: Is a directory. Name a file"):
         ma.recorded(tmp_path / "game", new())
     (tmp_path / "link.lock").symlink_to(tmp_path / "file")
-    with pytest.raises(ma.StoreError, match="cannot be opened: The lock must be no link. Remove"):
+    with pytest.raises(ma.StoreError, match="opened: The lock must not be a link. Remove"):
         ma.recorded(tmp_path / "link", new())
     with pytest.raises(ma.ParameterError, match="`path` must be a path, got"):
         ma.Journal("a\0b")
@@ -407,13 +407,13 @@ def test_files_of_the_other_kind_are_named(tmp_path: Path) -> None:
     data = (tmp_path / "journal").read_bytes()
     (tmp_path / "journal").write_bytes(data[:8] + struct.pack("<I", 9) + data[12:])
     with pytest.raises(
-        ma.SavedFileError, match="format 9, and this manyarms reads formats up to 1"
+        ma.SavedFileError, match="format 9, and this manyarms reads formats up to 2"
     ):
         ma.recorded(tmp_path / "journal")
 
 
 def test_records_are_laid_out_as_documented() -> None:
-    data, check = record(TOLD, 7, 0.5, 123)
+    data, check = record(Event(TOLD, 7, 3, 0.5), 123)
     assert len(data) == RECORD_BYTES
     assert struct.unpack("<IB3xqd", data) == (check, TOLD, 7, 0.5)
     assert check == zlib.crc32(data[4:], 123)

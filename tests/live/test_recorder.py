@@ -195,7 +195,8 @@ def test_nothing_changes_while_somebody_looks(look: str) -> None:
                 refused = True
 
         more = _AtLine(line, handler).happens(lambda: seen.append(getattr(live, look)()))
-        assert seen == [getattr(played if refused else live, look)()] or line == 1
+        now = [getattr(played if refused else live, look)()]
+        assert repr(seen) == repr(now) or line == 1  # an estimate may be nan, which equals nothing
         return more, refused
 
     assert _at_every_line(case) > 5

@@ -11,7 +11,18 @@ import manyarms as ma
 from manyarms.live import replay
 from manyarms.live.game import LiveGame
 from manyarms.live.saving import restored, snapshot
-from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD, Event, Events
+from manyarms.live.store import (
+    ABANDONED,
+    ANSWERED,
+    ARRIVED,
+    ASKED,
+    OBSERVED,
+    RESTORED,
+    RETIRED,
+    TOLD,
+    Event,
+    Events,
+)
 from tests.live.games import in_turn, new
 from tests.live.stores import Memory
 
@@ -92,6 +103,11 @@ def _begun() -> LiveGame:
         [Event(RETIRED, -1, 12)],
         [Event(RETIRED, -1, 3), Event(RETIRED, -1, 3)],
         [Event(RETIRED, -1, arm) for arm in range(12)],
+        [Event(RESTORED, -1, 3)],
+        [Event(OBSERVED, -1, 12, 1.0)],
+        [Event(OBSERVED, -1, 3, 2.0)],
+        [Event(ANSWERED, 0, 0, 1.0)],
+        [Event(OBSERVED, -1, 3, 1.0), Event(ANSWERED, 0, 3, 1.0)],
         [Event(9, 1, 3)],
     ],
 )

@@ -17,7 +17,7 @@ from manyarms.policies.field import SubSampled
 from manyarms.protocol import described
 from tests.reference.doubling import Doubling
 from tests.reference.emp_moss_plus_plus import EmpMossPlusPlus
-from tests.reference.field import dropping, infinite, qrm, thompson, ucb
+from tests.reference.field import dropping, finding, infinite, qrm, thompson, ucb
 from tests.reference.field.kl import KLIndex
 from tests.reference.field.sub_sampled import SubSampled as OnSubset
 from tests.reference.field.sub_sampled import by_exponent, by_share, fixed, for_greedy
@@ -134,6 +134,13 @@ PAIRS: list[Pair] = [
     Large(ma.HybridMOSSPlusPlus(beta=1.0), HybridMossPlusPlus(beta="1")),
     Large(ma.HybridMOSSPlusPlus(index="kl"), HybridMossPlusPlus(KLIndex())),
     Large(ma.HybridMOSSPlusPlus(index="kl++"), HybridMossPlusPlus(KLIndex(plus=True))),
+    Large(ma.EmpMOSSPlusPlus(index="kl"), EmpMossPlusPlus(KLIndex(), beta="0.5")),
+    Pair(ma.MOSSPlusPlus(index="kl++"), MossPlusPlus(KLIndex(plus=True), beta="0.5")),
+    Pair(ma.Quantile(index="kl"), Quantile(KLIndex())),
+    Pair(ma.MOSSOracle(m=1, index="kl++"), MossOracle(KLIndex(plus=True), m=1)),
+    LiveOnly(ma.Parallel(best_mean=0.9, index="kl"), Parallel(0.9, KLIndex())),
+    LiveOnly(ma.Guarded(ma.MOSS(index="kl")), GuardedPlayer(Moss(KLIndex()))),
+    LiveOnly(ma.Doubling(ma.MOSSPlusPlus(index="kl")), Doubling(MossPlusPlus(KLIndex()))),
     Large(ma.Patience(best_mean=1.0, sigma=0.25), Patience(1.0, sigma=0.25)),
     Large(ma.Patience(best_mean=0.5), Patience(0.5)),
     Large(ma.Patience(best_mean=0.75, bound="kl"), Patience(0.75, kl=True)),
@@ -242,6 +249,13 @@ PAIRS: list[Pair] = [
     Pair(field.CBT(target=0.4), dropping.Cbt(target=0.4)),
     Pair(field.EmpiricalCBT(), infinite.EmpiricalCbt()),
     Pair(field.EmpiricalCBT(factor=2.0), infinite.EmpiricalCbt(2.0)),
+    Small(ma.Scout(), finding.Scout()),
+    Small(ma.Scout(search=0.5), finding.Scout(0.5)),
+    Small(field.SequentialHalving(), finding.SequentialHalving()),
+    Small(field.SequentialHalving(size=13), finding.SequentialHalving(13)),
+    Small(field.BracketingHalving(), finding.BracketingHalving()),
+    Small(field.SiRI(), finding.Siri()),
+    Small(field.SiRI(beta=3.0, constant=2.0), finding.Siri(3.0, 2.0)),
     Pair(field.Uniform(), dropping.Uniform()),
     Pair(field.Best(arm=0), dropping.Best(0)),
 ]

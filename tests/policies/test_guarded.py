@@ -320,9 +320,12 @@ def test_a_state_that_cannot_be_is_found_out(policy: ma.Policy) -> None:
 
 
 @pytest.mark.parametrize("policy", [ma.Guarded(ma.MOSS()), ma.Prospector()], ids=lambda p: p.name)
-def test_rewards_of_another_range_are_refused_unless_the_policy_knows(policy: ma.Policy) -> None:
-    for wrong in ((0.0, 5.0), (-1.0, 1.0)):
-        with pytest.raises(ma.ParameterError, match=r"`reward_range` must lie in \[0, 1\] for"):
-            policy.live(n_arms=9, horizon=90, reward_range=wrong)
-    wide = replace(policy, bound="mean", sigma=2.5, top=5.0)  # type: ignore[call-arg]
-    assert wide.live(n_arms=9, horizon=90, reward_range=(0.0, 5.0)).reward_range == (0.0, 5.0)
+def test_another_range_of_rewards_sets_the_guard_unless_it_was_set(policy: ma.Policy) -> None:
+    wide: Any = policy.live(n_arms=9, horizon=90, reward_range=(-1.0, 5.0)).policy
+    assert (wide.bound, wide.sigma, wide.bottom, wide.top) == ("mean", 3.0, -1.0, 5.0)
+    assert wide.live(n_arms=9, horizon=90, reward_range=(0.0, 5.0)).policy == wide
+    narrow: Any = policy.live(n_arms=9, horizon=90, reward_range=(0.0, 0.5)).policy
+    assert (narrow.bound, narrow.sigma, narrow.top) == ("kl", 0.5, 1.0)  # they hold there, too
+    half = replace(policy, top=0.5)  # type: ignore[call-arg]
+    with pytest.raises(ma.ParameterError, match=r"`reward_range` must lie in \[0, 1\] for"):
+        half.live(n_arms=9, horizon=90, reward_range=(0.0, 5.0))

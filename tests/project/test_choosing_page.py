@@ -12,6 +12,7 @@ import pytest
 import manyarms as ma
 from manyarms.cli.listing import BEGIN, END, policies_as_markdown, with_table
 from manyarms.cli.main import main
+from manyarms.cli.screen import out
 from manyarms.protocol import described, registry
 
 PAGE = Path(__file__).parents[2] / "docs" / "choosing.md"
@@ -30,10 +31,10 @@ def test_every_policy_is_in_the_table() -> None:
 
 
 def test_the_table_is_made_between_the_marks() -> None:
-    made = with_table(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    made = with_table(f"before\n{BEGIN}\nwhat was here\n{END}\nafter\n")
     assert made.startswith(f"before\n{BEGIN}\n\n### The paper's")
     assert made.endswith(f"\n\n{END}\nafter\n")
-    assert "old" not in made
+    assert "what was here" not in made
     with pytest.raises(ma.ParameterError, match="must contain the two lines"):
         with_table("nothing")
 
@@ -47,13 +48,17 @@ def test_the_module_writes_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "| `moss++` |" in path.read_text(encoding="utf-8")
 
 
-def test_the_list_fits_into_100_columns(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_list_fits(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(out, "width", width)
     assert main(["policies"]) == 0
     printed = capsys.readouterr().out
-    assert max(len(line) for line in printed.splitlines()) <= 100
+    assert max(len(line) for line in printed.splitlines()) <= width
     listed = set(ma.policy_names())
     for name in described():
-        assert (f"\n {name} " in printed) == (name in listed)
+        assert (f"\n{name} " in printed) == (name in listed)
 
 
 def test_policies_of_users_are_listed_too(

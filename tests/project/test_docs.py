@@ -86,6 +86,8 @@ def _check_command(words: list[str]) -> None:
         assert importlib.util.find_spec(rest[1]), words
     elif name.startswith("python"):
         assert (ROOT / rest[0]).is_file(), words
+    elif name == "eval":
+        assert re.fullmatch(r"\$\(_MANYARMS_COMPLETE=(bash|zsh)_source manyarms\)", rest[0]), words
     else:
         assert words == [".", ".venv/bin/activate"], f"unknown command: {words}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,6 +42,7 @@ def test_prompts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert tried < 600
     assert found > 0.8
     assert right > 1.5 * _row(output, "random search ")[1]
+    assert _row(output, "scout ")[2] > 0.8
     assert _row(output, "moss ")[0] == 5000
     assert _row(output, "moss ")[2] < found
 
@@ -70,6 +72,21 @@ def test_captions_from_the_real_ratings(run: Run) -> None:
     assert max(late[2], in_turn[2]) <= 100
 
 
+@pytest.mark.slow
+def test_a_plain_policy(run: Run) -> None:
+    output = run("plain_policy")
+    mean = dict(re.findall(r"^(\S+) +([\d.]+) ", output, re.MULTILINE))
+    assert float(mean["prospector"]) < float(mean["epsilon-greedy"]) < float(mean["empmoss++"])
+    assert "epsilon-greedy(arms=10) - prospector" in output
+
+
+@pytest.mark.slow
+def test_a_world_of_ones_own(run: Run) -> None:
+    output = run("own_world")
+    assert "from_means(n=1000, Baskets(least=5.0, most=15.0))" in output
+    assert output.endswith("best of the past: coat, 20.00 a visitor\n")
+
+
 def test_new_arms(run: Run) -> None:
     output = run("new_arms")
     days = [line for line in output.splitlines() if line.startswith("day ")]
@@ -83,6 +100,15 @@ def test_new_arms(run: Run) -> None:
     assert "\narm 'idea 8': 0.5" in output
     assert "withdrawn: arm 'idea 3': 0.6" in output
     assert run("new_arms") == output
+
+
+def test_seasons(run: Run) -> None:
+    output = run("seasons")
+    assert "Stop: arm" in output
+    assert "with 95 %" in output
+    shares = re.findall(r"(\S+) % are better", output)
+    assert len(shares) == 2
+    assert max(map(float, shares)) < 5.0
 
 
 @pytest.mark.slow

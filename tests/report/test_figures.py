@@ -283,7 +283,7 @@ def test_settings_of_the_user_neither_change_nor_matter(tmp_path: Path) -> None:
         (lambda: figures.figure_1(subset_exponent=2), r"`subset_exponent` must be .* got 2"),
         (
             lambda: figures.figure_1(others={"wrong": ([0.0, 1.0], [0.5, 2.0])}),
-            r"`rate` must hold numbers >= 0 and <= 1, got 2.0",
+            r"`rate` must contain numbers >= 0 and <= 1, got 2.0",
         ),
         (
             lambda: figures.figure_1(others={"wrong": ([0.5, 1.0], [0.5, 1.0])}),

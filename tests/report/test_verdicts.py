@@ -23,7 +23,6 @@ from manyarms.report.verdicts import (
     less,
     more,
     revisions,
-    tally,
     within,
 )
 
@@ -74,16 +73,22 @@ def test_there_are_four_verdicts_on_a_claim() -> None:
 
 
 def test_an_undecided_claim_says_why() -> None:
-    assert _claim(YES, WHO_KNOWS).why.startswith("No part fails, but 1 of 2 cannot be told")
+    assert _claim(YES, WHO_KNOWS).why.startswith("No part fails, but 1 of 2 are undecided")
     assert _claim().why == "Nothing was measured for it here."
     assert _claim(YES, NO).why == ""
 
 
-def test_a_stand_in_is_never_plainly_right() -> None:
+def test_a_stand_in_decides_nothing() -> None:
     claim = replace(_claim(YES), stand_in=True)
-    assert (claim.verdict, claim.said) == (HOLDS, "holds (on a stand-in)")
-    assert "| holds (on a stand-in) |" in claims_as_markdown([claim])
-    assert tally([claim]).endswith("1 of the claims are about a stand-in, not the data.")
+    assert (claim.verdict, claim.said) == (OPEN, "undecided (only a stand-in)")
+    assert (claim.counts(), claim.notes[-1]) == (
+        "0 / 0 / 1",
+        "On the stand-in, of its parts 1 holds, 0 fail, 0 are undecided.",
+    )
+    page = claims_as_markdown([claim])
+    assert "| undecided (only a stand-in) |" in page
+    assert "whose data are not on this machine" in page
+    assert "not on this machine" in claim.as_dict()["why"]
 
 
 def test_parts_that_depend_on_chance_share_the_error() -> None:

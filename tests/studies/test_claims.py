@@ -149,7 +149,7 @@ def test_runs_that_were_not_seen_leave_claims_open() -> None:
     }
     claim = paper_claim(12, honest, FACTS)
     assert claim.verdict == Verdict.OPEN
-    assert claim.why.startswith("No part fails, but 1 of 1 cannot be told")
+    assert claim.why.startswith("No part fails, but 1 of 1 are undecided")
 
 
 def test_claims_fail_where_the_numbers_turn() -> None:
@@ -173,7 +173,10 @@ def test_claims_on_a_stand_in_say_so() -> None:
         claims = paper_claims(_paper(fig3=replace(CONTEST, is_stand_in=stand_in)), FACTS)
         assert [claim.number for claim in claims if "652 (stand-in)" in claim.text] == labelled
         assert [claim.number for claim in claims if claim.said != claim.verdict] == labelled
-        assert bool(claims[10].notes) != stand_in  # the authors' log is of the contest
+        assert [claim.number for claim in claims if claim.stand_in] == labelled
+        assert all(claim.verdict == Verdict.OPEN for claim in claims if claim.stand_in)
+        log = "authors' own log" in "".join(claims[10].notes)
+        assert log != stand_in  # it is of the contest
 
 
 def test_a_beta_and_a_size_are_read_from_their_columns() -> None:

@@ -18,7 +18,7 @@ from manyarms.studies import find
 from manyarms.studies.late import COUNTING, experiments, regret_against_lateness
 from manyarms.studies.study import reproduce
 
-PAIR = {"moss": "moss(count_late=True)"}
+PAIR = {"moss": "moss(count_late)"}
 
 
 def test_each_policy_plays_with_and_without_late_pulls_counted() -> None:

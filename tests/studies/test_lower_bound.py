@@ -96,7 +96,10 @@ def test_points_from_results() -> None:
     play = partial(ma.simulate, policies, horizon=300, replications=3, workers=1)
     easy, hard = (play(ma.instances.planted(n=50, m=m)) for m in (20, 2))
     first, second = trade_off_points(FAMILY, easy, hard)
-    assert [(p.policy, p.beta) for p in (first, second)] == [("moss", None), ("moss++", 0.6)]
+    assert [(p.policy, p.beta) for p in (first, second)] == [
+        ("moss", None),
+        ("moss++(beta=0.6)", 0.6),
+    ]
     regrets = easy.of("moss")[:, -1]
     assert first.easy.estimate == regrets.mean()
     assert second.hard.estimate == hard.of("moss++")[:, -1].mean()

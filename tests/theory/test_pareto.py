@@ -162,9 +162,12 @@ def test_tolerance() -> None:
         (lambda: pareto_position("ab"), r"must be a function of hardness, or a pair .* got 'ab'"),  # type: ignore[arg-type]
         (lambda: pareto_position(0.5), r"must be a function of hardness, or a pair .* got 0.5"),  # type: ignore[arg-type]
         (lambda: pareto_position(([0, 1],)), r"must be a function of hardness, or a pair"),  # type: ignore[arg-type]
-        (lambda: pareto_position(([0.0, 1.1], [0.5, 1.0])), r"`alphas` must hold .* got 1.1"),
-        (lambda: pareto_position(([0.0, 1.0], [0.5, 1.1])), r"`rate` must hold .* got 1.1. A rate"),
-        (lambda: pareto_position(([0.0, 1.0], [0.5, math.nan])), r"`rate` must hold .* got nan"),
+        (lambda: pareto_position(([0.0, 1.1], [0.5, 1.0])), r"`alphas` must contain .* got 1.1"),
+        (
+            lambda: pareto_position(([0.0, 1.0], [0.5, 1.1])),
+            r"must contain .* got 1.1. A rate",
+        ),
+        (lambda: pareto_position(([0.0, 1.0], [0.5, math.nan])), r"`rate` must contain .* got nan"),
         (lambda: pareto_position(([0.0, 1.0], [0.5])), r"one rate for each .* \(2,\) and \(1,\)"),
         (lambda: pareto_position(lambda alpha: 0.5), r"one rate for each hardness"),  # type: ignore[arg-type, return-value]
         (lambda: pareto_position(quantile_rate, tolerance=-1), r"`tolerance` must be .* got -1"),

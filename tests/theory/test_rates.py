@@ -165,9 +165,9 @@ def test_quantile_is_dominated_for_the_betas_of_the_paper(beta: float, dominates
         (lambda: minimax_rate(1.5), r"`alpha` must be .* got 1.5. Above 1 no policy can"),
         (lambda: minimax_rate(math.nan), r"`alpha` must be .* got nan"),
         (lambda: minimax_rate("0.5"), r"`alpha` must be .* got '0.5'"),  # type: ignore[type-var]
-        (lambda: quantile_rate(np.array([0.5, -0.1])), r"hold numbers >= 0 and <= 1, got -0.1"),
-        (lambda: quantile_rate(np.array([0.5, math.nan])), r"`alpha` must hold .* got nan"),
-        (lambda: quantile_rate(np.array(["a"])), r"`alpha` must hold numbers, got <U1 values"),
+        (lambda: quantile_rate(np.array([0.5, -0.1])), r"contain numbers >= 0 and <= 1, got -0.1"),
+        (lambda: quantile_rate(np.array([0.5, math.nan])), r"`alpha` must contain .* got nan"),
+        (lambda: quantile_rate(np.array(["a"])), r"`alpha` must contain numbers, got <U1 values"),
         (lambda: moss_plus_plus_rate(0.5, beta=0.4), r"`beta` must be .*>= 0.5 .* got 0.4"),
         (lambda: moss_plus_plus_rate(0.5, beta=1.1), r"`beta` must be .*<= 1, got 1.1"),
         (lambda: adaptation_cost(0.5, beta=0.4), r"`beta` must be .*>= 0.5 .* got 0.4"),

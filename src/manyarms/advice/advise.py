@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
-
 from manyarms.advice.candidates import candidates
 from manyarms.advice.question import question
 from manyarms.advice.race import Race, affordable, race
@@ -18,6 +16,7 @@ from manyarms.core.checks import check_int
 from manyarms.core.statistics import mean_limits
 from manyarms.errors import ParameterError
 from manyarms.instances import Instance
+from manyarms.lab.experiment import Objective
 from manyarms.lab.progress import ProgressCallback
 from manyarms.protocol import Policy
 from manyarms.report.text import plain
@@ -39,11 +38,13 @@ class AdviceRow:
         The case: the best mean, how many arms have it, and the hardness that this makes. With
         means of one's own, arms within 1/sqrt(horizon) of the best count as best.
     mean, low, high
-        The mean regret, with a 95 % interval that allows for costly runs that were not seen.
+        The mean regret, or simple regret, with a 95 % interval that allows for costly runs that
+        were not seen.
     miss_rate
-        The share of runs that pulled no best arm.
+        The share of runs that pulled no best arm, or recommend none.
     excess
-        The mean regret less the lowest one in this case, as a share of the horizon.
+        The mean regret less the lowest one in this case, as a share of the horizon; with
+        `best_between`, of the most that can be lost. Of simple regrets, the difference itself.
     replications
         The number of runs.
     finalist
@@ -76,6 +77,8 @@ class Advice:
     ----------
     n, horizon, in_flight
         The size of the problem, and how many pulls wait for their reward.
+    objective
+        "earn", for little regret on the way, or "find", for a good arm in the end.
     bounded
         Whether a bound on the hardness was given.
     alpha
@@ -117,6 +120,7 @@ class Advice:
     problem: tuple[str, ...]
     reasons: tuple[str, ...]
     caveats: tuple[str, ...]
+    objective: Objective = "earn"
 
     @property
     def alphas(self) -> set[float]:
@@ -149,8 +153,8 @@ class Advice:
         lines = [_filled(sentence) for sentence in self.problem]
         if self.rows:
             lines += ["", *_table(self, everyone), ""]
-        taken = f"{self.code}.live(n_arms={self.n:_}, horizon={self.horizon:_})"
-        lines += ["Take", f"  {taken}", "because", *_listed(self.reasons)]
+        taken = _code(f"{self.code}.live", f"n_arms={self.n:_}, horizon={self.horizon:_}")
+        lines += ["Take", *taken, "because", *_listed(self.reasons)]
         if self.caveats:
             lines += ["What would change it", *_listed(self.caveats)]
         return "\n".join(lines)
@@ -158,6 +162,12 @@ class Advice:
 
 def _filled(text: str, indent: str = "") -> str:
     return textwrap.fill(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _code(function: str, arguments: str) -> list[str]:
+    """Return a call, indented, on one line or on three that can be pasted as they are."""
+    line = f"  {function}({arguments})"
+    return [line] if len(line) <= _WIDTH else [f"  {function}(", f"      {arguments}", "  )"]
 
 
 def _listed(sentences: Iterable[str]) -> list[str]:
@@ -171,23 +181,29 @@ def _table(advice: Advice, everyone: bool) -> Iterator[str]:
         lines.setdefault(row.label, []).append(row)
     cases = next(iter(lines.values()))
     width = max(map(len, ["best arms", *lines]))
+    roomy = len("  ") + width + 6 * len(cases) + len("   worst  runs <-") <= _WIDTH
 
     def line(name: str, cells: Iterable[str], *last: str) -> str:
         return f"  {name:<{width}}" + "".join(f"{cell:>6}" for cell in cells) + "".join(last)
 
-    yield "Mean regret, as % of the horizon"
+    scale = advice.horizon if advice.objective == "earn" else 1
+    yield (
+        "Mean regret, as % of the horizon"
+        if advice.objective == "earn"
+        else "What the recommended arm lacks of the best mean, in hundredths"
+    )
     hardnesses = ("inf" if row.alpha == math.inf else f"{row.alpha:.2f}" for row in cases)
     yield line("hardness", hardnesses, "   worst")
     if len({row.best_mean for row in cases}) > 1:
-        yield line("best mean", (f"{row.best_mean:g}" for row in cases))
-    yield line("best arms", (_short(row.m) for row in cases), "  excess  runs")
+        yield line("best mean", (f"{row.best_mean:.3g}" for row in cases))
+    yield line("best arms", (_short(row.m) for row in cases), "  excess", "  runs" * roomy)
     worst = {label: max(row.excess for row in rows) for label, rows in lines.items()}
     for label in sorted(lines, key=lambda label: (not lines[label][0].finalist, worst[label])):
         own = lines[label]
         if own[0].finalist or everyone:
-            shares = (_digits(100 * row.mean / advice.horizon) for row in own)
-            last = f"{_digits(100 * worst[label]):>8} {own[0].replications:>5}"
-            yield line(label, shares, last, " <-" if own[0].code == advice.code else "")
+            shares = (_digits(100 * row.mean / scale) for row in own)
+            last = f"{_digits(100 * worst[label]):>8}", f"{own[0].replications:>6}" * roomy
+            yield line(label, shares, *last, " <-" if own[0].code == advice.code else "")
 
 
 def _short(count: int) -> str:
@@ -217,6 +233,7 @@ def advise(
     others: Sequence[float] | None = None,
     instance: Instance | None = None,
     in_flight: int = 0,
+    objective: Objective = "earn",
     policies: Sequence[str | Policy] | None = None,
     replications: int | None = None,
     seed: int = 0,
@@ -246,7 +263,8 @@ def advise(
         it, such as Patience, and where it is 1, those that drop an arm that fails.
     best_between
         Instead, between what the best mean lies, such as (0.01, 0.05) for click rates. Both ends
-        are planted (default: 0.5 and 0.9, or 0.9 where `others` is given).
+        are planted (default: 0.5 and 0.9, or 0.9 where `others` is given), and what is lost counts
+        in proportion to what can be lost.
     others
         The means of the other planted arms, in equal parts (default: the paper's 0.1, 0.2, 0.3,
         0.4 and 0.5, in proportion to the best mean).
@@ -256,6 +274,10 @@ def advise(
     in_flight
         How many further pulls are asked for before the reward of a pull is told (default: 0).
         Policies that can, count them (`count_late`).
+    objective
+        "earn": little regret on the way. "find": a good arm to keep in the end (default: "earn").
+        With "find", policies are judged by what the recommended arm lacks of the best mean, and if
+        nothing is known about the arms they also play on means that are spread out.
     policies
         Choose among these instead: names, and policies of your own (default: all of the
         catalogue). A name is left out where its policy is told more than you know.
@@ -289,6 +311,7 @@ def advise(
         instance=instance,
         in_flight=in_flight,
         policies=policies,
+        objective=objective,
     )
     if replications is not None:
         replications = check_int("replications", replications, at_least=1)
@@ -314,12 +337,13 @@ def advise(
         problem=problem_in_words(asked, played),
         reasons=reasons(asked, played, alike),
         caveats=caveats(asked, played, skipped),
+        objective=asked.objective,
     )
 
 
 def _rows(played: Race) -> Iterator[AdviceRow]:
     """Yield the numbers of everyone, case by case."""
-    bounds = np.array([case.largest_regret for case in played.cases])
+    bounds = played.bounds
     limits = [mean_limits(regrets, bounds=(0.0 * bounds, bounds)) for regrets in played.regrets]
     excesses = played.excesses
     for at, case in enumerate(played.cases):

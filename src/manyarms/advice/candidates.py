@@ -14,13 +14,16 @@ from typing import Any
 
 from manyarms.advice.question import Question
 from manyarms.errors import ParameterError
+from manyarms.lab.experiment import Objective
 from manyarms.policies import Doubling
 from manyarms.protocol import About, Policy, described, policy
 from manyarms.protocol.registry import maker
 
 __all__ = ["Candidate", "admitted_by", "candidates"]
 
-_BETAS = (0.5, 0.6)  # tried where a policy has the beta of the paper's Algorithm 1
+# Tried where a policy has the beta of the paper's Algorithm 1; the middle one only where something
+# is proven for every beta
+_BETAS, _MIDDLE = (0.5, 0.6), 0.55
 _UNKNOWN = About(
     needs="unknown", guarantee="none known", nanoseconds=300, scaling="unknown", good_at="unknown"
 )
@@ -38,13 +41,19 @@ class Candidate:
     @property
     def proven(self) -> bool:
         """Whether anything is proven about it."""
-        return not self.about.guarantee.startswith("none")
+        return _is_proven(self.about)
+
+
+def _is_proven(about: About) -> bool:
+    return not about.guarantee.startswith("none")
 
 
 def candidates(question: Question) -> list[Candidate]:
     """Return the policies that can be played with what is known, in the catalogue's order."""
     said = described()
-    chosen: tuple[str | Policy, ...] = tuple(said)
+    chosen: tuple[str | Policy, ...] = tuple(
+        name for name, about in said.items() if _is_for(question.objective, about)
+    )
     if question.policies is not None:
         chosen = question.policies
     found: list[Candidate] = []
@@ -63,6 +72,13 @@ def candidates(question: Question) -> list[Candidate]:
     return found
 
 
+def _is_for(objective: Objective, about: About) -> bool:
+    """Whether a policy is made for the objective; to find, the paper's and ours play as well."""
+    if objective == "earn":
+        return not about.finds
+    return about.finds or about.kind != "field"
+
+
 def _forms(question: Question, name: str, about: About) -> Iterator[Candidate]:
     """Yield the default form of a policy and its variants, where they fit."""
     forms: list[tuple[str, About, Mapping[str, Any]]] = [(name, about, {})]
@@ -74,7 +90,8 @@ def _forms(question: Question, name: str, about: About) -> Iterator[Candidate]:
     for label, facts, parameters in forms:
         if not _fits(question, facts):
             continue
-        for beta in _BETAS if "beta" in taken else (None,):
+        betas = sorted({*_BETAS, *([_MIDDLE] if _is_proven(facts) else [])})
+        for beta in betas if "beta" in taken else (None,):
             given = {**parameters, **told, **({} if beta is None else {"beta": beta})}
             made = policy(name, **given)
             if isinstance(made, Doubling):  # it is for those who do not know the horizon
@@ -108,7 +125,9 @@ def _told(question: Question, about: About) -> dict[str, Any]:
     return told
 
 
-def admitted_by(knowledge: str, *, perfect_best: bool = False) -> list[str]:
+def admitted_by(
+    knowledge: str, *, perfect_best: bool = False, objective: Objective = "earn"
+) -> list[str]:
     """Return the names of policies that are told this.
 
     >>> admitted_by("mu*")[:2]
@@ -118,4 +137,5 @@ def admitted_by(knowledge: str, *, perfect_best: bool = False) -> list[str]:
         name
         for name, about in described().items()
         if about.knowledge == knowledge and about.perfect_best == perfect_best
+        if _is_for(objective, about)
     ]

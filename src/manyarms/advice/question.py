@@ -11,7 +11,8 @@ import numpy as np
 
 from manyarms.core.checks import check_int, check_number, check_probability, refusal
 from manyarms.errors import ParameterError
-from manyarms.instances import Instance, planted
+from manyarms.instances import Instance, from_means, planted
+from manyarms.lab.experiment import Objective, check_objective
 from manyarms.protocol import Policy
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.protocol.registry import maker
@@ -23,6 +24,11 @@ _LONGEST = 10**7  # beyond it a few runs of each policy take minutes, and gigaby
 _POINTS = 5  # hardnesses on the curve; 3 where best means differ as well
 _BEST, _OTHERS = 0.9, (0.1, 0.2, 0.3, 0.4, 0.5)  # the paper's experiments
 _LESS = 0.5  # planted too where nothing is known: some policies are good at means near 1 only
+# What is searched for a good arm, where nothing is known: few best arms among many, and means that
+# are spread out: plenty of good ones, or fewer the better they are.
+_FIND_ALPHAS = (0.3, 0.6, 0.9)
+_SPREADS = ((1.0, 1.0), (2.0, 5.0))  # of Beta laws
+_MOST_DRAWN = 1_000_000  # means; more arms than that make no difference
 
 
 @dataclass(frozen=True)
@@ -31,11 +37,12 @@ class Case:
 
     instance: Instance
     problem: Problem
+    scaled: bool = False  # whether losses count in proportion to what can be lost
 
     @property
-    def largest_regret(self) -> float:
-        """The most that a run can lose."""
-        return self.problem.horizon * self.instance.largest_gap
+    def unit(self) -> float:
+        """What an excess is measured in, a pull: 1, or the most that a pull can lose."""
+        return self.instance.largest_gap if self.scaled else 1.0
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,14 @@ class Question:
     instance: Instance | None  # the user's own
     in_flight: int
     policies: tuple[str | Policy, ...] | None
+    rates: bool = False  # whether the user said between what the best mean lies
+    objective: Objective = "earn"
+
+    @property
+    def told_nothing(self) -> bool:
+        """Whether nothing is known but the size of the problem."""
+        usual = self.bests == (_BEST, _LESS) and self.others is None
+        return self.instance is None and usual and not self.bounded
 
     @property
     def bounded(self) -> bool:
@@ -83,14 +98,32 @@ class Question:
         if self.instance is not None:
             near = _near_best(self.instance, self.horizon)
             return [Case(self.instance, Problem(self.n, near, self.horizon))]
+        if self.objective == "find" and self.told_nothing:
+            return self._for_finding()
         return [
             Case(
                 planted(n=self.n, m=m, best=best, others=self.others or _in_proportion(best)),
                 Problem(self.n, m, self.horizon),
+                scaled=self.rates and self.objective == "earn",
             )
             for m in self._counts()
             for best in self.bests
         ]
+
+    def _for_finding(self) -> list[Case]:
+        """Return planted and spread-out means, the hardest last."""
+        instances = [
+            planted(n=self.n, m=best_arms(self.n, self.horizon, alpha)) for alpha in _FIND_ALPHAS
+        ]
+        for a, b in _SPREADS:
+            means = np.random.default_rng(0).beta(a, b, min(self.n, _MOST_DRAWN))
+            label = f"means drawn from Beta({a:g}, {b:g})"
+            instances.append(from_means(means, label=label))
+        cases = [
+            Case(each, Problem(each.n_arms, _near_best(each, self.horizon), self.horizon))
+            for each in instances
+        ]
+        return sorted(cases, key=lambda case: case.problem.alpha)
 
     def _counts(self) -> list[int]:
         """Return numbers of best arms whose hardnesses are spread evenly, the fewest last.
@@ -131,6 +164,7 @@ def question(
     instance: Any,
     in_flight: Any,
     policies: Any,
+    objective: Any = "earn",
 ) -> Question:
     """Check what is asked."""
     n = _arms(n, instance, best_between=best_between, others=others)
@@ -154,7 +188,9 @@ def question(
         fix = f"They must be smaller than the best mean, {bests[0]:g}; `best_mean` sets it."
         others = tuple(_numbers("others", others, at_least=0.0, below=bests[0], fix=fix))
     known = m_at_least, alpha_at_most, best_mean, bests, others
-    return Question(n, horizon, *known, instance, in_flight, _chosen(policies))
+    rates = best_between is not None
+    objective = check_objective(objective)
+    return Question(n, horizon, *known, instance, in_flight, _chosen(policies), rates, objective)
 
 
 def _arms(n: Any, instance: Any, **planted_only: Any) -> int:

@@ -6,7 +6,10 @@ a rule, not a proof that nobody better was dropped). Costs are estimates, so tha
 a clock.
 
 The measure is the excess: how much more a policy loses than the best candidate does in the same
-case, as a share of the horizon. Ratios would let the easiest problems decide, where everyone loses
+case, as a share of the horizon; or, where a good arm is to be found, how much lower the mean of
+the recommended arm is. Where the user said between what the best mean lies, such as 0.01 and 0.05
+for click rates, it is a share of all that can be lost: else the largest rate would decide
+alone. Ratios would let the easiest problems decide, where everyone loses
 little and one policy may still lose ten times as little as another.
 """
 
@@ -48,8 +51,13 @@ class Race:
     regrets: list[Numbers]  # by candidate: regret by (run, case)
     missed: list[Numbers]  # likewise: whether no best arm was pulled
     left: list[int]  # the candidates that played to the end; the table shows them
-    horizon: int
+    horizon: int  # 1 where regrets are simple ones, of one arm
     winner: int = 0
+
+    @property
+    def bounds(self) -> Numbers:
+        """The most that a run can lose, by case."""
+        return np.array([self.horizon * case.instance.largest_gap for case in self.cases])
 
     @property
     def means(self) -> Numbers:
@@ -60,7 +68,12 @@ class Race:
     def excesses(self) -> Numbers:
         """What is lost beyond the best of those still in, by (candidate, case)."""
         means = self.means
-        return np.asarray(means - means[self.left].min(axis=0))
+        return np.asarray((means - means[self.left].min(axis=0)) / self.units)
+
+    @property
+    def units(self) -> Numbers:
+        """By case: what excesses are measured in."""
+        return np.array([case.unit for case in self.cases])
 
     @property
     def worst(self) -> Numbers:
@@ -99,7 +112,7 @@ class Race:
         The error is shared among rivals and cases.
         """
         regrets = np.array([self.regrets[k] for k in self.left])  # (candidate, run, case)
-        bounds = np.array([case.largest_regret for case in self.cases])
+        regrets, bounds = regrets / self.units, self.bounds / self.units
         rivals = [k for k in range(len(self.left)) if self.left[k] != self.winner]
         own = regrets[self.left.index(self.winner)]
         lead = own - regrets  # of the winner over each candidate: (candidate, run, case)
@@ -150,7 +163,8 @@ def race(
     """Play the rounds and choose; `how` is the seed, the workers and the progress."""
     cases, nothing = question.cases(), np.empty((0, len(question.cases())))
     blank, everyone = [nothing] * len(players), list(range(len(players)))
-    state = Race(cases, list(players), blank, blank.copy(), everyone, question.horizon)
+    scale = 1 if question.objective == "find" else question.horizon
+    state = Race(cases, list(players), blank, blank.copy(), everyone, scale)
     kept = [count for count in _KEPT if count < len(players)]
     for later in range(len(kept), -1, -1):
         if replications is None:
@@ -187,7 +201,7 @@ def _play(question: Question, state: Race, runs: int, *, seed: int, **how: Any) 
         for number, case in enumerate(state.cases)
     ]
     experiment = Experiment("advice", tuple(cells), seed)
-    played = run_in_memory(experiment, **how)
+    played = [each.by(question.objective) for each in run_in_memory(experiment, **how)]
     for seat, k in enumerate(state.left):
         rows = [result.rows[seat] for result in played]
         regrets = np.stack([row["regret"][:, -1] for row in rows], axis=1)

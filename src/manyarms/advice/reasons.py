@@ -11,6 +11,7 @@ import numpy as np
 from manyarms.advice.candidates import Candidate, admitted_by
 from manyarms.advice.question import Question
 from manyarms.advice.race import ALIKE, Race
+from manyarms.lab.experiment import Objective
 from manyarms.theory import best_arms
 
 __all__ = ["caveats", "problem_in_words", "reasons"]
@@ -84,6 +85,11 @@ def _assumed(question: Question) -> str:
     late = f"; {_runs(question.in_flight, 'pull')} in flight" if question.in_flight else ""
     if question.instance is not None:
         return f"Played on {question.instance.label}{late}."
+    if question.objective == "find" and question.told_nothing:
+        return (
+            "Assumed, one after the other: best arms of mean 0.9 among others of 0.1 to 0.5, and "
+            f"means that are spread out as Beta(1, 1) and Beta(2, 5); rewards are 0 or 1{late}."
+        )
     bests = " or ".join(f"{best:g}" for best in question.bests)
     if question.others is None:
         others = "a ninth to five ninths of that"
@@ -102,21 +108,26 @@ def reasons(question: Question, played: Race | None, alike: Sequence[str]) -> tu
     winner, worst, several = played.winner, played.worst, len(played.cases) > 1
     name, runs = played.players[winner].label, _runs(played.runs)
     if worst[winner] <= 0.0:
-        sentences = [f"{name} has the lowest mean regret{' in every case' if several else ''}."]
+        least = "lowest mean regret" if question.objective == "earn" else "best recommended arm"
+        sentences = [f"{name} has the {least}{' in every case' if several else ''}."]
     else:
         where = int(played.excesses[winner].argmax())
         best = played.players[played.best_in(where)].label
+        what = "all that can be lost" if question.rates else "the horizon"
         at = f", which is largest at hardness {_hard(played, where)}" if several else ""
-        sentences = [
-            f"{name} loses at most {_percent(worst[winner])} of the horizon more than the best "
-            f"candidate{at}: there that is {best}."
-        ]
-    sentences += _rivals(played)
-    least, most = (
-        _percent(end) for end in (played.means[winner].min(), played.means[winner].max())
-    )
-    spread = f"{least} to {most}" if several else least
-    sentences.append(f"Expect a regret of {spread} of the horizon.")
+        if question.objective == "earn":
+            lost = f"loses at most {_percent(worst[winner])} of {what} more than"
+        else:
+            lost = f"recommends an arm at most {worst[winner]:.2g} below that of"
+        sentences = [f"{name} {lost} the best candidate{at}: there that is {best}."]
+    sentences += _rivals(played, question.objective)
+    ends = played.means[winner].min(), played.means[winner].max()
+    if question.objective == "earn":
+        spread = " to ".join(map(_percent, ends if several else ends[:1]))
+        sentences.append(f"Expect a regret of {spread} of the horizon.")
+    else:
+        spread = " to ".join(f"{end:.2g}" for end in (ends if several else ends[:1]))
+        sentences.append(f"Expect an arm that lacks {spread} of the best mean.")
     if alike:
         sentences.append(f"{runs} cannot tell it from {_names(alike)}.")
     elif len(played.left) > 1:
@@ -131,7 +142,7 @@ def _hard(played: Race, case: int) -> str:
     return "infinite" if alpha == math.inf else f"{alpha:.2f}"
 
 
-def _rivals(played: Race) -> list[str]:
+def _rivals(played: Race, objective: Objective) -> list[str]:
     """Name the next ones, and what is proven."""
     worst, own = played.worst, played.players[played.winner]
     order = sorted((k for k in played.left if k != played.winner), key=lambda k: worst[k])
@@ -142,7 +153,8 @@ def _rivals(played: Race) -> list[str]:
         sentences.append(f"For that it is taken before {names}, within {ALIKE - 1:.0%} of it.")
     for k in order[len(better) :][:1]:
         name = played.players[k].label
-        sentences.append(f"Next comes {name}, whose worst excess is {_percent(worst[k])}.")
+        excess = _percent(worst[k]) if objective == "earn" else f"{worst[k]:.2g}"
+        sentences.append(f"Next comes {name}, whose worst excess is {excess}.")
     return sentences
 
 
@@ -165,10 +177,10 @@ def caveats(
         names = _names(player.label for player in skipped)
         sentences.append(f"To give it more time: {names} are slow, and were not played.")
     if not question.bounded:
-        names = _names(admitted_by("m"))
+        names = _names(admitted_by("m", objective=question.objective))
         sentences.append(f"To know how many arms are best, at least: it admits {names}.")
     if question.best_mean is None:
-        names = _names(admitted_by("mu*"))
+        names = _names(admitted_by("mu*", objective=question.objective))
         sentences.append(f"To know the best mean (rounded down): it admits {names}.")
     if question.instance is None:
         sentences.append("Other means: give the ones that you expect, or a file of your own.")

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import click
 
 from manyarms import __version__
+from manyarms.cli.completion import complete_policies
 from manyarms.cli.data import data
 from manyarms.cli.serve import serve, token
 from manyarms.cli.watch import watch
@@ -17,6 +18,7 @@ from manyarms.studies import PAPER, STUDIES
 __all__ = ["app"]
 
 Engine = Literal["threads", "dask"]
+Objective = Literal["earn", "find"]
 
 _PULLS_PER_SECOND = 2e7  # one worker, roughly: for the estimate before a run
 
@@ -25,6 +27,11 @@ _folder = click.argument("folder", type=_path)
 _horizon = click.option("--horizon", type=int, required=True, help="The number of pulls.")
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _json = click.option("--json", "json_path", help="Write JSON to this file; - is standard output.")
+_objective = click.option(
+    "--objective",
+    type=click.Choice(("earn", "find")),
+    help="What counts: earn (little regret on the way) or find (a good arm in the end).",
+)
 _seed = click.option(
     "--seed", type=int, default=0, show_default=True, help="Decides everything random."
 )
@@ -82,7 +89,9 @@ def reproduce(
     scheduler: str | None,
     out: Path | None,
 ) -> None:
-    """Play a study; draw its figures; check what it claims. Call it again to resume it.
+    """Play a study, draw its figures and check its claims.
+
+    If it is stopped, the same command resumes it.
 
     NAME is one of the studies below, or all: the paper's figures and claims (default: all). The
     others take minutes.
@@ -117,19 +126,27 @@ def reproduce(
 @click.option("--contest", help="Play on this caption contest (a file or a number) instead.")
 @click.option(
     "--means",
-    help="Play on means of your own instead: FILE or FILE:COLUMN, CSV or Parquet (default: mean).",
+    help="Play on means of your own instead: FILE:COLUMN or FILE:COLUMN/COLUMN, such as "
+    "items.csv:clicks/views, CSV or Parquet (default column: mean).",
 )
 @click.option("--m-at-least", type=int, help="The least number of best arms.")
 @click.option(
     "--alpha-at-most", type=float, help="The largest hardness, from 0 (easy) to 1, instead."
 )
 @click.option("--best-mean", type=float, help="The best mean, rounded down, if you know it.")
-@click.option("--best-between", help="Between what it lies, if you do not, such as 0.01,0.05.")
+@click.option(
+    "--best-between", help="Bounds of the best mean, if you do not know it, such as 0.01,0.05."
+)
 @click.option("--others", help="Means of the other arms, such as 0.1,0.3,0.5.")
 @click.option(
     "--in-flight", type=int, default=0, help="Pulls that wait for their reward (default: 0)."
 )
-@click.option("--policies", help="Choose among these only, such as moss,ss-greedy.")
+@_objective
+@click.option(
+    "--policies",
+    help="Choose among these only, such as moss,my_module:Mine.",
+    shell_complete=complete_policies,
+)
 @click.option(
     "--replications", type=int, help="Runs of the last round (default: what time allows)."
 )
@@ -143,21 +160,23 @@ def advise(
     means: str | None,
     best_between: str | None,
     others: str | None,
+    objective: Objective | None,
     policies: str | None,
     everyone: bool,
     json_path: str | None,
     **given: Any,
 ) -> None:
-    """Say how hard a problem is, what each policy would lose, and which one to take.
+    """Say which policy to take for your problem, and why.
 
-    Every policy plays that is told no more than you know. The first call compiles them, which
-    takes a minute or two.
+    Also says how hard the problem is, and what each policy would lose on it. Every policy plays
+    that needs to know no more than you do. The first call compiles them, which takes a minute or
+    two.
 
     Example: manyarms advise --n 1000000 --horizon 20000 --best-between 0.01,0.05
     """
     from manyarms.advice import advise as ask
     from manyarms.cli.screen import show, watching, write_json
-    from manyarms.cli.words import check_json_path, numbers, own_arms
+    from manyarms.cli.words import check_json_path, load_policy, numbers, own_arms
 
     check_json_path(json_path)
     with watching() as watch:
@@ -166,7 +185,8 @@ def advise(
             instance=own_arms(contest, means),
             best_between=numbers("best-between", best_between, "0.01,0.05", float) or None,
             others=numbers("others", others, "0.1,0.3,0.5", float) or None,
-            policies=policies.split(",") if policies else None,
+            objective=objective or "earn",
+            policies=[load_policy(name) for name in policies.split(",")] if policies else None,
             progress=watch.begin(f"the candidates play games of {horizon} pulls"),
             **given,
         )
@@ -182,14 +202,16 @@ def advise(
     "policies",
     multiple=True,
     required=True,
-    help="A name, or name:key=value,key=value. Repeatable.",
+    help="A name, or name:key=value,key=value; module:Class is one of your own. Repeatable.",
+    shell_complete=complete_policies,
 )
 @_horizon
 @click.option(
     "--instance",
     default="planted",
     show_default=True,
-    help="planted, or captions:CONTEST (a file or a number).",
+    help="planted, captions:CONTEST (a file or a number), means:FILE:COLUMN or "
+    "rewards:FILE:ARM,REWARD (names of columns).",
 )
 @click.option("--n", type=int, help="The number of arms (planted).")
 @click.option("--alpha", type=float, help="The hardness (planted).")
@@ -200,6 +222,7 @@ def advise(
 @_seed
 @_workers
 @click.option("--checkpoints", help="Times to report regret at, such as 12500,25000.")
+@_objective
 @_json
 def simulate(
     policies: tuple[str, ...],
@@ -212,6 +235,7 @@ def simulate(
     seed: int,
     workers: int | None,
     checkpoints: str | None,
+    objective: Objective | None,
     json_path: str | None,
 ) -> None:
     """Play policies on one instance and print the summary.
@@ -219,7 +243,7 @@ def simulate(
     Example: manyarms simulate --policy moss++ --policy empmoss++ --n 20000 --alpha 0.4
     --horizon 50000
     """
-    from manyarms.cli.screen import show, watching, write_json
+    from manyarms.cli.screen import show, summary_parts, watching, write_json
     from manyarms.cli.words import check_json_path, instance_from, json_rows, numbers, policy_from
     from manyarms.lab import simulate as play
 
@@ -239,9 +263,9 @@ def simulate(
             progress=watch.begin(f"{replications} replications on {arms.label}"),
         )
     if json_path is None:
-        show(str(result.summary()))
+        show(*summary_parts(result.summary(objective=objective)))
     else:
-        write_json(json_rows(result, wanted), json_path)
+        write_json(json_rows(result, wanted, objective or "earn"), json_path)
 
 
 @app.command()
@@ -259,7 +283,9 @@ def simulate(
 def run(
     spec: Path, folder: Path, workers: int | None, engine: Engine, scheduler: str | None
 ) -> None:
-    """Run an experiment from a TOML file; call it again to resume one that was stopped.
+    """Run an experiment that is described in a TOML file.
+
+    If it is stopped, the same command resumes it.
 
     Example: manyarms run examples/beta_sweep.toml --out out/beta_sweep
     """
@@ -294,8 +320,9 @@ def run(
 
 @app.command("show")
 @_folder
+@_objective
 @_as_json
-def show_results(folder: Path, as_json: bool) -> None:
+def show_results(folder: Path, objective: Objective | None, as_json: bool) -> None:
     """Print the summary of a finished run.
 
     Example: manyarms show out/beta_sweep
@@ -305,9 +332,9 @@ def show_results(folder: Path, as_json: bool) -> None:
 
     results = read_results(folder)
     if as_json:
-        write_json(results.summary_rows(), "-")
+        write_json(results.summary_rows(objective or results.objective), "-")
     else:
-        show(summary_table(results))
+        show(summary_table(results, objective))
 
 
 @app.command()
@@ -330,7 +357,9 @@ def plot(folder: Path) -> None:
 @app.command()
 @_folder
 def report(folder: Path) -> None:
-    """Write report.html, one page to look at, into a folder of `run` or `reproduce`.
+    """Write report.html, one page that shows the results.
+
+    FOLDER is one that `run` or `reproduce` wrote.
 
     Example: manyarms report out/beta_sweep
     """
@@ -340,10 +369,40 @@ def report(folder: Path) -> None:
     show(f"Look at {write_report(folder)}")
 
 
+@app.command("replay")
+@click.argument("log", type=_path)
+@click.option(
+    "--policies",
+    required=True,
+    help="Names, such as moss,prospector.",
+    shell_complete=complete_policies,
+)
+@click.option("--arm", default="arm", show_default=True, help="The column of the arms.")
+@click.option("--reward", default="reward", show_default=True, help="The column of the rewards.")
+@click.option("--horizon", type=int, help="The number of pulls (default: what the log allows).")
+@click.option("--n-arms", type=int, help="How many arms there were (default: those in the log).")
+@_seed
+def replay_log(log: Path, policies: str, **given: Any) -> None:
+    """Say what policies would have earned, from a log of random choices.
+
+    LOG is a CSV or Parquet file with a row for each choice, in order. The choices must be uniformly
+    random; if they cannot have been, the log is refused.
+
+    Example: manyarms replay clicks.csv --policies moss,prospector --reward clicked
+    """
+    from manyarms.cli.screen import show
+    from manyarms.lab import replay
+    from manyarms.protocol import policy
+
+    show(str(replay(log, [policy(name) for name in policies.split(",")], **given)))
+
+
 @app.command()
 @_as_json
 def policies(as_json: bool) -> None:
-    """List the policies: what they need to know, guarantee, cost, and what they are good at.
+    """List the policies and what is known about them.
+
+    For each: what it needs to know, its guarantee, its cost, and what it is good at.
 
     Example: manyarms policies
     """
@@ -354,9 +413,9 @@ def policies(as_json: bool) -> None:
 
 @app.command()
 def warm() -> None:
-    """Compile the paper's policies now, so that no later run waits for it.
+    """Compile the paper's policies now, so that no run waits.
 
-    Example: manyarms warm (in the build of a container image)
+    Useful in the build of a container image. Example: manyarms warm
     """
     from manyarms.cli.screen import show, watching
     from manyarms.instances import planted

@@ -40,7 +40,9 @@ def list_contests() -> None:
 @click.argument("contests", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="Get every published contest; resumes.")
 def get_contests(contests: tuple[str, ...], every: bool) -> None:
-    """Download contests, by number or name, into the cache; those that are there are verified.
+    """Download contests into the cache, and verify them.
+
+    CONTESTS are numbers or names. Those that are there already are verified only.
 
     Example: manyarms data get 652 660, or manyarms data get --all
     """

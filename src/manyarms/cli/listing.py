@@ -11,13 +11,10 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table as Grid
-
-from manyarms.cli.printable import printable
-from manyarms.cli.screen import out, show
+from manyarms.cli.screen import show
 from manyarms.errors import ParameterError
 from manyarms.protocol import About, described, policy_names
+from manyarms.protocol.loading import load_installed
 from manyarms.protocol.registry import maker
 from manyarms.report.text import Table
 
@@ -26,34 +23,28 @@ __all__ = ["list_policies", "policies_as_markdown", "with_table"]
 BEGIN = "<!-- made by `python -m manyarms.cli.listing docs/choosing.md` -->"
 END = "<!-- end of what is made -->"
 
-_WIDTH = 100
+_HEAD = ["name", "needs to know", "guarantee", "good at", "ns", "grows with"]
 _TITLES = {"paper": "The paper's", "ours": "Our own", "field": "The field"}
 
 
 def list_policies(*, as_json: bool = False) -> None:
     """Print what each policy needs to know, its guarantee, its cost, and what it is good at."""
+    load_installed()
     said = described()
     others = [name for name in policy_names() if name not in said]  # registered by users
     if as_json:
         facts = {name: asdict(about) for name, about in said.items()} | {n: {} for n in others}
-        rows = [{"name": n, **f, "parameters": _parameters(n)} for n, f in facts.items()]
-        sys.stdout.write(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+        listed = [{"name": n, **f, "parameters": _parameters(n)} for n, f in facts.items()]
+        sys.stdout.write(json.dumps(listed, indent=1, ensure_ascii=False) + "\n")
         return
-    table = Grid(box=SIMPLE_HEAD, pad_edge=False, width=_WIDTH)
-    table.add_column("name", no_wrap=True)
-    table.add_column("needs to know", max_width=15)
-    table.add_column("guarantee")
-    table.add_column("ns", justify="right", no_wrap=True)
-    table.add_column("grows with", max_width=18)
-    table.add_column("good at")
-    for name, about in said.items():
-        cost = (f"{about.nanoseconds}", about.scaling)
-        table.add_row(name, about.needs, about.guarantee, *cost, about.good_at)
-    for name in others:
-        first_line = (inspect.getdoc(maker(name)) or "").split("\n")[0]
-        table.add_row(printable(name), "", "", "", "", printable(first_line))
-    out.print(table)
-    show("ns: of a pull at n = 20000, T = 50000, hardness 0.4. More with --json.")
+    rows = [
+        [name, about.needs, about.guarantee, about.good_at, f"{about.nanoseconds}", about.scaling]
+        for name, about in said.items()
+    ]
+    first_lines = {name: (inspect.getdoc(maker(name)) or "").split("\n")[0] for name in others}
+    rows += [[name, "", "", line, "", ""] for name, line in first_lines.items()]
+    show(Table(_HEAD, rows, optional=_HEAD[:-3:-1]))
+    show("ns: time of a simulated pull at n = 20000, T = 50000, hardness 0.4.")
 
 
 def policies_as_markdown() -> str:

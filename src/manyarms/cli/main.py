@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 
@@ -33,10 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        kept = {"run", "reproduce"}.intersection(words)
-        _say(
-            "interrupted" + (". What was played is kept: the same command goes on." if kept else "")
-        )
+        _say(f"interrupted.{_resumption(words)}")
         return 130
     except ManyarmsError as error:
         if "--debug" in words:
@@ -50,6 +48,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"{error}. {fix_for(error)}.")
         return 1
     return 0
+
+
+def _resumption(words: Sequence[str]) -> str:
+    r"""Say how a command goes on that was stopped, if it does.
+
+    >>> _resumption(["run", "a b.toml", "--out", "out"])
+    " What was played is kept. To resume, run:\n  manyarms run 'a b.toml' --out out"
+    """
+    command = next((word for word in words if not word.startswith("-")), "")
+    same = f"run:\n  manyarms {shlex.join(words)}"
+    if command in ("run", "reproduce"):
+        return f" What was played is kept. To resume, {same}"
+    if command == "data" and "get" in words:
+        return f" Contests that were downloaded are kept. To get the rest, {same}"
+    return " Nothing was kept."
 
 
 def _say(text: str) -> None:

@@ -22,14 +22,17 @@ from rich.table import Column
 from rich.table import Table as Grid
 from rich.text import Text
 
+from manyarms.cli.fitting import fitted, is_prose
 from manyarms.cli.printable import printable
 from manyarms.core.files import fix_for, replace_file
 from manyarms.errors import FolderError
+from manyarms.lab.experiment import Objective
+from manyarms.lab.summary import Summary, digits_of
 from manyarms.lab.tables import ResultsFolder
 from manyarms.report.text import Table
 
 __all__ = ["Watch", "counting", "duration", "out", "show", "summary_table", "watching"]
-__all__ += ["write_json"]
+__all__ += ["summary_parts", "write_json"]
 
 _WIDE = 200  # where nobody looks, nothing is cut
 
@@ -40,18 +43,43 @@ _notes = Console(**_AS_IS, stderr=True)
 
 
 def show(*things: Table | str) -> None:
-    """Print texts as they are, and tables of text."""
+    """Print texts and tables of text. Nothing is cut; on a terminal all of it fits."""
     for thing in things:
         if isinstance(thing, str):
-            out.print(printable(thing), soft_wrap=True)
+            _show_text(printable(thing))
             continue
         if thing.title:
-            out.print(printable(thing.title))
-        head = (Column(Text(printable(name))) for name in thing.head)
-        grid = Grid(*head, box=None, pad_edge=False)
-        for row in thing.rows:
-            grid.add_row(*(Text(printable(cell)) for cell in row))
-        out.print(grid)
+            _show_text(printable(thing.title))
+        parts = fitted(thing, out.width)
+        for number, part in enumerate(parts):
+            if number > 0:
+                out.print()
+            _show_grid(part)
+        if left_out := [name for name in thing.optional if name not in parts[0].head]:
+            _show_text(f"(A wider terminal also shows: {', '.join(left_out)}.)")
+
+
+def _show_text(text: str) -> None:
+    """Print lines; on a terminal, those that do not fit are broken between words.
+
+    Lines that are indented are code to be copied, or belong to a table: they stay whole.
+    """
+    for line in text.split("\n"):
+        whole = not out.is_terminal or line.startswith(" ")
+        out.print(Text(line, overflow="fold"), soft_wrap=whole)
+
+
+def _show_grid(table: Table) -> None:
+    columns = zip(table.head, *table.rows, strict=True)
+    prose = [is_prose([printable(cell) for cell in column]) for column in columns]
+    head = [
+        Column(Text(printable(name)), no_wrap=not wraps, overflow="fold")
+        for name, wraps in zip(table.head, prose, strict=True)
+    ]
+    grid = Grid(*head, box=None, pad_edge=False)
+    for row in table.rows:
+        grid.add_row(*(Text(printable(cell)) for cell in row))
+    out.print(grid, width=max(out.width, out.measure(grid).minimum), crop=False)
 
 
 def write_json(content: Any, path: str) -> None:
@@ -69,22 +97,45 @@ def write_json(content: Any, path: str) -> None:
         ) from error
 
 
-def summary_table(results: ResultsFolder) -> Table:
-    """Return the final regret of each policy in each cell, as text."""
-    head = [*results.parameters, "policy", "mean", "95 % interval", "median", "missed", "runs"]
+def summary_table(results: ResultsFolder, objective: Objective | None = None) -> Table:
+    """Return the final regret of each policy in each cell, or its simple regret, as text."""
+    objective = objective or results.objective
+    finds, digits = objective == "find", digits_of(objective)
+    head = [*results.parameters, "policy", "simple regret" if finds else "mean", "95 % interval"]
+    head += ["median", "best" if finds else "missed", "runs"]
     rows = [
         [
             *("" if row[name] is None else f"{row[name]}" for name in results.parameters),
             row["policy"],
-            f"{row['mean']:.1f}",
-            f"[{row['low']:.1f}, {row['high']:.1f}]",
-            f"{row['median']:.1f}",
-            f"{row['miss_rate']:.1%}",
+            f"{row['mean']:.{digits}f}",
+            f"[{row['low']:.{digits}f}, {row['high']:.{digits}f}]",
+            f"{row['median']:.{digits}f}",
+            f"{1.0 - row['miss_rate'] if finds else row['miss_rate']:.1%}",
             f"{row['replications']}",
         ]
-        for row in results.summary_rows()
+        for row in results.summary_rows(objective)
     ]
-    return Table(head, rows)
+    policies = [name for name in results.parameters if name not in results.cells[0].parameters]
+    return Table(
+        head,
+        rows,
+        keys=len(results.parameters) + 1,
+        optional=[*policies, "runs", "median", "95 % interval"],
+    )
+
+
+def summary_parts(summary: Summary) -> list[Table | str]:
+    """Return a summary as tables that fit any screen."""
+    head, *rows = summary.table()
+    parts: list[Table | str] = [
+        Table(head, rows, summary.title, optional=["5 %", "95 %", "median"])
+    ]
+    parts += summary.notes()
+    if differences := summary.differences():
+        sure = f"{100 * summary.confidence:g} % confidence intervals"
+        names = ["paired difference", "mean", "interval"]
+        parts += ["", Table(names, differences, f"paired differences, with {sure}")]
+    return parts
 
 
 def duration(seconds: float) -> str:
@@ -103,8 +154,12 @@ def _bar(*columns: ProgressColumn | str) -> Progress:
     return Progress(
         BarColumn(bar_width=24),
         *columns,
-        TimeRemainingColumn(),
-        TextColumn("{task.description}", markup=False),
+        TimeRemainingColumn(table_column=Column(no_wrap=True, min_width=7)),
+        TextColumn(
+            "{task.description}",
+            markup=False,
+            table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
+        ),
         console=_notes,
         transient=True,
         disable=not _notes.is_terminal,

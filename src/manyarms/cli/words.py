@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 import ast
-import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from manyarms.errors import ParameterError
-from manyarms.instances import Instance, captions, from_means, planted
+from manyarms.instances import Instance, captions, from_means, from_rewards, planted
+from manyarms.lab.experiment import Objective
 from manyarms.lab.results import Result
 from manyarms.lab.sweep import told
-from manyarms.lab.tables import need_pyarrow
 from manyarms.protocol import Policy, policy
+from manyarms.protocol.loading import load_policy
+from manyarms.protocol.registry import is_registered
 
-__all__ = ["check_json_path", "instance_from", "json_rows", "numbers", "own_arms", "policy_from"]
+__all__ = [
+    "check_json_path",
+    "instance_from",
+    "json_rows",
+    "load_policy",
+    "numbers",
+    "own_arms",
+    "policy_from",
+]
 
 T = TypeVar("T", int, float)
 
 
 def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
-    """Make a policy from "name" or "name:key=value,key=value"."""
+    """Make a policy from "name" or "name:key=value,key=value"; a name may be "module:Class"."""
     name, _, rest = text.partition(":")
+    second, _, after = rest.partition(":")
+    if second and "=" not in second and not is_registered(name):
+        name, rest = load_policy(f"{name}:{second}"), after
+    load_policy(name)
     parameters: dict[str, Any] = {}
     for pair in filter(None, rest.split(",")):
         key, equals, value = pair.partition("=")
         if not equals:
             raise ParameterError(
-                f"`--policy` must be a name, or name:key=value,key=value, got {text!r}."
+                f"`--policy` must be NAME, NAME:key=value,key=value or, for one of your own, "
+                f"module:Class:key=value, got {text!r}."
             )
         try:
             parameters[key.strip()] = ast.literal_eval(value.strip())
@@ -40,16 +54,19 @@ def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
 def instance_from(
     text: str, *, n: int | None, alpha: float | None, m: int | None, horizon: int
 ) -> Instance:
-    """Make an instance from "planted" and its options, or from "captions:CONTEST"."""
+    """Make an instance from "planted" and its options, or from data: "means:FILE:COLUMN"."""
     family, _, argument = text.partition(":")
     if family == "planted":
         if n is None:
             raise ParameterError("`--n` is required for planted arms.")
         return planted(n=n, alpha=alpha, horizon=horizon, m=m)
-    if family == "captions" and argument:
-        return captions(argument)
+    data: dict[str, Callable[[str], Instance]]
+    data = {"captions": captions, "means": from_means, "rewards": from_rewards}
+    if family in data and argument:
+        return data[family](argument)
     raise ParameterError(
-        f"`--instance` must be planted, or captions:CONTEST (a file or a number), got {text!r}."
+        f"`--instance` must be planted, captions:CONTEST (a file or a number), means:FILE:COLUMN "
+        f"or rewards:FILE:ARM,REWARD, got {text!r}."
     )
 
 
@@ -57,27 +74,9 @@ def own_arms(contest: str | None, means: str | None) -> Instance | None:
     """Make an instance of a contest, or of a column of a file; None if neither is given."""
     if contest is not None and means is not None:
         raise ParameterError("`--means` must be left out with `--contest`. Give one of them.")
-    if means is None:
-        return None if contest is None else captions(contest)
-    arrow = need_pyarrow()
-    name, _, column = means.partition(":") if not Path(means).exists() else (means, "", "")
-    if name.endswith((".parquet", ".pq")):
-        read = arrow.parquet.read_table
-    else:
-        read = importlib.import_module("pyarrow.csv").read_csv
-    try:
-        table = read(name)
-        values = table.column(column or "mean").to_numpy()
-    except FileNotFoundError:
-        raise ParameterError(
-            f"`--means` must name a CSV or Parquet file that exists, got {name!r}."
-        ) from None
-    except (KeyError, arrow.ArrowInvalid) as error:
-        raise ParameterError(
-            f"`--means` must name a CSV or Parquet file, and a column of it unless that is called "
-            f"mean, such as arms.csv:rate, got {means!r}: {error}."
-        ) from error
-    return from_means(values, label=f"{Path(name).name} (n={len(values)})")
+    if means is not None:
+        return from_means(means)
+    return None if contest is None else captions(contest)
 
 
 def numbers(name: str, text: str | None, such_as: str, kind: type[T]) -> list[T]:
@@ -96,10 +95,12 @@ def check_json_path(path: str | None) -> None:
         raise ParameterError(f"`--json` must name a file in a folder that exists, got {folder}.")
 
 
-def json_rows(result: Result, wanted: Sequence[int]) -> list[dict[str, Any]]:
+def json_rows(
+    result: Result, wanted: Sequence[int], objective: Objective = "earn"
+) -> list[dict[str, Any]]:
     """Return one object for each policy, with its regret at the times asked for."""
     rows = []
-    for row in result.summary().policies:
+    for row in result.summary(objective=objective).policies:
         entry: dict[str, Any] = {**row._asdict(), "seconds": round(result.seconds[row.policy], 6)}
         if wanted:
             at = {time: result.summary(time=time)[row.policy] for time in wanted}

@@ -107,7 +107,7 @@ def check_one(fix: str, **values: Any) -> None:
 
 
 def check_path(name: str, value: Any) -> Path:
-    """Return `value` as a path, or raise if it can be none; whether it exists is another matter.
+    """Return `value` as a path, or raise if it cannot be one. The path need not exist.
 
     >>> check_path("out", 5)
     Traceback (most recent call last):

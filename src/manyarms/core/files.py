@@ -1,7 +1,7 @@
-"""The one door to the disk: files that are never half written, locks, folders of our own.
+"""All access to the disk: files that are never half written, locks, and private folders.
 
-By hand because the libraries of this kind replace text files without syncing the folder, or lock
-without saying who holds the lock.
+Written by hand because libraries of this kind replace files without syncing the folder, or lock
+without saying which process holds the lock.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ class LockedError(Exception):
 
 @contextlib.contextmanager
 def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
-    """Write a file as a whole or not at all, whenever the machine stops.
+    """Write a file as a whole or not at all, even if the machine stops.
 
     Parameters
     ----------
     path
-        The file. A link stays a link, unless it is another user's: that one is replaced.
+        The file. A link stays a link, unless it belongs to another user; then it is replaced.
     mode
-        The permissions of a file that is new, less the umask (default: 0o666). One that is
-        replaced passes on its own, and its owner where we may give files away.
+        The permissions of a new file, minus the umask (default: 0o666). If a file is replaced, the
+        new one gets its permissions, and its owner if we may give files away.
 
     Yields
     ------
@@ -142,7 +142,7 @@ def fix_for(error: OSError) -> str:
         return "Make its folder"
     if isinstance(error, IsADirectoryError):
         return "Name a file, not a folder"
-    return "See to it"
+    return "Check the disk"
 
 
 @contextlib.contextmanager
@@ -159,7 +159,7 @@ def path_errors(path: Path, fix: str = "") -> Iterator[None]:
 
 
 def cache_root() -> Path | None:
-    """Return the folder for all that can be made or fetched again; None where there is no home.
+    """Return the folder for what can be made or fetched again; None if there is no home.
 
     It is `MANYARMS_CACHE`, else `XDG_CACHE_HOME`, else ".cache" in the user's home; in it,
     "manyarms".
@@ -179,8 +179,8 @@ class UnsafeError(PermissionError):
 def private_folder(root: Path, *names: str) -> Path:
     """Make a folder below `root` that nobody else can write to, nor put another in its place.
 
-    From `root` on, every folder must be ours, and no link. The folders above may be root's, links
-    of ours or root's, or, as /tmp, such that everybody keeps what is theirs.
+    From `root` on, every folder must be ours, and not a link. The folders above may also be root's,
+    or links of ours or root's, or folders with the sticky bit, such as /tmp.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def _check_private(place: Path, *, above: bool) -> None:
     """Raise unless a folder is safe; those above the root of private folders may be root's."""
     found = place.lstat()
     if not stat.S_ISDIR(found.st_mode) or getattr(found, "st_reparse_tag", 0) != 0:
-        raise UnsafeError(f"'{place}' must be a folder, and no link. Remove it.")
+        raise UnsafeError(f"'{place}' must be a folder, not a link. Remove it.")
     if _is_anothers(found, or_roots=above):
         raise UnsafeError(f"'{place}' belongs to another user (number {found.st_uid}). Remove it.")
     sticky = above and found.st_mode & stat.S_ISVTX  # nobody can replace what is ours in it
@@ -230,7 +230,7 @@ def _is_anothers(found: os.stat_result, *, or_roots: bool = False) -> bool:
 
 
 class FileLock:
-    """Holds a lock of the operating system until `release`, or until nobody has it any more.
+    """Holds a lock of the operating system until `release`, or until it is garbage-collected.
 
     Parameters
     ----------
@@ -305,12 +305,12 @@ def is_file(file: int, path: Path) -> bool:
 def _open_lock(path: Path) -> int:
     """Open a lock's file, or make it; never another file that somebody put in its place."""
     if not _NO_LINK and path.is_symlink():
-        raise OSError(errno.ELOOP, "The lock must be no link. Remove it", str(path))
+        raise OSError(errno.ELOOP, "The lock must not be a link. Remove it", str(path))
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | _BINARY | _NO_LINK, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            error.strerror = "The lock must be no link. Remove it"
+            error.strerror = "The lock must not be a link. Remove it"
         raise
     found = os.fstat(file)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:

@@ -7,10 +7,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["spent_error", "uniform_half_width", "uniform_limits"]
+__all__ = ["evidence_below", "spent_error", "uniform_half_width", "uniform_limits"]
 
 Numbers = NDArray[np.float64]
 
+# means that a doubted one is compared with, in parts of it: far ones show after a few values
+_PARTS = np.array([1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16])[:, None]
 _NARROWEST = 12.5  # rho: relative to the best possible, the interval is narrowest at 100 samples
 
 
@@ -99,6 +101,52 @@ def _lower_root(ones: Numbers, zeros: Numbers, allowed: Numbers) -> Numbers:
         if not (step > 1e-12).any():
             break
     return np.where(ones > 0.0, np.exp(log_mean), 0.0)
+
+
+def evidence_below(
+    count: ArrayLike,
+    total: ArrayLike,
+    bar: float,
+    *,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+    sigma: float = 0.5,
+) -> Numbers:
+    r"""Return how strongly values speak against a mean of `bar` or more.
+
+    The probability that this ever exceeds 1/a is at most a, for any such mean, whenever one looks.
+    It is a mean of likelihood ratios, of five smaller means against the bar b: for N values of sum
+    S in [0, 1]
+
+    .. math:: \frac15 \sum_{f} f^S \Bigl(\frac{1 - f b}{1 - b}\Bigr)^{N - S}, \qquad
+        f \in \{1/4, 1/2, 3/4, 7/8, 15/16\},
+
+    and for values without bounds of means that are (1 - f) sigma smaller. It grows with b.
+
+    Parameters
+    ----------
+    count, total
+        N >= 0 and S, of one sequence or of many.
+    bar, bounds, sigma
+        The mean that is doubted; the others as for `uniform_limits`.
+
+    Examples
+    --------
+    >>> evidence_below([0, 1, 2, 10], [0.0, 0.0, 1.0, 5.0], 0.8).round(2).tolist()
+    [1.0, 2.35, 1.3, 4.46]
+    """
+    counts, totals = np.asarray(count, np.float64), np.asarray(total, np.float64)
+    if bounds is None:
+        steps = (1.0 - _PARTS) / sigma  # by which a mean is smaller, / sigma^2
+        logs = steps * (bar * counts - totals) - counts * (steps * sigma) ** 2 / 2.0
+    else:
+        lowest, width = bounds[0], bounds[1] - bounds[0]
+        mean = (bar - lowest) / width
+        if not 0.0 < mean < 1.0:  # below all values, or above: then there is no such mean
+            return np.full(counts.shape, 1.0 if mean <= 0.0 else np.inf)
+        ones = np.clip((totals - lowest * counts) / width, 0.0, counts)
+        failed = np.log1p(-_PARTS * mean) - math.log1p(-mean)
+        logs = ones * np.log(_PARTS) + (counts - ones) * failed
+    return np.asarray(np.exp(np.minimum(logs, 700.0)).mean(axis=0))
 
 
 def spent_error(error: float, number: ArrayLike) -> Numbers:

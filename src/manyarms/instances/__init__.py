@@ -9,9 +9,11 @@ from manyarms.instances.captions import (
 )
 from manyarms.instances.contests import find_contest, local_contests
 from manyarms.instances.instance import Instance
+from manyarms.instances.laws import reward
 from manyarms.instances.lower_bound import lower_bound_instance
 from manyarms.instances.means import from_means, grouped, planted
 from manyarms.instances.reservoir import BetaMeans, DiscreteMeans, UniformMeans, reservoir
+from manyarms.instances.reward_table import from_rewards
 from manyarms.instances.rewards import Bernoulli, BetaRewards, Gaussian, RewardModel
 
 # by the names that specs and the command line use
@@ -20,6 +22,7 @@ FAMILIES = {
     "groups": grouped,
     "means": from_means,
     "planted": planted,
+    "rewards": from_rewards,
 }
 RESERVOIRS = {"beta": BetaMeans, "discrete": DiscreteMeans, "uniform": UniformMeans}
 REWARDS = {"bernoulli": Bernoulli, "beta": BetaRewards, "gaussian": Gaussian}
@@ -38,11 +41,13 @@ __all__ = [
     "contest_652",
     "find_contest",
     "from_means",
+    "from_rewards",
     "grouped",
     "local_contests",
     "lower_bound_instance",
     "planted",
     "read_contest",
     "reservoir",
+    "reward",
     "stand_in_652",
 ]

@@ -6,6 +6,7 @@ differences between them vary far less than the regrets do.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
@@ -13,8 +14,9 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, Word
 from manyarms.core.rng import draw
 from manyarms.instances._world import World, mean_of, reward_of
+from manyarms.protocol.recommend import Scale, lower_limit
 
-__all__ = ["Tape", "most_pulled", "next_reward", "record_of", "rewind", "tape"]
+__all__ = ["Tape", "best_record", "next_reward", "record_of", "rewind", "tape"]
 
 _NOBODY = -(1 << 62)  # the arm of a record not written yet
 MEANS = 0
@@ -85,24 +87,19 @@ def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
 def next_reward(tape: Tape, world: World, number: int) -> float:
     """Pull the arm of this record: return its next reward."""
     record = tape.record[number]
-    reward = reward_of(world, record.mean, draw(record.key, record.pulls))
+    reward = reward_of(world, record.arm, record.mean, draw(record.key, record.pulls))
     record.pulls += 1
     record.total += reward
     return reward
 
 
 @rare
-def most_pulled(tape: Tape) -> int:
-    """Return the arm pulled most often; among these that of largest mean, then at random."""
-    best = 0
-    for number in range(1, tape.number.filled[0]):
-        record, rival = tape.record[number], tape.record[best]
-        if record.pulls != rival.pulls:
-            better = record.pulls > rival.pulls
-        elif record.total != rival.total:
-            better = record.total > rival.total
-        else:
-            better = record.key > rival.key
-        if better:
-            best = number
-    return tape.record[best].arm
+def best_record(tape: Tape, scale: Scale) -> int:
+    """Return the record of the arm that the rule for all policies recommends, all rewards told."""
+    best, highest = 0, -math.inf
+    for number in range(tape.number.filled[0]):
+        record = tape.record[number]
+        limit = lower_limit(record.pulls, record.total, scale, highest)
+        if limit > highest:  # of equal ones the arm met first: arms are met in random order
+            best, highest = number, limit
+    return best

@@ -7,12 +7,13 @@ mean of an arm is looked up only at its first pull.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Floats, Ints
 from manyarms.core.rng import draw, unit
 from manyarms.instances._variates import beta_variate, normal_variate
+from manyarms.instances.laws import reward
 
 __all__ = [
     "BERNOULLI",
@@ -21,6 +22,7 @@ __all__ = [
     "DISCRETE_MEANS",
     "GAUSSIAN",
     "GROUPS",
+    "OWN",
     "TABLE",
     "UNIFORM_MEANS",
     "World",
@@ -39,6 +41,7 @@ DISCRETE_MEANS = 4  # values[g] with probability weights[g] - weights[g - 1]
 BERNOULLI = 0
 GAUSSIAN = 1  # with standard deviation `noise`
 BETA = 2  # Beta(mean * noise, (1 - mean) * noise): in [0, 1]
+OWN = 3  # as `law` says
 
 
 class World(NamedTuple):
@@ -55,6 +58,7 @@ class World(NamedTuple):
     second: float
     model: int
     noise: float
+    law: Any  # a NamedTuple with a body of `reward`
 
 
 @rare
@@ -83,12 +87,14 @@ def mean_of(world: World, arm: int, key: int) -> float:
 
 
 @kernel
-def reward_of(world: World, mean: float, word: int) -> float:
+def reward_of(world: World, arm: int, mean: float, word: int) -> float:
     """Return the reward that `word` decides, from an arm of the given mean."""
     if world.model == BERNOULLI:
         return 1.0 if unit(word) < mean else 0.0
     if world.model == GAUSSIAN:
         return mean + world.noise * normal_variate(word)
+    if world.model == OWN:
+        return float(reward(world.law, arm, mean, word))
     if mean <= 0.0 or mean >= 1.0:
         return mean
     return beta_variate(mean * world.noise, (1.0 - mean) * world.noise, word)

@@ -20,7 +20,7 @@ from manyarms.errors import ContestFileError, ContestNotFoundError
 from manyarms.instances.contests import ContestName, find_contest, local_contests
 from manyarms.instances.instance import Instance
 from manyarms.instances.means import from_means
-from manyarms.instances.rewards import RewardModel
+from manyarms.instances.rewards import AnyRewards
 
 __all__ = ["Contest", "captions", "contest_652", "read_contest", "stand_in_652"]
 
@@ -114,23 +114,23 @@ def captions(
     *,
     threshold: float | None = 0.8,
     scaled: bool = True,
-    rewards: RewardModel | None = None,
+    rewards: AnyRewards = None,
 ) -> Instance:
     r"""Make an instance of a caption contest: each caption is an arm.
 
-    A caption's share p = (somewhat_funny + funny) / votes, over the largest p, is its mean; means
-    from `threshold` on become 1. Contest 652 is that of the paper's Figure 3.
+    The mean of a caption is its share p = (somewhat_funny + funny) / votes, divided by the largest
+    p. Means of at least `threshold` become 1. Contest 652 is the one of the paper's Figure 3.
 
     Published files have defects. None of them changes the formula:
 
     - *Counts that do not add up to the votes* (201 captions in three of ten files, by 1 to 4): p is
-      over `votes` all the same. The votes that the counts lack so count as not funny, as by the
-      column `mean` most of them were. No caption crosses 0.8, no mean changes by more than 0.015.
-      More funny votes than votes are an error: that p could set the scale for all.
-    - *No votes*: the caption is left out. Nothing is known of it, and 0 would be a claim.
-    - *Repeated captions* are an arm each: they were voted on separately, with other counts.
-    - *Empty captions* are arms like others, and so are those with quotes, commas or line breaks:
-      the text plays no part.
+      still divided by `votes`. So the missing votes count as not funny, which most of them were, by
+      the column `mean`. No caption crosses 0.8, and no mean changes by more than 0.015. More funny
+      votes than votes are an error, because that p could set the scale for all.
+    - *No votes*: the caption is left out. Nothing is known about it, and 0 would be a claim.
+    - *Repeated captions* are separate arms: they were voted on separately, with other counts.
+    - *Empty captions* are arms like others, and so are captions with quotes, commas or line breaks.
+      The text does not matter.
 
     Parameters
     ----------
@@ -138,11 +138,12 @@ def captions(
         The path of a contest file, or a contest such as 652 or "652_lil-KLUCB": see
         `find_contest`, which can also download it.
     threshold
-        From which mean on an arm counts as best, in (0, 1]; None leaves all means as they are.
+        The mean, in (0, 1], from which on an arm counts as best; None leaves all means as they are.
     scaled
-        False leaves the shares as voted: no division, no threshold, a best mean below 1.
+        Whether to divide by the largest share (default: True). If not, means are the shares as
+        voted, without a threshold, and the best mean is below 1.
     rewards
-        The reward model, `Bernoulli()` unless given.
+        The reward model (default: `Bernoulli()`).
 
     Examples
     --------
@@ -164,7 +165,7 @@ def captions(
 def contest_652() -> Instance:
     """Return the paper's contest 652 if its file is on this machine, else the stand-in.
 
-    The label tells which. Nothing is downloaded: see `find_contest`.
+    The label says which one it is. Nothing is downloaded; see `find_contest`.
 
     >>> contest_652().n_arms
     10025
@@ -177,7 +178,7 @@ def contest_652() -> Instance:
 
 
 def stand_in_652() -> Instance:
-    """Return a stand-in for contest 652, made of no data: as many arms, and means much like its.
+    """Return a stand-in for contest 652: as many arms, with similar means, but made without data.
 
     54 arms have mean 1; the means of 9971 others follow a table of quantiles. The label says that
     results on it are not results on contest 652.

@@ -47,8 +47,9 @@ _PUBLISHED = re.compile(r"[0-9]{1,9}(_[A-Za-z0-9_-]+)?")  # also keeps URLs and 
 def find_contest(contest: ContestName, *, download: bool = False) -> Path:
     """Return the path of a contest file.
 
-    Looked for as a path, then in the folder that the environment variable `MANYARMS_DATA` names,
-    then in the user's cache; only then, and only if asked to, it is downloaded into the cache.
+    The contest is looked for as a path, then in the folder that the environment variable
+    `MANYARMS_DATA` names, then in the user's cache. If it is not found and `download` is set, it is
+    downloaded into the cache.
 
     Parameters
     ----------
@@ -56,9 +57,10 @@ def find_contest(contest: ContestName, *, download: bool = False) -> Path:
         A path, or a contest: 652 stands for 652.csv or the one 652_*.csv; "652_lil-KLUCB" and
         "652_lil-KLUCB.csv" for just that file.
     download
-        Whether to download what is not found (by pooch, of the extra `lab`). The file must have
-        the known checksum; where none is known, that of the first download is kept beside it. A
-        file in the cache that has changed since is refused, or downloaded anew.
+        Whether to download a contest that is not found (default: False). This needs pooch, which
+        the extra `lab` installs. The file must have the known checksum. If none is known, the
+        checksum of the first download is kept beside the file. A file in the cache that has changed
+        since is refused, or downloaded again.
 
     Examples
     --------

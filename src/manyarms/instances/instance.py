@@ -10,6 +10,7 @@ import numpy as np
 
 from manyarms.core.checks import check_int
 from manyarms.core.rng import draw
+from manyarms.core.tabular import Tabular
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import MEANS
 from manyarms.instances._world import (
@@ -20,7 +21,8 @@ from manyarms.instances._world import (
     World,
     mean_of,
 )
-from manyarms.instances.rewards import RewardModel
+from manyarms.instances.laws import NoLaw
+from manyarms.instances.rewards import OwnRewards, RewardModel
 from manyarms.protocol.keys import tape_key
 from manyarms.theory.hardness import Problem
 
@@ -28,7 +30,7 @@ __all__ = ["Instance"]
 
 
 @dataclass(frozen=True, eq=False)
-class Instance:
+class Instance(Tabular):
     """Arms to play on. Made by `planted`, `grouped`, `from_means` or `reservoir`.
 
     Attributes
@@ -44,7 +46,8 @@ class Instance:
     n_best
         The number of best arms, or None where means are drawn.
     epsilon
-        An arm counts as best within `epsilon` of the best mean; None stands for 1/sqrt(horizon).
+        An arm counts as best if its mean is within `epsilon` of the best mean; None stands for
+        1/sqrt(horizon).
     is_stand_in
         Whether made-up means stand in for data that are not there.
     """
@@ -58,6 +61,18 @@ class Instance:
     _world: World = field(repr=False, compare=False)
     is_stand_in: bool = False
 
+    def _columns(self) -> dict[str, list[Any]]:
+        facts = {
+            "instance": self.label,
+            "n_arms": self.n_arms,
+            "n_best": self.n_best,
+            "best_mean": self.best_mean,
+            "largest_gap": self.largest_gap,
+            "rewards": str(self.rewards),
+            "is_stand_in": self.is_stand_in,
+        }
+        return {name: [value] for name, value in facts.items()}
+
     def world(self, horizon: int) -> World:
         """Return the instance as numbers; the horizon may set what counts as best."""
         slack = 1.0 / math.sqrt(horizon) if self.epsilon is None else self.epsilon
@@ -65,7 +80,7 @@ class Instance:
 
     @property
     def largest_gap(self) -> float:
-        """The most that a pull can cost: the best mean less the lowest one, or its infimum.
+        """The most that a pull can cost: the best mean minus the lowest one, or its infimum.
 
         >>> import manyarms as ma
         >>> ma.instances.grouped(sizes=[1, 9], means=[0.75, 0.5]).largest_gap
@@ -77,7 +92,7 @@ class Instance:
         return self.best_mean - (0.0 if world.family == BETA_MEANS else world.first)
 
     def mean(self, arm: int, *, seed: int = 0, replication: int = 0) -> float:
-        """Return the mean of an arm; where means are drawn, in that replication of that run.
+        """Return the mean of an arm. If means are drawn, it is that of one replication of one run.
 
         >>> import manyarms as ma
         >>> ma.instances.planted(n=10, m=1).mean(0)
@@ -128,4 +143,5 @@ def make_world(
         second,
         rewards.code,
         rewards.noise,
+        rewards.law if isinstance(rewards, OwnRewards) else NoLaw(0),
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,8 +14,9 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int, check_number, check_probability, refusal
 from manyarms.errors import ParameterError
 from manyarms.instances._world import GROUPS, TABLE
+from manyarms.instances.columns import numbers_at, split_place
 from manyarms.instances.instance import Instance, make_world
-from manyarms.instances.rewards import Bernoulli, RewardModel, check_rewards
+from manyarms.instances.rewards import AnyRewards, Bernoulli, RewardModel, check_rewards
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.theory.hardness import best_arms
 
@@ -30,9 +33,9 @@ def planted(
     m: int | None = None,
     best: float = 0.9,
     others: Sequence[float] = _PAPER_OTHERS,
-    rewards: RewardModel | None = None,
+    rewards: AnyRewards = None,
 ) -> Instance:
-    """Plant `m` best arms among `n`; the others are spread evenly over a few smaller means.
+    """Plant `m` best arms among `n`; the other arms have a few smaller means, in equal parts.
 
     The paper's experiments plant m = ⌈n / (2 T^alpha)⌉ arms of mean 0.9 among others of 0.1, 0.2,
     0.3, 0.4 and 0.5. No array is made: a billion arms take no more memory than ten.
@@ -48,7 +51,7 @@ def planted(
     best, others
         The best mean, and the means of the other arms, all smaller.
     rewards
-        The reward model, `Bernoulli()` unless given.
+        The reward model (default: `Bernoulli()`).
 
     Examples
     --------
@@ -84,7 +87,7 @@ def grouped(
     *,
     sizes: Sequence[int],
     means: Sequence[float],
-    rewards: RewardModel | None = None,
+    rewards: AnyRewards = None,
     label: str | None = None,
 ) -> Instance:
     """Make groups of arms with equal means: the first `sizes[0]` arms have `means[0]`, and so on.
@@ -96,7 +99,7 @@ def grouped(
     means
         The mean of each group.
     rewards
-        The reward model, `Bernoulli()` unless given.
+        The reward model (default: `Bernoulli()`).
     label
         What to call the instance.
 
@@ -137,9 +140,9 @@ def grouped(
 
 
 def from_means(
-    means: Sequence[float] | NDArray[Any],
+    means: Sequence[float] | NDArray[Any] | str | os.PathLike[str],
     *,
-    rewards: RewardModel | None = None,
+    rewards: AnyRewards = None,
     label: str | None = None,
 ) -> Instance:
     """Make an instance of any array of means.
@@ -147,9 +150,11 @@ def from_means(
     Parameters
     ----------
     means
-        One mean for each arm.
+        One mean for each arm. Or where they stand, in a CSV or Parquet file: "items.csv:rate" is
+        the column rate, "items.csv:clicks/views" a quotient of two, and "items.csv" the column
+        mean.
     rewards
-        The reward model, `Bernoulli()` unless given.
+        The reward model (default: `Bernoulli()`).
     label
         What to call the instance.
 
@@ -160,6 +165,11 @@ def from_means(
     2
     """
     rewards = check_rewards(rewards)
+    place = ""
+    if isinstance(means, str | os.PathLike):
+        file, words = split_place(means)
+        place = f"{file.name}:{words}" if words else file.name
+        means = numbers_at("means", means, default="mean")
     try:
         values = np.array(means, dtype=np.float64)  # a copy: the caller's array may change
     except (TypeError, ValueError) as error:
@@ -176,7 +186,7 @@ def from_means(
     best = _check_mean(float(values.max()), rewards)
     world = make_world(TABLE, n_arms=values.size, best_mean=best, rewards=rewards, values=values)
     return Instance(
-        label or f"from_means(n={values.size}{_other_than_bernoulli(rewards)})",
+        label or f"{place or 'from_means'}(n={values.size}{_other_than_bernoulli(rewards)})",
         int(values.size),
         best,
         rewards,
@@ -199,6 +209,7 @@ def _listed(name: str, values: Any) -> list[Any]:
 
 def _check_mean(mean: Any, rewards: RewardModel, *, name: str = "means") -> float:
     if not rewards.bounded:
-        return check_number(name, mean)
+        low, high = rewards.reward_range or (-math.inf, math.inf)
+        return check_number(name, mean, at_least=low, at_most=high)
     fix = f"{type(rewards).__name__} rewards lie in [0, 1]; Gaussian() takes any mean."
     return check_probability(name, mean, fix=fix)

@@ -1,4 +1,4 @@
-"""Infinitely many arms: each arm's mean is drawn from a distribution."""
+"""Infinitely many arms: the mean of each arm is drawn from a distribution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from manyarms.core.checks import check_number
 from manyarms.errors import ParameterError
 from manyarms.instances._world import BETA_MEANS, DISCRETE_MEANS, UNIFORM_MEANS
 from manyarms.instances.instance import Instance, make_world
-from manyarms.instances.rewards import RewardModel, check_rewards
+from manyarms.instances.rewards import AnyRewards, OwnRewards, check_rewards
 from manyarms.protocol.policy import MOST_ARMS
 
 __all__ = ["BetaMeans", "DiscreteMeans", "UniformMeans", "reservoir"]
@@ -116,7 +116,7 @@ def reservoir(
     distribution: Distribution,
     *,
     epsilon: float | None = None,
-    rewards: RewardModel | None = None,
+    rewards: AnyRewards = None,
 ) -> Instance:
     """Make an instance of infinitely many arms, whose means are drawn for each replication.
 
@@ -125,13 +125,14 @@ def reservoir(
     distribution
         `BetaMeans(a, b)`, `UniformMeans(low, high)` or `DiscreteMeans(values, probabilities)`.
     epsilon
-        An arm counts as best within `epsilon` of the supremum; 1/sqrt(horizon) unless given.
+        An arm counts as best if its mean is within `epsilon` of the supremum (default:
+        1/sqrt(horizon)).
     rewards
-        The reward model, `Bernoulli()` unless given.
+        The reward model (default: `Bernoulli()`).
 
     Notes
     -----
-    There are 2^50 arms, more than can ever be told from infinitely many. The regret is measured
+    There are 2^50 arms, which no run can distinguish from infinitely many. Regret is measured
     against the supremum of the means.
 
     Examples
@@ -154,5 +155,10 @@ def reservoir(
             f"`distribution` must have means in [0, 1] for {type(rewards).__name__} rewards, got "
             f"{distribution!r}. Gaussian() takes any mean."
         )
+    if isinstance(rewards, OwnRewards) and rewards.reward_range:
+        low, high = rewards.reward_range
+        fix = f"{rewards!r} has rewards up to there."
+        check_number("distribution", distribution.infimum, at_least=low, fix=fix)
+        check_number("distribution", best, at_most=high, fix=fix)
     world = make_world(n_arms=MOST_ARMS, best_mean=best, rewards=rewards, **distribution.numbers())
     return Instance(f"reservoir({distribution!r})", MOST_ARMS, best, rewards, None, epsilon, world)

@@ -7,9 +7,11 @@ from typing import Any, ClassVar, TypeAlias
 
 from manyarms.core.checks import check_number
 from manyarms.errors import ParameterError
-from manyarms.instances._world import BERNOULLI, BETA, GAUSSIAN
+from manyarms.instances._world import BERNOULLI, BETA, GAUSSIAN, OWN
+from manyarms.instances.laws import reward
 
-__all__ = ["Bernoulli", "BetaRewards", "Gaussian", "RewardModel", "check_rewards"]
+__all__ = ["Bernoulli", "BetaRewards", "Gaussian", "OwnRewards", "RewardModel", "check_rewards"]
+__all__ += ["AnyRewards"]
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class Bernoulli:
     code: ClassVar[int] = BERNOULLI
     bounded: ClassVar[bool] = True
     noise: ClassVar[float] = 0.0
+    reward_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Gaussian:
 
     code: ClassVar[int] = GAUSSIAN
     bounded: ClassVar[bool] = False
+    reward_range: ClassVar[tuple[float, float] | None] = None
 
     def __post_init__(self) -> None:
         check_number("sigma", self.sigma, above=0.0)
@@ -59,6 +63,7 @@ class BetaRewards:
 
     code: ClassVar[int] = BETA
     bounded: ClassVar[bool] = True
+    reward_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         check_number("concentration", self.concentration, at_least=1e-3, at_most=1e9)
@@ -69,16 +74,44 @@ class BetaRewards:
         return float(self.concentration)
 
 
-RewardModel: TypeAlias = Bernoulli | Gaussian | BetaRewards
+@dataclass(frozen=True, repr=False)
+class OwnRewards:
+    """A reward law of one's own: see `reward`."""
+
+    law: Any
+
+    code: ClassVar[int] = OWN
+    noise: ClassVar[float] = 0.0
+
+    @property
+    def reward_range(self) -> tuple[float, float] | None:
+        """The smallest and the largest reward; None if the law does not say."""
+        limits = getattr(self.law, "reward_range", None)
+        return None if limits is None else (float(limits[0]), float(limits[1]))
+
+    @property
+    def bounded(self) -> bool:
+        """Whether all rewards lie in [0, 1]."""
+        low, high = self.reward_range or (-1.0, 1.0)
+        return 0.0 <= low <= high <= 1.0
+
+    def __repr__(self) -> str:
+        return repr(self.law)
+
+
+RewardModel: TypeAlias = Bernoulli | Gaussian | BetaRewards | OwnRewards
+AnyRewards: TypeAlias = RewardModel | tuple[Any, ...] | None  # a law is a NamedTuple
 
 
 def check_rewards(rewards: Any) -> RewardModel:
     """Return a reward model, Bernoulli's if none was given, or raise."""
     if rewards is None:
         return Bernoulli()
+    if type(rewards) in reward.bodies:
+        return OwnRewards(rewards)
     if not isinstance(rewards, RewardModel):
         raise ParameterError(
-            f"`rewards` must be Bernoulli(), Gaussian(sigma) or BetaRewards(concentration), got "
-            f"{rewards!r}."
+            f"`rewards` must be Bernoulli(), Gaussian(sigma), BetaRewards(concentration) or a law "
+            f"of your own with a body of `reward`, got {rewards!r}."
         )
     return rewards

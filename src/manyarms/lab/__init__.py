@@ -21,10 +21,12 @@
 """
 
 from manyarms.lab.experiment import Cell, Experiment, Player, cell
-from manyarms.lab.results import PairedDifference, PolicySummary, Result, Summary
+from manyarms.lab.logged import ReplayedPolicy, ReplayResult, replay
+from manyarms.lab.results import Result
 from manyarms.lab.run import run
 from manyarms.lab.simulate import run_in_memory, simulate
 from manyarms.lab.spec import experiment_from, load_spec, parse_spec
+from manyarms.lab.summary import PairedDifference, PolicySummary, Summary
 from manyarms.lab.tables import ResultsFolder, read_results
 
 __all__ = [
@@ -33,6 +35,8 @@ __all__ = [
     "PairedDifference",
     "Player",
     "PolicySummary",
+    "ReplayResult",
+    "ReplayedPolicy",
     "Result",
     "ResultsFolder",
     "Summary",
@@ -41,6 +45,7 @@ __all__ = [
     "load_spec",
     "parse_spec",
     "read_results",
+    "replay",
     "run",
     "run_in_memory",
     "simulate",

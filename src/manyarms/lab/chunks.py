@@ -113,8 +113,8 @@ class ChunkStore:
         policy = repr(chunk.player.policy)
         if policy not in self._codes:
             self._codes[policy] = _digest_of_code(chunk)
-        world, code, label = chunk.cell.world_digest, self._codes[policy], chunk.player.label
-        parts = [self._hash, world, code, chunk.number, label, chunk.first, chunk.replications]
+        world, code, key = chunk.cell.world_digest, self._codes[policy], chunk.player.key
+        parts = [self._hash, world, code, chunk.number, key, chunk.first, chunk.replications]
         return _MAGIC + hashlib.sha256(json.dumps(parts).encode()).digest()
 
 

@@ -1,45 +1,45 @@
-"""Who plays what, for how long, how often: the one description of an experiment."""
+"""Experiments: which policies play, on which instances, for how long and how often."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from manyarms.core.checks import check_int, refusal
+from manyarms.core.checks import check_choice, check_int, refusal
 from manyarms.core.jit import check_bodies
 from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
-from manyarms.protocol.policy import Policy, ask, reset, tell
+from manyarms.instances.laws import NoLaw
+from manyarms.lab.timing import MOST_PULLS, check_late, checkpoint_times
+from manyarms.protocol.plain import is_plain, plain_policy
+from manyarms.protocol.policy import Policy, ask, in_brackets, reset, tell
 
 __all__ = [
-    "MOST_PULLS",
-    "MOST_TIMES",
     "Cell",
     "Experiment",
+    "Objective",
     "Player",
     "Scalar",
     "cell",
-    "check_late",
+    "check_objective",
     "check_playable",
-    "checkpoint_times",
+    "informed_policy",
 ]
 
 Scalar: TypeAlias = str | int | float | bool
+Objective: TypeAlias = Literal["earn", "find"]  # little regret, or a good arm in the end
 
-MOST_PULLS = 1 << 40  # of one replication, and of replications
-MOST_TIMES = 10**6  # at which regret is recorded
-_CHECKPOINTS = 100
 _FORMAT = "manyarms experiment 1"
-_TAKEN = ("policy", "replication", "time", "regret", "best_pulls", "distinct_arms", "recommended")
+_KEYS = ("policy", "replication", "time")
+_TAKEN = (*_KEYS, "regret", "best_pulls", "distinct_arms", "recommended", "recommended_mean")
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,19 @@ class Player:
         How often it plays.
     parameters
         What tables say of its parameters, each in a column of its own.
+    key
+        What results on disk know it by (default: its label). It does not change with the way in
+        which labels are written, so that runs of earlier versions can be resumed.
     """
 
     policy: Policy
     label: str
     replications: int
     parameters: Mapping[str, Scalar | None] = field(default_factory=dict)
+    key: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", self.key or self.label)
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ class Cell:
     times
         When regret is recorded; the last time is the horizon.
     parameters
-        What tells this cell from the others, each in a column of its own.
+        What distinguishes this cell from the others, each in a column of its own.
     delay, batch
         How late rewards come, as for `simulate`.
     first_replication
@@ -105,14 +112,18 @@ class Cell:
     def world_digest(self) -> str:
         """A digest of the instance: a contest's file may change while its name does not."""
         found = hashlib.sha256()
-        for part in self.instance.world(self.horizon):
+        *parts, law = self.instance.world(self.horizon)
+        if not isinstance(law, NoLaw):
+            found.update(f"{type(law).__module__}:{type(law).__qualname__}".encode())
+            parts += law
+        for part in parts:
             array = np.asarray(part)
             found.update(repr((array.dtype.str, array.shape)).encode() + array.tobytes())
         return found.hexdigest()
 
 
 def cell(
-    policies: Policy | Sequence[Policy | Player],
+    policies: Policy | type | Sequence[Policy | Player | type],
     instance: Instance,
     *,
     horizon: int,
@@ -132,7 +143,7 @@ def cell(
     instance, horizon, replications, first_replication, checkpoints, delay, batch
         As for `simulate`.
     parameters
-        What tells this cell from others of its experiment (default: nothing).
+        What distinguishes this cell from others of its experiment (default: nothing).
 
     Examples
     --------
@@ -140,7 +151,7 @@ def cell(
     >>> coins = ma.instances.planted(n=1000, m=10)
     >>> made = cell([ma.MOSS(), ma.MOSSPlusPlus(beta=0.6)], coins, horizon=500, replications=20)
     >>> [player.label for player in made.players], made.pulls
-    (['moss', 'moss++'], 20000)
+    (['moss', 'moss++(beta=0.6)'], 20000)
     """
     if not isinstance(instance, Instance):
         raise ParameterError(
@@ -168,20 +179,23 @@ def cell(
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A name, cells and a seed: all that results follow from.
+    """A name, cells and a seed. They determine all results.
 
     Two experiments are equal if their hashes are.
 
     Parameters
     ----------
     name
-        What it is called.
+        The name of the experiment.
     cells
         What is played; no two cells have the same parameters.
     seed
-        Decides everything random (default: 0).
+        The seed of all random numbers (default: 0).
     spec
-        The TOML file's content as plain data, where there is one.
+        The content of the TOML file as plain data, if there is one.
+    objective
+        What its summary and its page are about: "earn", regret, or "find", simple regret (default:
+        "earn"). The tables have both.
 
     Examples
     --------
@@ -200,8 +214,10 @@ class Experiment:
     cells: tuple[Cell, ...]
     seed: int = 0
     spec: Mapping[str, Any] | None = field(default=None, repr=False)
+    objective: Objective = "earn"
 
     def __post_init__(self) -> None:
+        check_objective(self.objective)
         check_int("seed", self.seed, at_most=2**64 - 1)
         if not self.cells:
             raise ParameterError("`cells` must contain at least one cell, got none.")
@@ -236,6 +252,8 @@ class Experiment:
     def hash(self) -> str:
         """The SHA-256 of the content: equal for equal specs, and for equal cells in Python."""
         content = self._described() if self.spec is None else self.spec
+        if self.spec is None and self.objective != "earn":
+            content = [content, self.objective]
         text = json.dumps([_FORMAT, content], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -285,7 +303,7 @@ class Experiment:
                     [each.instance.label, each.horizon, each.times],
                     [each.delay, each.batch, each.first_replication],
                     [
-                        [p.label, repr(p.policy), p.replications, dict(p.parameters)]
+                        [p.key, repr(p.policy), p.replications, dict(p.parameters)]
                         for p in each.players
                     ],
                 ]
@@ -318,51 +336,32 @@ def _as_text(value: Scalar) -> str:
         return str(value)
 
 
-def checkpoint_times(checkpoints: Any, horizon: int) -> tuple[int, ...]:
-    """Return the times at which regret is recorded: the given ones, or so many; and the horizon.
-
-    >>> checkpoint_times(4, 200)
-    (50, 100, 150, 200)
-    >>> checkpoint_times((7, 3), 200)
-    (3, 7, 200)
-    """
-    if checkpoints is None:
-        checkpoints = min(_CHECKPOINTS, horizon)
-    if not isinstance(checkpoints, Iterable) or getattr(checkpoints, "ndim", 1) == 0:
-        most = min(horizon, MOST_TIMES)
-        count = check_int("checkpoints", checkpoints, at_least=1, at_most=most)
-        times = [horizon * (k + 1) // count for k in range(count)]
-    else:
-        given = list(itertools.islice(checkpoints, MOST_TIMES + 1))
-        if len(given) > MOST_TIMES:
-            raise refusal("checkpoints", f"at most {MOST_TIMES} times", given)
-        times = [check_int("checkpoints", time, at_least=1, at_most=horizon) for time in given]
-    return tuple(sorted({*times, horizon}))
+def informed_policy(policy: Policy, instance: Instance) -> Policy:
+    """Return the policy, told of the instance what it must know and was not told."""
+    told = policy.with_best_mean(instance.best_mean)
+    return told.with_reward_range(instance.rewards.reward_range)
 
 
 def check_playable(policy: Policy, instance: Instance, horizon: int) -> None:
     """Raise unless the policy can be played on the instance; it costs next to nothing."""
-    informed = policy.with_best_mean(instance.best_mean)
+    informed = informed_policy(policy, instance)
+    informed.check_rewards(instance.rewards.reward_range)
     state = informed.new_state(SPARSE, n_arms=instance.n_arms, pulls=horizon)
     check_bodies(state, (reset, ask, tell))
 
 
-def check_late(delay: Any, batch: Any) -> tuple[int, int]:
-    """Check how late rewards come: after some further pulls, or in batches."""
-    delay = check_int("delay", delay, at_most=MOST_PULLS)
-    batch = check_int("batch", batch, at_least=1, at_most=MOST_PULLS)
-    if delay > 0 and batch > 1:
-        raise ParameterError(
-            f"`delay` or `batch` must be left out, got delay={delay} and batch={batch}. Rewards "
-            f"come late one by one, or in batches."
-        )
-    return delay, batch
+def check_objective(objective: Any) -> Objective:
+    """Return what a policy is judged by, or raise."""
+    check_choice("objective", objective, get_args(Objective))
+    found: Objective = objective
+    return found
 
 
 def _players(policies: Any, replications: int) -> tuple[Player, ...]:
     if isinstance(policies, str) or not isinstance(policies, Policy | Player | Iterable):
-        policies = [policies]  # refused below, in words that fit
-    chosen = [policies] if isinstance(policies, Policy | Player) else list(policies)
+        policies = [policies]  # a plain class, or refused below, in words that fit
+    listed: Any = [policies] if isinstance(policies, Policy | Player) else list(policies)
+    chosen = [plain_policy(one) if is_plain(one) else one for one in listed]
     if not chosen:
         raise ParameterError("`policies` must hold at least one policy, got none.")
     for policy in chosen:
@@ -375,16 +374,18 @@ def _players(policies: Any, replications: int) -> tuple[Player, ...]:
             raise ParameterError(
                 f"`policies` must hold policies such as MOSSPlusPlus(), got {policy!r}. {fix}"
             )
-    names = Counter(policy.name for policy in chosen if isinstance(policy, Policy))
+    policies = [policy for policy in chosen if isinstance(policy, Policy)]
+    names = Counter(policy.name for policy in policies)
+    short = Counter(policy.short_label for policy in policies)
     players = tuple(
         policy
         if isinstance(policy, Player)
-        # called by name, and by its parameters where the name is not enough
         else Player(
             policy,
-            policy.name if names[policy.name] == 1 else policy.label,
+            policy.short_label if short[policy.short_label] == 1 else policy.label,
             replications,
             _changed(policy),
+            key=policy.name if names[policy.name] == 1 else _key(policy),
         )
         for policy in chosen
     )
@@ -392,6 +393,16 @@ def _players(policies: Any, replications: int) -> tuple[Player, ...]:
         if count > 1:
             raise ParameterError(f"`policies` must differ, got {label} twice. Leave one out.")
     return players
+
+
+def _key(policy: Policy) -> str:
+    """Return the name with the parameters that are not the default ones, however labels look."""
+    changed = (
+        f"{one.name}={value!r}"
+        for one in fields(policy)
+        if (value := getattr(policy, one.name)) != one.default
+    )
+    return policy.name + in_brackets(list(changed))
 
 
 def _changed(policy: Policy) -> dict[str, Scalar | None]:

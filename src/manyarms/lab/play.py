@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 from manyarms.core.jit import generic, kernel
 from manyarms.core.memory import Floats, Ints, Memory, Records
 from manyarms.core.rng import draw
-from manyarms.instances._tape import Tape, most_pulled, next_reward, record_of, rewind
+from manyarms.instances._tape import Tape, best_record, next_reward, record_of, rewind
 from manyarms.instances._world import World
 from manyarms.protocol.in_flight import InFlight, land, launch
 from manyarms.protocol.policy import ask, reset, tell
+from manyarms.protocol.recommend import Scale, recommend
 
 __all__ = ["InTurn", "Late", "Recorder", "Stretch", "in_turn", "late", "play"]
 
@@ -22,6 +23,7 @@ class Stretch(NamedTuple):
     first: int
     start: int
     stop: int
+    scale: Scale  # of rewards
 
 
 class Recorder(NamedTuple):
@@ -36,7 +38,8 @@ class Recorder(NamedTuple):
     regret: Any
     best_pulls: Ints
     distinct_arms: Ints  # -1 for a policy that chose an arm which is not there
-    most_pulled: Ints
+    recommended: Ints
+    recommended_mean: Floats
     arms: Any
 
 
@@ -80,6 +83,11 @@ def receive(rewards: Any, state: Any, place: int, reward: float) -> None:
     """Take the reward of the pull at `place`: tell it now, or keep it until it is due."""
 
 
+@generic
+def settle(rewards: Any, state: Any, time: int) -> None:
+    """Tell the rewards that are still in flight after `time` pulls, which were the last."""
+
+
 @next_pull.register(InTurn)
 def ask_in_turn(rewards: InTurn, state: Any, time: int) -> tuple[int, int]:
     return ask(state)
@@ -88,6 +96,11 @@ def ask_in_turn(rewards: InTurn, state: Any, time: int) -> tuple[int, int]:
 @receive.register(InTurn)
 def tell_in_turn(rewards: InTurn, state: Any, place: int, reward: float) -> None:
     tell(state, place, reward)
+
+
+@settle.register(InTurn)
+def nothing_in_flight(rewards: InTurn, state: Any, time: int) -> None:
+    pass
 
 
 @next_pull.register(Late)
@@ -103,6 +116,13 @@ def ask_late(rewards: Late, state: Any, time: int) -> tuple[int, int]:
 @receive.register(Late)
 def keep_late(rewards: Late, state: Any, place: int, reward: float) -> None:
     rewards.reward[place] = reward
+
+
+@settle.register(Late)
+def tell_the_rest(rewards: Late, state: Any, time: int) -> None:
+    for told in range(due(rewards, max(0, time - 1)), time):
+        place = told % rewards.size
+        land(state, rewards.flight, place, rewards.reward[place])
 
 
 @kernel
@@ -141,7 +161,7 @@ def play(
             number = record_of(tape, world, tape_key, arm)
             if number < 0:  # kernels do not raise: the caller does
                 recorder.distinct_arms[replication] = -1
-                recorder.most_pulled[replication] = arm
+                recorder.recommended[replication] = arm
                 return
             mean = tape.record[number].mean
             receive(rewards, state, place, next_reward(tape, world, number))
@@ -156,4 +176,10 @@ def play(
         best_pulls[replication] = best
         if stretch.stop == times[last]:
             recorder.distinct_arms[replication] = tape.number.filled[0]
-            recorder.most_pulled[replication] = most_pulled(tape)
+            settle(rewards, state, stretch.stop)
+            kept = recommend(state)
+            number = best_record(tape, stretch.scale)
+            if kept >= 0:
+                number = record_of(tape, world, tape_key, kept)
+            recorder.recommended[replication] = tape.record[number].arm
+            recorder.recommended_mean[replication] = tape.record[number].mean

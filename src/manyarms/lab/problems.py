@@ -87,7 +87,9 @@ class Problems:
         for key in table:
             if key not in known:
                 home = (elsewhere or {}).get(key)
-                hint = f"It belongs in {home}." if home else nearest(key, known)
+                # a key that is there already is not what was meant
+                near = nearest(key, [one for one in known if one not in table], known)
+                hint = f"It belongs in {home}." if home else near
                 self.add(f"{place}.{key}" if place else key, f"unknown key. {hint}")
         for key in required:
             if key not in table:

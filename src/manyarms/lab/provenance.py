@@ -25,6 +25,7 @@ def provenance_of(experiment: Experiment, *, started: str, sessions: int) -> dic
         "name": experiment.name,
         "spec_hash": experiment.hash,
         "seed": experiment.seed,
+        "objective": experiment.objective,
         "replications": experiment.replications,
         "pulls": experiment.pulls,
         "started": started,
@@ -43,6 +44,7 @@ def provenance_of(experiment: Experiment, *, started: str, sessions: int) -> dic
                 "n_best": cell.instance.n_best,
                 "best_mean": cell.instance.best_mean,
                 "largest_gap": cell.instance.largest_gap,
+                "good_mean": cell.instance.world(cell.horizon).good_mean,
                 "policies": {player.label: repr(player.policy) for player in cell.players},
             }
             for cell in experiment.cells

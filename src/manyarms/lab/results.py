@@ -1,112 +1,29 @@
-"""What a simulation gives: regrets by policy, replication and time, and honest summaries."""
+"""What a simulation gives: regrets by policy, replication and time."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int
 from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
-from manyarms.errors import ParameterError, UnknownNameError
-from manyarms.lab.experiment import Cell
+from manyarms.errors import ParameterError, ResultsError
+from manyarms.lab.experiment import Cell, Objective, check_objective
+from manyarms.lab.frames import ResultFrames
+from manyarms.lab.labels import aliases_of, label_of
+from manyarms.lab.summary import PairedDifference, Summary, summarise
+from manyarms.protocol.policy import Policy
 
-__all__ = [
-    "PairedDifference",
-    "PolicySummary",
-    "Result",
-    "Summary",
-    "result_of",
-    "summarise",
-    "unseen",
-]
-
-
-class PolicySummary(NamedTuple):
-    """Regret of one policy at one time, over all replications."""
-
-    policy: str
-    mean: float
-    se: float  # standard error of the mean
-    low: float  # of an interval for the mean, which allows for costly runs that were not seen
-    high: float
-    median: float
-    q05: float
-    q95: float
-    miss_rate: float  # share of replications that pulled no best arm, over the whole horizon
-    replications: int
-
-
-class PairedDifference(NamedTuple):
-    """Mean of (regret of `first` - regret of `second`), replication by replication."""
-
-    first: str
-    second: str
-    difference: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, repr=False)
-class Summary:
-    """Tables of a result at one time; `print` shows them.
-
-    Attributes
-    ----------
-    policies
-        One `PolicySummary` for each policy.
-    pairs
-        One `PairedDifference` for each pair of policies.
-    """
-
-    title: str
-    confidence: float
-    policies: tuple[PolicySummary, ...]
-    pairs: tuple[PairedDifference, ...]
-
-    def __getitem__(self, policy: str) -> PolicySummary:
-        for row in self.policies:
-            if row.policy == policy:
-                return row
-        raise UnknownNameError("policy of this result:", policy, [r.policy for r in self.policies])
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
-        width = max(len(row.policy) for row in self.policies)
-        sure = f"{100 * self.confidence:g} % confidence interval"
-        head = f"{'policy':<{width}} {'mean':>11}  {sure:<22} {'median':>11} {'5%':>11} {'95%':>11}"
-        lines = [self.title, f"{head} {'missed':>7}"]
-        for row in self.policies:
-            numbers = f"{row.mean:>11.1f}  {_bracket(row.low, row.high)} {row.median:>11.1f}"
-            tails = f"{row.q05:>11.1f} {row.q95:>11.1f} {row.miss_rate:>7.1%}"
-            lines.append(f"{row.policy:<{width}} {numbers} {tails}")
-        lines += self._notes()
-        if self.pairs:
-            lines += ["", f"paired differences, with {sure}s"]
-        for pair in self.pairs:
-            names = f"{pair.first:<{width}} - {pair.second:<{width}}"
-            lines.append(f"{names} {pair.difference:>11.1f}  {_bracket(pair.low, pair.high)}")
-        return "\n".join(lines)
-
-    def _notes(self) -> list[str]:
-        """Say of whom no miss was seen, or nothing else, and what the runs still allow."""
-        alike: dict[str, list[str]] = {}
-        for row in self.policies:
-            missed = round(row.miss_rate * row.replications)
-            if note := unseen(missed, row.replications, confidence=self.confidence):
-                alike.setdefault(note, []).append(row.policy)
-        return [f"{', '.join(policies)}: {note}" for note, policies in alike.items()]
+__all__ = ["Result", "result_of"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(ResultFrames):
     """Everything that was measured in one cell.
 
     Attributes
@@ -121,7 +38,7 @@ class Result:
         The number of pulls, the seed, the number of the first replication, and the checkpoints.
     rows
         By policy: a record for each replication, with `regret` by checkpoint, `best_pulls`,
-        `distinct_arms` and `recommended`.
+        `distinct_arms`, `recommended` and `recommended_mean`.
     arms
         By (policy, replication, time): the arms pulled, if they were asked for, else None.
     seconds
@@ -132,7 +49,14 @@ class Result:
         The number of best arms, or None where means are drawn; whether the instance stands in for
         data that are not there.
     largest_gap
-        The most that a pull can cost: the best mean less the lowest one.
+        The most that a pull can cost: the best mean minus the lowest one.
+    good_mean
+        The least mean of a best arm; None in results of earlier versions.
+    objective
+        "find" if `by("find")` returned the result, whose regret is then simple regret.
+    aliases
+        Other names of policies than their labels: the name, if one policy has it, and the label
+        with all parameters. Methods take labels, these names, and policies.
     """
 
     policies: tuple[str, ...]
@@ -152,6 +76,9 @@ class Result:
     n_best: int | None = None
     is_stand_in: bool = False
     largest_gap: float | None = None  # of a folder that does not say: then no mean is below 0
+    good_mean: float | None = None
+    objective: Objective = "earn"
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (
@@ -181,18 +108,74 @@ class Result:
 
     @property
     def recommended(self) -> NDArray[np.int64]:
-        """By (policy, replication), the arm pulled most, then of largest mean, then at random."""
+        """By (policy, replication), the arm that is recommended after all rewards were told."""
         return self._stacked("recommended")
 
-    def of(self, policy: str) -> NDArray[np.float64]:
+    @property
+    def recommended_mean(self) -> NDArray[np.float64]:
+        """The true mean of the recommended arm, by (policy, replication)."""
+        return self._stacked("recommended_mean")
+
+    @property
+    def simple_regret(self) -> NDArray[np.float64]:
+        """What the recommended arm lacks of the best mean, by (policy, replication)."""
+        return np.asarray(self.best_mean - self.recommended_mean)
+
+    def by(self, objective: Objective) -> Result:
+        """Return the result for an objective: its tables and intervals are about that.
+
+        Parameters
+        ----------
+        objective
+            "earn", for regret, or "find", for simple regret. With "find", `regret` is what the
+            recommended arm lacks of the best mean. There is one checkpoint, the horizon. A miss is
+            a run whose recommended arm is no best arm.
+
+        Examples
+        --------
+        >>> import manyarms as ma
+        >>> instance = ma.instances.planted(n=50, m=5)
+        >>> result = ma.simulate(ma.MOSS(), instance, horizon=2000, replications=5)
+        >>> result.by("find").of("moss").ravel().tolist(), result.recommended_mean.tolist()
+        ([0.0, 0.0, 0.0, 0.0, 0.0], [[0.9, 0.9, 0.9, 0.9, 0.9]])
+        """
+        if check_objective(objective) == self.objective:
+            return self
+        if objective == "earn":
+            raise ParameterError(
+                "`objective` must be 'find' here: this result is about simple regret."
+            )
+        return replace(
+            self,
+            rows=tuple(map(self._found, self.rows)),
+            times=self.times[-1:],
+            arms=None,
+            objective=objective,
+        )
+
+    def _found(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return rows with simple regret in the place of regret."""
+        means = rows["recommended_mean"]
+        if self.good_mean is None or np.isnan(means).any():
+            raise ResultsError(
+                "These results are of an earlier version, which did not keep the means of "
+                "recommended arms. Run the spec again, into another folder."
+            )
+        kinds = [(name, rows.dtype[name]) for name in rows.dtype.names or () if name != "regret"]
+        found = np.zeros(len(rows), [("regret", "<f8", (1,)), *kinds])
+        for name, _ in kinds:
+            found[name] = rows[name]
+        found["regret"][:, 0] = self.best_mean - means
+        found["best_pulls"] = means >= self.good_mean
+        return found
+
+    def of(self, policy: str | Policy) -> NDArray[np.float64]:
         """Return the regrets of one policy, by (replication, checkpoint)."""
         return np.asarray(self.rows_of(policy)["regret"])
 
-    def rows_of(self, policy: str) -> NDArray[Any]:
+    def rows_of(self, policy: str | Policy) -> NDArray[Any]:
         """Return what was measured of one policy, a record for each replication."""
-        if policy not in self.policies:
-            raise UnknownNameError("policy of this result:", policy, self.policies)
-        return self.rows[self.policies.index(policy)]
+        return self.rows[self.policies.index(label_of(policy, self.policies, self.aliases))]
 
     def first(self, replications: int) -> Result:
         """Return the result of the first replications alone."""
@@ -207,10 +190,10 @@ class Result:
     def largest_regret(self) -> NDArray[np.float64]:
         """By checkpoint, the most that a run can have lost."""
         gap = self.best_mean if self.largest_gap is None else self.largest_gap
-        return np.asarray(self.times * gap)
+        return np.asarray(gap * (self.times if self.objective == "earn" else np.ones(1)))
 
     def interval(
-        self, policy: str, *, time: int | None = None, confidence: float = 0.95
+        self, policy: str | Policy, *, time: int | None = None, confidence: float = 0.95
     ) -> Interval:
         """Return the mean regret of a policy with an interval that allows for costly runs unseen.
 
@@ -228,14 +211,19 @@ class Result:
         return mean_interval(self.of(policy)[:, at], bounds=bounds, confidence=confidence)
 
     def limits(
-        self, policy: str, *, confidence: float = 0.95
+        self, policy: str | Policy, *, confidence: float = 0.95
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of the intervals of the mean regret, by checkpoint."""
         bounds = (0.0, self.largest_regret)
         return mean_limits(self.of(policy), bounds=bounds, confidence=confidence)
 
     def difference(
-        self, first: str, second: str, *, time: int | None = None, confidence: float = 0.95
+        self,
+        first: str | Policy,
+        second: str | Policy,
+        *,
+        time: int | None = None,
+        confidence: float = 0.95,
     ) -> Interval:
         """Return the mean of what `first` loses beyond `second`, replication by replication.
 
@@ -245,7 +233,12 @@ class Result:
         return mean_interval(a - b, bounds=(-most, most), confidence=confidence)
 
     def ratio(
-        self, over: str, under: str, *, time: int | None = None, confidence: float = 0.95
+        self,
+        over: str | Policy,
+        under: str | Policy,
+        *,
+        time: int | None = None,
+        confidence: float = 0.95,
     ) -> Interval:
         """Return the mean regret of `over` divided by that of `under`.
 
@@ -255,7 +248,7 @@ class Result:
         return ratio_interval(a, b, at_most=(most, most), confidence=confidence)
 
     def _paired(
-        self, first: str, second: str, time: int | None
+        self, first: str | Policy, second: str | Policy, time: int | None
     ) -> tuple[NDArray[Any], NDArray[Any], float]:
         """Return the regrets of the replications that both have, and the largest there can be."""
         at = self._checkpoint(time)
@@ -271,7 +264,13 @@ class Result:
             )
         return np.stack([rows[name] for rows in self.rows])
 
-    def summary(self, *, time: int | None = None, confidence: float = 0.95) -> Summary:
+    def summary(
+        self,
+        *,
+        time: int | None = None,
+        confidence: float = 0.95,
+        objective: Objective | None = None,
+    ) -> Summary:
         """Summarise the regrets at one checkpoint.
 
         Parameters
@@ -279,9 +278,13 @@ class Result:
         time
             One of `times` (default: the last).
         confidence
-            Of the intervals (default: 0.95). They allow for costly runs that were not seen; see
-            `interval`.
+            The confidence of the intervals (default: 0.95). They allow for costly runs that were
+            not seen; see `interval`.
+        objective
+            "earn", or "find" for simple regret (default: "earn", unless `by` chose another one).
         """
+        if objective is not None and objective != self.objective:
+            return self.by(objective).summary(time=time, confidence=confidence)
         at = self._checkpoint(time)
         rows = tuple(
             summarise(
@@ -297,12 +300,13 @@ class Result:
             PairedDifference(a, b, *self.difference(a, b, time=time, confidence=confidence))
             for a, b in combinations(self.policies, 2)
         )
+        what = "simple regret" if self.objective == "find" else "regret"
         title = (
-            f"regret on {self.instance} after {self.times[at]} pulls, "
+            f"{what} on {self.instance} after {self.times[at]} pulls, "
             f"{self.replications} replication{'' if self.replications == 1 else 's'}, "
             f"seed {self.seed}"
         )
-        return Summary(title, confidence, rows, pairs)
+        return Summary(title, confidence, rows, pairs, self.objective, self.aliases)
 
     def _checkpoint(self, time: int | None) -> int:
         if time is None:
@@ -315,49 +319,6 @@ class Result:
                 f"`time` must be a checkpoint, got {time!r}. The nearest one is {nearest}."
             )
         return int(places[0])
-
-
-def summarise(
-    name: str,
-    regret: NDArray[Any],
-    missed: NDArray[Any],
-    *,
-    largest: float,
-    confidence: float = 0.95,
-) -> PolicySummary:
-    """Summarise the regrets of one policy, none above `largest`: the one place for it."""
-    count = len(regret)
-    mean, low, high = mean_interval(regret, bounds=(0.0, largest), confidence=confidence)
-    q05, median, q95 = np.quantile(regret, [0.05, 0.5, 0.95])
-    return PolicySummary(
-        policy=name,
-        mean=mean,
-        se=float(regret.std(ddof=1)) / math.sqrt(count) if count > 1 else math.nan,
-        low=low,
-        high=high,
-        median=float(median),
-        q05=float(q05),
-        q95=float(q95),
-        miss_rate=float(missed.mean()),
-        replications=count,
-    )
-
-
-def unseen(missed: int, runs: int, *, confidence: float = 0.95) -> str:
-    """Say what runs still allow that all went the same way; nothing of others.
-
-    >>> unseen(0, 100)
-    'no miss in 100 runs: at most 3.6 % of runs miss'
-    >>> unseen(5, 5), unseen(3, 100)
-    ('5 misses in 5 runs: at least 48 % of runs miss', '')
-    """
-    if 0 < missed < runs:
-        return ""
-    flags = np.arange(runs) < missed
-    _, low, high = mean_interval(flags, bounds=(0.0, 1.0), confidence=confidence)
-    seen = f"{missed or 'no'} miss{'es' if missed > 1 else ''} in {runs} run{'s' * (runs > 1)}"
-    allowed = f"at most {100 * high:.2g}" if missed == 0 else f"at least {100 * low:.2g}"
-    return f"{seen}: {allowed} % of runs miss"
 
 
 def result_of(
@@ -388,8 +349,6 @@ def result_of(
         n_best=game.instance.n_best,
         is_stand_in=game.instance.is_stand_in,
         largest_gap=game.instance.largest_gap,
+        good_mean=game.instance.world(game.horizon).good_mean,
+        aliases=aliases_of(game.players),
     )
-
-
-def _bracket(low: float, high: float) -> str:
-    return f"[{low:>10.1f}, {high:>10.1f}]"

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+from manyarms.core.arrow import need_pyarrow
 from manyarms.core.checks import check_path
 from manyarms.core.files import PART, FileLock, LockedError, fix_for, replace_file
 from manyarms.errors import FolderError, ParameterError
@@ -39,10 +40,11 @@ def run(
     scheduler: str | None = None,
     progress: bool | ProgressCallback | None = None,
 ) -> tables.ResultsFolder:
-    """Play an experiment and write its tables into a folder; or go on where a run stopped.
+    """Play an experiment and write its tables into a folder, or resume a run that was stopped.
 
-    Stopped by Ctrl-C, by a kill or by a power cut, and called again, it loses at most the chunks
-    in flight (half a second each, or one replication), and ends in the same bytes.
+    A run may be stopped by Ctrl-C, a kill or a power cut. The same call resumes it. At most the
+    chunks that were being played are lost (half a second each, or one replication), and the results
+    are the same bytes.
 
     Parameters
     ----------
@@ -86,7 +88,7 @@ def run(
         raise ParameterError(
             f"`experiment` must be an Experiment such as load_spec(path), got {experiment!r}."
         )
-    tables.need_pyarrow()  # rather now than after hours
+    need_pyarrow()  # rather now than after hours
     check_engine(engine, scheduler, workers)
     folder = check_path("out", out)
     meter = Meter(experiment.pulls, progress_for(progress))

@@ -22,7 +22,7 @@ _MOST_NUMBERS = 10**9  # 8 GB
 
 
 def simulate(
-    policies: Policy | Sequence[Policy],
+    policies: Policy | type | Sequence[Policy | type],
     instance: Instance,
     *,
     horizon: int,
@@ -45,7 +45,7 @@ def simulate(
     Parameters
     ----------
     policies
-        One policy or several.
+        One policy or several; a plain class with `ask` and `tell` is one, too (`plain_policy`).
     instance
         What to play on.
     horizon
@@ -53,24 +53,26 @@ def simulate(
     replications
         The number of independent repetitions (default: 100).
     first_replication
-        The number of the first one (default: 0). Replications 50 to 99 of a run may be played
-        alone, and are the same as when all 100 are.
+        The number of the first replication (default: 0). You may play replications 50 to 99 of a
+        run alone; they are the same as if all 100 were played.
     seed
-        Decides everything random (default: 0).
+        The seed of all random numbers (default: 0).
     workers
         The number of threads (default: all processors).
     checkpoints
-        The times at which regret is recorded, or how many of them, evenly spread; the horizon
-        is always one (default: 100).
+        The times at which regret is recorded, or their number, spread evenly (default: 100). The
+        horizon is always one of them.
     delay
-        How many further pulls are asked for before the reward of a pull is told (default: 0).
+        The number of further pulls that are asked for before the reward of a pull is told (default:
+        0).
     batch
-        How many pulls are asked for at once, their rewards then told together (default: 1).
+        The number of pulls that are asked for at once, and whose rewards are told together
+        (default: 1).
     record_arms
         Whether to keep the arm of every pull, 8 bytes each (default: False).
     progress
-        True or False, or a callable that takes (done, total, note). By default a terminal gets a
-        line for simulations of more than a second.
+        True or False, or a callable that takes (done, total, note). By default a terminal shows a
+        progress line if the simulation takes more than a second.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from typing import Any
 
 from manyarms.core.checks import check_int, check_path
 from manyarms.errors import ParameterError, SpecError
-from manyarms.lab.experiment import MOST_PULLS, MOST_TIMES, Cell, Experiment, check_late
+from manyarms.lab.experiment import Cell, Experiment, check_objective
 from manyarms.lab.problems import Problems, shown
 from manyarms.lab.spec_tables import (
     Rewards,
@@ -27,6 +27,7 @@ from manyarms.lab.spec_tables import (
     values_of,
 )
 from manyarms.lab.sweep import build_cells
+from manyarms.lab.timing import MOST_PULLS, MOST_TIMES, check_late
 
 __all__ = ["as_toml", "experiment_from", "load_spec", "parse_spec"]
 
@@ -36,7 +37,8 @@ _TOO_DEEP = "file: is nested too deeply. Is it a spec?"
 _DEEP = re.compile(  # a key of many parts
     r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){16}"""
 )
-_EXPERIMENT = ("name", "horizon", "replications", "seed", "checkpoints", "delay", "batch")
+_SETTINGS = ("name", "horizon", "replications", "seed", "checkpoints")
+_EXPERIMENT = (*_SETTINGS, "delay", "batch", "objective")
 _SWEPT = ("horizon", "delay", "batch")
 
 
@@ -143,7 +145,7 @@ def _experiment_from(content: Mapping[str, Any], source: str) -> Experiment:
     if problems.lines or instance is None or settings is None:
         raise SpecError(source, problems.lines)
     spec = _content(settings, instance, policies)
-    return Experiment(settings["name"], cells, settings["seed"], spec)
+    return Experiment(settings["name"], cells, settings["seed"], spec, settings["objective"])
 
 
 def _table(problems: Problems, content: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
@@ -173,7 +175,7 @@ def _read_settings(problems: Problems, table: Mapping[str, Any] | None) -> dict[
         return None
     problems.check_keys("experiment", table, known=_EXPERIMENT, required=["name", "horizon"])
     found: dict[str, Any] = {"name": None, "horizon": None, "replications": 100, "seed": 0}
-    found |= {"checkpoints": None, "delay": 0, "batch": 1}
+    found |= {"checkpoints": None, "delay": 0, "batch": 1, "objective": "earn"}
 
     def read(key: str, check: Callable[[Any], Any]) -> None:
         value = table[key]
@@ -203,6 +205,7 @@ def _setting_checks() -> dict[str, Callable[..., Any]]:
         "seed": lambda seed: check_int("seed", seed, at_most=2**64 - 1),
         "delay": lambda delay: check_late(delay, 1)[0],
         "batch": lambda batch: check_late(0, batch)[1],
+        "objective": check_objective,
     }
 
 
@@ -225,7 +228,8 @@ def _content(
     settings: Mapping[str, Any], instance: SpecTable, policies: list[SpecTable]
 ) -> dict[str, Any]:
     """Return the spec as plain data, with defaults filled in: `experiment_from` reads it."""
-    optional = {"checkpoints": None, "delay": 0, "batch": 1}  # written where they are not these
+    # written where they are not these
+    optional = {"checkpoints": None, "delay": 0, "batch": 1, "objective": "earn"}
     return {
         "experiment": {
             key: _as_data(value)

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from manyarms.errors import nearest
-from manyarms.instances import FAMILIES, RESERVOIRS, REWARDS, Instance, reservoir
+from manyarms.errors import ParameterError, nearest
+from manyarms.instances import FAMILIES, RESERVOIRS, REWARDS, Instance, reservoir, reward
 from manyarms.lab.problems import Problems, shown
+from manyarms.protocol.loading import load_class, load_policy
 from manyarms.protocol.registry import maker, policy_names
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "read_instance",
     "read_policies",
     "read_value",
+    "reward_maker",
     "values_of",
 ]
 
@@ -207,11 +209,15 @@ def read_instance(problems: Problems, table: Mapping[str, Any] | None) -> SpecTa
         return None
     given = ("horizon", "rewards", "label")
     read = _read_table(problems, "instance", table, make, fixed=fixed, given=given)
+    if "rewards" in table and "rewards" not in inspect.signature(make).parameters:
+        problems.add("instance.rewards", "must be left out: the table has the rewards.")
     rewards = _read_rewards(problems, table.get("rewards", "bernoulli"))
     if read is not None and problems.count > before:
         _try_values(problems, read, typed=True)
     if read is None or problems.count > before:
         return None
+    if "rewards" not in inspect.signature(make).parameters:
+        return read
     return read._replace(values=read.values | {"rewards": rewards})
 
 
@@ -247,16 +253,42 @@ def _read_rewards(problems: Problems, value: Any) -> Any:
     return _sweep(problems, "instance.rewards", models)
 
 
+def reward_maker(name: str) -> Callable[..., Any]:
+    """Return what makes the reward model of a name, ours or the law "module:Class"."""
+    if name in REWARDS:
+        return REWARDS[name]
+    law = load_class(name)
+    if law not in reward.bodies:
+        raise ParameterError(
+            f"`name` must be that of a reward law, a NamedTuple with a body of "
+            f"manyarms.instances.reward, got {name!r}.",
+            parameter="name",
+        )
+    return law
+
+
 def _read_model(problems: Problems, value: Any) -> SpecTable | None:
     table = value if isinstance(value, dict) else {"rewards": value}
     key = "model" if isinstance(value, dict) else "rewards"
     place = "instance.rewards" if isinstance(value, dict) else "instance"
-    make = _choice(problems, place, key, table, REWARDS, "model")
+    name = table.get(key)
+    own = isinstance(name, str) and ":" in name
+    make: Any = problems.made(place, reward_maker, {"name": name}) if own else None
+    make = make or (None if own else _choice(problems, place, key, table, REWARDS, "model"))
     if make is None:
         return None
     rest = {name: one for name, one in table.items() if name != key}
     fixed = {"model": table[key]}
     return _read_table(problems, "instance.rewards", {**fixed, **rest}, make, fixed=fixed)
+
+
+def _policy_name(problems: Problems, place: str, table: Mapping[str, Any]) -> Any:
+    """Return the name of a policy, loaded if it is not one of ours; None if it is wrong."""
+    name = table.get("name")
+    if isinstance(name, str) and problems.made(place, load_policy, {"name": name}) is None:
+        return None
+    known = {name: name for name in policy_names()}
+    return _choice(problems, place, "name", table, known, "policy")
 
 
 def read_policies(problems: Problems, content: Mapping[str, Any]) -> list[SpecTable]:
@@ -266,13 +298,12 @@ def read_policies(problems: Problems, content: Mapping[str, Any]) -> list[SpecTa
         got = "" if "policy" not in content else f", got {shown(tables)}"
         problems.add("policy", f"is required{got}. Add a table [[policy]] for each policy.")
         return []
-    names = {name: name for name in policy_names()}
     found = []
     for number, table in enumerate(tables, 1):
         place = f"policy[{number}]"
         if not isinstance(table, dict):
             problems.add(place, f"must be a table with a name, got {shown(table)}.")
-        elif name := _choice(problems, place, "name", table, names, "policy"):
+        elif name := _policy_name(problems, place, table):
             read = _read_table(
                 problems, place, table, maker(name), fixed={"name": name}, typed=False
             )

@@ -10,18 +10,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from manyarms.instances import REWARDS, Instance
-from manyarms.lab.experiment import (
-    Cell,
-    Player,
-    Scalar,
-    check_late,
-    check_playable,
-    checkpoint_times,
-)
+from manyarms.instances import Instance
+from manyarms.lab.experiment import Cell, Player, Scalar, check_playable
 from manyarms.lab.problems import Problems
-from manyarms.lab.spec_tables import Rewards, SpecTable, Sweep, values_of
-from manyarms.protocol.policy import Policy
+from manyarms.lab.spec_tables import Rewards, SpecTable, Sweep, reward_maker, values_of
+from manyarms.lab.timing import check_late, checkpoint_times
+from manyarms.protocol.policy import Policy, in_brackets, short_form
 from manyarms.protocol.registry import policy
 
 __all__ = ["build_cells", "told"]
@@ -37,14 +31,16 @@ class _Entry(NamedTuple):
     place: str
     name: str
     label: str
+    key: str  # the label that earlier versions gave
     parameters: dict[str, Scalar]
 
 
 def _axes(settings: Mapping[str, Any], instance: SpecTable) -> dict[str, tuple[Any, ...]]:
     """Return what is swept, in the order of the tables' columns; the last one turns fastest."""
     values = {key: settings[key] for key in ("horizon", "delay", "batch")} | instance.values
-    rewards = values.pop("rewards")
-    values |= {"rewards": rewards} if isinstance(rewards, Sweep) else rewards.values
+    rewards = values.pop("rewards", None)  # none where a table has them
+    if rewards is not None:
+        values |= {"rewards": rewards} if isinstance(rewards, Sweep) else rewards.values
     return {name: value.values for name, value in values.items() if isinstance(value, Sweep)}
 
 
@@ -73,7 +69,7 @@ def build_cells(
             if played is not None:
                 columns = {key: _column(entry, played, key) for key in keys}
                 replications = settings["replications"] or 1
-                players.append(Player(played, entry.label, replications, columns))
+                players.append(Player(played, entry.label, replications, columns, entry.key))
         late = problems.made(
             "experiment",
             check_late,
@@ -114,22 +110,26 @@ def _instance_at(
     problems: Problems, instance: SpecTable, at: Mapping[str, Any], horizon: int
 ) -> Instance | None:
     values = {key: at.get(key, value) for key, value in instance.values.items()}
-    model = values.pop("rewards")
-    if isinstance(model, Rewards):
-        make, inner = REWARDS[model.model], dict(model.parameters)
-    else:
-        make, inner = model.make, {key: at.get(key, one) for key, one in model.values.items()}
-    rewards = problems.made("instance.rewards", make, inner)
-    if rewards is None:
-        return None
-    rest = {"rewards": rewards}
-    if "horizon" in inspect.signature(instance.make).parameters:
-        rest["horizon"] = horizon
+    offered: dict[str, Any] = {"horizon": horizon}
+    if "rewards" in values:
+        offered["rewards"] = _rewards_at(problems, values.pop("rewards"), at)
+        if offered["rewards"] is None:
+            return None
+    asked = inspect.signature(instance.make).parameters
+    rest = {key: value for key, value in offered.items() if key in asked}
 
     def build(**given: Any) -> Instance:
         return instance.make(**given, **rest)  # type: ignore[no-any-return]
 
     return problems.made("instance", build, values)  # type: ignore[no-any-return]
+
+
+def _rewards_at(problems: Problems, model: Any, at: Mapping[str, Any]) -> Any:
+    if isinstance(model, Rewards):
+        make, inner = reward_maker(model.model), dict(model.parameters)
+    else:
+        make, inner = model.make, {key: at.get(key, one) for key, one in model.values.items()}
+    return problems.made("instance.rewards", make, inner)
 
 
 def _policy_at(
@@ -175,9 +175,21 @@ def _entries(policies: list[SpecTable]) -> list[_Entry]:
     for table, parameters in found:
         name = table.fixed["name"]
         inner = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
-        label = name if names[name] == 1 or not inner else f"{name}({inner})"
-        entries.append(_Entry(table.place, name, label, parameters))
+        key = name if names[name] == 1 or not inner else f"{name}({inner})"
+        entries.append(_Entry(table.place, name, _label(table, parameters), key, parameters))
     return entries
+
+
+def _label(table: SpecTable, parameters: Mapping[str, Any]) -> str:
+    """Return the name with what was swept, and with what is not as it would be by default."""
+    defaults = {one.name: one.default for one in inspect.signature(table.make).parameters.values()}
+    shown = []
+    for key, value in parameters.items():
+        short = short_form(key, value)
+        swept = isinstance(table.values[key], Sweep) and short != value  # moss(moss) says nothing
+        if swept or value != defaults[key]:
+            shown.append(short)
+    return table.fixed["name"] + in_brackets(shown)
 
 
 def _column(entry: _Entry, played: Policy, key: str) -> Scalar | None:

@@ -4,7 +4,7 @@ A folder of results holds
 
 * `regret.parquet`: the parameters, policy, replication, time, regret;
 * `runs.parquet`: the parameters, policy, replication, regret (at the end), best_pulls,
-  distinct_arms, recommended;
+  distinct_arms, recommended, recommended_mean (the true mean of the recommended arm);
 * `spec.toml`: the experiment, in canonical form, where it was read from a spec;
 * `provenance.json`: its hash and seed, what each cell is, versions, machine, times.
 
@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib
 import itertools
 import json
 import os
@@ -30,12 +29,15 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from manyarms.core.arrow import need_pyarrow
 from manyarms.core.checks import check_path, shown
 from manyarms.core.files import open_part, replacing
-from manyarms.errors import MissingExtraError, ResultsError
+from manyarms.errors import ResultsError
 from manyarms.lab.chunks import Chunk, ChunkStore, plan
-from manyarms.lab.experiment import Experiment
-from manyarms.lab.results import Result, summarise
+from manyarms.lab.experiment import Experiment, Objective, check_objective
+from manyarms.lab.labels import names_alone
+from manyarms.lab.results import Result
+from manyarms.lab.summary import summarise
 from manyarms.lab.workbench import row_type
 
 __all__ = [
@@ -54,21 +56,13 @@ SPEC, PROVENANCE = "spec.toml", "provenance.json"
 
 _HASH = "manyarms_spec_hash"
 _COUNTS = ("best_pulls", "distinct_arms", "recommended")
+_KEPT = "recommended_mean"  # tables of earlier versions do not have it
 # what reading raises where a file is not what it should be
 _MALFORMED = (OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError)
 _OTHER_CELLS = "it has other cells than the tables"
 _GROUP = 1 << 18  # rows written, and read, as one
 
 _T = TypeVar("_T")
-
-
-def need_pyarrow() -> Any:
-    """Return pyarrow with its Parquet part, or say how to install it."""
-    try:
-        importlib.import_module("pyarrow.parquet")
-        return importlib.import_module("pyarrow")
-    except ImportError as error:
-        raise MissingExtraError("pyarrow", "to write and read tables") from error
 
 
 class TidyWriter:
@@ -134,7 +128,7 @@ def assemble(experiment: Experiment, folder: Path, store: ChunkStore) -> float:
     keys = experiment.columns | {"policy": "string", "replication": "int64"}
     own = {
         REGRET: {"time": "int64", "regret": "double"},
-        RUNS: {"regret": "double"} | dict.fromkeys(_COUNTS, "int64"),
+        RUNS: {"regret": "double"} | dict.fromkeys(_COUNTS, "int64") | {_KEPT: "double"},
     }
     seconds = 0.0
     with contextlib.ExitStack() as stack:
@@ -165,7 +159,7 @@ def _add_rows(
         "regret": rows["regret"].ravel(),
     }
     regret.write(rows["regret"].size, row | over_time)
-    final = {name: np.ascontiguousarray(rows[name]) for name in _COUNTS}
+    final = {name: np.ascontiguousarray(rows[name]) for name in (*_COUNTS, _KEPT)}
     final |= {"replication": numbers, "regret": rows["regret"][:, -1].copy()}
     runs.write(len(rows), row | final)
 
@@ -207,8 +201,18 @@ class ResultsFolder:
         found = self.regret if table == "regret" else self.runs
         return {name: found.column(name).to_numpy() for name in found.column_names}
 
-    def summary_rows(self) -> list[dict[str, Any]]:
-        """Summarise the final regret of each policy in each cell.
+    @property
+    def objective(self) -> Objective:
+        """What the experiment is about: "earn", or "find"."""
+        return check_objective(self.provenance.get("objective", "earn"))
+
+    def summary_rows(self, objective: Objective = "earn") -> list[dict[str, Any]]:
+        """Summarise the final regret of each policy in each cell, or its simple regret.
+
+        Parameters
+        ----------
+        objective
+            "earn", or "find" for simple regret (default: "earn").
 
         Returns
         -------
@@ -216,10 +220,18 @@ class ResultsFolder:
             In the order of the tables: the parameters, policy, mean, se (of the mean, NaN for one
             replication), low and high (of a 95 % interval for the mean, which allows for costly
             runs that were not seen), median, q05, q95, miss_rate (the share of replications that
-            never pulled a best arm) and replications.
+            never pulled a best arm, or whose recommended arm is none) and replications.
         """
+        if check_objective(objective) == "find":
+            return [row for each in self.cells for row in self._found_rows(each.by("find"))]
         with damage(self.folder / PROVENANCE):
             return self._summary_rows()
+
+    def _found_rows(self, result: Result) -> Iterator[dict[str, Any]]:
+        nothing: dict[str, Any] = dict.fromkeys(self.parameters)
+        own = zip(result.policy_parameters, result.summary().policies, strict=True)
+        for parameters, row in own:
+            yield nothing | dict(result.parameters) | dict(parameters) | row._asdict()
 
     def _summary_rows(self) -> list[dict[str, Any]]:
         regret = self.runs.column("regret").to_numpy()
@@ -243,7 +255,11 @@ class ResultsFolder:
 
     def _cells(self) -> list[Result]:
         regret, time = (self.regret.column(name).to_numpy() for name in ("regret", "time"))
-        runs = [self.runs.column(name).to_numpy() for name in _COUNTS]
+        runs = {name: self.runs.column(name).to_numpy() for name in _COUNTS}
+        if _KEPT in self.runs.column_names:
+            runs[_KEPT] = self.runs.column(_KEPT).to_numpy()
+        else:
+            runs[_KEPT] = np.full(self.runs.num_rows, np.nan)
         groups = zip(self._groups(self.regret), self._groups(self.runs), strict=True)
         cells, waiting = [], list(groups)
         for about in self.provenance["cells"]:
@@ -255,7 +271,7 @@ class ResultsFolder:
                 times = time[over_time][: (over_time.stop - over_time.start) // count]
                 block = np.zeros(count, row_type(len(times)))
                 block["regret"] = regret[over_time].reshape(count, -1)
-                for name, column in zip(_COUNTS, runs, strict=True):
+                for name, column in runs.items():
                     block[name] = column[final]
                 rows.append(block)
             if len(rows) != seats or seats == 0:
@@ -291,6 +307,8 @@ class ResultsFolder:
             n_best=about["n_best"],
             is_stand_in=about.get("is_stand_in", False),
             largest_gap=about.get("largest_gap"),
+            good_mean=about.get("good_mean"),
+            aliases=names_alone(about["policies"]),
         )
 
     def _by_cell(self, players: Iterable[_T]) -> Iterator[tuple[dict[str, Any], list[_T]]]:

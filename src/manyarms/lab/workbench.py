@@ -13,10 +13,12 @@ from manyarms.core.jit import check_bodies, compiled, compiling, jit_enabled
 from manyarms.core.memory import ARRAYS, SPARSE
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import Tape, tape
-from manyarms.lab.experiment import Cell, Player
+from manyarms.lab.experiment import Cell, Player, informed_policy
 from manyarms.lab.play import InTurn, Late, Recorder, Stretch, in_turn, late, play
 from manyarms.protocol.keys import run_key
+from manyarms.protocol.plain import plays_plainly
 from manyarms.protocol.policy import ask, reset, tell
+from manyarms.protocol.recommend import scale_of
 from manyarms.protocol.state_dump import classes_in
 
 __all__ = ["Played", "Stopped", "Workbench", "block_size", "row_type"]
@@ -55,9 +57,9 @@ def block_size(horizon: int) -> int:
 
 
 def row_type(times: int) -> np.dtype[Any]:
-    """Return the type of a row: the regret at so many times, and counts."""
+    """Return the type of a row: the regret at so many times, counts, and what was recommended."""
     counts = [(name, "<i8") for name in ("best_pulls", "distinct_arms", "recommended")]
-    return np.dtype([("regret", "<f8", (times,)), *counts])
+    return np.dtype([("regret", "<f8", (times,)), *counts, ("recommended_mean", "<f8")])
 
 
 class Workbench:
@@ -73,21 +75,28 @@ class Workbench:
 
     def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool = False) -> None:
         self.label = player.policy.label
-        self._informed = player.policy.with_best_mean(cell.instance.best_mean)
+        self._informed = informed_policy(player.policy, cell.instance)
         self._cell = cell
         self._world = cell.instance.world(cell.horizon)
         self._record_arms = record_arms
-        self._memory = ARRAYS if jit_enabled() else SPARSE
+        self._compiles = jit_enabled() and not plays_plainly(player.policy)
+        self._memory = ARRAYS if self._compiles else SPARSE
         key = run_key(seed)
-        self._key: Any = np.array([key], np.uint64) if jit_enabled() else [key]
+        self._key: Any = np.array([key], np.uint64) if self._compiles else [key]
         self._times: Any = np.array(cell.times, np.int64)
+        limits = (0.0, 1.0) if cell.instance.rewards.bounded else None
+        self._scale = scale_of(player.policy, limits)
         self._idle: list[_Workspace] = [self._new_workspace()]
-        self._loop: Any = compiled(play, *classes_in(self._idle[0].state))
+        self._loop: Any = play
+        if self._compiles:
+            classes = classes_in(self._idle[0].state) | {type(self._world.law)}
+            self._loop = compiled(play, *classes)
 
     def compile(self) -> None:
         """Compile the loop, before threads wait for it."""
-        with compiling(self.label):
-            self._call(self._idle[0], self._new_recorder(0), 0, 0, 0)
+        if self._compiles:
+            with compiling(self.label):
+                self._call(self._idle[0], self._new_recorder(0), 0, 0, 0)
 
     def play(
         self, first: int, count: int, stopped: Callable[[], bool], done: Callable[[int], None]
@@ -102,7 +111,8 @@ class Workbench:
         size = block_size(self._cell.horizon)
         for start in range(0, count, size):
             rows = slice(start, min(start + size, count))
-            part = Recorder(whole.times, *(column[rows] for column in whole[1:]))
+            columns: Any = (column[rows] for column in whole[1:])
+            part = Recorder(whole.times, *columns)
             self._play_block(workspace, part, first + start, stopped, done)
         self._idle.append(workspace)
         arms = whole.arms if self._record_arms else None
@@ -117,22 +127,24 @@ class Workbench:
         done: Callable[[int], None],
     ) -> None:
         horizon = self._cell.horizon
-        for start in range(0, horizon, piece()):
+        size = piece() if self._compiles else SLOW_PIECE
+        for start in range(0, horizon, size):
             if stopped():
                 raise Stopped
-            stop = min(start + piece(), horizon)
+            stop = min(start + size, horizon)
             self._call(workspace, recorder, first, start, stop)
             done((stop - start) * len(recorder.best_pulls))
 
     def _call(
         self, workspace: _Workspace, recorder: Recorder, first: int, start: int, stop: int
     ) -> None:
-        stretch = Stretch(self._key, self._cell.first_replication + first, start, stop)
+        number = self._cell.first_replication + first
+        stretch = Stretch(self._key, number, start, stop, self._scale)
         self._loop(
             workspace.state, workspace.rewards, self._world, workspace.tape, stretch, recorder
         )
         distinct: Any = recorder.distinct_arms
-        for arm in np.asarray(recorder.most_pulled)[distinct < 0]:
+        for arm in np.asarray(recorder.recommended)[distinct < 0]:
             raise ParameterError(
                 f"{self.label} chose arm {arm}, and there are {self._cell.instance.n_arms}, "
                 f"numbered from 0. Its `ask` must return (slot, arm), in this order."
@@ -144,8 +156,9 @@ class Workbench:
 
         width = self._cell.horizon if self._record_arms else 0
         regret = np.zeros((count, len(self._times) + 1))
-        counts = (zeros(count), zeros(count), zeros(count))
-        return Recorder(self._times, regret, *counts, zeros(count, width))
+        counts: Any = [zeros(count), zeros(count), zeros(count), np.zeros(count)]
+        counts.append(zeros(count, width))
+        return Recorder(self._times, regret, *counts)
 
     def _new_workspace(self) -> _Workspace:
         n_arms, horizon = self._cell.instance.n_arms, self._cell.horizon
@@ -163,5 +176,6 @@ def _rows(recorder: Recorder) -> NDArray[Any]:
     rows["regret"] = recorder.regret[:, :-1]
     rows["best_pulls"] = recorder.best_pulls
     rows["distinct_arms"] = recorder.distinct_arms
-    rows["recommended"] = recorder.most_pulled
+    rows["recommended"] = recorder.recommended
+    rows["recommended_mean"] = recorder.recommended_mean
     return rows

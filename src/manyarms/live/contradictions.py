@@ -23,6 +23,7 @@ def find_contradiction(game: LiveGame, columns: Columns) -> str:
         _of_arms(game)
         or _of_names(game, columns)
         or _of_tallies(game)
+        or _of_stock(game)
         or _of_flight(game)  # what the state is compared with stands now
         or _of_state(game)
     )
@@ -35,7 +36,9 @@ def _of_arms(game: LiveGame) -> str:
     if game.n_arms < 1:
         return "all its arms are retired"
     try:
-        for function, used in ((arrive, count > game.first_arms), (retire, game.retired)):
+        returned = len(game.seats.left)
+        came, went = count > game.first_arms or returned, game.retired or returned
+        for function, used in ((arrive, came), (retire, went)):
             if used:
                 game.check_can(function)
     except ParameterError:
@@ -50,7 +53,7 @@ def _of_names(game: LiveGame, columns: Columns) -> str:
     arms = [column for name, column in columns.items() if name.endswith("/arm")]
     members = [column for name, column in columns.items() if name.endswith("/member")]
     if any((column < 0).any() for column in arms) or any(
-        (column >= game.arms.count).any() for column in arms + members
+        (column >= game.seats.count).any() for column in arms + members
     ):
         return "its state has arms that never came"
     return ""
@@ -59,12 +62,27 @@ def _of_names(game: LiveGame, columns: Columns) -> str:
 def _of_tallies(game: LiveGame) -> str:
     seen, count = game.tally.values(), game.arms.count
     largest = 1.001 * max(map(abs, game.reward_range or (MOST_REWARD,)))  # sums are rounded
-    numbers = all(0 <= t.told <= t.asked >= 1 and abs(t.total) <= t.told * largest for t in seen)
-    if not numbers or not all(0 <= arm < count for arm in game.tally):
+    numbers = all(0 <= t.told <= t.asked and abs(t.total) <= t.told * largest for t in seen)
+    met = all(t.asked > 0 or arm in game.stock for arm, t in game.tally.items())
+    if not (numbers and met) or not all(0 <= arm < count for arm in game.tally):
         return "its arms were not pulled as it says"
     most = ROOM if game.horizon is None else game.horizon
     if not 0 <= game.pulls <= most or sum(t.asked for t in seen) != game.pulls:
         return f"it has {game.pulls} pulls, and they are not those of its arms"
+    return ""
+
+
+def _of_stock(game: LiveGame) -> str:
+    low, high = game.reward_range or (-MOST_REWARD, MOST_REWARD)
+    count = game.arms.count
+    if not all(arm in game.tally for arm in game.stock) or not all(
+        low <= reward <= high for rewards in game.stock.values() for reward in rewards
+    ):
+        return "rewards were observed that cannot be"
+    numbers = (*game.waiting, *game.named)
+    gone = game.retired.intersection(game.waiting)
+    if not all(0 <= arm < count for arm in numbers) or gone or game.skipped > game.first_arms:
+        return "it has arms that wait for nothing"
     return ""
 
 
@@ -83,13 +101,14 @@ def _of_flight(game: LiveGame) -> str:
 
 
 def _of_state(game: LiveGame) -> str:
+    seats = game.seats
     known = Known(
-        arms=game.arms.count,
+        arms=seats.count,
         horizon=game.horizon or 0,
         pulls=game.pulls,
         told=sum(tally.told for tally in game.tally.values()),
-        touched=len(game.tally),
-        retired=frozenset(game.retired),
+        touched=len(game.tally) + len(seats.left),
+        retired=frozenset(map(seats.seat, game.retired)) | seats.left,
     )
     if not sound(game.state, known):
         return f"{game.policy.label} cannot be in this state"

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from manyarms.core.sequences import spent_error, uniform_limits
+from manyarms.core.tabular import Tabular
 from manyarms.live.game import LiveGame
-from manyarms.protocol.policy import Policy
+from manyarms.protocol.recommend import lower_limit, recommend, scale_of
 
 __all__ = [
     "ArmEstimate",
     "Progress",
+    "columns_of",
     "count",
     "known_arms",
+    "limits_of",
     "plain",
     "progress",
+    "recommended",
     "rounded",
-    "sigma_of",
     "summary",
     "top",
 ]
@@ -29,7 +33,7 @@ PROMISE = "95 % sure for all arms at all times"
 
 
 @dataclass(frozen=True)
-class ArmEstimate:
+class ArmEstimate(Tabular):
     """What is known of an arm.
 
     Attributes
@@ -42,7 +46,7 @@ class ArmEstimate:
         Limits for the arm's mean. With probability 95 % no interval of any arm is ever wrong: one
         may look as often as one likes, and choose the arm that looks best.
     pulls, told
-        Pulls asked for, and rewards told.
+        Pulls asked for, and rewards told; those that were observed are among them.
     retired
         Whether the arm was retired.
 
@@ -63,6 +67,12 @@ class ArmEstimate:
     told: int
     retired: bool = False
 
+    def _columns(self) -> dict[str, list[Any]]:
+        return columns_of([self])
+
+    def _caption(self) -> list[str]:
+        return [] if self.told == 0 else [f"limits for the mean: {PROMISE}"]
+
     def __str__(self) -> str:
         retired = ", retired" if self.retired else ""
         seen = f"{count(self.pulls, 'pull')}, {count(self.told, 'reward')} told{retired}"
@@ -73,8 +83,17 @@ class ArmEstimate:
         return f"arm {plain(repr(self.arm))}: {known} ({seen}; {PROMISE})"
 
 
+def columns_of(arms: Sequence[ArmEstimate]) -> dict[str, list[Any]]:
+    """Return what is known of arms as columns; those of the interval are `low` and `high`."""
+    columns = {"arm": [arm.arm for arm in arms], "estimate": [arm.estimate for arm in arms]}
+    for end, name in enumerate(("low", "high")):
+        columns[name] = [arm.interval[end] for arm in arms]
+    rest = ("pulls", "told", "retired")
+    return columns | {name: [getattr(arm, name) for arm in arms] for name in rest}
+
+
 @dataclass(frozen=True)
-class Progress:
+class Progress(Tabular):
     """How far a game is.
 
     Attributes
@@ -89,6 +108,8 @@ class Progress:
         Arms pulled at least once, retired ones too, and arms there are now.
     reward, mean_reward
         The sum of the rewards told, and their mean (NaN before the first).
+    observed
+        Rewards observed that no pull has used yet; those that were used are among those told.
 
     Examples
     --------
@@ -112,13 +133,21 @@ class Progress:
     n_arms: int
     reward: float
     mean_reward: float
+    observed: int = 0
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {name: [value] for name, value in vars(self).items()}
+
+    def _caption(self) -> list[str]:
+        return str(self).split("\n")
 
     def __str__(self) -> str:
+        left = f"; {count(self.observed, 'observed reward')} left" if self.observed else ""
         mean = "" if math.isnan(self.mean_reward) else f"; mean reward {rounded(self.mean_reward)}"
         return (
             f"{self.made}\n{count(self.told, 'reward')} told, {self.pending} pending, "
             f"{self.abandoned} abandoned{mean}\n"
-            f"{count(self.arms_touched, 'arm')} tried; {self.n_arms} to choose from"
+            f"{count(self.arms_touched, 'arm')} tried; {self.n_arms} to choose from{left}"
         )
 
     @property
@@ -138,45 +167,61 @@ class Progress:
 
 def known_arms(game: LiveGame) -> list[ArmEstimate]:
     """Return what is known of every arm that was pulled, in the order of their first pulls."""
-    limits, unknown = _limits(game), game.reward_range or (-math.inf, math.inf)
+    limits, unknown = limits_of(game), game.reward_range or (-math.inf, math.inf)
     return [_of_arm(game, number, limits.get(number, unknown)) for number in game.tally]
 
 
 def top(game: LiveGame, k: int) -> list[ArmEstimate]:
-    """Return the `k` arms of the largest lower limits, best first."""
-    limits = _limits(game)
-    known = [number for number in limits if number not in game.retired]
+    """Return the recommended arm, and others in the order of their lower limits; `k` in all."""
+    kept, limits = recommended(game), limits_of(game)
+    others = [number for number in limits if number not in game.retired and number != kept]
     # a stable order: ties fall to the arm met first, and arms are met in random order
-    best = heapq.nlargest(k, known, key=lambda number: limits[number][0])
-    return [_of_arm(game, number, limits[number]) for number in best]
+    best = heapq.nlargest(k - 1, others, key=lambda number: limits[number][0])
+    return [_of_arm(game, n, limits[n]) for n in (kept, *best) if n >= 0]
+
+
+def recommended(game: LiveGame) -> int:
+    """Return the number of the arm to keep, as simulations do; -1 if no arm has a reward yet."""
+    seat = recommend(game.state)
+    kept = seat if seat < 0 else game.seats.arm(seat)
+    if kept >= 0 and kept not in game.retired and game.known(kept)[0] > 0:
+        return kept
+    best, highest, scale = -1, -math.inf, scale_of(game.policy, game.reward_range)
+    for number in game.tally:
+        count, total = game.known(number)
+        if count > 0 and number not in game.retired:
+            limit = lower_limit(count, total, scale, highest)
+            if limit > highest:
+                best, highest = number, limit
+    return best
 
 
 def _of_arm(game: LiveGame, number: int, limits: tuple[float, float]) -> ArmEstimate:
-    tally = game.tally[number]
+    known, total = game.known(number)
     return ArmEstimate(
         arm=game.arms.name(number),
-        estimate=tally.total / tally.told if tally.told > 0 else math.nan,
+        estimate=total / known if known > 0 else math.nan,
         interval=limits,
-        pulls=tally.asked,
-        told=tally.told,
+        pulls=game.tally[number].asked,
+        told=known,
         retired=number in game.retired,
     )
 
 
-def _limits(game: LiveGame) -> dict[int, tuple[float, float]]:
+def limits_of(game: LiveGame, error: float = ERROR) -> dict[int, tuple[float, float]]:
     """Return the limits of every arm of which a reward was told, by number.
 
     The error is spent over the arms in the order of their first pulls, because the arm that looks
     best was chosen among all of them.
     """
-    told = [(k, number) for k, number in enumerate(game.tally, 1) if game.tally[number].told > 0]
-    tallies = [game.tally[number] for _, number in told]
+    told = [(k, number) for k, number in enumerate(game.tally, 1) if game.known(number)[0] > 0]
+    known = [game.known(number) for _, number in told]
     low, high = uniform_limits(
-        [tally.told for tally in tallies],
-        [tally.total for tally in tallies],
+        [count for count, _ in known],
+        [total for _, total in known],
         bounds=game.reward_range,
-        sigma=sigma_of(game.policy),
-        error=spent_error(ERROR, [k for k, _ in told]),
+        sigma=scale_of(game.policy, game.reward_range).sigma,
+        error=spent_error(error, [k for k, _ in told]),
     )
     ends = zip(low.tolist(), high.tolist(), strict=True)
     return {number: limits for (_, number), limits in zip(told, ends, strict=True)}
@@ -199,6 +244,7 @@ def progress(game: LiveGame, reward: float | None = None) -> Progress:
         n_arms=game.n_arms,
         reward=reward,
         mean_reward=reward / told if told else math.nan,
+        observed=sum(map(len, game.stock.values())),
     )
 
 
@@ -229,12 +275,3 @@ def plain(text: str, *, at_most: int = 60) -> str:
     """Return a text for one line of a screen: cut, and without what is no visible character."""
     shown = text if len(text) <= at_most else text[: at_most - 1] + "…"
     return "".join(letter if letter.isprintable() else "�" for letter in shown)
-
-
-def sigma_of(policy: Policy) -> float:
-    """Return the largest sigma that a policy, or one within it, takes for granted."""
-    own: float | None = getattr(policy, "sigma", None)
-    within = getattr(policy, "policy", None)
-    if not isinstance(within, Policy):
-        return 0.5 if own is None else own
-    return max(sigma_of(within), 0.0 if own is None else own)

@@ -7,6 +7,8 @@ events at once.
 from __future__ import annotations
 
 import math
+from collections import deque
+from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
 from manyarms.core.checks import check_choice, check_int, check_number, shown
@@ -15,12 +17,23 @@ from manyarms.core.memory import ENDLESS
 from manyarms.errors import ParameterError, TurnError
 from manyarms.live.arms import Arms
 from manyarms.live.pull_ranges import PullRanges
-from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD, Event
+from manyarms.live.seats import Seats
+from manyarms.live.store import (
+    ABANDONED,
+    ANSWERED,
+    ARRIVED,
+    ASKED,
+    OBSERVED,
+    RESTORED,
+    RETIRED,
+    TOLD,
+    Event,
+)
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
 from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
 
-__all__ = ["MOST_REWARD", "ROOM", "ArmTally", "LiveGame", "Pull", "check_reward"]
+__all__ = ["MOST_REWARD", "ROOM", "ArmTally", "LiveGame", "Pull", "check_reward", "exchangeable"]
 
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 _ANY = object()  # the arm of a pull of which only the id is given
@@ -63,9 +76,14 @@ class LiveGame:
         self.policy = policy
         self.horizon = _check_horizon(policy, horizon)
         self.seed = check_int("seed", seed, at_most=2**64 - 1)
-        self.reward_range = _check_range(reward_range)
+        self.reward_range = check_range(reward_range)
         self.arms = arms
         self.first_arms = arms.count
+        self.seats = Seats(arms.count)  # where the policy has which arm
+        self.stock: dict[int, deque[float]] = {}  # rewards observed that answered no pull, by arm
+        self.waiting: dict[int, None] = {}  # arms that take the place of the next fresh ones
+        self.named: set[int] = set()  # arms that were not met by chance
+        self.skipped = 0  # of the first arms: retired before anything was known of them
         self.retired: set[int] = set()
         self.tally: dict[int, ArmTally] = {}  # by arm, in order of the first pull
         self.pulls = 0
@@ -73,6 +91,7 @@ class LiveGame:
         self.abandoned = PullRanges()
         self.log: list[Event] | None = None
         self.from_file = False  # whether its state came from one
+        self.seed_drawn = False  # the user gave none, so any other will do
         self.state = policy.new_state(ENDLESS, n_arms=arms.count, pulls=self.horizon or ROOM)
         check_bodies(self.state, (reset, ask, tell))
         reset(self.state, policy_key(self.seed, 0), self.horizon or 0)
@@ -82,11 +101,13 @@ class LiveGame:
         number, flight, arms = self.pulls, self.flight, self.arms
         before = number - 1 if number - 1 in flight else -1
         arm = launch(self.state, flight, number, before)
-        if not 0 <= arm < arms.count:
+        if not 0 <= arm < self.seats.count:
             raise ParameterError(
                 f"{self.policy.label} chose arm {arm!r}, and there are {arms.count}, "
                 f"numbered from 0. Its `ask` must return (slot, arm), in this order."
             )
+        if self.waiting or self.seats.arm_at:
+            arm = flight[number].arm = self._seated(arm)
         self.pulls = number + 1
         try:
             self.tally[arm].asked += 1
@@ -96,7 +117,41 @@ class LiveGame:
             self.log.append(_new(Event, (ASKED, number, arm, 0.0, ())))
         return _new(Pull, (arms.name(arm), number))
 
-    def tell(self, number: int, reward: float) -> None:
+    def _seated(self, seat: int) -> int:
+        """Return the arm of a seat; to a fresh one comes the arm that has waited longest."""
+        arm = self.seats.arm(seat)
+        if self.waiting and (arm in self.waiting or arm not in self.tally):
+            first = arm if not exchangeable(self.policy) else next(iter(self.waiting))
+            self.waiting.pop(first, None)
+            if first != arm:
+                self.seats.swap(first, arm)
+            return first
+        return arm
+
+    def ask_for(self, count: int) -> list[Pull]:
+        """Return so many pulls to be made; those of which a reward was observed are answered."""
+        pulls: list[Pull] = []
+        while len(pulls) < count:
+            pull = self.ask()
+            more = count - len(pulls)
+            room = self.horizon is None or self.pulls + more <= self.horizon
+            if self.stock and room and self.flight[pull.id].arm in self.stock:
+                self.answer(pull.id)
+            else:
+                pulls.append(pull)
+        return pulls
+
+    def answer(self, number: int) -> float:
+        """Let the next reward that was observed of its arm be that of a pull in flight."""
+        arm = self.flight[number].arm
+        left = self.stock[arm]
+        reward = left.popleft()
+        if not left:
+            del self.stock[arm]
+        self.tell(number, reward, ANSWERED)
+        return reward
+
+    def tell(self, number: int, reward: float, kind: int = TOLD) -> None:
         """Let the reward of a pull in flight come."""
         flight = self.flight
         arm = flight[number].arm
@@ -106,7 +161,7 @@ class LiveGame:
         tally.told += 1
         tally.total += reward
         if self.log is not None:
-            self.log.append(_new(Event, (TOLD, number, arm, reward, ())))
+            self.log.append(_new(Event, (kind, number, arm, reward, ())))
 
     def abandon(self, number: int) -> None:
         """Go on without the reward of a pull in flight."""
@@ -118,6 +173,7 @@ class LiveGame:
 
     def arrive(self, names: Any) -> None:
         """Add the arms that `arms.fresh` returned."""
+        self.seats.add(self.arms.count, len(names))
         self.arms.add(names)
         arrive(self.state, len(names))
         if self.log is not None:
@@ -130,9 +186,45 @@ class LiveGame:
             if pull.arm == arm:
                 lose(self.state, self.flight, number)
         self.retired.add(arm)
-        retire(self.state, arm)
+        self.waiting.pop(arm, None)
+        if arm < self.first_arms and self.known(arm)[0] == 0:
+            self.skipped += 1
+        retire(self.state, self.seats.seat(arm))
         if self.log is not None:
             self.log.append(Event(RETIRED, -1, arm))
+
+    def restore(self, arm: int) -> None:
+        """Let a retired arm come back: to the policy it is a fresh one, and the next."""
+        self.retired.remove(arm)
+        self.seats.come_back(arm)
+        arrive(self.state, 1)
+        self._let_wait(arm)
+        if self.log is not None:
+            self.log.append(Event(RESTORED, -1, arm))
+
+    def observe(self, arm: int, rewards: Iterable[float]) -> None:
+        """Keep rewards of an arm that were seen elsewhere; the next pulls of it get them."""
+        fresh = arm not in self.tally
+        for reward in rewards:
+            self.stock.setdefault(arm, deque()).append(reward)
+            if self.log is not None:
+                self.log.append(Event(OBSERVED, -1, arm, reward))
+        if fresh and arm in self.stock:
+            if arm not in self.retired:
+                self._let_wait(arm)
+            self.named.add(arm)
+            self.tally[arm] = ArmTally()
+
+    def _let_wait(self, arm: int) -> None:
+        self.waiting[arm] = None
+        if arm not in self.tally:
+            self.named.add(arm)
+
+    def known(self, arm: int) -> tuple[int, float]:
+        """Return the number and the sum of the rewards known of an arm, told or observed."""
+        tally, left = self.tally.get(arm), self.stock.get(arm, ())
+        told, total = (0, 0.0) if tally is None else (tally.told, tally.total)
+        return told + len(left), math.fsum((total, *left)) if left else total
 
     @property
     def n_arms(self) -> int:
@@ -147,8 +239,9 @@ class LiveGame:
                 f"Cannot ask for {k} pulls: {left} of {self.horizon} are left. Ask for {left}."
             )
         return TurnError(
-            f"Cannot ask: all {self.horizon} pulls of the horizon are made. Start with a longer "
-            f"horizon, or without one and with an anytime policy such as Prospector()."
+            f"Cannot ask: all {self.horizon} pulls of the horizon are made. Go on with "
+            f"live.season(horizon=...), a new game that remembers this one; or start without a "
+            f"horizon, with an anytime policy such as Prospector()."
         )
 
     def due(self, pull: Any, again: str, verb: str) -> int | None:
@@ -190,6 +283,18 @@ class LiveGame:
             state = getattr(state, "inner", None)
 
 
+def exchangeable(policy: Policy) -> bool:
+    """Whether a policy of ours draws fresh arms at random, so that it does not matter which.
+
+    One of the user's may choose arms by their numbers.
+    """
+    within = getattr(policy, "policy", None)
+    if isinstance(within, Policy):
+        return exchangeable(within)
+    ours = type(policy).__module__.startswith("manyarms.")
+    return ours and policy.about is not None and policy.about.knowledge != "arm"
+
+
 def _check_horizon(policy: Policy, horizon: Any) -> int | None:
     if horizon is None and policy.anytime:
         return None
@@ -201,7 +306,8 @@ def _check_horizon(policy: Policy, horizon: Any) -> int | None:
     return check_int("horizon", horizon, at_least=1, at_most=ROOM)
 
 
-def _check_range(reward_range: Any) -> tuple[float, float] | None:
+def check_range(reward_range: Any) -> tuple[float, float] | None:
+    """Return the smallest and the largest reward as floats, None if they are not known."""
     if reward_range is None:
         return None
     try:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, overload
 
 from manyarms.core.checks import check_int, check_path
 from manyarms.core.files import path_errors, replace_file
-from manyarms.errors import CopyError, MissingExtraError, TurnError
+from manyarms.core.tabular import Library, data_frame
+from manyarms.errors import CopyError, TurnError
 from manyarms.live import estimates
 from manyarms.live.arms import arms_of
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import LiveGame, Pull, check_reward
+from manyarms.live.game import LiveGame, Pull, check_range, check_reward
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
+from manyarms.live.ongoing import Ongoing
 from manyarms.live.recorder import EventRecorder
 from manyarms.live.saving import gc_paused, restored, snapshot
 from manyarms.protocol.policy import Policy, arrive, retire
-
-if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped]
 
 __all__ = ["Live"]
 
@@ -30,7 +29,7 @@ _MOST_PULLS = 1_000_000  # of one call: some 300 bytes each
 L = TypeVar("L", bound="Live")
 
 
-class Live:
+class Live(Ongoing):
     """A policy at work on real arms. Made by `policy.live(...)`.
 
     Parameters
@@ -44,9 +43,11 @@ class Live:
     horizon
         The number of pulls there will be; None only for anytime policies.
     seed
-        Decides all random choices.
+        Decides all random choices; None draws one, `live.seed`.
     reward_range
-        The smallest and the largest reward there can be; None accepts all up to 1e100.
+        The smallest and the largest reward there can be (default: 0 and 1). A `sigma` of 1/2, the
+        default, becomes half their distance. None accepts all rewards up to 1e100, and leaves
+        `sigma` as it is.
 
     Notes
     -----
@@ -76,11 +77,15 @@ class Live:
         n_arms: int | None = None,
         arms: Iterable[str | int] | None = None,
         horizon: int | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
     ) -> None:
-        game = LiveGame(policy, arms_of(n_arms, arms), horizon, seed, reward_range)
-        policy.check_rewards(game.reward_range)
+        given = _any_seed() if seed is None else seed
+        limits = check_range(reward_range)
+        policy = policy.with_reward_range(limits)
+        policy.check_rewards(limits)
+        game = LiveGame(policy, arms_of(n_arms, arms), horizon, given, limits)
+        game.seed_drawn = seed is None
         self._hold(game)
 
     def _hold(self, game: LiveGame) -> None:
@@ -113,7 +118,10 @@ class Live:
             if game.horizon is not None and game.pulls + count > game.horizon:
                 raise game.past_the_horizon(count)
             record.doing = "ask"
-            return game.ask() if k is None else [game.ask() for _ in range(count)]
+            if k is None and not game.stock:
+                return game.ask()
+            pulls = game.ask_for(count)
+            return pulls[0] if k is None else pulls
 
     def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
         """Report the reward of a pull, now or later, in any order.
@@ -203,27 +211,34 @@ class Live:
                 self._game.arrive(fresh)
             return fresh
 
-    def retire(self, arm: str | int) -> None:
-        """Never ask for an arm again.
+    def retire(self, arm: str | int | Iterable[str | int]) -> None:
+        """Never ask for an arm again, or for several: all of them, or none if one is refused.
 
         Rewards of its pulls in flight may still be told: they count in the tables, and teach the
-        policy nothing. It takes time in proportion to the arms touched.
+        policy nothing. It takes time in proportion to the arms touched. `restore` takes it back.
 
         Parameters
         ----------
         arm
-            The arm's number or name.
+            The arm's number or name, or a list of them.
         """
         with self._lock, self._recorder as record:
             game = self._game
             game.check_can(retire)
-            number = game.arms.number(arm)
-            if number in game.retired:
-                raise TurnError(f"Cannot retire arm {arm!r}: it is retired already.")
-            if game.n_arms == 1:
-                raise TurnError(f"Cannot retire arm {arm!r}: it is the last one. Add others first.")
-            record.doing = "retire"
-            game.retire(number)
+            numbers = self._numbers(arm)
+            gone = [number for number in numbers if number in game.retired]
+            if gone:
+                name = game.arms.name(gone[0])
+                raise TurnError(f"Cannot retire arm {name!r}: it is retired already.")
+            if game.n_arms <= len(numbers):
+                what = f"arm {arm!r}: it is the last one"
+                if len(numbers) > 1:
+                    what = f"{len(numbers)} arms: none would be left"
+                raise TurnError(f"Cannot retire {what}. Add others first.")
+            if numbers:
+                record.doing = "retire"
+                for number in numbers:
+                    game.retire(number)
 
     # What only looks
 
@@ -246,15 +261,18 @@ class Live:
             return [Pull(game.arms.name(p.arm), number) for number, p in game.flight.items()]
 
     def recommend(self) -> ArmEstimate:
-        """Return the arm to deploy: that of the largest lower limit of its interval.
+        """Return the arm to keep, by the rule that simulations have.
 
-        So an arm that was lucky once does not win against one that has proved itself. Rewards that
-        came too late for the policy count here. Retired arms are out.
+        A policy that is made for finding says itself which one that is. With all others it is the
+        arm of the largest lower limit at 99.9 %, so that an arm that was lucky a few times does not
+        win; rewards that came too late for the policy count here. Retired arms are out.
         """
         return self.top(1)[0]
 
     def top(self, k: int) -> list[ArmEstimate]:
-        """Return the `k` arms of the largest lower limits, best first; fewer if fewer are known.
+        """Return the `k` best arms, or fewer if fewer are known.
+
+        First comes the recommended one, then the others in the order of their lower limits.
 
         Parameters
         ----------
@@ -278,17 +296,15 @@ class Live:
         with self._lock, self._recorder.looking() as game:
             return estimates.progress(game)
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return what is known of every arm that was pulled as a pandas table."""
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtraError("pandas", "to make a dataframe", "pandas") from None
-        columns = ["arm", "estimate", "low", "high", "pulls", "told", "retired"]
-        rows = [
-            asdict(e) | dict(zip(("low", "high"), e.interval, strict=True)) for e in self.arms()
-        ]
-        return pandas.DataFrame(rows, columns=columns)
+    def to_dataframe(self, *, library: Library | None = None) -> Any:
+        """Return a data frame with a row for every arm that was pulled, retired ones too.
+
+        Parameters
+        ----------
+        library
+            As for `Result.to_dataframe`.
+        """
+        return data_frame(estimates.columns_of(self.arms()), library)
 
     def __repr__(self) -> str:
         game, store = self._game, self._recorder.store
@@ -395,6 +411,11 @@ class Live:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _any_seed() -> int:
+    """Return a seed that no other handle has; tests let it be 0."""
+    return secrets.randbits(64)
 
 
 _handles: weakref.WeakSet[Live] = weakref.WeakSet()

@@ -5,7 +5,11 @@
     check     uint32, crc32 of the length
     length    uint64, of the snapshot, which follows (see `saving`)
     records   24 bytes each: crc32 (uint32), kind (uint8), three zeros, the number of the pull
-              (int64), and the arm (int64) or the reward (float64)
+              (int64), and the arm (int64) or the reward (float64); without a pull, the arm and
+              the reward
+
+A record of its own says what time it is, where that is kept: its number is 0, and nanoseconds since
+1970 stand in place of the arm. What follows happened then, or within the next millisecond.
 
 A record's crc32 continues that of the record before it, so that none can be missing. The last
 write before a crash may be torn: a last record that is cut off or wrong is left out, and so are
@@ -30,29 +34,47 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from manyarms.core.checks import check_int, check_number, check_path
+from manyarms.core.checks import check_flag, check_int, check_number, check_path
 from manyarms.core.files import (
     PART,
     FileLock,
     LockedError,
     is_file,
+    path_errors,
     replacing,
     write_all,
     write_file,
 )
 from manyarms.errors import ParameterError, SavedFileError, StoreError
+from manyarms.live.history import GameHistory
 from manyarms.live.saving import JOURNAL_MAGIC, MAGIC, check_version
-from manyarms.live.store import ABANDONED, ASKED, TOLD, Contents, Event, Events
+from manyarms.live.store import (
+    ABANDONED,
+    ANSWERED,
+    ASKED,
+    OBSERVED,
+    RESTORED,
+    RETIRED,
+    TOLD,
+    Contents,
+    Event,
+    Events,
+)
 
 __all__ = ["RECORD_BYTES", "Journal", "begin_file", "first_check", "read_file", "record"]
 
 RECORD_BYTES = 24
-_VERSION = 1
+_VERSION = 2  # 1 had pulls, rewards and abandoned pulls only
 _HEADER = struct.Struct("<8sIIQ")
 _CHECK = struct.Struct("<I")
 _WITH_ARM = struct.Struct("<B3xqq")
-_REST = {ASKED: _WITH_ARM, TOLD: struct.Struct("<B3xqd"), ABANDONED: _WITH_ARM}
+_WITH_REWARD = struct.Struct("<B3xqd")
+_REST = dict.fromkeys((ASKED, ABANDONED, RETIRED, RESTORED), _WITH_ARM)
+_REST |= dict.fromkeys((TOLD, OBSERVED, ANSWERED), _WITH_REWARD)
+_CLOCK = 255  # the kind of a record that says what time it is
+_TICK = 1_000_000  # nanoseconds: the time is written no more often
 _ROW = np.dtype(
     [("check", "<u4"), ("kind", "u1"), ("zeros", "u1", 3), ("number", "<i8"), ("rest", "<i8")]
 )
@@ -77,12 +99,16 @@ class Journal:
         After so many events the file is replaced by one that begins with all that is known
         (default: 1000000). It bounds the file's size, and the time that opening takes. If it
         fails the game goes on, a warning is logged, and it is tried again later.
+    history
+        Whether to keep every event for good, and when it happened (default: False): see `events`.
+        A file that is compacted then stays, as `path`.000001 and so on, and each call takes 24
+        bytes more.
 
     Notes
     -----
     One journal has one writer, which a lock beside the file (`path`.lock) sees to. If either is
     moved, removed or replaced meanwhile, that is noticed within a tenth of a second, and everything
-    is refused. Adding and retiring arms compacts the file. If the computer loses power within a
+    is refused. Adding arms compacts the file. If the computer loses power within a
     call that wrote several events, the first of them may be there and the others not.
 
     Examples
@@ -101,11 +127,14 @@ class Journal:
         *,
         sync: str | float = 100,
         compact_every: int = 1_000_000,
+        history: bool = False,
     ) -> None:
         self.path = Path(os.path.realpath(check_path("path", path)))
         self.failure = ""
         self._pause = _check_sync(sync)  # seconds until written records are synced; None never
         self._most = check_int("compact_every", compact_every, at_least=1)
+        self._history = check_flag("history", history)
+        self._time = 0  # the last that was written, in nanoseconds
         self._lock: FileLock | None = None
         self._process = 0
         self._file = -1
@@ -161,24 +190,31 @@ class Journal:
             data = reader.read()
         held, end, check = read_file(data, str(self))
         self._go_on(end, len(held.events.kind), check)
+        for kept in self._kept()[-1:]:
+            if is_file(file, kept):  # a compaction did not end: nothing was replaced
+                kept.unlink()
         self._torn = end < len(data)
         return held
 
     def _go_on(self, end: int, records: int, check: int) -> None:
         self._end, self._records, self._check = end, records, check
-        self._torn, self._due, self._glance = False, self._most, 0.0
+        self._torn, self._due, self._glance, self._time = False, self._most, 0.0, 0
 
     def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:
-        """Append a record for each event; or begin the file anew, where arms came or went."""
-        parts, check = [], self._check
-        for kind, pull, arm, reward, _ in events:
-            if kind not in _REST:
+        """Append a record for each event; or begin the file anew, where arms came."""
+        parts, check, now = [], self._check, self._time
+        if self._history and abs(time.time_ns() - now) >= _TICK:
+            now = time.time_ns()
+            data, check = _record(_WITH_ARM.pack(_CLOCK, 0, now), check)
+            parts.append(data)
+        for event in events:
+            if event.kind not in _REST:
                 self.save(snapshot())
                 return
-            data, check = record(kind, pull, reward if kind == TOLD else arm, check)
+            data, check = record(event, check)
             parts.append(data)
         self._write(b"".join(parts))
-        self._check = check
+        self._check, self._time = check, now
         self._records += len(parts)
         if self._records >= self._due:
             self._compact(snapshot)
@@ -198,6 +234,10 @@ class Journal:
         if self._file >= 0:
             self._check_place()  # else we might replace somebody else's
         data = begin_file(snapshot)
+        if self._history and self._records > 0:
+            kept = self._kept()
+            number = int(kept[-1].suffix[1:]) + 1 if kept else 1
+            os.link(self.path, f"{self.path}.{number:06d}")
         try:
             with replacing(self.path) as part:
                 write_file(part, data)
@@ -210,6 +250,25 @@ class Journal:
                 self.failure = repr(error)
             raise
         self._go_on(len(data), 0, first_check(snapshot))
+
+    def _kept(self) -> list[Path]:
+        """Return the files that were compacted, oldest first."""
+        pattern = f"{glob.escape(self.path.name)}.{'[0-9]' * 6}"
+        return sorted(self.path.parent.glob(pattern))
+
+    def history(self) -> list[Contents]:
+        """Return all that was kept, oldest first: snapshots, and the events after each."""
+        with path_errors(self.path, "Name a journal, which this user may read"):
+            parts = [read_file(path.read_bytes(), str(path))[0] for path in self._kept()]
+            return [*parts, read_file(self.path.read_bytes(), str(self))[0]]
+
+    def events(self) -> GameHistory:
+        """Return what happened, for `live.events()` and for those who have the file only.
+
+        Without `history=True` these are the events since the file was last compacted, and when
+        they happened is not known. A journal that is in use elsewhere may be read.
+        """
+        return GameHistory(self.history())
 
     def close(self) -> None:
         """Make the file durable and let go of it."""
@@ -310,9 +369,15 @@ def _check_sync(sync: Any) -> float | None:
     return check_number("sync", sync, above=0.0) / 1000
 
 
-def record(kind: int, pull: int, rest: float, check: int) -> tuple[bytes, int]:
+def record(event: Event, check: int) -> tuple[bytes, int]:
     """Return a record, and the check that the next one continues."""
-    body = _REST[kind].pack(kind, pull, rest)
+    kind, pull, arm, reward, _ = event
+    layout = _REST[kind]
+    rest = arm if layout is _WITH_ARM else reward
+    return _record(layout.pack(kind, arm if kind == OBSERVED else pull, rest), check)
+
+
+def _record(body: bytes, check: int) -> tuple[bytes, int]:
     check = zlib.crc32(body, check)
     return _CHECK.pack(check) + body, check
 
@@ -349,9 +414,21 @@ def read_file(data: bytes, what: str) -> tuple[Contents, int, int]:
             f"{what} is damaged at byte {end}: event {sound} is wrong, and others follow. Use a "
             f"copy; or, to go on with the {sound} events before, cut a copy off at that byte."
         )
-    rows = rows[:sound]
+    return Contents(saved, _events(rows[:sound])), end, check
+
+
+def _events(rows: NDArray[Any]) -> Events:
     kind, pull, rest = (rows[name].astype(np.int64) for name in ("kind", "number", "rest"))
-    return Contents(saved, Events(kind, pull, rest, rest.view(np.float64))), end, check
+    clock, seen = kind == _CLOCK, kind == OBSERVED
+    if not (clock | seen).any():
+        return Events(kind, pull, rest, rest.view(np.float64))
+    last = np.maximum.accumulate(np.where(clock, np.arange(len(kind)), -1))
+    time = np.where(last < 0, 0.0, rest[last] / 1e9)
+    arm, pull = np.where(seen, pull, rest), np.where(seen, -1, pull)
+    kind, pull, arm, reward, time = (
+        column[~clock] for column in (kind, pull, arm, rest.view(np.float64), time)
+    )
+    return Events(kind, pull, arm, reward, time=time)
 
 
 def _read_header(data: bytes, what: str) -> bytes:

@@ -38,8 +38,8 @@ def recorded(store: str | os.PathLike[str] | Store, live: Live | None = None) ->
         is played again.
     live
         The handle to begin with: needed where nothing is recorded yet. If something is, the handle
-        must be new and of the same game (policy, arms, horizon, seed), and takes over what is
-        recorded; so the same script serves the first start and every other.
+        must be new and of the same game (policy, arms, horizon, and seed if it was given), and
+        takes over what is recorded; so the same script serves the first start and every other.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def _gone_on(store: Store, live: Live | None, held: Contents) -> Live:
     else:
         _refuse_another_game(store, live._game, game)
     with live._lock:
-        live._game = game
+        live._game, live.seed = game, game.seed
         live._recorder.begin(game, store)
     return live
 
@@ -144,7 +144,7 @@ def _refuse_another_game(store: Store, game: LiveGame, recorded: LiveGame) -> No
     elif ours["arms"] not in (begun, theirs["arms"]):
         what = "of the arms recorded there; add others with add_arms, afterwards"
     for key in ("horizon", "seed", "reward_range"):
-        if ours[key] != theirs[key]:
+        if ours[key] != theirs[key] and not (key == "seed" and game.seed_drawn):
             what = f"of the game recorded there, with {key} {theirs[key]!r}, got {ours[key]!r}"
     if what:
         raise ParameterError(

@@ -19,8 +19,19 @@ from manyarms.live.arms import ArmNumbers
 from manyarms.live.game import MOST_REWARD, ArmTally, LiveGame
 from manyarms.live.pull_ranges import PullRanges
 from manyarms.live.saving import nonsense_refused
-from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD, Events
+from manyarms.live.store import (
+    ABANDONED,
+    ANSWERED,
+    ARRIVED,
+    ASKED,
+    OBSERVED,
+    RESTORED,
+    RETIRED,
+    TOLD,
+    Events,
+)
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
+from manyarms.protocol.policy import arrive, retire
 from manyarms.protocol.state_dump import classes_in, constants, dump_state, restore_state
 
 __all__ = ["replay"]
@@ -44,33 +55,36 @@ def replay(game: LiveGame, events: Events, what: str, *, long: int = LONG) -> No
 def _check(game: LiveGame, events: Events, what: str) -> None:
     """Raise unless the events make sense: compiled code would not notice."""
     kind, arm = events.kind, events.arm
-    if not np.isin(kind, (ASKED, TOLD, ABANDONED, ARRIVED, RETIRED)).all():
+    if not np.isin(kind, np.arange(ASKED, RESTORED + 1)).all():
         raise SavedFileError(f"{what} holds events of an unknown kind.")
-    asked, told, came, went = (kind == k for k in (ASKED, TOLD, ARRIVED, RETIRED))
-    ended = told | (kind == ABANDONED)
+    asked, told, came = (kind == k for k in (ASKED, TOLD, ARRIVED))
+    seen = kind == OBSERVED
+    ended = told | (kind == ABANDONED) | (kind == ANSWERED)
     ends = events.pull[ended]
     born = game.pulls + np.cumsum(asked)[ended]  # pulls asked for when a pull ended
     earlier = set(ends[ends < game.pulls].tolist())
     numbers = events.pull[asked]
     there = game.arms.count + np.cumsum(np.where(came, arm, 0))  # arms that ever were
-    named = asked | went
-    gone = arm[went]
+    named = asked | (kind == RETIRED) | (kind == RESTORED) | seen
     sound = (
         bool((numbers == game.pulls + np.arange(len(numbers))).all())
         and (game.horizon is None or game.pulls + len(numbers) <= game.horizon)
         and bool(((arm >= 0) & (arm < there))[named].all())
         and bool((arm[came] > 0).all())
         and _can_come(game, events.names, int(arm[came].sum()))
-        and _distinct(gone)
-        and not game.retired.intersection(gone.tolist())
-        and bool((there - len(game.retired) - np.cumsum(went) > 0).all())
         and _distinct(ends)
         and bool((ends < born).all())
         and earlier <= game.flight.keys()
-        and _can_be(events.reward[told], game.reward_range)
+        and _can_be(events.reward[told | seen], game.reward_range)
+        and _able(game, arrive, bool((came | (kind == RESTORED)).any()))
+        and _able(game, retire, bool((kind == RETIRED).any()))
     )
     if not sound:
-        raise SavedFileError(f"{what} contradicts itself: its events cannot follow each other.")
+        raise _contradiction(what)
+
+
+def _contradiction(what: str) -> SavedFileError:
+    return SavedFileError(f"{what} contradicts itself: its events cannot follow each other.")
 
 
 def _can_come(game: LiveGame, names: Sequence[str | int], count: int) -> bool:
@@ -80,6 +94,15 @@ def _can_come(game: LiveGame, names: Sequence[str | int], count: int) -> bool:
         return len(game.arms.fresh(names)) == count
     except ParameterError:
         return False
+
+
+def _able(game: LiveGame, function: Any, needed: bool) -> bool:
+    try:
+        if needed:
+            game.check_can(function)
+    except ParameterError:
+        return False
+    return True
 
 
 def _can_be(rewards: NDArray[Any], limits: tuple[float, float] | None) -> bool:
@@ -111,8 +134,18 @@ def replay_by_hand(game: LiveGame, events: Events, what: str) -> None:
         elif kind == ARRIVED:
             new = list(islice(names, arm)) if events.names else arm
             game.arrive(game.arms.fresh(new))
-        else:
+        elif kind == RETIRED and arm not in game.retired and game.n_arms > 1:
             game.retire(arm)
+        elif kind == RESTORED and arm in game.retired:
+            game.restore(arm)
+        elif kind == OBSERVED:
+            game.observe(arm, [reward])
+        elif (
+            kind != ANSWERED
+            or game.flight[number].arm not in game.stock
+            or game.answer(number) != reward
+        ):
+            raise _contradiction(what)
 
 
 def replay_compiled(game: LiveGame, events: Events, *, most: int = ROOM) -> bool:
@@ -120,7 +153,8 @@ def replay_compiled(game: LiveGame, events: Events, *, most: int = ROOM) -> bool
     asked = events.kind == ASKED
     room = game.horizon or game.pulls + int(asked.sum())
     moved = game.retired or game.arms.count != game.first_arms or (events.kind > ABANDONED).any()
-    if moved or room > most or not jit_enabled():  # arrays do not grow
+    other = game.stock or game.waiting or game.seats.arm_at
+    if moved or other or room > most or not jit_enabled():  # arrays do not grow
         return False
     state = game.policy.new_state(CHECKED, n_arms=game.first_arms, pulls=room)
     if constants(state) != constants(game.state):

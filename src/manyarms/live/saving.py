@@ -23,6 +23,7 @@ import json
 import numbers
 import struct
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, cast
@@ -34,8 +35,9 @@ from manyarms.core.checks import check_int, shown
 from manyarms.errors import ManyarmsError, ParameterError, SavedFileError
 from manyarms.live.arms import ArmNames, ArmNumbers, Arms
 from manyarms.live.contradictions import find_contradiction
-from manyarms.live.game import ArmTally, LiveGame
+from manyarms.live.game import ArmTally, LiveGame, check_range
 from manyarms.live.pull_ranges import PullRanges
+from manyarms.live.seats import Seats
 from manyarms.protocol.in_flight import InFlight
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import name_of
@@ -45,6 +47,7 @@ from manyarms.protocol.state_dump import Columns, dump_state, restore_state
 __all__ = [
     "JOURNAL_MAGIC",
     "MAGIC",
+    "MALFORMED_ERRORS",
     "VERSION",
     "check_version",
     "describe",
@@ -84,9 +87,12 @@ def snapshot(game: LiveGame) -> bytes:
         "abandoned": game.abandoned.numbers(),
         **_dump_tally(game.tally),
         **_dump_flight(game.flight),
+        **_dump_observed(game),
         **dump_state(game.state),
     }
     about = describe(game) | {"pulls": game.pulls}
+    counts = {"returned": len(game.seats.left), "skipped": game.skipped}
+    about |= {name: count for name, count in counts.items() if count > 0}
     return pack(about, {name: c for name, c in columns.items() if len(c) > 0})
 
 
@@ -94,7 +100,7 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
     """Return the game of a snapshot; `what` names the file in errors."""
     about, columns = unpack(data, what)
     try:
-        policy = _policy_from(about["policy"], policy, what)
+        policy = _policy_from(about, policy, what)
         first = ArmNumbers(about["first_arms"])
         game = LiveGame(policy, first, about["horizon"], about["seed"], about["reward_range"])
         game.arms = _read_arms(about["arms"])
@@ -103,6 +109,7 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
         game.abandoned = PullRanges(_increasing(columns.pop("abandoned", _NONE)))
         game.tally = _read_tally(columns)
         _read_flight(game.flight, columns)
+        _read_observed(game, about, columns)
         restore_state(game.state, columns)
         wrong = find_contradiction(game, columns)
     except SavedFileError:
@@ -118,7 +125,7 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
             f"{what} contradicts itself: {wrong}. Its checksum is right, so manyarms did not write "
             f"it. Use a copy."
         )
-    game.from_file = game.pulls > 0
+    game.from_file = game.pulls > 0 or bool(game.tally)
     return game
 
 
@@ -185,24 +192,34 @@ def _plain(policy: Policy, parameter: str) -> Any:
     )
 
 
-def _policy_from(described: dict[str, Any], given: Policy | None, what: str) -> Policy:
+def _policy_from(about: dict[str, Any], given: Policy | None, what: str) -> Policy:
     """Return the described policy, or the given one if it is that."""
-    if given is not None:
-        ours = described_policy(given)
-        known = described["name"] is not None and ours["name"] is not None
-        if ours != described if known else ours["label"] != described["label"]:
-            raise SavedFileError(
-                f"{what} was saved with the policy {described['label']}, not with {given.label}. "
-                f"Pass that one."
-            )
+    described = about["policy"]
+    nameless = given is not None and None in (described["name"], name_of(type(given)))
+    if given is not None and nameless:
+        _refuse_unless(given.label == described["label"], given, described, what)
         return given
     try:
-        return _made(described)
+        made = _made(described)
     except ManyarmsError as error:
+        _refuse_unless(given is None, given, described, what)
         raise SavedFileError(
             f"{what} needs the policy {described['label']}, which cannot be made here: {error} "
             f"Import the module that registers it, or pass `policy`."
         ) from error
+    if given is not None:  # a file of an older manyarms may hold a sigma that the range did not set
+        limits = check_range(about["reward_range"])
+        same = given.with_reward_range(limits) == made.with_reward_range(limits)
+        _refuse_unless(same, given, described, what)
+    return made
+
+
+def _refuse_unless(same: bool, given: Policy | None, described: dict[str, Any], what: str) -> None:
+    if not same and given is not None:
+        raise SavedFileError(
+            f"{what} was saved with the policy {described['label']}, not with {given.label}. "
+            f"Pass that one."
+        )
 
 
 def _made(described: dict[str, Any], depth: int = 0) -> Policy:
@@ -264,6 +281,37 @@ def _read_flight(flight: dict[int, Any], columns: Columns) -> None:
     for name, field in _IN_FLIGHT.items():
         for pull, number in zip(pulls, _taken(columns, f"flight {name}"), strict=True):
             setattr(pull, field, number)
+
+
+def _dump_observed(game: LiveGame) -> Columns:
+    """Return what there is only where rewards were observed, or arms came back."""
+    rewards = [(arm, reward) for arm, some in game.stock.items() for reward in some]
+    begins, shifts = game.seats.shifts()
+    return {
+        "stock arm": np.array([arm for arm, _ in rewards], np.int64),
+        "stock reward": np.array([reward for _, reward in rewards], np.float64),
+        "waiting": np.array(list(game.waiting), np.int64),
+        "named": np.array(sorted(game.named), np.int64),
+        "seat arm": np.array(list(game.seats.seat_of), np.int64),
+        "seat number": np.array(list(game.seats.seat_of.values()), np.int64),
+        "seat begin": np.array(begins, np.int64),
+        "seat shift": np.array(shifts, np.int64),
+    }
+
+
+def _read_observed(game: LiveGame, about: dict[str, Any], columns: Columns) -> None:
+    arms, rewards = _taken(columns, "stock arm"), _taken(columns, "stock reward", np.float64)
+    for arm, reward in zip(arms, rewards, strict=True):
+        game.stock.setdefault(arm, deque()).append(reward)
+    game.waiting = dict.fromkeys(_taken(columns, "waiting"))
+    game.named = set(_taken(columns, "named"))
+    game.skipped = check_int("skipped", about.get("skipped", 0))
+    arms, numbers, begins, shifts = (
+        _taken(columns, f"seat {name}") for name in ("arm", "number", "begin", "shift")
+    )
+    returned = check_int("returned", about.get("returned", 0), at_most=len(arms))
+    seated = zip(arms, numbers, strict=True)
+    game.seats = Seats.restored(game.arms.count, returned, seated, (begins, shifts))
 
 
 def _taken(columns: Columns, name: str, kind: type[np.generic] = np.int64) -> list[Any]:

@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 
 __all__ = [
     "ABANDONED",
+    "ANSWERED",
     "ARRIVED",
     "ASKED",
+    "OBSERVED",
+    "RESTORED",
     "RETIRED",
     "TOLD",
     "Contents",
@@ -25,6 +28,7 @@ __all__ = [
 ]
 
 ASKED, TOLD, ABANDONED, ARRIVED, RETIRED = 1, 2, 3, 4, 5
+OBSERVED, ANSWERED, RESTORED = 6, 7, 8
 
 
 class Event(NamedTuple):
@@ -33,13 +37,15 @@ class Event(NamedTuple):
     Attributes
     ----------
     kind
-        ASKED, TOLD, ABANDONED, ARRIVED (arms came) or RETIRED (an arm went).
+        ASKED, TOLD, ABANDONED, ARRIVED (arms came), RETIRED (an arm went), RESTORED (it came
+        back), OBSERVED (a reward of an arm was seen elsewhere, one event for each) or ANSWERED (a
+        pull that was asked for was told the next reward observed of its arm).
     pull
-        Which pull, from 0; -1 where arms come and go.
+        Which pull, from 0; -1 where arms come and go, or rewards are observed.
     arm
         The arm's number; where arms came, how many.
     reward
-        The reward that was told; 0 elsewhere.
+        The reward that was told, observed or answered; 0 elsewhere.
     names
         The names of the arms that came, where arms have names.
     """
@@ -54,8 +60,9 @@ class Event(NamedTuple):
 class Events(NamedTuple):
     """Events in order, by columns, because there may be millions.
 
-    A store may leave anything in `arm` where a reward was told or a pull abandoned, and in
-    `reward` where none was told.
+    A store may leave anything in `arm` where a pull was told, abandoned or answered, and in
+    `reward` where there is none. `time`, in seconds since 1970, is for those who read the history:
+    a store that knows when it was given an event may say so, and 0 or no column says nothing.
     """
 
     kind: NDArray[Any]
@@ -63,6 +70,7 @@ class Events(NamedTuple):
     arm: NDArray[Any]
     reward: NDArray[Any]
     names: Sequence[str | int] = ()  # of all arms that came, one after the other
+    time: NDArray[Any] | None = None
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> Events:
@@ -92,6 +100,9 @@ class Store(Protocol):
     They come one at a time, though from any thread. Once `append` has raised, or `failure` says
     why, none but `close` comes any more: the handle refuses everything until its store is opened
     again. Errors may be of any class. `str(store)` names it in messages.
+
+    A store may have a method `history()`, too, which returns all that was kept as a list of
+    `Contents`, oldest first; `live.events()` needs it.
 
     Attributes
     ----------

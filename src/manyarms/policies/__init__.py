@@ -14,6 +14,7 @@ from manyarms.policies.parallel import Parallel
 from manyarms.policies.patience import Patience
 from manyarms.policies.prospector import Prospector
 from manyarms.policies.quantile import Quantile
+from manyarms.policies.scout import Scout
 from manyarms.protocol import Policy, register
 from manyarms.protocol.registry import Form
 
@@ -30,6 +31,7 @@ __all__ = [
     "Patience",
     "Prospector",
     "Quantile",
+    "Scout",
 ]
 
 
@@ -54,7 +56,7 @@ _PAPER: tuple[type[Policy] | Form, ...] = (
     Parallel,
     *ANYTIME,
 )
-for _policy in (*_PAPER, Prospector, *GUARDED_FORMS, HybridMOSSPlusPlus, Patience, *FIELD):
+for _policy in (*_PAPER, Prospector, *GUARDED_FORMS, HybridMOSSPlusPlus, Patience, Scout, *FIELD):
     register(_policy.name, _policy)
 register("doubling", Doubling, listed=False)
 register("guarded", Guarded, listed=False)

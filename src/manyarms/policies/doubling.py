@@ -135,6 +135,12 @@ class Doubling(Policy):
     def with_best_mean(self, best_mean: float) -> Doubling:
         return replace(self, policy=self.policy.with_best_mean(best_mean))
 
+    def with_reward_range(self, reward_range: tuple[float, float] | None) -> Doubling:
+        return replace(self, policy=self.policy.with_reward_range(reward_range))
+
+    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
+        self.policy.check_rewards(reward_range)
+
     def stage(self, state: DoublingState) -> str:
         if state.clock[0].phase == 0:
             return "not begun"

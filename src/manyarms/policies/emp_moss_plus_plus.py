@@ -34,7 +34,7 @@ from manyarms.policies.parts.mixtures import (
     mixture_pulls,
     mixtures,
 )
-from manyarms.policies.parts.parameters import MixturePolicy
+from manyarms.policies.parts.parameters import MixturePolicy, kl_form
 from manyarms.policies.parts.randomness import RANKING
 from manyarms.policies.parts.slots import GONE, begin, credit, learn, open_slot, refresh, set_scale
 from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell
@@ -236,8 +236,8 @@ class EmpMOSSPlusPlus(MixturePolicy):
         As for `MOSSPlusPlus`.
     rank
         "all" ranks arms never pulled with mean 0 (the paper's); "pulled" leaves them out.
-    sigma, exploration, count_late
-        As for `MOSS`.
+    sigma, exploration, count_late, index
+        As for `MOSS`. With "kl" it loses far less where rewards are rare.
 
     Notes
     -----
@@ -259,6 +259,7 @@ class EmpMOSSPlusPlus(MixturePolicy):
         good_at="wide gaps, rare best arms",
         source="Zhu & Nowak 2020",
         kind="paper",
+        variants=(kl_form("empmoss++"),),
     )
 
     rank: Annotated[str, choice("all", "pulled")] = "all"

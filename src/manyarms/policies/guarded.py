@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
@@ -45,6 +45,7 @@ from manyarms.protocol import (
     tell,
 )
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
+from manyarms.protocol.policy import in_brackets
 from manyarms.protocol.registry import Form
 from manyarms.protocol.soundness import Known, holds, sound
 
@@ -279,13 +280,7 @@ class Guarded(GuardPolicy):
 
     @property
     def label(self) -> str:
-        changed = [
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in fields(self)
-            if field.name != "policy" and getattr(self, field.name) != field.default
-        ]
-        own = f"({', '.join(changed)})" if changed else ""
-        return f"guarded{own}-{self.policy.label}"
+        return f"guarded{in_brackets(self.changed())}-{self.policy.label}"
 
     @property
     def sized_by_horizon(self) -> bool:
@@ -294,6 +289,18 @@ class Guarded(GuardPolicy):
 
     def with_best_mean(self, best_mean: float) -> Guarded:
         return replace(self, policy=self.policy.with_best_mean(best_mean))
+
+    def with_reward_range(self, reward_range: tuple[float, float] | None) -> Guarded:
+        own = self._for_range(reward_range)
+        if not own:
+            super().check_rewards(
+                reward_range
+            )  # in words that fit, before the policy within is set
+        return replace(self, policy=self.policy.with_reward_range(reward_range), **own)
+
+    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
+        super().check_rewards(reward_range)
+        self.policy.check_rewards(reward_range)
 
     def stage(self, state: GuardedState) -> str:
         return ", ".join(filter(None, (self.policy.stage(state.inner), stage_words(state.guard))))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Records
@@ -37,11 +37,10 @@ from manyarms.policies.parts.mixtures import (
     mixture_pulls,
     mixtures,
 )
-from manyarms.policies.parts.parameters import MixturePolicy
+from manyarms.policies.parts.parameters import MixturePolicy, kl_form
 from manyarms.policies.parts.slots import begin, open_slot
 from manyarms.protocol import (
     About,
-    Variant,
     arrive,
     ask,
     count_late,
@@ -51,7 +50,6 @@ from manyarms.protocol import (
     tell,
     uses,
 )
-from manyarms.protocol.parameters import choice
 from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
@@ -185,13 +183,9 @@ class HybridMOSSPlusPlus(MixturePolicy):
     ----------
     beta, mixture_sigma
         As for `MOSSPlusPlus`.
-    sigma, exploration, count_late
-        As for `MOSS`.
-    index
-        "moss", "kl" or "kl++": the index of `KLMOSS` or `KLUCBPlusPlus`, for rewards in [0, 1].
-        They are sharper where means are close to 0 or 1, and have no use for `sigma` and
-        `mixture_sigma`. "kl" is not covered by the guarantee below; "kl++" is for rewards 0 and
-        1, with another constant.
+    sigma, exploration, count_late, index
+        As for `MOSS`. "kl" is not covered by the guarantee below; "kl++" is for rewards 0 and 1,
+        with another constant.
 
     Notes
     -----
@@ -218,25 +212,8 @@ class HybridMOSSPlusPlus(MixturePolicy):
         good_at="MOSS++'s guarantee at a far lower price",
         source="ours, docs/proofs.md",
         kind="ours",
-        variants=(
-            Variant(
-                label="hybrid-moss++(kl)",
-                parameters={"index": "kl"},
-                guarantee="none proven",
-                rewards="[0, 1]",
-            ),
-        ),
+        variants=(kl_form("hybrid-moss++"),),
     )
-
-    index: Annotated[str, choice("moss", "kl", "kl++")] = "moss"
-
-    @property
-    def kl(self) -> float:
-        return 0.0 if self.index == "moss" else self.exploration
-
-    @property
-    def plus(self) -> bool:
-        return self.index == "kl++"
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> HybridMossPlusPlusState:
         real = self._sets(n_arms, pulls)

@@ -49,6 +49,11 @@ class MOSS(IndexPolicy):
     count_late
         Whether pulls whose reward is late count as pulls in the bonus (not in the mean). It
         spreads batches over more arms, and is without guarantee; False keeps the index valid.
+    index
+        "moss" (default), "kl" or "kl++": in the place of the index above, that of `KLMOSS` or
+        `KLUCBPlusPlus`, for rewards in [0, 1]. They are sharper where means are close to 0 or 1,
+        and have no use for `sigma`. With "kl++" MOSS is minimax for rewards 0 and 1, with another
+        constant; for "kl" nothing is proven.
 
     Notes
     -----

@@ -9,7 +9,7 @@ from manyarms.core.checks import check_int, check_one
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.fresh import FreshArms, hold, present, reset_arms
-from manyarms.policies.parts.parameters import IndexPolicy
+from manyarms.policies.parts.parameters import IndexPolicy, kl_form
 from manyarms.policies.parts.slots import begin
 from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell, uses
 from manyarms.protocol.parameters import Count, Probability
@@ -64,8 +64,9 @@ class MOSSOracle(IndexPolicy):
         The number of best arms, instead of `alpha`: then n/m stands for 2 T^alpha.
     size
         The size of the set itself, instead of both: at most n.
-    sigma, exploration, count_late
-        As for `MOSS`.
+    sigma, exploration, count_late, index
+        As for `MOSS`. With "kl++" the bound below stands for rewards 0 and 1, with another
+        constant; for "kl" nothing is proven.
 
     Notes
     -----
@@ -88,6 +89,9 @@ class MOSSOracle(IndexPolicy):
         source="Zhu & Nowak 2020",
         kind="paper",
         knowledge="m",
+        variants=(
+            kl_form("moss-oracle", index="kl++", guarantee="minimax up to a log, rewards 0 and 1"),
+        ),
     )
 
     alpha: Probability | None = None

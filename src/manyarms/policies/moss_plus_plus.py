@@ -26,7 +26,7 @@ from manyarms.policies.parts.mixtures import (
     mixture_pulls,
     mixtures,
 )
-from manyarms.policies.parts.parameters import MixturePolicy
+from manyarms.policies.parts.parameters import MixturePolicy, kl_form
 from manyarms.policies.parts.slots import begin, open_slot, unopened
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
 from manyarms.protocol.soundness import Known, sound
@@ -147,16 +147,17 @@ class MOSSPlusPlus(MixturePolicy):
         In [1/2, 1]: small for problems that are expected to be easy, large for hard ones.
     mixture_sigma
         `sigma` for mixture-arms, if it must be larger; see the notes.
-    sigma, exploration, count_late
-        As for `MOSS`.
+    sigma, exploration, count_late, index
+        As for `MOSS`. With "kl++" the rate below stands for rewards 0 and 1, with another constant
+        (docs/proofs.md); for "kl" nothing is proven.
 
     Notes
     -----
     Theorem 1: regret at most :math:`160 (\log_2 T)^{5/2}\, T^{\min(\max(\beta, 1+\alpha-\beta),
-    1)}`. Theorem 3: no policy is nowhere worse and somewhere better. Rewards in [0, 1] need no
-    more. Unbounded ones do: a mixture-arm's reward has a variance proxy of up to
-    :math:`\sigma^2 + r^2/4`, r being the range of the means, and the rate stands with a
-    `mixture_sigma` that covers it.
+    1)}`. Theorem 3: a policy that is better at one hardness is worse at another. This holds for
+    rewards in [0, 1]. For unbounded rewards, the reward of a mixture-arm has a variance proxy of up
+    to :math:`\sigma^2 + r^2/4`, where r is the range of the means. The rate stays the same if
+    `mixture_sigma` covers it.
 
     Examples
     --------
@@ -174,6 +175,7 @@ class MOSSPlusPlus(MixturePolicy):
         good_at="a guarantee at every hardness",
         source="Zhu & Nowak 2020",
         kind="paper",
+        variants=(kl_form("moss++", index="kl++", guarantee="Pareto optimal, rewards 0 and 1"),),
     )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossPlusPlusState:

@@ -97,8 +97,8 @@ class Parallel(ToldBestMean, IndexPolicy):
         makes every subroutine look bad. In a simulation it may be left to the instance.
     subset_factor
         2 as in the paper's text, or 1 as in its authors' code.
-    sigma, exploration, count_late
-        As for `MOSS`.
+    sigma, exploration, count_late, index
+        As for `MOSS`; Theorem 4 was not checked for the KL indices.
 
     Notes
     -----

@@ -13,10 +13,10 @@ from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.policies.parts.fresh import is_retired, retired_are, strike
 from manyarms.policies.parts.kl import bernoulli_kl
-from manyarms.policies.parts.parameters import ToldBestMean
+from manyarms.policies.parts.parameters import SigmaPolicy, ToldBestMean
 from manyarms.policies.parts.randomness import FRESH
 from manyarms.protocol import About, Variant, arrive, ask, reset, retire, tell
-from manyarms.protocol.parameters import Positive, choice
+from manyarms.protocol.parameters import choice
 from manyarms.protocol.soundness import Known, sound
 
 __all__ = ["Patience"]
@@ -120,7 +120,7 @@ def patience_is_sound(state: PatienceState, known: Known) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Patience(ToldBestMean):
+class Patience(ToldBestMean, SigmaPolicy):
     r"""Pull an arm until it cannot be a best one, then discard it for good and take the next.
 
     Arms come in random order. The current one stays while
@@ -179,8 +179,11 @@ class Patience(ToldBestMean):
         ),
     )
 
-    sigma: Positive = 0.5
     bound: Annotated[str, choice("mean", "kl")] = "mean"
+
+    @property
+    def unit_rewards(self) -> bool:
+        return self.bound == "kl"
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> PatienceState:
         return PatienceState(

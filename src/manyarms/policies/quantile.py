@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from manyarms.core.memory import Memory, Records
 from manyarms.policies.parts.fresh import FreshArms, present
+from manyarms.policies.parts.parameters import kl_form
 from manyarms.policies.parts.rounds import (
     RoundClock,
     RoundPolicy,
@@ -57,8 +58,8 @@ class Quantile(RoundPolicy):
     ----------
     exponent
         How fast the set grows; the source's 0.347 is the default.
-    sigma, exploration, count_late
-        As for `MOSS`.
+    sigma, exploration, count_late, index
+        As for `MOSS`; nothing is proven for the KL indices.
 
     Notes
     -----
@@ -80,6 +81,7 @@ class Quantile(RoundPolicy):
         good_at="plenty of good arms, no horizon",
         source="Chaudhuri & Kalyanakrishnan 2018 (QRM2)",
         kind="paper",
+        variants=(kl_form("quantile"),),
     )
 
     exponent: Share = 0.347

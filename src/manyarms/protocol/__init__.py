@@ -1,6 +1,7 @@
 """What a policy is: its functions, its name in the registry, its keys, its state as plain data."""
 
 from manyarms.protocol.about import About, Variant
+from manyarms.protocol.plain import plain_policy
 from manyarms.protocol.policy import (
     Policy,
     arrive,
@@ -23,6 +24,7 @@ __all__ = [
     "count_late",
     "described",
     "generation",
+    "plain_policy",
     "policy",
     "policy_names",
     "register",

@@ -54,21 +54,23 @@ class About:
     kind
         "paper": of *On Regret with Multiple Best Arms*; "ours"; "field": the others.
     needs
-        All it is told, horizon included, or "nothing".
+        All that it needs to know, the horizon included, or "nothing".
     knowledge
-        What it is told of the arms' means: "none", "m" (how rare good arms are, also as hardness
+        What it knows about the arms' means: "none", "m" (how rare good arms are, also as hardness
         or shape), "mu*" (the best mean, also by assuming that it is 1), or "arm" (the answer).
     guarantee, good_at, source
         In a few words.
     nanoseconds
-        Of one simulated pull at n = 20000, T = 50000 and hardness 0.4, reward included, on one
-        thread of a virtual machine: to be compared with each other.
+        The time of one simulated pull at n = 20000, T = 50000 and hardness 0.4, reward included, on
+        one thread of a virtual machine. Only comparisons between policies are meaningful.
     scaling
         What the cost of a pull grows with.
     rewards
-        "any", or "[0, 1]" where other rewards mean nothing to it.
+        "any", or "[0, 1]" if it is made for these rewards only.
     perfect_best
         Whether it is made for a best mean of exactly 1.
+    finds
+        Whether it is made for a good arm in the end (objective "find"), and not for little regret.
     variants
         Its other forms; the leaderboard and `advise` play them too.
 
@@ -89,6 +91,7 @@ class About:
     source: str = "\N{EN DASH}"  # none
     rewards: Rewards = "any"
     perfect_best: bool = False
+    finds: bool = False
     variants: tuple[Variant, ...] = ()
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from manyarms.core.checks import check_int
 from manyarms.core.rng import draw
 
-__all__ = ["policy_key", "run_key", "tape_key"]
+__all__ = ["memory_key", "policy_key", "run_key", "tape_key"]
 
 
 def run_key(seed: int) -> int:
@@ -21,3 +21,8 @@ def policy_key(seed: int, replication: int) -> int:
 def tape_key(seed: int, replication: int) -> int:
     """Return the key of the world's side: means and rewards."""
     return draw(draw(run_key(seed), replication), 1)
+
+
+def memory_key(seed: int) -> int:
+    """Return the key of the order in which a new season remembers rewards, where it is lost."""
+    return draw(draw(run_key(seed), 0), 2)

@@ -11,11 +11,12 @@ from __future__ import annotations
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
 from manyarms.core.jit import Dispatched, generic, optional
 from manyarms.core.memory import Memory
+from manyarms.errors import ParameterError
 from manyarms.protocol.about import About
 from manyarms.protocol.parameters import checks_of
 from manyarms.protocol.soundness import holds
@@ -112,6 +113,25 @@ def _delegate(
     return delegate_live
 
 
+_SPEAKING = ("index",)  # parameters whose values say what they are
+
+
+def short_form(name: str, value: Any) -> str:
+    """Return a parameter as labels show it.
+
+    >>> short_form("beta", 0.6), short_form("count_late", True), short_form("index", "kl")
+    ('beta=0.6', 'count_late', 'kl')
+    """
+    if name in _SPEAKING:
+        return str(value)
+    return name if value is True else f"{name}={value!r}"
+
+
+def in_brackets(words: list[str]) -> str:
+    """Return words for the end of a label; nothing if there are none."""
+    return f"({', '.join(words)})" if words else ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Policy(ABC):
     """A policy's parameters; a frozen dataclass. The state it makes does the work."""
@@ -135,20 +155,58 @@ class Policy(ABC):
         """Return the policy told μ*, if it needs to know it and was not told."""
         return self
 
-    def check_rewards(  # noqa: B027  most policies take all
-        self, reward_range: tuple[float, float] | None
-    ) -> None:
+    def with_reward_range(self: P, reward_range: tuple[float, float] | None) -> P:
+        """Return the policy made for rewards of this range, where that was left open."""
+        return self
+
+    @property
+    def unit_rewards(self) -> bool:
+        """Whether rewards outside of [0, 1] mean nothing to it."""
+        return self.about is not None and self.about.rewards == "[0, 1]"
+
+    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
         """Raise unless the policy is made for rewards of this range; None is not known."""
+        low, high = reward_range or (0.0, 1.0)
+        if self.unit_rewards and not 0.0 <= low <= high <= 1.0:
+            raise ParameterError(
+                f"`reward_range` must lie in [0, 1] for {self.label}, got {(low, high)}. Tell "
+                f"(reward - {low:g}) / {high - low:g} instead, or take a policy with `sigma`."
+            )
 
     @property
     def label(self) -> str:
         """The name, with the parameters that are not the default ones."""
-        changed = [
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in fields(self)
-            if getattr(self, field.name) != field.default
-        ]
-        return self.name + (f"({', '.join(changed)})" if changed else "")
+        return self.name + in_brackets(self.changed())
+
+    def changed(self, *, told: bool = True) -> list[str]:
+        """Return the parameters that are not the default ones, as labels show them.
+
+        `told` says whether those are among them that have no default, or None.
+        """
+        found = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            hidden = not told and field.default in (None, MISSING)
+            if not (isinstance(value, Policy) or value == field.default or hidden):
+                found.append(short_form(field.name, value))
+        return found
+
+    @property
+    def short_label(self) -> str:
+        """The label without what the policy is told, such as the hardness: tables show it.
+
+        A parameter without a default, or with None, is told to the policy; the others are its own.
+        If two policies of a table would look alike, it shows their labels.
+
+        >>> import manyarms as ma
+        >>> ma.MOSSOracle(alpha=0.2, count_late=True).short_label
+        'moss-oracle(count_late)'
+        """
+        own, within = self.changed(told=False), getattr(self, "policy", None)
+        while isinstance(within, Policy):
+            own += within.changed(told=False)
+            within = getattr(within, "policy", None)
+        return self.name + in_brackets(own)
 
     def stage(self, state: Any) -> str:
         """Say in words where a state is, such as "iteration 3 of 8"; "" if there are no stages."""
@@ -160,7 +218,7 @@ class Policy(ABC):
         n_arms: int | None = None,
         arms: Iterable[str | int] | None = None,
         horizon: int | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
     ) -> Live:
         """Return a handle to use the policy on real arms: ask for pulls, tell rewards.
@@ -174,9 +232,12 @@ class Policy(ABC):
         horizon
             The number of pulls there will be. Anytime policies work without.
         seed
-            Decides all random choices; the same seed and rewards give the same arms.
+            Decides all random choices; the same seed and rewards give the same arms. None draws
+            one, `live.seed`, so that no two services explore alike.
         reward_range
-            The smallest and the largest reward there can be; None accepts all up to 1e100.
+            The smallest and the largest reward there can be (default: 0 and 1). A `sigma` of 1/2,
+            the default, becomes half their distance. None accepts all rewards up to 1e100, and
+            leaves `sigma` as it is.
         """
         # by name, so that this room does not import the one above it
         handle: type[Live] = importlib.import_module("manyarms.live.handle").Live

@@ -11,7 +11,16 @@ from manyarms.errors import DuplicateNameError, ParameterError, UnknownNameError
 from manyarms.protocol.about import About
 from manyarms.protocol.policy import Policy
 
-__all__ = ["Form", "described", "maker", "name_of", "policy", "policy_names", "register"]
+__all__ = [
+    "Form",
+    "described",
+    "is_registered",
+    "maker",
+    "name_of",
+    "policy",
+    "policy_names",
+    "register",
+]
 
 _makers: dict[str, Callable[..., Policy]] = {}  # in the order in which lists show them
 _unlisted: set[str] = set()
@@ -105,6 +114,12 @@ def maker(name: str) -> Callable[..., Policy]:
     if not isinstance(name, str) or name not in _makers:
         raise UnknownNameError("policy", name, _makers.keys() - _unlisted)
     return _makers[name]
+
+
+def is_registered(name: str) -> bool:
+    """Whether a name stands for a policy."""
+    _load_ours()
+    return name in _makers
 
 
 def name_of(make: Callable[..., Policy]) -> str | None:

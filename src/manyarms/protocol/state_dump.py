@@ -20,6 +20,7 @@ from manyarms.core.memory import ARRAYS, SPARSE, Record
 from manyarms.core.sampler import Sampler
 from manyarms.core.tournament import Tournament, clear, tournament
 from manyarms.errors import ParameterError
+from manyarms.protocol.plain import PlainState
 
 __all__ = ["Columns", "classes_in", "constants", "dump_state", "restore_state"]
 
@@ -82,11 +83,16 @@ def classes_in(state: Any) -> set[type]:
 
 def _parts(state: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Yield what changes in a state, part by part, with the way to it."""
+    if isinstance(state, PlainState):
+        raise ParameterError(
+            f"{state.policy.label} is a plain Python class and cannot be saved: nobody knows what "
+            f"it remembers. Write it as a policy with a state; see docs/own_policy.md."
+        )
     for name, part in zip(state._fields, state, strict=True):
         here = f"{path}.{name}"
         if isinstance(part, (*_SPECIAL, dict, np.ndarray)):
             yield here, part
-        elif hasattr(part, "_fields"):
+        elif hasattr(part, "_fields") or isinstance(part, PlainState):
             yield from _parts(part, here)
 
 

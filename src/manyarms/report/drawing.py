@@ -1,4 +1,4 @@
-"""Drawing and saving; the one importer of matplotlib, so that its absence is told in one sentence.
+"""Drawing and saving; the one importer of matplotlib, so that one message says that it is missing.
 
 No pyplot: figures are plain objects, nothing is global, and no screen is needed.
 """
@@ -59,15 +59,15 @@ def drawing(width: float, height: float) -> Iterator[Figure]:
 def save_figure(figure: Figure, stem: str | os.PathLike[str]) -> list[Path]:
     """Write a figure as PDF, SVG and PNG (300 dots per inch).
 
-    All three are drawn before the first is written, and each takes its place at once: a file of
-    that name is the old one or the new one, never a part.
+    All three are drawn before the first is written. Each file is replaced as a whole: at any time
+    it is the old one or the new one, never a part.
 
     Parameters
     ----------
     figure
         What to write.
     stem
-        The path without the ending; its folder is made if need be.
+        The path without the ending. Its folder is made if it does not exist.
 
     Returns
     -------

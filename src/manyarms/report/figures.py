@@ -52,7 +52,7 @@ __all__ += ["regret_against_hardness", "regret_over_time"]
 _MARKS = 10  # markers on a line over time: enough to tell it, not so many as to hide it
 _LINE = 0.16  # inches, of a title or a line of a note
 _NOTE_WIDTH = 105  # characters
-_TICKS = 10  # up to so many hardnesses get a tick each
+_TICKS = 10  # up to this many hardnesses get a tick each
 _CELLS = 24  # that are drawn over time, at most
 _ALPHAS: NDArray[np.float64] = np.linspace(0.0, 1.0, 1001)
 _ROOM = 0.06  # of the axis, that the name of a rate takes
@@ -70,7 +70,7 @@ def regret_against_hardness(results: Mapping[float, Result], *, title: str | Non
     results
         What was measured, by hardness; all with the same horizon.
     title
-        Above the plot (default: none).
+        A text above the plot (default: none).
 
     Examples
     --------
@@ -109,14 +109,15 @@ def regret_over_time(
 ) -> Figure:
     """Draw mean regret against time, as Figures 2(b) and 3 do.
 
-    The legend's order is that of the lines at the end.
+    The legend lists the lines in their order at the end.
 
     Parameters
     ----------
     result
         What was measured.
     title, note
-        Above the plot, and in small print below it, such as "stand-in data" (default: none).
+        Texts above the plot, and below it in small print, such as "stand-in data" (default:
+        none).
 
     Examples
     --------
@@ -186,7 +187,7 @@ def legend_beside(figure: Figure, lines: Sequence[Line2D], notes: Sequence[Patch
 def name_place(
     axes: Axes, text: str, at: tuple[float, float], shift: tuple[float, float], **options: Any
 ) -> None:
-    """Write beside a place of a plot, in small print, so many points away."""
+    """Write beside a place of a plot, in small print, at a distance in points."""
     options = {"textcoords": "offset points", "fontsize": NOTE_SIZE, **options}
     axes.annotate(text, at, xytext=shift, **options)
 
@@ -270,12 +271,12 @@ def figure_1(
     betas
         Parameters of MOSS++, one line each.
     subset_exponent
-        Of the subset method, which plays MOSS on about T^subset_exponent random arms.
+        The exponent of the subset method, which plays MOSS on about T^subset_exponent random arms.
     others
         Further rates by name, as `pareto_position` takes them: a function of an array of
         hardnesses, or a pair of arrays.
     title
-        Above the plot (default: none).
+        A text above the plot (default: none).
 
     Examples
     --------

@@ -36,14 +36,15 @@ _SCRIPTS = (
 def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000) -> Path:
     """Write `report.html` into a folder of results, and return its path.
 
-    The page holds all it needs, and the same tables give the same page on every machine.
+    The page contains all that it needs. The same tables give the same page on every machine.
 
     Parameters
     ----------
     folder
         One that `manyarms run` or `manyarms reproduce` wrote.
     most_bytes
-        The size of the data in the page, at most (default: 4 MB); lines lose checkpoints for it.
+        The largest size of the data in the page (default: 4 MB). If there is more, lines are drawn
+        with fewer checkpoints.
 
     Examples
     --------

@@ -5,6 +5,7 @@ Knows no plotting package: what is here is plain data.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from itertools import cycle
 from typing import Any, NamedTuple
@@ -72,6 +73,10 @@ _TITLES = {
     "hybrid-moss++": "Hybrid MOSS++",
     "patience": "Patience",
     "prospector": "Prospector",
+    "scout": "Scout",
+    "sequential-halving": "Sequential halving",
+    "bracketing-halving": "Bracketing halving",
+    "siri": "SiRI",
 }
 
 # For all other lines: Paul Tol's muted colours, with hollow markers, which no named line has.
@@ -126,17 +131,22 @@ LOOK: dict[str, Any] = {
 def policy_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
     """Return a style for each label: the policy's own where it has one, else the next free one.
 
-    A policy looks the same in every figure, whatever is drawn beside it. A label with
-    parameters is a line of its own, unlike every other in the figure.
+    A policy looks the same in every figure, whatever is drawn beside it, and with any parameters.
+    Where it is there in several forms, those with parameters are lines of their own.
 
+    >>> policy_styles(["moss", "moss++(beta=0.6)"])["moss++(beta=0.6)"].colour
+    '#0072B2'
     >>> styles = policy_styles(["moss++", "moss++(beta=0.6)", "mine"])
     >>> [style.colour for style in styles.values()]
     ['#0072B2', '#332288', '#44AA99']
     """
     free = zip(cycle(_COLOURS), cycle(_DASHES), cycle(_MARKERS))
+    names = {label: label.partition("(")[0] for label in labels}
+    forms = Counter(names.values())
     return {
-        label: _NAMED.get(label) or LineStyle(*next(free), filled=False)
-        for label in dict.fromkeys(labels)
+        label: _NAMED.get(name if forms[name] == 1 else label)
+        or LineStyle(*next(free), filled=False)
+        for label, name in names.items()
     }
 
 

@@ -8,6 +8,8 @@ that with 95 % all of them hold at once, and with them the verdict on the claim:
 - it *holds in part* if some parts hold and some fail;
 - it *fails* if some part fails and none holds;
 - it is *undecided* if no part fails and some are undecided.
+
+A claim about data that are not there is undecided, whatever a stand-in for them says.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -32,6 +34,7 @@ __all__ += [
     "more",
     "revisions",
     "tally",
+    "why_undecided",
     "within",
 ]
 
@@ -81,6 +84,14 @@ class Claim:
     notes: tuple[str, ...] = ()  # what else the runs say
     stand_in: bool = False  # whether data were not there, and others stood in for them
 
+    def __post_init__(self) -> None:
+        """Decide nothing from a stand-in: what it says becomes a note."""
+        if self.stand_in:
+            said = f"On the stand-in, of its parts {counted(part.verdict for part in self.parts)}."
+            parts = tuple(replace(part, verdict=Verdict.OPEN) for part in self.parts)
+            object.__setattr__(self, "notes", (*self.notes, *([said] if parts else [])))
+            object.__setattr__(self, "parts", parts)
+
     @property
     def verdict(self) -> Verdict:
         """The verdict on the whole."""
@@ -91,8 +102,8 @@ class Claim:
 
     @property
     def said(self) -> str:
-        """The verdict in words, which say so if it is about a stand-in."""
-        return f"{self.verdict} (on a stand-in)" if self.stand_in else str(self.verdict)
+        """The verdict in words, which say so if there was only a stand-in."""
+        return f"{self.verdict} (only a stand-in)" if self.stand_in else str(self.verdict)
 
     @property
     def deciding(self) -> list[Part]:
@@ -106,11 +117,16 @@ class Claim:
         """Why it is undecided; nothing if it is not."""
         if self.verdict != Verdict.OPEN:
             return ""
+        if self.stand_in:
+            return (
+                "Its data are not on this machine. Others stood in for them, which says nothing "
+                "about the claim."
+            )
         if not self.parts:
             return "Nothing was measured for it here."
         return (
-            f"No part fails, but {len(self.deciding)} of {len(self.parts)} cannot be told: the "
-            f"interval reaches over the bound. More runs make it narrower."
+            f"No part fails, but {len(self.deciding)} of {len(self.parts)} are undecided: the "
+            f"interval contains the bound. More runs make it narrower."
         )
 
     def counts(self) -> str:
@@ -206,11 +222,31 @@ def tally(claims: Sequence[Claim]) -> str:
     'Of 1 claims 1 holds, 0 fail, 0 are undecided. Of their 1 parts 1 holds, 0 fail, 0 are ...'
     """
     parts = [part.verdict for claim in claims for part in claim.parts]
-    stood_in = sum(claim.stand_in for claim in claims)
     return (
         f"Of {len(claims)} claims {counted(claim.verdict for claim in claims)}. Of their "
         f"{len(parts)} parts {counted(parts)}."
-    ) + (f" {stood_in} of the claims are about a stand-in, not the data." if stood_in else "")
+    )
+
+
+def why_undecided(claims: Sequence[Claim]) -> list[str]:
+    """Say which claims are undecided, and why: a sentence for each reason.
+
+    >>> why_undecided([Claim(7, "There are 3 arms.", (), 10)])
+    ['Undecided: claim 7, for which nothing was measured.']
+    """
+    reasons: dict[str, list[str]] = {}
+    for claim in claims:
+        if claim.verdict == Verdict.OPEN:
+            reason = "whose intervals contain a bound. More replications make them narrower"
+            if claim.stand_in:
+                reason = "whose data are not on this machine. A stand-in for them decides nothing"
+            elif not claim.parts:
+                reason = "for which nothing was measured"
+            reasons.setdefault(reason, []).append(str(claim.number))
+    return [
+        f"Undecided: claim{'s' * (len(which) > 1)} {', '.join(which)}, {reason}."
+        for reason, which in reasons.items()
+    ]
 
 
 def counted(verdicts: Iterable[Verdict]) -> str:
@@ -242,11 +278,11 @@ def claims_as_markdown(claims: Sequence[Claim], notes: Sequence[str] = ()) -> st
     head = ["", "claim, and how it is read", "verdict", "hold / fail / undecided", "what decides"]
     blocks = [
         f"# The paper's claims, decided by {claims[0].replications} replications",
-        tally(claims),
+        " ".join([tally(claims), *why_undecided(claims)]),
         "A part of a claim holds or fails if its interval lies wholly on one side of the bound. "
         "The intervals of a claim share its error of 5 %, and allow for costly runs that were not "
         "seen. A claim holds if all its parts do, holds in part if some hold and some fail, fails "
-        "if some fail and none holds, and is undecided if none fails and some cannot be told.",
+        "if some fail and none holds, and is undecided if none fails and some are undecided.",
         "\n".join(f"- {note}" for note in notes),
         Table(head, rows).markdown(),
     ]

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.sequences import spent_error, uniform_limits
-from manyarms.live.estimates import ERROR, ArmEstimate, sigma_of
+from manyarms.live.estimates import ERROR, ArmEstimate
 from manyarms.live.game import LiveGame
+from manyarms.protocol.recommend import sigma_of
 
 __all__ = ["Tallies"]
 
@@ -84,10 +85,11 @@ class Tallies:
         self.size = end
 
     def _set(self, places: Numbers) -> None:
-        tallies = [self.game.tally[arm] for arm in self.arm[places].tolist()]
-        self.asked[places] = [tally.asked for tally in tallies]
-        self.told[places] = [tally.told for tally in tallies]
-        self.total[places] = [tally.total for tally in tallies]
+        arms = self.arm[places].tolist()
+        known = [self.game.known(arm) for arm in arms]
+        self.asked[places] = [self.game.tally[arm].asked for arm in arms]
+        self.told[places] = [count for count, _ in known]
+        self.total[places] = [total for _, total in known]
         told = places[self.told[places] > 0]
         if len(told):
             self.low[told], self.high[told] = uniform_limits(

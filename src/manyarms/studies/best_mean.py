@@ -1,4 +1,4 @@
-"""What a wrong best mean costs Parallel, which is told it."""
+"""What a wrong best mean costs Parallel, which needs to know it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ import numpy as np
 from manyarms.core.statistics import Interval
 from manyarms.instances import contest_652, planted
 from manyarms.lab.experiment import Experiment, Player, cell
-from manyarms.lab.results import PolicySummary, Result, unseen
+from manyarms.lab.results import Result
+from manyarms.lab.summary import PolicySummary, unseen
 from manyarms.lab.tables import ResultsFolder
 from manyarms.policies import MOSS, EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus, Parallel, Quantile
 from manyarms.protocol import Policy
@@ -56,7 +57,7 @@ FULL = Size()
 
 
 def six_policies(alpha: float) -> list[Policy]:
-    """Return the paper's policies; MOSS Oracle is told the hardness."""
+    """Return the paper's policies; MOSS Oracle is given the hardness."""
     return [
         MOSS(),
         MOSSOracle(alpha=alpha),
@@ -83,7 +84,7 @@ def fig2b(replications: int, seed: int, size: Size = FULL) -> list[Experiment]:
 
 
 def fig3(replications: int, seed: int, size: Size = FULL) -> list[Experiment]:
-    """Return Figure 3's experiment: contest 652, or what stands in for it, over time."""
+    """Return Figure 3's experiment: regret over time on contest 652, or on its stand-in."""
     contest, horizon = contest_652(), size.contest_horizon
     made = cell(
         six_policies(contest.problem(horizon).alpha),
@@ -160,10 +161,11 @@ def _over_time(name: str, results: Results, out: Path) -> Report:
     result = results[name].cells[0]
     note = result.instance if result.is_stand_in else None
     files = save_figure(regret_over_time(result, note=note), out / name)
-    shown = [] if note is None else [f"Figure 3 does not show the contest itself, but a {note}."]
+    shown = [] if note is None else [f"Figure 3 shows a {note}, not the contest. {_GET}"]
     return Report(files, [*shown], presentation(results, [name]))
 
 
+_GET = "Get the contest with `manyarms data get 652`, or set MANYARMS_DATA to its folder."
 _TITLE = "On Regret with Multiple Best Arms"
 _FACTS = (("Paper", "Zhu & Nowak, On Regret with Multiple Best Arms, NeurIPS 2020"),)
 _SECTIONS = {
@@ -182,9 +184,13 @@ def presentation(results: Results, figures: Sequence[str]) -> Presentation:
     sections = {name: _SECTIONS[name] for name in figures}
     facts = list(_FACTS)
     if "fig3" in sections:
-        contest = results["fig3"].cells[0].instance
-        facts.append(("Contest", contest))
-        sections["fig3"] = replace(sections["fig3"], text=f"Played on {contest}.")
+        result = results["fig3"].cells[0]
+        facts.append(("Contest", result.instance))
+        sections["fig3"] = replace(sections["fig3"], text=f"Played on {result.instance}.")
+        if result.is_stand_in:
+            text = f"Played on a {result.instance}, not on the contest. {_GET}"
+            title = "Regret over time on a stand-in for the caption contest"
+            sections["fig3"] = replace(sections["fig3"], title=title, text=text)
     runs = count_of(results[figures[0]].cells[0].replications, "run", "runs")
     lead = f"The paper's experiments, played again: {runs} of each policy on each problem."
     return Presentation(_TITLE, [lead], facts, sections)

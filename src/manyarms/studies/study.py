@@ -49,14 +49,14 @@ class Report:
 
 @dataclass(frozen=True)
 class Study:
-    """Experiments, and what to make of them.
+    """Experiments, and the report on them.
 
     Attributes
     ----------
     title
         What it shows, in one line.
     replications, fewest
-        How often each policy plays by default, and at least.
+        How often each policy plays by default, and the smallest number that is allowed.
     experiments
         Given the replications and the seed, what is played; names are unique within the study.
     report
@@ -86,9 +86,10 @@ def reproduce(
 ) -> Report:
     """Play what studies need, each experiment once, and let them report.
 
-    The results of an experiment lie in `out`/results, in a folder named after it and its hash. So
-    a study that was stopped goes on, and other replications or seeds do not disturb it. In the end
-    one page, `report.html`, shows all that was played in this call.
+    The results of an experiment are in `out`/results, in a folder that is named after the
+    experiment and its hash. So a study that was stopped can be resumed, and other replications or
+    seeds do not disturb it. In the end one page, `report.html`, shows all that was played in this
+    call.
 
     Parameters
     ----------
@@ -99,8 +100,8 @@ def reproduce(
     seed, workers, engine, scheduler
         As for `run`.
     watch
-        Given an experiment's name and the pulls of all, returns who hears of its progress
-        (default: as `run` does).
+        A function of an experiment's name and of the number of pulls in all; it returns the
+        callable that hears of the progress (default: as for `run`).
 
     Examples
     --------

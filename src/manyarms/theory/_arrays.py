@@ -30,7 +30,7 @@ def check_numbers(
 
     >>> check_numbers("horizon", [2, 1.5], at_least=2, whole=True)
     Traceback (most recent call last):
-    manyarms.errors.ParameterError: `horizon` must hold whole numbers >= 2, got 1.5.
+    manyarms.errors.ParameterError: `horizon` must contain whole numbers >= 2, got 1.5.
     """
     array = np.asarray(values)
     if array.ndim == 0:
@@ -39,7 +39,7 @@ def check_numbers(
             number = check_int(name, number, at_least=math.ceil(at_least), fix=fix)
         return np.asarray(check_number(name, number, at_least=at_least, at_most=at_most, fix=fix))
     if array.dtype.kind not in "iuf":
-        raise ParameterError(f"`{name}` must hold numbers, got {array.dtype} values.")
+        raise ParameterError(f"`{name}` must contain numbers, got {array.dtype} values.")
     numbers = array.astype(np.float64)
     right = (numbers >= at_least) & (numbers <= at_most)  # so written, NaN is wrong too
     right &= np.isfinite(numbers) & ((numbers == np.floor(numbers)) | (not whole))
@@ -47,7 +47,7 @@ def check_numbers(
         rule = f"{'whole ' if whole else ''}numbers >= {at_least:g}"
         rule += "" if math.isinf(at_most) else f" and <= {at_most:g}"
         raise ParameterError(
-            f"`{name}` must hold {rule}, got {wrong.item()!r}." + (f" {fix}" if fix else "")
+            f"`{name}` must contain {rule}, got {wrong.item()!r}." + (f" {fix}" if fix else "")
         )
     return numbers
 

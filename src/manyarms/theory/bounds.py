@@ -33,7 +33,7 @@ _ONE_PULL = "The bound is 0 for one pull, which may well be of a wrong arm."
 
 
 def subroutine_bound(alpha: Numbers, horizon: Numbers) -> Any:
-    r"""Return the bound on the regret of the subroutine SR told the hardness: of MOSS Oracle.
+    r"""Return the bound on the regret of the subroutine SR that knows the hardness (MOSS Oracle).
 
     .. math:: 19 \sqrt e \, \log T \; T^{(1+\alpha)/2}
 
@@ -46,9 +46,9 @@ def subroutine_bound(alpha: Numbers, horizon: Numbers) -> Any:
 
     Notes
     -----
-    The set has :math:`\lceil T^\alpha \log T \rceil` arms; it misses all best arms with probability
-    at most :math:`1/\sqrt T`, which costs :math:`\sqrt T`, and MOSS on it the rest. The paper adds
-    up with 18 as the constant of MOSS; with 20.5, for `exploration` = 1, the sum stays below the
+    The set has :math:`\lceil T^\alpha \log T \rceil` arms. It misses all best arms with probability
+    at most :math:`1/\sqrt T`, which costs :math:`\sqrt T`; MOSS on the set costs the rest. The
+    paper uses 18 as the constant of MOSS. With 20.5, for `exploration` = 1, the sum stays below the
     same bound.
 
     Examples
@@ -77,10 +77,10 @@ def moss_plus_plus_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> An
 
     Notes
     -----
-    Before T = 2^41 it is above T for every `alpha` and `beta`, and says nothing: see
-    `share_of_horizon`, and `learning_error_bound` for what can be checked. The paper adds up
-    learning errors with 18 as the constant of MOSS; with 20.5, for `exploration` = 1, the sum stays
-    below the same bound.
+    Before T = 2^41 the bound is above T for every `alpha` and `beta`, so it says nothing; see
+    `share_of_horizon`. `learning_error_bound` can be checked at practical horizons. The paper uses
+    18 as the constant of MOSS. With 20.5, for `exploration` = 1, the sum of the learning errors
+    stays below the same bound.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def anytime_moss_plus_plus_bound(alpha: Numbers, horizon: Numbers, *, beta: floa
 
 
 def parallel_bound(alpha: Numbers, horizon: Numbers) -> Any:
-    r"""Return the bound on the regret of Parallel told the best mean, for rewards in [0, 1].
+    r"""Return the bound on the regret of Parallel that knows the best mean, for rewards in [0, 1].
 
     .. math:: \lceil \log T \rceil \Big(19 \sqrt e \, \log T \; T^{(1+\alpha)/2}
               + 4 \sqrt{T \log(2\, T^{3/2} \lceil \log T \rceil)}\Big) + \sqrt T
@@ -186,12 +186,12 @@ def lower_bound(
 
 
 def minimax_order(n: Numbers, m: Numbers, horizon: Numbers) -> Any:
-    r"""Return the order of the regret below which no policy comes, even told m.
+    r"""Return the order of regret that no policy can go below, even if it knows m.
 
     .. math:: \Omega\big(\sqrt{T (n - m) / m}\big)
 
-    An order, not a bound: its constant is not stated, so a single number means nothing, and only
-    how it grows does.
+    This is an order, not a bound. Its constant is not stated, so a single number means nothing;
+    only its growth does.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ _BELOW_1 = "At 1 the guard promises nothing."
 
 
 def guarded_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> Any:
-    r"""Return the bound on the regret of any rule under the guard, told the horizon.
+    r"""Return the bound on the regret of any rule under a guard that knows the horizon.
 
     .. math:: 10 \, (\log T)^{5/2} \, T^{\min(\max(\beta, 1 + \alpha - \beta), 1)}
 
@@ -57,7 +57,7 @@ def guarded_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> Any:
 
 
 def anytime_guarded_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> Any:
-    r"""Return the bound on the regret of any rule under the guard that guesses the horizon.
+    r"""Return the bound on the regret of any rule under a guard that guesses the horizon.
 
     .. math:: \Big(3 + \frac{9}{4^\beta (1 - \beta)}\Big) \, (\log 8T)^{5/2} \,
               T^{\min(\max(\beta, 1 + \alpha - \beta), 1)}
@@ -101,7 +101,7 @@ def guarded_problem_bound(problem: Problem, *, beta: float, anytime: bool = Fals
     beta
         The parameter of the guard, between 1/2 and 1; below 1 if `anytime`.
     anytime
-        Whether the guard guesses the horizon (default: False, it is told). Then the first factor is
+        Whether the guard guesses the horizon (default: False). If so, the first factor is
         :math:`6 \cdot 8^\beta / (1 - 2^{-\beta})`, the second
         :math:`2 \sqrt 5 / (4^\beta (1 - \beta))`, and L is :math:`\log(8T)`.
 

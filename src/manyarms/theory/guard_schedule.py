@@ -32,7 +32,7 @@ class GuardStages(NamedTuple):
     arms
         k_i: the first k_i arms of the guard's order are tested.
     pulls
-        n_i: an arm is tested until it has so many pulls in all, or is ruled out.
+        n_i: an arm is tested until it has this many pulls in all, or is ruled out.
     starts
         τ_i: the pulls made when the stage is due. At T it never begins.
     levels
@@ -74,12 +74,12 @@ def guard_stages(horizon: int, *, beta: float, n: int = _MOST) -> GuardStages:
     beta
         Between 1/2 and 1.
     n
-        The number of arms, more than any stage tests unless given.
+        The number of arms (default: more than any stage tests).
 
     Notes
     -----
-    :math:`k_i \sqrt{n_i}` is about S in every stage: so each costs the same. Pulls and starts are
-    cut at T; a stage that this touches never begins. docs/guard.md has the guard and the proof.
+    :math:`k_i \sqrt{n_i}` is about S in every stage, so all stages cost the same. Pulls and starts
+    are cut at T; a stage that this affects never begins. docs/guard.md has the guard and the proof.
 
     Examples
     --------

@@ -89,7 +89,7 @@ def miss_probability(n: Any, m: Any, k: Any, *, exact: bool = True) -> Any:
     n, m, k
         Arms, best arms, arms drawn.
     exact
-        The left side if true, the paper's bound on the right if not.
+        Whether to return the left side; if not, the paper's bound on the right (default: True).
 
     Examples
     --------
@@ -114,7 +114,7 @@ def miss_probability(n: Any, m: Any, k: Any, *, exact: bool = True) -> Any:
 
 @dataclass(frozen=True)
 class Problem:
-    """How many arms, how many of them best, how many pulls.
+    """The size of a problem: the numbers of arms, of best arms and of pulls.
 
     Parameters
     ----------
@@ -158,15 +158,15 @@ class Problem:
     ) -> Problem:
         """Count as best every arm within `epsilon` of the largest mean.
 
-        `epsilon` is 1/sqrt(horizon) unless given, so that what it forgives, epsilon times
-        horizon, stays within the square root of the horizon.
+        The default of `epsilon` is 1/sqrt(horizon). Then the loss that it ignores, epsilon times
+        the horizon, is at most the square root of the horizon.
 
         >>> Problem.near_optimal([0.9, 0.895, 0.2], horizon=10_000).m
         2
         """
         horizon = check_int("horizon", horizon, at_least=1, at_most=_MOST)
         if len(means) == 0:
-            raise ParameterError("`means` must hold at least one mean, got none.")
+            raise ParameterError("`means` must contain at least one mean, got none.")
         means = [check_number("means", mean) for mean in means]
         slack = 1.0 / math.sqrt(horizon) if epsilon is None else epsilon
         threshold = max(means) - check_number("epsilon", slack, at_least=0.0)

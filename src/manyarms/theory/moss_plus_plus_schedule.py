@@ -55,7 +55,7 @@ def moss_plus_plus_schedule(horizon: int, *, beta: float, n: int = _MOST) -> Sch
     beta
         The parameter of MOSS++, between 1/2 and 1.
     n
-        The number of arms, more than any set can hold unless given.
+        The number of arms (default: more than any set can hold).
 
     Notes
     -----

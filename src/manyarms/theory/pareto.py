@@ -41,8 +41,8 @@ class ParetoPosition:
     verdict
         "on the frontier", "dominated", or "impossible".
     betas
-        The parameters with which MOSS++ is nowhere worse and somewhere better, if it is dominated;
-        the one beta that has this very rate, if it is on the frontier; else None.
+        If it is dominated, the parameters with which MOSS++ is never worse, and better at some
+        hardness; the one beta that has this very rate, if it is on the frontier; else None.
     alphas
         If dominated, the hardnesses at which some of these `betas` are strictly better; if
         impossible, those at which it is below what any policy attains; else empty.

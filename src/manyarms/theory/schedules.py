@@ -176,7 +176,7 @@ def guard_stages_planned(horizon: int, beta: float) -> int:
 
 @kernel
 def guard_stage_arms(horizon: int, beta: float, stage: int) -> int:
-    r"""Return how many arms stage i of the guard tests, if there are so many.
+    r"""Return how many arms stage i of the guard tests, if there are enough arms.
 
     .. math:: a_i = \lceil 2^{-i} \, T^\beta / L \rceil
 

@@ -12,7 +12,7 @@ __all__ = ["informative_from", "share_of_horizon"]
 
 
 def share_of_horizon(bound: Numbers, horizon: Numbers) -> Any:
-    """Return the bound as a share of the horizon: from 1 on it is vacuous.
+    """Return the bound as a share of the horizon; from 1 on it says nothing.
 
     T pulls lose at most T when gaps are at most 1, so a bound above T says nothing.
 
@@ -34,7 +34,7 @@ def share_of_horizon(bound: Numbers, horizon: Numbers) -> Any:
 
 
 def informative_from(bound: Callable[[int], float], *, at_most: int = 1 << 500) -> int | None:
-    """Return the horizon from which on a bound stays below the horizon; None if there is none.
+    """Return the horizon from which on a bound stays below T itself; None if there is none.
 
     Parameters
     ----------

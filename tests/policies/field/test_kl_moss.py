@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
 import manyarms as ma
 from manyarms.core.memory import SPARSE
+from manyarms.lab import experiment_from
 from manyarms.policies.field import KLMOSS, KLUCBPlusPlus, KLUCBSwitch
 from manyarms.policies.parts.kl import switch_at
 from manyarms.policies.parts.slots import moss_index
@@ -70,10 +72,41 @@ def test_the_switch() -> None:
             assert Fraction(switch_at(members, at)) ** 5 <= Fraction(at, members)
 
 
+def test_the_field_has_moss_with_these_indices_under_names_of_their_own() -> None:
+    arms = ma.instances.planted(n=30, m=3)
+    forms = [ma.MOSS(index="kl"), KLMOSS(), ma.MOSS(index="kl++"), KLUCBPlusPlus()]
+    result = ma.simulate(forms, arms, horizon=400, replications=3, workers=1)
+    assert result.policies == ("moss(kl)", "kl-moss", "moss(kl++)", "kl-ucb++")
+    assert (result.regret[0] == result.regret[1]).all()
+    assert (result.regret[2] == result.regret[3]).all()
+
+
+def test_labels_name_the_index() -> None:
+    assert ma.EmpMOSSPlusPlus(index="kl", beta=0.6).label == "empmoss++(kl, beta=0.6)"
+    assert ma.Doubling(ma.MOSSPlusPlus(index="kl++")).label == "anytime-moss++(kl++)"
+    assert ma.policy("guarded-empmoss++", index="kl").label == "guarded-empmoss++(kl)"
+
+
+def test_specs_name_the_index_too() -> None:
+    spec: dict[str, Any] = {
+        "experiment": {"name": "kl", "horizon": 9},
+        "instance": {"family": "planted", "n": 9, "m": 1},
+        "policy": [
+            {"name": "moss", "index": ["moss", "kl"]},
+            {"name": "quantile", "index": "kl++"},
+        ],
+    }
+    labels = [player.label for player in experiment_from(spec).cells[0].players]
+    assert labels == ["moss", "moss(kl)", "quantile(kl++)"]
+    spec["policy"] = [{"name": "moss++", "index": "kl", "beta": [0.5, 0.6]}]
+    labels = [player.label for player in experiment_from(spec).cells[0].players]
+    assert labels == ["moss++(beta=0.5, kl)", "moss++(beta=0.6, kl)"]
+
+
 def test_hybrid_takes_the_kl_index_where_told() -> None:
     instance = ma.instances.planted(n=500, m=10)
     kl = ma.HybridMOSSPlusPlus(index="kl")
-    assert kl.label == "hybrid-moss++(index='kl')"
+    assert kl.label == "hybrid-moss++(kl)"
     result = ma.simulate(
         [ma.HybridMOSSPlusPlus(), kl], instance, horizon=2000, replications=5, workers=1
     )

@@ -36,7 +36,7 @@ def test_makers() -> None:
     assert make() == SubSampled(ma.MOSS(), exponent=0.5)
     assert make(size=3, sigma=1.0) == SubSampled(ma.MOSS(sigma=1.0), size=3)
     names = [*inspect.signature(make).parameters]
-    assert names == ["sigma", "exploration", "count_late", "size", "exponent"]
+    assert names == ["sigma", "exploration", "count_late", "index", "size", "exponent"]
 
 
 def test_what_the_policy_within_knows() -> None:

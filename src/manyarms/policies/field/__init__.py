@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from manyarms.policies.field.best import Best
+from manyarms.policies.field.bracketing_halving import BracketingHalving
 from manyarms.policies.field.cbt import CBT
 from manyarms.policies.field.corral_igw import CorralIGW
 from manyarms.policies.field.dynamic_balancing import DynamicBalancing
@@ -18,6 +19,8 @@ from manyarms.policies.field.m_run import MRun, NonRecallingMRun
 from manyarms.policies.field.qrm1 import QRM1
 from manyarms.policies.field.qrm2_restarted import QRM2Restarted
 from manyarms.policies.field.satisficing import SatisficingTS
+from manyarms.policies.field.sequential_halving import SequentialHalving
+from manyarms.policies.field.siri import SiRI
 from manyarms.policies.field.ss_greedy_oracle import SSGreedyOracle
 from manyarms.policies.field.ss_ucb_oracle import SSUCBOracle
 from manyarms.policies.field.sub_sampled import SUB_SAMPLED, SubSampled
@@ -43,6 +46,7 @@ __all__ = [
     "UCBAIR",
     "UCBF",
     "Best",
+    "BracketingHalving",
     "CorralIGW",
     "DynamicBalancing",
     "EmpiricalCBT",
@@ -56,6 +60,8 @@ __all__ = [
     "SSGreedyOracle",
     "SSUCBOracle",
     "SatisficingTS",
+    "SequentialHalving",
+    "SiRI",
     "SubSampled",
     "Thompson",
     "TwoTarget",
@@ -89,6 +95,9 @@ FIELD: tuple[type[Policy] | Form, ...] = (
     TwoTarget,
     CBT,
     EmpiricalCBT,
+    SequentialHalving,
+    BracketingHalving,
+    SiRI,
     Uniform,
     Best,
 )

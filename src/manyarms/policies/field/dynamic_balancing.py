@@ -126,7 +126,7 @@ class DynamicBalancing(IndexPolicy):
     regret_factor
         r, which scales the candidate bounds. Larger is safer for the larger sets, and slower to
         find a set wanting.
-    sigma, exploration, count_late
+    sigma, exploration, count_late, index
         As for `MOSS`.
 
     Notes

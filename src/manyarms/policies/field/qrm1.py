@@ -72,7 +72,7 @@ class QRM1(RoundPolicy):
     ----------
     rho
         In (0, 1]: the share of arms that are good enough; m/n for those who know m.
-    sigma, exploration, count_late
+    sigma, exploration, count_late, index
         As for `MOSS`.
 
     Notes

@@ -106,7 +106,7 @@ class QRM2Restarted(RoundPolicy):
     ----------
     exponent
         How fast the set grows; the source's 0.347 is the default.
-    sigma, exploration, count_late
+    sigma, exploration, count_late, index
         As for `MOSS`.
 
     Notes

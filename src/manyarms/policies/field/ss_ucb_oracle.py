@@ -8,14 +8,15 @@ from typing import ClassVar
 
 from manyarms.policies.field.sub_sampled import OnSubset
 from manyarms.policies.field.ucb import UCB
+from manyarms.policies.parts.parameters import SigmaPolicy
 from manyarms.protocol import About, Policy
-from manyarms.protocol.parameters import Positive, Share
+from manyarms.protocol.parameters import Share
 
 __all__ = ["SSUCBOracle"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SSUCBOracle(OnSubset):
+class SSUCBOracle(OnSubset, SigmaPolicy):
     r"""`UCB` on a random subset that holds a best arm all but surely, for those who know how many.
 
     .. math:: s = \lceil \log(T) / p \rceil
@@ -58,7 +59,6 @@ class SSUCBOracle(OnSubset):
     )
 
     share: Share
-    sigma: Positive = 0.5
 
     @property
     def runs(self) -> Policy:

@@ -20,6 +20,7 @@ from manyarms.policies.moss import MOSS
 from manyarms.policies.parts.randomness import SUBSET, draw_fresh, reset_order
 from manyarms.protocol import About, Policy, Variant, ask, count_late, generation, reset, tell, uses
 from manyarms.protocol.parameters import Count, Probability
+from manyarms.protocol.recommend import recommend
 from manyarms.protocol.registry import Form
 
 __all__ = ["SUB_SAMPLED", "OnSubset", "SubSampled"]
@@ -53,6 +54,12 @@ def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
     return slot, state.subset.cells[at + 1]
 
 
+@recommend.register(SubSampledState)
+def sub_sampled_recommend(state: SubSampledState) -> int:
+    member = recommend(state.inner)
+    return -1 if member < 0 else state.subset.cells[find(state.subset, member) + 1]
+
+
 @dataclass(frozen=True)
 class OnSubset(Policy):
     """A policy that runs another one on a random subset; subclasses say which, and how large."""
@@ -75,6 +82,9 @@ class OnSubset(Policy):
         """Return the size of the subset, at least one arm and at most all."""
         size = self.wanted(n_arms, pulls)
         return max(1, min(math.ceil(size * (1 - 1e-12)), n_arms))  # T^(1/2) may round up
+
+    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
+        self.runs.check_rewards(reward_range)
 
     def stage(self, state: SubSampledState) -> str:
         return self.runs.stage(state.inner)
@@ -162,6 +172,9 @@ class SubSampled(OnSubset):
 
     def with_best_mean(self, best_mean: float) -> SubSampled:
         return replace(self, policy=self.policy.with_best_mean(best_mean))
+
+    def with_reward_range(self, reward_range: tuple[float, float] | None) -> SubSampled:
+        return replace(self, policy=self.policy.with_reward_range(reward_range))
 
 
 def on_subset(

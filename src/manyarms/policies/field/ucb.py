@@ -8,8 +8,8 @@ from typing import ClassVar, NamedTuple
 
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.count_queues import Queues, ask_largest, level, queues
-from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
-from manyarms.protocol.parameters import Positive
+from manyarms.policies.parts.parameters import SigmaPolicy
+from manyarms.protocol import About, ask, count_late, reset, tell, uses
 
 __all__ = ["UCB"]
 
@@ -31,7 +31,7 @@ def ucb_level(state: UcbState, t: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UCB(Policy):
+class UCB(SigmaPolicy):
     r"""Pull each arm once, in random order, then at pull t one of largest index.
 
     .. math:: \bar x + \sigma \sqrt{\frac{2 \log(1 + t \log^2 t)}{N}}
@@ -67,8 +67,6 @@ class UCB(Policy):
         good_at="few arms, no horizon",
         source="Lattimore & Szepesvári 2020",
     )
-
-    sigma: Positive = 0.5
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> UcbState:
         return UcbState(2.0 * self.sigma**2, queues(memory, n_arms, pulls))

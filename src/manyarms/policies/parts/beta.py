@@ -11,7 +11,7 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.rng import draw, open_unit
 from manyarms.policies.parts.kl import bernoulli_kl
 
-__all__ = ["beta_tail", "beta_upper", "beta_variate", "share_of_tail"]
+__all__ = ["beta_tail", "beta_upper", "beta_variate", "incomplete_beta", "share_of_tail"]
 
 _FEW = 16  # below, Stirling's error comes from the factorial itself
 _STEPS = 50  # of Newton's method; it needs 3 to 5
@@ -52,7 +52,7 @@ def _weight(a: float, b: float, x: float) -> float:
 
 
 @kernel
-def _fraction(a: float, b: float, x: float) -> float:
+def incomplete_beta(a: float, b: float, x: float) -> float:
     """Return the continued fraction of the incomplete beta function, by Lentz's method.
 
     It comes fast for x < (a + 1) / (a + b + 2): O(sqrt(a + b)) steps at worst.
@@ -98,8 +98,8 @@ def beta_tail(a: float, b: float, x: float) -> float:
         return -math.expm1(a * math.log(x))
     weight = _weight(a, b, x)
     if x > (a + 1.0) / (a + b + 2.0):
-        return weight * _fraction(b, a, 1.0 - x) / b
-    return 1.0 - weight * _fraction(a, b, x) / a
+        return weight * incomplete_beta(b, a, 1.0 - x) / b
+    return 1.0 - weight * incomplete_beta(a, b, x) / a
 
 
 @rare
@@ -120,10 +120,10 @@ def beta_upper(a: float, b: float, p: float) -> float:
     for _ in range(_STEPS):
         weight = _weight(a, b, x)  # the density is this divided by x (1 - x)
         if x > (a + 1.0) / (a + b + 2.0):
-            above = weight * _fraction(b, a, 1.0 - x) / b
+            above = weight * incomplete_beta(b, a, 1.0 - x) / b
             below = 1.0 - above
         else:
-            below = weight * _fraction(a, b, x) / a
+            below = weight * incomplete_beta(a, b, x) / a
             above = 1.0 - below
         if p <= 0.5:
             ratio = above * math.log(max(above, _TINY) / p) / max(weight, _TINY)

@@ -10,13 +10,16 @@ from manyarms.errors import ParameterError
 from manyarms.policies.parts.fresh import FreshArms, fresh_arms
 from manyarms.policies.parts.guard_slots import Guard, guard
 from manyarms.policies.parts.slots import slots
-from manyarms.protocol import Policy
+from manyarms.protocol import Policy, Variant
 from manyarms.protocol.parameters import Flag, Number, Positive, choice, number
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["GuardPolicy", "IndexPolicy", "MixturePolicy", "RankingPolicy", "ToldBestMean"]
+__all__ += ["SigmaPolicy", "kl_form"]
 
 B = TypeVar("B", bound="ToldBestMean")
+S = TypeVar("S", bound="SigmaPolicy")
+G = TypeVar("G", bound="GuardPolicy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,17 +71,55 @@ class RankingPolicy(Policy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndexPolicy(RankingPolicy):
-    """A policy that ranks by the MOSS index."""
+class SigmaPolicy(Policy):
+    """A policy for rewards that are sigma-sub-Gaussian, 1/2 standing for those in [0, 1]."""
 
     sigma: Positive = 0.5
+
+    def with_reward_range(self: S, reward_range: tuple[float, float] | None) -> S:
+        """Take half the width for a sigma of 1/2: it holds for all rewards, by Hoeffding's lemma.
+
+        Who knows more gives another `sigma`, or no range.
+        """
+        low, high = reward_range or (0.0, 1.0)
+        wide = high - low != 1.0 and self.sigma == 0.5 and not self.unit_rewards
+        return replace(self, sigma=(high - low) / 2.0) if wide else self
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexPolicy(SigmaPolicy, RankingPolicy):
+    """A policy that ranks by the MOSS index, or by one of the KL indices in its place."""
+
     exploration: Positive = 1.0
     count_late: Flag = False
+    index: Annotated[str, choice("moss", "kl", "kl++")] = "moss"
+
+    @property
+    def unit_rewards(self) -> bool:
+        return self.index != "moss" or super().unit_rewards
+
+    @property
+    def kl(self) -> float:
+        return 0.0 if self.index == "moss" else self.exploration
+
+    @property
+    def plus(self) -> bool:
+        return self.index == "kl++"
 
     @property
     def spread(self) -> float:
         """What stands before the logarithm, under the root: (2 sigma)^2 times exploration."""
         return 4.0 * self.sigma**2 * self.exploration
+
+
+def kl_form(name: str, *, index: str = "kl", guarantee: str = "none proven") -> Variant:
+    """Return the form of an `IndexPolicy` with a KL index, for what is said about it."""
+    return Variant(
+        label=f"{name}({index})",
+        parameters={"index": index},
+        guarantee=guarantee,
+        rewards="[0, 1]",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +194,17 @@ class GuardPolicy(Policy):
                 f"`bound` must be 'mean' where means are not in [0, 1], got 'kl' with "
                 f"bottom={self.bottom} and top={self.top}. Give `sigma`, too."
             )
+
+    def with_reward_range(self: G, reward_range: tuple[float, float] | None) -> G:
+        return replace(self, **self._for_range(reward_range))
+
+    def _for_range(self, reward_range: tuple[float, float] | None) -> dict[str, Any]:
+        """Return the guard's parameters for rewards of a range, unless some were given."""
+        low, high = reward_range or (0.0, 1.0)
+        given = (self.bound, self.sigma, self.bottom, self.top) != ("kl", 0.5, 0.0, 1.0)
+        if given or 0.0 <= low <= high <= 1.0:
+            return {}
+        return {"bound": "mean", "sigma": (high - low) / 2.0, "bottom": low, "top": high}
 
     def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
         low, high = reward_range or (0.0, 1.0)

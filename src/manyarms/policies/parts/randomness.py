@@ -1,4 +1,4 @@
-"""Who draws what: each purpose has a key of its own, so a draw here never shifts one there."""
+"""The purposes of random words. Each has a key of its own, so no draw shifts another."""
 
 from __future__ import annotations
 

@@ -18,6 +18,10 @@ from manyarms.report.text import count_of
 __all__ = ["contents", "of_a_run"]
 
 _AGAINST = "Final regret, problem by problem", "What each policy had lost at the end of the run."
+_FOUND = (
+    "Simple regret, problem by problem",
+    "What the arm that a policy recommends in the end lacks of the best mean.",
+)
 _OVER_TIME = "Regret over time", "What was lost so far, against always pulling a best arm."
 _NAMED = 8  # policies, before the rest is only counted
 
@@ -25,11 +29,14 @@ _NAMED = 8  # policies, before the rest is only counted
 def contents(
     folders: Mapping[str, ResultsFolder], shown: Presentation, most_times: int
 ) -> dict[str, Any]:
-    """Return the data of a page, whose lines have so many checkpoints at most.
+    """Return the data of a page; its lines have at most this many checkpoints.
 
     Folders are by their path from the page, which is empty for one that the page lies in.
     """
-    cells = {str(each.provenance["name"]): each.cells for each in folders.values()}
+    cells = {
+        str(each.provenance["name"]): [cell.by(each.objective) for cell in each.cells]
+        for each in folders.values()
+    }
     lines = [section.line for section in shown.sections.values() if section.line]
     page, order = _Page(cells, lines, most_times), list(shown.sections)
     for name in sorted(cells, key=lambda n: order.index(n) if n in order else len(order)):
@@ -94,10 +101,11 @@ class _Page:
                     **summary(each, self._most_times),
                 }
             )
+        against = _FOUND if any(each.objective == "find" for each in results) else _AGAINST
         axes = dict.fromkeys(name for each in results for name in each.parameters)
         figures = [
-            (self._against(results, section), _AGAINST),
-            (swept(results, first, axes), _AGAINST),
+            (self._against(results, section), against),
+            (swept(results, first, axes), against),
             (over_time(results, first), _OVER_TIME),
         ]
         own = section.title, section.text

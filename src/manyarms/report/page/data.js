@@ -31,6 +31,10 @@ function runsOf({ replications, fewest }) {
 
 const pullsOf = ({ times }) => `${asWhole.format(last(times))} pulls`;
 
+const lossOf = ({ objective }) => (objective === "find" ? "simple regret" : "regret");
+
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+
 const titleOf = (policy) => report.policies[policy].title;
 
 function lookOf(policy) {

@@ -40,7 +40,7 @@ class Differences {
     const { name, instance } = this.setting;
     const played = `${instance}, ${pullsOf(this.setting)}, ${runsOf(this.setting)}.`;
     const how = base
-      ? ` Regret of each policy minus that of ${base}, run by run on the same luck, with 95 % intervals.` : "";
+      ? ` ${capital(lossOf(this.setting))} of each policy minus that of ${base}, run by run on the same luck, with 95 % intervals.` : "";
     return `${name ? `${name}: ` : ""}${played}${how}`;
   }
 }
@@ -88,6 +88,10 @@ function intervalBar(policy, { gap, low, high }, scale) {
   stroke("line", `M${from} 15H${to}M${from} 10V20M${to} 10V20`));
 }
 
+const meaningOf = ({ objective }) => (objective === "find"
+  ? "What the recommended arm lacks of the best mean. Missed: the share of runs that recommend no best arm."
+  : "Regret at the end. Missed: the share of runs that never pulled a best arm.");
+
 /** The final regrets, the best policy first; `base` is marked. */
 function finals(setting, base) {
   const final = (k) => last(setting.series[k].mean);
@@ -105,6 +109,5 @@ function finals(setting, base) {
   });
   return scrolling("Final regrets",
     numbersTable(["policy", "mean", "95 % interval", "median", "5 %", "95 %", "missed"], rows),
-    element("p", { class: "caption" },
-      "Regret at the end. Missed: the share of runs that never pulled a best arm."));
+    element("p", { class: "caption" }, meaningOf(setting)));
 }

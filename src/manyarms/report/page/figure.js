@@ -46,7 +46,8 @@ class Figure {
 
   get valueName() {
     const when = this.figure.kind === "sweep" ? "at the end" : "up to time t";
-    return this.figure.value || `${this.state.centre} regret ${when}`;
+    const found = report.settings[this.choice.settings[0]].objective === "find";
+    return this.figure.value || `${this.state.centre} ${found ? "simple regret" : `regret ${when}`}`;
   }
 
   /** A value of this figure, as text. */

@@ -33,7 +33,7 @@ def plainly(parameters: Mapping[str, Any]) -> str:
 
 
 def summary(result: Result, most_times: int) -> dict[str, Any]:
-    """Return what a page shows of a cell, as plain data; at so many checkpoints at most.
+    """Return what a page shows of a cell, as plain data, at a limited number of checkpoints.
 
     The pairs are in the order of `itertools.combinations`: the mean of the differences of final
     regrets, and the ends of its 95 % interval.
@@ -41,6 +41,7 @@ def summary(result: Result, most_times: int) -> dict[str, Any]:
     kept = _thinned(len(result.times), most_times)
     final = result.summary()
     return {
+        **({} if result.objective == "earn" else {"objective": result.objective}),
         "times": result.times[kept].tolist(),
         "replications": result.replications,
         "fewest": min(len(rows) for rows in result.rows),
@@ -82,7 +83,7 @@ def _median_rank(count: int) -> int:
 
 
 def _thinned(count: int, most: int) -> NDArray[np.int64]:
-    """Return places spread evenly over so many, the last one among them.
+    """Return places that are spread evenly over a range; the last place is one of them.
 
     >>> _thinned(10, 4).tolist(), _thinned(3, 9).tolist()
     ([0, 3, 6, 9], [0, 1, 2])

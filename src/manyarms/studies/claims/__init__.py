@@ -19,7 +19,15 @@ from manyarms.policies import EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus
 from manyarms.protocol import Policy
 from manyarms.report.page.presentation import Presentation, Section
 from manyarms.report.text import Table, interval_text, write_json, write_text
-from manyarms.report.verdicts import Claim, Part, claims_as_markdown, decided, revisions, tally
+from manyarms.report.verdicts import (
+    Claim,
+    Part,
+    claims_as_markdown,
+    decided,
+    revisions,
+    tally,
+    why_undecided,
+)
 from manyarms.studies import paper
 from manyarms.studies.claims.sentences import ADAPTIVE, SENTENCES, Paper, contest_facts, only
 from manyarms.studies.study import Report, Results, Study
@@ -103,8 +111,10 @@ def report(results: Results, out: Path, few: int = paper.REPLICATIONS) -> Report
         f"The paper's claims, {claims[0].replications} replications",
     )
     page = paper.presentation(results, _FIGURES)
-    page = page.merged(Presentation(lead=[tally(claims)], sections=_SECTIONS, claims=told))
-    return Report(files, [table, tally(claims), *notes], page)
+    page = page.merged(
+        Presentation(lead=[tally(claims), *why_undecided(claims)], sections=_SECTIONS, claims=told)
+    )
+    return Report(files, [table, tally(claims), *why_undecided(claims), *notes], page)
 
 
 def contest_ratios(result: Result) -> list[str]:

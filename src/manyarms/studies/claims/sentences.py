@@ -102,7 +102,7 @@ def _beats(result: Result, better: str, worse: str, where: str) -> Ask:
 
 
 def _times(result: Result, over: str, under: str, bound: float, where: str = "") -> Ask:
-    """Ask that one policy has more than so many times the mean regret of another."""
+    """Ask that one policy has more than a multiple of the mean regret of another."""
     what = f"{where}{over} / {under}"
     return lambda sure: more(what, result.ratio(over, under, confidence=sure), bound)
 

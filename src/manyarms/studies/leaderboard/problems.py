@@ -81,10 +81,10 @@ def _entrants() -> Iterator[tuple[str, str, About, dict[str, Any]]]:
     """Yield everybody's label, name, facts and parameters."""
     said = described()
     for name, about in said.items():
-        if about.knowledge != "arm":  # knowing the answer is no contest
+        if about.knowledge != "arm" and not about.finds:  # knowing the answer is no contest
             yield name, name, about, {}
     for name, about in said.items():
-        for form in about.variants:
+        for form in about.variants if not about.finds else ():
             yield form.label, name, replace(about, rewards=form.rewards), dict(form.parameters)
 
 

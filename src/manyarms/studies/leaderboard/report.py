@@ -55,7 +55,9 @@ _HOW = (
     "expects a best mean of 1 too, but is told only the horizon and plays wherever it runs; it "
     "does well on Figure 2(a) because 1 - μ* is small there, 0.1. Everybody may know the horizon; "
     "where means are drawn, `cbt`, `two-target`, `ucb-f` and `ucb-air` are told the shape of "
-    "their distribution too. `best`, which knows a best arm, has no regret and is not listed."
+    "their distribution too. `best`, which knows a best arm, has no regret and is not listed. "
+    "Finders, which are made for keeping one arm, have a board of their own: `manyarms reproduce "
+    "find`."
 )
 _THRESHOLD = (
     "**On the contests.** The paper divides every caption's share of votes by the largest and "

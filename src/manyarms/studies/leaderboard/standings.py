@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.statistics import Interval, mean_interval, mean_limits
-from manyarms.lab.results import PolicySummary, Result, summarise
+from manyarms.lab.results import Result
+from manyarms.lab.summary import PolicySummary, summarise
 from manyarms.report.style import policy_title
 
 __all__ = ["Placing", "Standing", "in_short", "losses", "placings", "standings", "where_we_lose"]

@@ -1,0 +1,49 @@
+"""A world of your own: rewards of a law that you write, and rewards that were seen.
+
+In a shop few visitors buy, and those who do spend more or less. The law is a tuple of numbers and
+one function, which the simulator compiles. Run it: `python examples/own_world.py`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import manyarms as ma
+from manyarms.instances import reward
+from manyarms.kit import draw, unit
+
+
+class Baskets(NamedTuple):  # the name must be one that no other law or state has
+    """A visitor buys for something between `least` and `most`, or does not buy."""
+
+    least: float
+    most: float
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        return 0.0, self.most
+
+
+@reward.register(Baskets)
+def basket(law: Baskets, arm: int, mean: float, word: int) -> float:
+    share = mean / (0.5 * (law.least + law.most))  # of those who buy, so that the mean is right
+    if unit(word) >= share:
+        return 0.0
+    return law.least + (law.most - law.least) * unit(draw(word, 1))
+
+
+def main() -> None:
+    means = [0.5] * 30 + [0.2] * 970  # euros a visitor
+    shop = ma.instances.from_means(means, rewards=Baskets(5.0, 15.0))
+    policies = [ma.MOSS(), ma.Prospector()]  # sigma is set to 15/2
+    print(ma.simulate(policies, shop, horizon=20_000, replications=20, checkpoints=1).summary())
+
+    seen = {"umbrella": [0, 0, 12], "coat": [0, 0, 0, 80], "hat": [5, 6, 4], "scarf": [0, 9]}
+    past = ma.instances.from_rewards(seen)  # a pull draws one of the rewards that an arm had
+    result = ma.simulate(ma.MOSS(), past, horizon=5_000, replications=20, checkpoints=1)
+    best = list(seen)[int(result.recommended[0, 0])]
+    print(f"\nbest of the past: {best}, {past.best_mean:.2f} a visitor")
+
+
+if __name__ == "__main__":
+    main()

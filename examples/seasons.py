@@ -1,0 +1,52 @@
+"""Prompts, season by season: stop when it is sure enough, and go on next month from there.
+
+In May 20000 prompts are searched until the verdict is that the best of them is good enough. In June
+there is money for 3000 evaluations more. The new season remembers all that May has seen, and
+evaluates only what is not known yet. Run it: `python examples/seasons.py`.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+import manyarms as ma
+
+PROMPTS = 20_000
+DICE = random.Random(3)
+QUALITY = [DICE.betavariate(2, 5) for _ in range(PROMPTS)]  # the truth, which nobody knows
+
+
+def evaluate(live: ma.Live, times: int) -> None:
+    for _ in range(times):
+        pull = live.ask()
+        live.tell(pull, float(DICE.random() < QUALITY[pull.arm]))
+
+
+def share_better(arm: int) -> float:
+    return 100 * sum(quality > QUALITY[arm] for quality in QUALITY) / PROMPTS
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        journal = ma.Journal(Path(folder) / "may.journal", history=True)
+        policy = ma.EmpMOSSPlusPlus()
+        fresh = policy.live(n_arms=PROMPTS, horizon=20_000, seed=4)
+        with ma.recorded(journal, fresh) as may:
+            evaluate(may, 500)
+            while not may.verdict(epsilon=0.1, quantile=0.05).stop and may.pulls < 20_000:
+                evaluate(may, 500)
+            print(f"May, {may.pulls} evaluations of at most 20000.\n{may.verdict(epsilon=0.1)}")
+            june = may.season(horizon=3_000)
+        print(f"\nJune remembers {june.progress().observed} rewards.")
+        evaluate(june, 3_000)
+        spent = len(journal.events().table()["pull"])
+    best = {"May": may.recommend().arm, "June": june.recommend().arm}
+    for month, arm in best.items():
+        print(f"{month}'s prompt is truly {QUALITY[arm]:.2f}; {share_better(arm):.2f} % are better")
+    print(f"The journal of May has all {spent} evaluations: for pandas, or for a replay.")
+
+
+if __name__ == "__main__":
+    main()

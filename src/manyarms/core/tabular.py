@@ -1,0 +1,120 @@
+"""Things that notebooks show as a table, and that pandas and polars read."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any, Literal
+
+from manyarms.core.checks import check_choice
+from manyarms.errors import MissingExtraError
+
+__all__ = ["Library", "Tabular", "aligned", "data_frame", "html_table", "one_kind"]
+
+Library = Literal["pandas", "polars"]
+
+_LIBRARIES = ("pandas", "polars")
+_LONGEST = 200  # characters of a cell
+_MOST_ROWS = 20
+
+
+class Tabular(ABC):
+    """Has columns: a notebook shows them, and `to_dataframe` hands them on."""
+
+    @abstractmethod
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns by name, all of one length."""
+
+    def _caption(self) -> Sequence[str]:
+        """Return what stands above the table, a line each."""
+        return ()
+
+    def to_dataframe(self, *, library: Library | None = None) -> Any:
+        """Return a data frame.
+
+        Parameters
+        ----------
+        library
+            "pandas" or "polars" (default: the one that is imported already, else the one that is
+            installed, and pandas if both are).
+        """
+        return data_frame(self._columns(), library)
+
+    def _repr_html_(self) -> str:
+        columns = self._columns()
+        rows = list(zip(*columns.values(), strict=True))
+        return html_table(list(columns), rows, self._caption())
+
+
+def data_frame(columns: Mapping[str, Sequence[Any]], library: Library | None = None) -> Any:
+    """Return columns as a data frame of pandas or polars; names of both kinds are text.
+
+    >>> data_frame({"arm": [7, 9], "told": [3, 0]}, "polars").shape
+    (2, 2)
+    """
+    if library is not None:
+        check_choice("library", library, choices=_LIBRARIES)
+    imported = [name for name in _LIBRARIES if name in sys.modules]
+    for name in [library] if library else [*imported, *_LIBRARIES]:
+        try:
+            make = importlib.import_module(name).DataFrame
+            return make({key: one_kind(column) for key, column in columns.items()})
+        except ImportError:
+            continue
+    raise MissingExtraError(library or "pandas or polars", "for data frames", library or "pandas")
+
+
+def one_kind(column: Any) -> Any:
+    """Return a column; if some values are texts and others are not, all become texts.
+
+    >>> one_kind(["a", 7]), one_kind([7, 8])
+    (['a', '7'], [7, 8])
+    """
+    if getattr(column, "dtype", "O") != "O":
+        return column  # an array of numbers
+    kinds = {isinstance(value, str) for value in column if value is not None}
+    return [None if one is None else str(one) for one in column] if len(kinds) > 1 else column
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of text as lines: names to the left, numbers to the right, columns narrow.
+
+    >>> aligned([["policy", "mean"], ["moss", "7666.6"]])
+    ['policy    mean', 'moss    7666.6']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            f"{cell:<{width}}" if place == 0 else f"{cell:>{width}}"
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def html_table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: Sequence[str]) -> str:
+    """Return a small table as HTML, which is well-formed XML too.
+
+    >>> html_table(["arm"], [["<7>"]], ["one arm"]).count("&lt;7&gt;")
+    1
+    """
+    shown = rows if len(rows) <= _MOST_ROWS else rows[: _MOST_ROWS - 1]
+    lines = [*caption, *([f"the first {len(shown)} of {len(rows)} rows"] if shown != rows else [])]
+    above = "".join(f"<div>{_text(line)}</div>" for line in lines)
+    heads = "".join(f'<th scope="col">{_text(name)}</th>' for name in head)
+    cells = ("".join(f"<td>{_text(cell)}</td>" for cell in row) for row in shown)
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    return (
+        f'<div style="overflow-x: auto">{above}<table><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _text(value: Any) -> str:
+    """Return a value for people: few digits, and no letter that is not visible."""
+    text = f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return escape("".join(letter if letter.isprintable() else "�" for letter in text))

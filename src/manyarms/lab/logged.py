@@ -1,0 +1,289 @@
+"""Logged data: what other policies would have earned, from a log of random choices.
+
+The replay method of Li, Chu, Langford & Wang (2011): a policy goes through the log, and what it
+asks for is answered by the next row of that arm; the rows before are skipped. If every choice of
+the log was uniformly random, the rewards it gets are those of a real game.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.checks import check_int, check_path
+from manyarms.core.files import path_errors
+from manyarms.core.sequences import uniform_half_width
+from manyarms.core.tabular import aligned
+from manyarms.core.uniformity import uniformity_doubt
+from manyarms.errors import ParameterError
+from manyarms.lab.tables import need_pyarrow
+from manyarms.live import GameHistory, Journal, Live
+from manyarms.live.estimates import rounded
+from manyarms.protocol import Policy
+from manyarms.protocol.recommend import sigma_of
+
+__all__ = ["ReplayResult", "ReplayedPolicy", "replay"]
+
+
+@dataclass(frozen=True)
+class ReplayedPolicy:
+    """What a policy earned in a replay.
+
+    Attributes
+    ----------
+    policy
+        Its label.
+    matched
+        The pulls it made: rows of the log that it chose.
+    mean_reward
+        The mean of their rewards.
+    interval
+        Limits for the mean of the arms it chose; they hold with probability 95 %.
+    ended
+        "horizon", or "log" where the rows ran out before.
+    """
+
+    policy: str
+    matched: int
+    mean_reward: float
+    interval: tuple[float, float]
+    ended: str
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """What policies earned in a replay of the same log; prints as a table.
+
+    Attributes
+    ----------
+    policies
+        A `ReplayedPolicy` each.
+    rows, n_arms
+        Of the log.
+    horizon
+        The pulls that each policy was given.
+    mean_reward
+        That of the log: what choosing at random earned.
+    """
+
+    policies: tuple[ReplayedPolicy, ...]
+    rows: int
+    n_arms: int
+    horizon: int
+    mean_reward: float
+
+    def __getitem__(self, label: str) -> ReplayedPolicy:
+        found = [each for each in self.policies if each.policy == label]
+        if not found:
+            known = ", ".join(each.policy for each in self.policies)
+            raise KeyError(f"No policy {label!r} was replayed, but {known}.")
+        return found[0]
+
+    def __iter__(self) -> Iterator[ReplayedPolicy]:
+        return iter(self.policies)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.rows} rows, {self.n_arms} arms, {self.horizon} pulls; choosing at random "
+            f"earned {rounded(self.mean_reward)} a pull",
+        ]
+        table = [["policy", "pulls", "reward", "95 % interval"]]
+        for each in self.policies:
+            low, high = map(rounded, each.interval)
+            row = [each.policy, f"{each.matched}", rounded(each.mean_reward), f"[{low}, {high}]"]
+            table.append(row)
+        ended = ("" if each.ended == "horizon" else "  (the log ended)" for each in self.policies)
+        return "\n".join([*lines, *map("".join, zip(aligned(table), ["", *ended], strict=True))])
+
+
+def replay(
+    log: Any,
+    policies: Policy | Sequence[Policy],
+    *,
+    arm: str = "arm",
+    reward: str = "reward",
+    horizon: int | None = None,
+    n_arms: int | None = None,
+    reward_range: tuple[float, float] | None = (0.0, 1.0),
+    seed: int = 0,
+) -> ReplayResult:
+    """Return what policies would have earned, from a log of uniformly random choices.
+
+    Of n arms, one row in n is used, so it takes n times as many rows as pulls.
+
+    Parameters
+    ----------
+    log
+        A table (pandas, polars, pyarrow, or a dict of columns) in the order things happened, the
+        path of a CSV or Parquet file, or a recorded handle, its journal or history, if its policy
+        was `uniform`.
+    policies
+        One policy or several. Each goes through the log by itself.
+    arm, reward
+        The names of the columns (default: "arm" and "reward"). Rows without a reward are left out.
+    horizon
+        The number of pulls (default: what the log has room for).
+    n_arms
+        How many arms there were, if some may never have been chosen (default: those in the log).
+    reward_range
+        As for `policy.live`.
+    seed
+        The seed of the policies' random choices (default: 0).
+
+    Raises
+    ------
+    ParameterError
+        If the choices cannot have been uniformly random: arms were chosen too unevenly, or choices
+        depend on what came before. A random log is refused once in a million times. Some things the
+        log cannot show, and you must know them: choices did not depend on who was asking, all arms
+        were there all the time, and no rows were dropped for their reward.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> import numpy as np
+    >>> luck = np.random.default_rng(1)
+    >>> arms = luck.integers(3, size=9_000)
+    >>> log = {"arm": arms, "reward": luck.random(9_000) < np.array([0.2, 0.5, 0.8])[arms]}
+    >>> result = ma.replay(log, [ma.MOSS(), ma.policy("uniform")])
+    >>> result["moss"].mean_reward > 0.7 > result["uniform"].mean_reward
+    True
+    >>> log["arm"] = np.sort(arms)
+    >>> ma.replay(log, ma.MOSS())
+    Traceback (most recent call last):
+    manyarms.errors.ParameterError: `log` must be of uniformly random choices, and it is not: ...
+    """
+    chosen, rewards, told_arms = _read(log, arm, reward)
+    names, codes = np.unique(chosen, return_inverse=True)
+    count = check_int("n_arms", n_arms or told_arms or len(names), at_least=max(2, len(names)))
+    doubt = uniformity_doubt(codes, rewards, count)
+    if doubt:
+        raise ParameterError(
+            f"`log` must be of uniformly random choices, and it is not: {doubt}. Replay needs a "
+            f"log in which nothing but chance decided."
+        )
+    if reward_range is not None and not _within(rewards, reward_range):
+        raise ParameterError(
+            f"`log` must have rewards within `reward_range`, {reward_range}, got "
+            f"{rewards.min():g} to {rewards.max():g}. Scale them, or pass another range."
+        )
+    room = len(codes) / count
+    pulls = max(1, int(room - 2 * room**0.5)) if horizon is None else horizon
+    pulls = check_int("horizon", pulls, at_least=1)
+    several = [policies] if isinstance(policies, Policy) else list(policies)
+    order = np.argsort(codes, kind="stable")
+    places = np.split(order, np.cumsum(np.bincount(codes))[:-1])  # the rows of each arm
+    return ReplayResult(
+        tuple(
+            _played(
+                policy.live(n_arms=count, horizon=pulls, seed=seed, reward_range=reward_range),
+                [rows.tolist() for rows in places],
+                rewards.tolist(),
+            )
+            for policy in several
+        ),
+        rows=len(codes),
+        n_arms=count,
+        horizon=pulls,
+        mean_reward=float(rewards.mean()),
+    )
+
+
+def _within(rewards: NDArray[np.float64], limits: tuple[float, float]) -> bool:
+    return bool(limits[0] <= rewards.min() and rewards.max() <= limits[1])
+
+
+def _played(live: Live, places: list[list[int]], rewards: list[float]) -> ReplayedPolicy:
+    """Let a policy go through the log: `places` are the rows of each arm."""
+    at, total, matched = 0, 0.0, 0
+    while matched < (live.horizon or 0):
+        pull = live.ask()
+        rows = places[pull.arm] if pull.arm < len(places) else []
+        k = bisect_left(rows, at)
+        if k == len(rows):
+            break
+        live.tell(pull, rewards[rows[k]])
+        total, matched, at = total + rewards[rows[k]], matched + 1, rows[k] + 1
+    limits = live.reward_range
+    sigma = sigma_of(live.policy) if limits is None else (limits[1] - limits[0]) / 2.0
+    mean = total / matched if matched else float("nan")
+    half = float(uniform_half_width(max(1, matched), sigma))
+    low, high = (-np.inf, np.inf) if limits is None else limits
+    return ReplayedPolicy(
+        policy=live.policy.label,
+        matched=matched,
+        mean_reward=mean,
+        interval=(max(low, mean - half), min(high, mean + half)) if matched else (low, high),
+        ended="horizon" if matched == live.horizon else "log",
+    )
+
+
+def _read(log: Any, arm: str, reward: str) -> tuple[NDArray[Any], NDArray[np.float64], int | None]:
+    """Return the arms and rewards of the rows that have one, and the arms there are if known."""
+    count: int | None = None
+    if isinstance(log, Live | Journal):
+        log = log.events()
+    if isinstance(log, GameHistory):
+        log, arm, reward, count = _uniform_table(log), "arm", "reward", log.n_arms
+    if isinstance(log, str | os.PathLike):
+        log = _from_file(log)
+    for name in (arm, reward):
+        if name not in _names(log):
+            raise ParameterError(
+                f"`log` must have a column {name!r}, got {', '.join(map(str, _names(log)))}. Name "
+                f"its columns with arm=... and reward=...."
+            )
+    try:
+        rewards = np.asarray(log[reward], np.float64)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"`log` must have numbers in {reward!r}: {error}.") from error
+    arms = np.asarray(log[arm])
+    known = ~np.isnan(rewards)
+    if arms.shape != rewards.shape or not known.any():
+        raise ParameterError("`log` must have rows with an arm and a reward, got none.")
+    if arms.dtype == object:
+        arms = np.array([repr(name) for name in arms.tolist()])
+    return arms[known], rewards[known], count
+
+
+def _names(log: Any) -> Sequence[Any]:
+    """Return the names of a table's columns."""
+    names = getattr(log, "column_names", None)  # of pyarrow
+    if names is None:
+        names = getattr(log, "columns", log)  # of pandas and polars; else a dict's keys
+    try:
+        return list(names)
+    except TypeError:
+        raise ParameterError(
+            f"`log` must be a table, a path, or a recorded handle, got {type(log).__name__}."
+        ) from None
+
+
+def _from_file(path: str | os.PathLike[str]) -> Any:
+    source, arrow = check_path("log", path), need_pyarrow()
+    from pyarrow import csv
+
+    read = arrow.parquet.read_table if source.suffix in (".parquet", ".pq") else csv.read_csv
+    with path_errors(source, "Name a CSV or Parquet file that this user may read"):
+        try:
+            return read(source)
+        except arrow.ArrowException as error:
+            raise ParameterError(
+                f"`log` must be a CSV or Parquet file, got {str(source)!r}: {error}."
+            ) from error
+
+
+def _uniform_table(history: GameHistory) -> dict[str, NDArray[Any]]:
+    moved = {"added", "retired", "restored", "observed"} & {event.what for event in history}
+    if history.policy != "uniform" or moved or not history.complete:
+        why = f"arms were {', '.join(sorted(moved))}" if moved else "its beginning is missing"
+        if history.policy != "uniform":
+            why = f"{history.policy} chose what it learned to like"
+        raise ParameterError(f"`log` must be of a game of `uniform`, from its beginning on: {why}.")
+    return history.table()

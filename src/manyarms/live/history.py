@@ -1,0 +1,267 @@
+"""What happened in a game, in order: event by event, and as a table of its pulls."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.checks import check_path
+from manyarms.core.files import path_errors, replacing
+from manyarms.core.tabular import Library, data_frame, one_kind
+from manyarms.errors import MissingExtraError, SavedFileError
+from manyarms.live.saving import MALFORMED_ERRORS, unpack
+from manyarms.live.store import (
+    ABANDONED,
+    ANSWERED,
+    ARRIVED,
+    ASKED,
+    OBSERVED,
+    RESTORED,
+    RETIRED,
+    TOLD,
+    Contents,
+)
+from manyarms.protocol.state_dump import Columns
+
+__all__ = ["GameHistory", "Happening"]
+
+_WORDS = {ASKED: "asked", TOLD: "told", ABANDONED: "abandoned", ARRIVED: "added"}
+_WORDS |= {RETIRED: "retired", OBSERVED: "observed", ANSWERED: "answered", RESTORED: "restored"}
+_ENDS = (TOLD, ABANDONED, ANSWERED)
+_PENDING = 0
+_TIMES = ("asked", "told")
+
+
+class Happening(NamedTuple):
+    """One thing that happened.
+
+    Attributes
+    ----------
+    time
+        In seconds since 1970; NaN where that was not recorded.
+    what
+        "asked", "told", "abandoned", "added", "retired", "restored", "observed", or "answered": a
+        pull that got a reward observed before.
+    pull
+        The id of the pull; None where there is none.
+    arm
+        The arm's number or name; how many, where arms were added.
+    reward
+        The reward; NaN where there is none.
+    """
+
+    time: float
+    what: str
+    pull: int | None
+    arm: Any
+    reward: float
+
+
+class GameHistory:
+    """What a store has kept of a game: `live.events()` and `journal.events()` return it.
+
+    Iterating gives each event as a `Happening`; `table()` has a row for each pull.
+
+    Parameters
+    ----------
+    parts
+        What the store has kept, oldest first: snapshots, and the events after each.
+
+    Attributes
+    ----------
+    complete
+        Whether it begins with the game. What a journal drops when it is compacted is missing,
+        unless it was made with `history=True`.
+    policy, n_arms
+        The policy's label, and the arms that the game began with.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> live = ma.recorded(ma.InMemory(), ma.MOSS().live(arms=["a", "b"], horizon=9, seed=2))
+    >>> first, second = live.ask(2)
+    >>> live.tell(second, reward=1.0)
+    >>> [(event.what, event.arm) for event in live.events()]
+    [('asked', 'a'), ('asked', 'b'), ('told', 'b')]
+    >>> table = live.events().table()
+    >>> table["arm"].tolist(), table["reward"].tolist(), table["end"].tolist()
+    (['a', 'b'], [nan, 1.0], ['pending', 'told'])
+    """
+
+    def __init__(self, parts: Sequence[Contents]) -> None:
+        try:
+            self._read(parts)
+        except MALFORMED_ERRORS as error:
+            raise SavedFileError(
+                f"This history contradicts itself: {error}. manyarms did not write it. Use a copy."
+            ) from error
+
+    def _read(self, parts: Sequence[Contents]) -> None:
+        opened = [unpack(part.snapshot, "This") for part in parts]
+        first = _after_the_last_gap(parts, opened)
+        parts, (about, columns) = parts[first:], opened[first]
+        self.complete = about["pulls"] == 0
+        begun = zip(*(columns.get(f"stock {name}", ()) for name in ("arm", "reward")), strict=True)
+        self._stock = [(int(arm), float(reward)) for arm, reward in begun]
+        self._first = int(about["pulls"])  # the first pull that was asked for since
+        self.policy = str(about["policy"]["label"])
+        self.n_arms = int(about["first_arms"])
+        self._arms = opened[-1][0]["arms"]
+        self._names = [*self._arms.get("names", ()), *parts[-1].events.names]
+        events = [part.events for part in parts]
+        self._kind, self._pull, self._arm, self._reward = (
+            np.concatenate([part[k] for part in events]) for k in range(4)
+        )
+        self._time = np.concatenate(
+            [np.zeros(len(e.kind)) if e.time is None else e.time for e in events]
+        )
+        self._time[self._time == 0] = np.nan
+        pulled = self._kind == ASKED
+        before = columns.get("flight number", np.zeros(0, np.int64))
+        arms = columns.get("flight arm", np.zeros(0, np.int64))  # of pulls asked for before
+        self._numbers = np.concatenate([before, self._pull[pulled]])
+        self._arms_pulled = np.concatenate([arms, self._arm[pulled]])
+        self._asked = np.concatenate([np.full(len(before), np.nan), self._time[pulled]])
+        self._check()
+
+    def _check(self) -> None:
+        """Raise unless all places that are looked up are there: a store may hold anything."""
+        arms = len(self._names) or self._arms["count"] + self._arm[self._kind == ARRIVED].sum()
+        about_one = np.isin(self._kind, (ASKED, RETIRED, RESTORED, OBSERVED))
+        named = np.concatenate([self._arm[about_one], self._arms_pulled])
+        ends = self._pull[np.isin(self._kind, _ENDS)]
+        if not (
+            np.isin(self._kind, list(_WORDS)).all()
+            and (np.diff(self._numbers) > 0).all()
+            and np.isin(ends, self._numbers).all()
+            and ((named >= 0) & (named < arms)).all()
+        ):
+            raise ValueError("its events are of pulls or arms that never were")
+
+    def __len__(self) -> int:
+        return len(self._kind)
+
+    def __repr__(self) -> str:
+        begin = "" if self.complete else f", from pull {self._first} on"
+        return f"<GameHistory of {len(self)} events{begin}>"
+
+    def __iter__(self) -> Iterator[Happening]:
+        ended = np.isin(self._kind, _ENDS)
+        arm = self._arm.copy()  # where a pull ended, a store may have left anything there
+        arm[ended] = self._arms_pulled[np.searchsorted(self._numbers, self._pull[ended])]
+        rewarded = np.isin(self._kind, (TOLD, OBSERVED, ANSWERED))
+        reward = np.where(rewarded, self._reward, np.nan)
+        columns = (self._time, self._kind, self._pull, arm, reward)
+        for time, kind, pull, number, value in zip(*(c.tolist() for c in columns), strict=True):
+            name = number if kind == ARRIVED else self._name(number)
+            yield Happening(time, _WORDS[kind], None if pull < 0 else pull, name, value)
+
+    def rewards(self) -> dict[int, list[float]]:
+        """Return all rewards told or observed, in the order they came, by the arm's number."""
+        given: dict[int, list[float]] = {}
+        told, seen = self._kind == TOLD, self._kind == OBSERVED
+        arm = self._arm.copy()
+        arm[told] = self._arms_pulled[np.searchsorted(self._numbers, self._pull[told])]
+        rows = zip(arm[told | seen].tolist(), self._reward[told | seen].tolist(), strict=True)
+        for number, reward in (*self._stock, *rows):
+            given.setdefault(number, []).append(reward)
+        return given
+
+    def _name(self, number: int) -> Any:
+        return self._names[number] if self._names else number
+
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Return the pulls by columns, in the order they were asked for.
+
+        They are `pull` (its id), `arm`, `asked` (when, in seconds since 1970, or NaN), `reward` (or
+        NaN), `told` (when its reward came, or it was abandoned) and `end`: "told", "answered" (by
+        a reward observed before), "abandoned" or "pending".
+        """
+        ended = np.isin(self._kind, _ENDS)
+        row = np.searchsorted(self._numbers, self._pull[ended])
+        told, reward = (np.full(len(self._numbers), np.nan) for _ in range(2))
+        told[row], reward[row] = self._time[ended], self._reward[ended]
+        end = np.full(len(self._numbers), _PENDING)
+        end[row] = self._kind[ended]
+        reward[end == ABANDONED] = np.nan
+        arm: NDArray[Any] = self._arms_pulled
+        if self._names:
+            arm = np.array([self._names[number] for number in arm.tolist()] or [], object)
+        words = np.array([_WORDS.get(kind, "pending") for kind in end.tolist()], object)
+        named = {"pull": self._numbers, "arm": arm, "asked": self._asked}
+        return named | {"reward": reward, "told": told, "end": words}
+
+    def _plain(self) -> dict[str, Any]:
+        """Return `table()` as others can read it: names of one kind, times that are times."""
+        table = self.table()
+        times = {name: _micro(table[name]) for name in _TIMES}
+        return table | times | {"arm": one_kind(table["arm"])}
+
+    def to_dataframe(self, *, library: Library | None = None) -> Any:
+        """Return `table()` as a data frame, with times in UTC; names of both kinds are text.
+
+        Parameters
+        ----------
+        library
+            As for `Result.to_dataframe`.
+        """
+        frame = data_frame(self._plain(), library)
+        for name in _TIMES:
+            if hasattr(frame, "with_columns"):  # of polars
+                frame = frame.with_columns(frame[name].dt.replace_time_zone("UTC"))
+            else:
+                frame[name] = frame[name].dt.tz_localize("UTC")
+        return frame
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write `table()` to a Parquet file, with times in UTC; names of both kinds are text.
+
+        Parameters
+        ----------
+        path
+            Where to; what is there is replaced.
+        """
+        try:
+            import pyarrow
+            from pyarrow import parquet
+        except ImportError:
+            raise MissingExtraError("pyarrow", "to write Parquet") from None
+        table, target = self._plain(), check_path("path", path)
+        columns = {name: pyarrow.array(column) for name, column in table.items()}
+        for name in _TIMES:
+            columns[name] = pyarrow.array(table[name], pyarrow.timestamp("us", tz="UTC"))
+        columns["reward"] = pyarrow.array(table["reward"], from_pandas=True)  # NaN is missing
+        with path_errors(target), replacing(target) as part:
+            parquet.write_table(pyarrow.table(columns), part)
+
+
+def _micro(seconds: NDArray[Any]) -> NDArray[Any]:
+    """Return times since 1970 in whole microseconds; NaN is missing."""
+    known = ~np.isnan(seconds)
+    micro = np.where(known, seconds * 1e6, 0).astype("<M8[us]")
+    return np.where(known, micro, np.datetime64("NaT", "us"))
+
+
+def _after_the_last_gap(
+    parts: Sequence[Contents], opened: Sequence[tuple[dict[str, Any], Columns]]
+) -> int:
+    """Return the first part from which on none is missing: one may have been dropped once."""
+    first = 0
+    for k, part in enumerate(parts[:-1]):
+        happened = (
+            int((part.events.kind == ASKED).sum()),
+            int(np.isin(part.events.kind, _ENDS).sum()),
+        )
+        (asked, ended), (then, done) = _so_far(*opened[k]), _so_far(*opened[k + 1])
+        if (then - asked, done - ended) != happened:
+            first = k + 1
+    return first
+
+
+def _so_far(about: dict[str, Any], columns: Columns) -> tuple[int, int]:
+    """Return how many pulls a snapshot knows of, and how many of them have ended."""
+    return about["pulls"], about["pulls"] - len(columns.get("flight number", ()))

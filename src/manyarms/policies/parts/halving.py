@@ -1,0 +1,215 @@
+"""Sequential halving on brackets: sets of random arms that are halved, round by round.
+
+A bracket of K arms has ⌈log2 K⌉ rounds (Karnin, Koren & Somekh 2013). In each, every arm that is
+left is pulled equally often, so that all rounds have an equal share of the budget; then the better
+half stays, ties falling at random. Brackets share the memory, one after the other.
+
+Late rewards: a round ends when as many rewards were told as it has pulls. Until then its arms are
+pulled on in turn, and the budget of later rounds is what is left.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from manyarms.core.jit import kernel, rare
+from manyarms.core.memory import Ints, Memory, Record, Records
+from manyarms.core.rng import Stream, draw, restart, stream
+from manyarms.core.sampler import Sampler, clear_sampler, sampler
+from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
+from manyarms.policies.parts.randomness import RANKING, draw_fresh, reset_order
+from manyarms.protocol.soundness import Known, holds, sound
+
+__all__ = ["Bracket", "Halving", "arm_of", "credit_arm", "halving", "next_arm", "open_bracket"]
+__all__ += ["reset_halving", "start_run"]
+
+_NOT_PULLED = -1e300
+
+
+class HalvedArm(Record):
+    """An arm of a bracket, in this run of it."""
+
+    arm: int
+    pulls: int
+    total: float
+    bracket: int
+
+
+class Bracket(Record):
+    """A set of arms, and where its run stands."""
+
+    first: int  # its first slot
+    size: int  # K
+    left: int  # arms that were not dropped: the first places of `order` from `first` on
+    rounds: int  # that are still to come, this one included; 0 once the run is over
+    budget: int  # pulls of the run that are still to be asked for
+    each: int  # pulls of each arm in this round
+    asked: int  # pulls asked for in this round
+    told: int  # rewards told in this round
+    winner: int  # the slot that won the last run, or led the last round; -1 before
+    mean: float  # its mean then
+
+
+class Halving(NamedTuple):
+    """The arms of all brackets, in the order in which they are pulled."""
+
+    arm: Records[HalvedArm]
+    order: Ints
+    bracket: Records[Bracket]
+    used: Ints  # [slots, brackets]
+    sampler: Sampler
+    words: Stream
+    ties: Stream
+    rank: Tournament
+
+
+def halving(memory: Memory, n_arms: int, *, slots: int, brackets: int, largest: int) -> Halving:
+    """Make room for brackets of so many slots in all, and of the size of the `largest`."""
+    return Halving(
+        memory.records(slots, HalvedArm),
+        memory.ints(slots),
+        memory.records(brackets, Bracket),
+        memory.ints(2),
+        sampler(memory, n_arms, draws=min(n_arms, largest)),
+        stream(memory),
+        stream(memory),
+        tournament(memory, largest),
+    )
+
+
+@kernel
+def reset_halving(table: Halving, key: int) -> None:
+    """Forget all brackets."""
+    reset_order(table.sampler, table.words, key)
+    restart(table.ties, draw(key, RANKING))
+    table.used[0] = 0
+    table.used[1] = 0
+
+
+@rare
+def open_bracket(table: Halving, size: int) -> int:
+    """Draw a bracket of `size` arms, each once; return its number."""
+    number = table.used[1]
+    table.used[1] += 1
+    bracket = table.bracket[number]
+    bracket.first = table.used[0]
+    bracket.size = size
+    bracket.winner = -1
+    table.used[0] += size
+    clear_sampler(table.sampler)  # brackets are drawn independently of each other
+    for slot in range(bracket.first, bracket.first + size):
+        table.arm[slot].arm = draw_fresh(table.sampler, table.words)
+        table.arm[slot].bracket = number
+        table.arm[slot].pulls = 0
+        table.arm[slot].total = 0.0
+    return number
+
+
+@rare
+def start_run(table: Halving, number: int, budget: int) -> None:
+    """Begin a run of sequential halving, with no pulls of an earlier one."""
+    bracket = table.bracket[number]
+    bracket.left = bracket.size
+    bracket.budget = budget
+    bracket.rounds = 1
+    while (1 << bracket.rounds) < bracket.size:
+        bracket.rounds += 1
+    for slot in range(bracket.first, bracket.first + bracket.size):
+        table.order[slot] = slot
+        table.arm[slot].pulls = 0
+        table.arm[slot].total = 0.0
+    start_round(table, number)
+
+
+@kernel
+def start_round(table: Halving, number: int) -> None:
+    bracket = table.bracket[number]
+    share = bracket.budget // bracket.rounds
+    bracket.each = max(1, share // bracket.left)
+    bracket.asked = 0
+    bracket.told = 0
+
+
+@kernel
+def next_arm(table: Halving, number: int) -> int:
+    """Return the slot to pull next; once the run is over that of the winner, which is left."""
+    bracket = table.bracket[number]
+    slot = table.order[bracket.first + bracket.asked % bracket.left]
+    bracket.asked += 1
+    bracket.budget -= 1
+    return slot
+
+
+@kernel
+def credit_arm(table: Halving, slot: int, reward: float) -> None:
+    """Credit a reward, and end the round if it was its last."""
+    record = table.arm[slot]
+    record.pulls += 1
+    record.total += reward
+    bracket = table.bracket[record.bracket]
+    bracket.told += 1
+    if bracket.rounds > 0:
+        all_told = bracket.budget <= 0 and bracket.told >= bracket.asked
+        if all_told or bracket.told >= bracket.each * bracket.left:
+            end_round(table, record.bracket)
+
+
+@rare
+def end_round(table: Halving, number: int) -> None:
+    """Keep the better half."""
+    bracket = table.bracket[number]
+    clear(table.rank)
+    for place in range(bracket.left):
+        record = table.arm[table.order[bracket.first + place]]
+        enter(table.rank, record.total / record.pulls if record.pulls > 0 else _NOT_PULLED)
+    kept = (bracket.left + 1) // 2
+    for place in range(kept):
+        best = leader(table.rank, table.ties)
+        rekey(table.rank, best, -math.inf)
+        chosen = table.order[bracket.first + best]
+        table.order[bracket.first + best] = -1 - chosen
+        if place == 0:
+            bracket.winner = chosen
+            bracket.mean = table.arm[chosen].total / max(1, table.arm[chosen].pulls)
+    keep_chosen(table, bracket)
+    bracket.left = kept
+    bracket.rounds -= 1
+    if bracket.rounds > 0:
+        start_round(table, number)
+
+
+@kernel
+def keep_chosen(table: Halving, bracket: Bracket) -> None:
+    """Move those that were chosen, which are below 0 now, to the front."""
+    write = bracket.first
+    for place in range(bracket.first, bracket.first + bracket.left):
+        if table.order[place] < 0:
+            chosen = -1 - table.order[place]
+            table.order[place] = table.order[write]
+            table.order[write] = chosen
+            write += 1
+
+
+@kernel
+def arm_of(table: Halving, slot: int) -> int:
+    """Return the arm in a slot."""
+    return table.arm[slot].arm
+
+
+@sound.register(Halving)
+def halving_is_sound(table: Halving, known: Known) -> bool:
+    slots, brackets = table.used[0], table.used[1]
+    whole = [table.bracket[k] for k in range(brackets)] if 0 <= brackets <= 64 else None
+    return (
+        whole is not None
+        and 0 <= slots <= known.pulls + known.arms
+        and all(0 < b.left <= b.size and b.first + b.size <= slots for b in whole)
+        and all(0 <= b.rounds <= 64 for b in whole)
+        and sound(table.sampler, known)
+    )
+
+
+@holds.register(Halving)
+def halving_holds(table: Halving, slot: int) -> bool:
+    return 0 <= slot < table.used[0]

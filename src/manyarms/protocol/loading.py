@@ -1,0 +1,90 @@
+"""Policies by names that nobody registered yet: "module:Class", and entry points.
+
+To load one runs code: only the command line and TOML files do it, and only for names that they
+were given. A saved game never does.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from manyarms.errors import ParameterError
+from manyarms.protocol.plain import PlainMaker, is_plain
+from manyarms.protocol.policy import Policy
+from manyarms.protocol.registry import is_registered, register
+
+__all__ = ["GROUP", "load_class", "load_installed", "load_policy"]
+
+GROUP = "manyarms.policies"  # of entry points: name = "module:Class"
+
+
+def load_policy(name: str) -> str:
+    """Let `policy(name)` find a class "module:Class", or what an installed package offers.
+
+    Names that are neither are left for the caller to refuse.
+    """
+    if is_registered(name):
+        return name
+    if ":" in name:
+        made = load_class(name)
+        if not (is_plain(made) or issubclass(made, Policy)):
+            raise ParameterError(
+                f"`name` must be that of a policy, a subclass of manyarms.Policy or a class with "
+                f"`ask()` and `tell(arm, reward)`, got {name!r}.",
+                parameter="name",
+            )
+        register(name, PlainMaker(made) if is_plain(made) else made)
+    for point in _offered():
+        if point.name == name:
+            _load_point(point)
+    return name
+
+
+def load_installed() -> None:
+    """Let `policy` find all policies that installed packages offer."""
+    for point in _offered():
+        _load_point(point)
+
+
+@functools.cache
+def _offered() -> tuple[Any, ...]:
+    return tuple(entry_points(group=GROUP))  # looks into every installed package
+
+
+def _load_point(point: Any) -> None:
+    try:
+        made = point.load()
+    except Exception as error:  # whatever another package's code raises
+        raise ParameterError(
+            f"`name` must be that of a policy that can be loaded, got {point.name!r}, the entry "
+            f"point {point.value!r}: {error!r}.",
+            parameter="name",
+        ) from error
+    if not is_registered(point.name):  # its module may have done so
+        register(point.name, PlainMaker(made) if is_plain(made) else made)
+
+
+def load_class(name: str) -> type:
+    """Return the class "module:Class", imported as Python finds it, or from the current folder."""
+    module, _, attribute = name.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)  # last, so that no file here takes the place of a package
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except Exception as error:  # whatever the module's code raises
+        raise ParameterError(
+            f"`name` must be that of a class which can be imported, such as my_module:MyPolicy, "
+            f"got {name!r}: {error!r}.",
+            parameter="name",
+        ) from error
+    if not isinstance(found, type):
+        raise ParameterError(f"`name` must be that of a class, got {name!r}.", parameter="name")
+    return found

@@ -1,0 +1,196 @@
+"""A policy as a plain Python class with `ask` and `tell`: slow, and good for a first try."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from manyarms.core.memory import Memory
+from manyarms.errors import ParameterError
+from manyarms.protocol.policy import (
+    Policy,
+    arrive,
+    ask,
+    count_late,
+    reset,
+    retire,
+    short_form,
+    tell,
+)
+
+__all__ = ["PlainMaker", "PlainPolicy", "PlainState", "is_plain", "plain_policy", "plays_plainly"]
+
+_TOLD = ("n_arms", "horizon", "seed")  # what a class is told if it asks for it
+
+
+class PlainState:
+    """The player of the game that is on, and what players are told."""
+
+    def __init__(self, policy: PlainPolicy, n_arms: int) -> None:
+        self.policy, self.n_arms = policy, n_arms
+        self.player: Any = None
+
+
+@reset.register(PlainState)
+def plain_reset(state: PlainState, key: int, horizon: int) -> None:
+    told = {"n_arms": state.n_arms, "horizon": horizon or None, "seed": int(key)}
+    state.player = state.policy.player(told)
+
+
+@ask.register(PlainState)
+def plain_ask(state: PlainState) -> tuple[int, int]:
+    arm = state.player.ask()
+    try:
+        number = operator.index(arm)
+    except TypeError:
+        number = -1
+    if not 0 <= number < state.n_arms:
+        raise ParameterError(
+            f"{state.policy.label} must ask for an arm from 0 to {state.n_arms - 1}, got {arm!r}."
+        )
+    return number, number
+
+
+@tell.register(PlainState)
+def plain_tell(state: PlainState, slot: int, reward: float) -> None:
+    state.player.tell(slot, float(reward))
+
+
+@count_late.register(PlainState)
+def plain_count_late(state: PlainState, slot: int, change: int) -> None:
+    if hasattr(state.player, "count_late"):
+        state.player.count_late(slot, change)
+
+
+@arrive.register(PlainState)
+def plain_arrive(state: PlainState, count: int) -> None:
+    _method(state, "arrive")(count)
+    state.n_arms += count
+
+
+@retire.register(PlainState)
+def plain_retire(state: PlainState, arm: int) -> None:
+    _method(state, "retire")(arm)
+
+
+def _method(state: PlainState, name: str) -> Callable[[int], None]:
+    if not hasattr(state.player, name):
+        raise ParameterError(
+            f"{state.policy.label} has no `{name}`, so that its arms cannot come or go. Write one."
+        )
+    return getattr(state.player, name)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainPolicy(Policy):
+    """A plain class with its parameters. Made by `plain_policy`."""
+
+    make: type
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # that of the class
+        """The class's `name`, or what it is called."""
+        return str(getattr(self.make, "name", self.make.__name__))
+
+    def changed(self, *, told: bool = True) -> list[str]:
+        """Return the parameters that were given, as labels show them."""
+        return [short_form(key, value) for key, value in self.parameters]
+
+    @property
+    def anytime(self) -> bool:  # type: ignore[override]  # it depends on the class
+        """Whether it works without a horizon: unless it must be told."""
+        horizon = _known(self.make).get("horizon")
+        return horizon is None or horizon.default is not horizon.empty
+
+    def player(self, told: dict[str, Any]) -> Any:
+        """Return a new player, told what its class asks for."""
+        known, given = _known(self.make), dict(self.parameters)
+        asked = {key: value for key, value in told.items() if key in known and key not in given}
+        return self.make(**given, **asked)
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> PlainState:
+        """Make a state; its player comes with the game."""
+        return PlainState(self, n_arms)
+
+
+class PlainMaker:
+    """Makes policies of a plain class; its signature has the parameters that are not told."""
+
+    def __init__(self, make: type) -> None:
+        self.make = make
+        own = [one for key, one in _known(make).items() if key not in _TOLD]
+        self.__signature__ = inspect.Signature(own)
+        self.__doc__ = make.__doc__
+
+    def __call__(self, **parameters: Any) -> PlainPolicy:
+        """Make the policy, which makes a player of the class for each game."""
+        return plain_policy(self.make, **parameters)
+
+
+def is_plain(make: Any) -> bool:
+    """Whether this is a class with `ask` and `tell`, and no policy of ours."""
+    own = isinstance(make, type) and not issubclass(make, Policy)
+    return own and all(callable(getattr(make, name, None)) for name in ("ask", "tell"))
+
+
+def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
+    """Let a plain Python class play beside the others: `ask()` returns an arm.
+
+    Parameters
+    ----------
+    make
+        A class with `ask()`, which returns the number of an arm from 0 on, and `tell(arm,
+        reward)`. A player is made of it for each game. It is told `n_arms`, `horizon` (None where
+        it is not known) and `seed` if its constructor has parameters of these names. If rewards
+        are late, `ask` is called again before they are told, and `count_late(arm, change)` if
+        there is one; `arrive(count)` and `retire(arm)` let arms come and go.
+    parameters
+        What else its constructor takes.
+
+    Notes
+    -----
+    CPython plays it, some hundred times slower than compiled policies, on the same luck. It cannot
+    be saved: nobody knows what it remembers.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> class Twice:
+    ...     def __init__(self, n_arms, times=2):
+    ...         self.n_arms, self.times, self.pulls = n_arms, times, 0
+    ...     def ask(self):
+    ...         self.pulls += 1
+    ...         return (self.pulls - 1) // self.times % self.n_arms
+    ...     def tell(self, arm, reward):
+    ...         pass
+    >>> arms = ma.instances.planted(n=9, m=3)
+    >>> played = ma.simulate([Twice, ma.plain_policy(Twice, times=5)], arms, horizon=20)
+    >>> played.policies
+    ('Twice', 'Twice(times=5)')
+    """
+    if not is_plain(make):
+        raise ParameterError(
+            f"`make` must be a class with `ask()` and `tell(arm, reward)`, got {make!r}."
+        )
+    for key, one in _known(make).items():
+        told = key in _TOLD or key in parameters or one.default is not one.empty
+        if not told and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
+            raise ParameterError(f"`{key}` must be given to {make.__name__}.", parameter=key)
+    return PlainPolicy(make=make, parameters=tuple(parameters.items()))
+
+
+def plays_plainly(policy: Any) -> bool:
+    """Whether a policy, or one within, is a plain class, so that CPython must play it."""
+    while isinstance(policy, Policy):
+        if isinstance(policy, PlainPolicy):
+            return True
+        policy = getattr(policy, "policy", None)
+    return False
+
+
+def _known(make: type) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(make).parameters)

@@ -1,0 +1,148 @@
+"""Reward laws of one's own, and tables of rewards: compiled, in CPython, and in specs."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import manyarms as ma
+from manyarms.errors import SpecError
+from manyarms.instances import reward
+from manyarms.kit import unit
+from manyarms.lab import experiment_from
+
+
+class Tips(NamedTuple):
+    """Few buy, and they spend the same."""
+
+    basket: float
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        return 0.0, self.basket
+
+
+@reward.register(Tips)
+def spend(law: Tips, arm: int, mean: float, word: int) -> float:
+    return law.basket if unit(word) < mean / law.basket else 0.0
+
+
+class Keep:
+    """Keeps the rewards of the arms that it pulls in turn."""
+
+    def __init__(self, n_arms: int) -> None:
+        self.n_arms, self.pulls = n_arms, 0
+        self.seen: list[tuple[int, float]] = []
+        Keep.last = self
+
+    last: Any = None
+
+    def ask(self) -> int:
+        self.pulls += 1
+        return self.pulls % self.n_arms
+
+    def tell(self, arm: int, reward: float) -> None:
+        self.seen.append((arm, reward))
+
+
+def test_a_law_of_ones_own_is_compiled_and_has_the_same_luck() -> None:
+    arms = ma.instances.from_means([0.5, 2.0, 8.0], rewards=Tips(16.0))
+    assert arms.label == "from_means(n=3, Tips(basket=16.0))"
+    scaled = ma.instances.from_means([1 / 32, 1 / 8, 1 / 2])
+    result, other = (
+        ma.simulate(ma.MOSS(), one, horizon=500, replications=3, workers=1)
+        for one in (arms, scaled)
+    )
+    assert (result.regret == 16 * other.regret).all()  # sigma was set by the range
+    ma.simulate(Keep, arms, horizon=3000, replications=1)
+    for arm, mean in enumerate([0.5, 2.0, 8.0]):
+        rewards = [reward for one, reward in Keep.last.seen if one == arm]
+        assert set(rewards) == {0.0, 16.0}
+        assert abs(np.mean(rewards) - mean) < 1.5
+
+
+def test_a_law_says_what_its_means_can_be() -> None:
+    with pytest.raises(ma.ParameterError, match="`means` must be a number >= 0 and <= 5, got 6"):
+        ma.instances.from_means([6.0], rewards=Tips(5.0))
+    arms = ma.instances.from_means([1.0], rewards=Tips(5.0))
+    with pytest.raises(ma.ParameterError, match=r"`reward_range` must lie in \[0, 1\] for moss\(k"):
+        ma.simulate(ma.MOSS(index="kl"), arms, horizon=5, replications=1)
+    with pytest.raises(ma.ParameterError, match="`distribution` must be a number <= 5, got 9"):
+        ma.instances.reservoir(ma.instances.UniformMeans(0, 9), rewards=Tips(5.0))
+    with pytest.raises(ma.ParameterError, match="or a law of your own with a body of `reward`"):
+        ma.instances.from_means([0.5], rewards=(1.0,))
+
+
+SEEN = {"b": [0.0, 0.0, 6.0], "a": [3.0], "c": [-1.0, 2.0, 2.0, 5.0]}
+
+
+@pytest.mark.parametrize("kind", ["dictionary", "csv", "parquet"])
+def test_a_table_of_rewards(kind: str, tmp_path: Path) -> None:
+    rows = [(arm, reward) for arm, rewards in SEEN.items() for reward in rewards]
+    rows.append(rows.pop(1))  # arms need not come in order
+    columns = {"item": [arm for arm, _ in rows], "paid": [paid for _, paid in rows]}
+    (tmp_path / "log.csv").write_text("\n".join(["item,paid", *(f"{a},{r}" for a, r in rows)]))
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "log.parquet")
+    arms = ma.instances.from_rewards(
+        SEEN if kind == "dictionary" else f"{tmp_path}/log.{kind}:item,paid"
+    )
+    assert [arms.mean(arm) for arm in range(3)] == [2.0, 3.0, 2.0]
+    assert (arms.n_best, arms.rewards.reward_range) == (1, (-1.0, 6.0))
+    ma.simulate(Keep, arms, horizon=6000, replications=1)
+    counts = Counter(Keep.last.seen)
+    assert set(counts) == {(k, r) for k, rs in enumerate(SEEN.values()) for r in rs}
+    assert counts[1, 3.0] == 2000
+    assert 1250 < counts[0, 0.0] < 1420
+    assert 900 < counts[2, 2.0] < 1100
+    first, again = (
+        ma.simulate(ma.MOSS(), arms, horizon=50, replications=2, workers=k).regret for k in (1, 2)
+    )
+    assert (first == again).all()
+
+
+def test_rewards_between_0_and_1_stay_as_they_are() -> None:
+    arms = ma.instances.from_rewards({0: [0.0, 1.0], 1: [0.25]})
+    assert arms.rewards.bounded
+    assert ma.simulate(ma.MOSS(index="kl"), arms, horizon=20, replications=1).regret.min() >= 0.0
+
+
+@pytest.mark.parametrize("table", [{}, {"a": []}, {"a": [1.0, np.nan]}, {"a": 5}, 7, {"a": ["x"]}])
+def test_tables_without_rewards_are_refused(table: Any) -> None:
+    with pytest.raises(ma.ParameterError, match="`table` must be"):
+        ma.instances.from_rewards(table)
+
+
+def test_in_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "log.csv").write_text("arm,reward\n1,0\n2,4\n1,1\n")
+    spec: dict[str, Any] = {
+        "experiment": {"name": "own", "horizon": 9},
+        "instance": {"family": "rewards", "table": f"{tmp_path}/log.csv"},
+        "policy": [{"name": "moss"}],
+    }
+    made = experiment_from(spec)
+    assert made.cells[0].instance.best_mean == 4.0
+    assert made.spec is not None
+    assert experiment_from(made.spec) == made
+    monkeypatch.setitem(sys.modules, "my_laws", sys.modules[__name__])
+    model = {"model": "my_laws:Tips", "basket": [8.0, 16.0]}
+    spec["instance"] = {"family": "means", "means": [1.0, 2.0], "rewards": model}
+    cells = experiment_from(spec).cells
+    assert [repr(cell.instance.rewards) for cell in cells] == [
+        "Tips(basket=8.0)",
+        "Tips(basket=16.0)",
+    ]
+    assert len({cell.world_digest for cell in cells}) == 2
+    for wrong, message in (("my_laws:Keep", "of a reward law"), ("my_laws:spend", "of a class")):
+        spec["instance"]["rewards"] = wrong
+        with pytest.raises(SpecError, match=f"must be that {message}"):
+            experiment_from(spec)
+    spec["instance"] = {"family": "rewards", "table": f"{tmp_path}/log.csv", "rewards": "beta"}
+    with pytest.raises(SpecError, match="must be left out: the table has the rewards"):
+        experiment_from(spec)

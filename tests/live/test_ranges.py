@@ -1,0 +1,74 @@
+"""Rewards on other scales: the range sets what the policy was not given."""
+
+from __future__ import annotations
+
+import pytest
+
+import manyarms as ma
+from manyarms.live.saving import snapshot
+from manyarms.policies import field
+from tests.helpers import play_live
+
+SCALE = 64.0  # a power of two: scaling changes no digit
+
+
+def _coin(arm: int, count: int) -> float:
+    return float((arm * 7 + count * 3) % 5 == 0)
+
+
+@pytest.mark.parametrize(
+    ("policy", "unit"),
+    [
+        (ma.MOSS(), ma.MOSS()),
+        (ma.EmpMOSSPlusPlus(), ma.EmpMOSSPlusPlus()),
+        (ma.Doubling(ma.MOSSPlusPlus()), ma.Doubling(ma.MOSSPlusPlus())),
+        (field.SubSampled(field.UCB(), size=9), field.SubSampled(field.UCB(), size=9)),
+        (ma.Prospector(), ma.Prospector(bound="mean")),
+        (ma.Guarded(ma.MOSS()), ma.Guarded(ma.MOSS(), bound="mean")),
+    ],
+    ids=lambda policy: policy.label,
+)
+def test_arms_do_not_depend_on_the_unit(policy: ma.Policy, unit: ma.Policy) -> None:
+    wide = policy.live(n_arms=50, horizon=400, seed=3, reward_range=(0.0, SCALE))
+    arms = play_live(wide, 400, lambda arm, count: SCALE * _coin(arm, count))
+    assert arms == play_live(unit.live(n_arms=50, horizon=400, seed=3), 400, _coin)
+
+
+def test_what_was_given_stays() -> None:
+    def sigma(given: float, limits: tuple[float, float] | None) -> float:
+        live = ma.MOSS(sigma=given).live(n_arms=3, horizon=9, reward_range=limits)
+        assert isinstance(live.policy, ma.MOSS)
+        return live.policy.sigma
+
+    assert [sigma(0.5, limits) for limits in [(0, 100), (-1, 1), (0, 0.5)]] == [50.0, 1.0, 0.25]
+    assert [sigma(0.5, limits) for limits in [(0, 1), (3, 4), None]] == [0.5] * 3
+    assert sigma(2.0, (0, 100)) == 2.0
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        ma.MOSS(index="kl"),
+        field.Thompson(),
+        field.DynamicBalancing(),
+        ma.Patience(best_mean=0.5, bound="kl"),
+    ],
+)
+def test_policies_for_the_unit_interval_say_how_to_scale(policy: ma.Policy) -> None:
+    message = r"`reward_range` must lie in \[0, 1\] for .*Tell \(reward - -20\) / 120 instead"
+    for one in (policy, field.SubSampled(policy, size=2)):
+        with pytest.raises(ma.ParameterError, match=message):
+            one.live(n_arms=3, horizon=9, reward_range=(-20, 100))
+
+
+def test_a_handle_of_an_older_manyarms_keeps_its_sigma() -> None:
+    limits = (0.0, 100.0)
+    old = ma.MOSS().live(n_arms=3, horizon=9, reward_range=None)._game
+    old.reward_range = limits  # what was done then
+    again = ma.MOSS().live(n_arms=3, horizon=9, reward_range=limits)
+    for policy in (ma.MOSS(), again.policy, None):
+        loaded = ma.Live.from_bytes(snapshot(old), policy=policy)
+        assert loaded.policy == ma.MOSS()
+    assert ma.Live.from_bytes(again.to_bytes(), policy=ma.MOSS()).policy == ma.MOSS(sigma=50.0)
+    with pytest.raises(ma.SavedFileError, match=r"saved with the policy moss, not with moss\(sig"):
+        ma.Live.from_bytes(snapshot(old), policy=ma.MOSS(sigma=2.0))

@@ -1,0 +1,217 @@
+"""When to stop: the statement holds whenever it is made, and says what is missing where it is not.
+
+Numbers of wrong verdicts are compared with the 0.1 % quantile of what 5 % would give: a false alarm
+in a thousand, and the seeds are fixed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.core.sequences import evidence_below
+from manyarms.live.verdict import _Sample
+from manyarms.policies.field import Best, KFailure
+from tests.live.games import new
+
+
+def stopped(
+    policy: ma.Policy,
+    means: Any,
+    *,
+    flight: int = 1,
+    noise: float = 0.0,
+    seed: int = 0,
+    **asked: Any,
+) -> ma.StopVerdict | None:
+    """Return the first verdict that says stop, looking after every 50 pulls; None without one.
+
+    Rewards are 0 and 1, or Gaussian with this `noise`.
+    """
+    limits = None if noise else (0.0, 1.0)
+    live = policy.live(n_arms=len(means), horizon=1000, seed=seed, reward_range=limits)
+    luck = np.random.default_rng(seed)
+    for k in range(1000):
+        live.ask()
+        waiting = live._game.flight
+        if len(waiting) >= flight:
+            number = list(waiting)[int(luck.integers(len(waiting)))]
+            mean = means[waiting[number].arm]
+            live.tell(number, luck.normal(mean, noise) if noise else float(luck.random() < mean))
+        if k % 50 == 49:
+            verdict = live.verdict(**asked)
+            if verdict.stop:
+                return verdict
+    return None
+
+
+def wrong(verdict: ma.StopVerdict, means: Any) -> bool:
+    best = np.sort(means)[::-1][math.floor(verdict.quantile * len(means))]
+    return bool(means[verdict.arm] < best - verdict.epsilon)
+
+
+def rare(n: int, best: int, poor: float) -> Any:
+    """Return means of which few are 0.8, in no order."""
+    means = np.full(n, poor)
+    means[np.random.default_rng(n).permutation(n)[:best]] = 0.8
+    return means
+
+
+# as few good arms as there can be if a poor arm is to be wrong: 5 % and one more
+HARD = rare(1000, 51, 0.0)
+ONE_BY_ONE = KFailure(k=3)  # each arm until its third failure
+NORMAL = np.random.default_rng(5).normal(size=3000)
+
+
+@pytest.mark.parametrize(
+    ("policy", "means", "asked"),
+    [
+        (ma.MOSSOracle(size=190), HARD, {"epsilon": 0.5}),
+        (ma.MOSSOracle(size=190), HARD, {"epsilon": 0.5, "flight": 9}),
+        (ma.MOSSOracle(size=60), NORMAL, {"epsilon": 1.0, "quantile": 0.2, "noise": 0.5}),
+    ],
+    ids=["in turn", "late", "Gaussian"],
+)
+def test_verdicts_that_stop_are_right(policy: ma.Policy, means: Any, asked: Any) -> None:
+    verdicts = [stopped(policy, means, seed=seed, **asked) for seed in range(30)]
+    given = [verdict for verdict in verdicts if verdict is not None]
+    assert len(given) > 15
+    assert f"Of {given[0].met} arms met by chance {given[0].unsettled} may be" in str(given[0])
+    assert sum(wrong(verdict, means) for verdict in given) <= 6  # at 5 %: 0.001 for more
+
+
+def test_a_sample_that_is_too_small_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the tests above could not fail."""
+    monkeypatch.setattr(_Sample, "likely", lambda _, few, size: float(few > 0))
+    monkeypatch.setattr(_Sample, "least", lambda _: 10)
+    verdicts = [stopped(ONE_BY_ONE, HARD, seed=seed, epsilon=0.5) for seed in range(30)]
+    given = [verdict for verdict in verdicts if verdict is not None]
+    assert sum(wrong(verdict, HARD) for verdict in given) > 6
+
+
+def test_the_sample_s_own_error_is_used_and_not_exceeded() -> None:
+    """Good arms as rare as allowed, each open with probability 1/2: the worst there can be."""
+    live = new(ma.MOSS(), n_arms=100_000)
+    sample = _Sample(live._game, 0.5, 0.05, 0.04, 0.5)
+    sample.open = np.zeros(2000, np.bool_)
+    rule = [(size, sample.allowed(size, error)) for size, error in sample.sizes()]
+    assert rule[0][1] == 0
+    luck, runs = np.random.default_rng(1), 4000
+    opened = np.cumsum(luck.random((runs, 2000)) < 0.025, axis=1)
+    failed = np.mean([any(row[size - 1] <= most for size, most in rule) for row in opened])
+    assert 0.008 < failed < 0.02  # its error is half of 0.04, of which nine tenths are spent
+
+
+@pytest.mark.parametrize(("bounds", "mean"), [((0.0, 1.0), 0.8), ((0.0, 1.0), 0.1), (None, 0.3)])
+def test_evidence_seldom_speaks_against_what_is_true(bounds: Any, mean: float) -> None:
+    luck, runs, length = np.random.default_rng(3), 1000, 400
+    draws = luck.random((runs, length)) < mean if bounds else luck.normal(mean, 0.5, (runs, length))
+    totals = np.cumsum(draws, axis=1)
+    counts = np.broadcast_to(np.arange(1, length + 1), totals.shape)
+    evidence = evidence_below(counts.ravel(), totals.ravel(), mean, bounds=bounds)
+    crossed = (evidence.reshape(runs, length) > 2.0).any(axis=1).mean()
+    assert crossed < 0.5 + 3.1 * math.sqrt(0.25 / runs)  # a false alarm in a thousand
+    for bar in (mean + 0.05, mean + 0.1):  # and it grows with the bar
+        higher = evidence_below(counts.ravel(), totals.ravel(), bar, bounds=bounds)
+        assert (higher >= evidence * (1 - 1e-9)).all()
+    assert evidence_below([5], [0.0], 1.0).item() == math.inf
+    assert evidence_below([5], [0.0], 0.0).item() == 1.0
+
+
+def _filled(live: ma.Live, rewards: dict[int, list[float]]) -> ma.Live:
+    for arm, some in rewards.items():
+        live.observe(arm, some)
+    return live
+
+
+def test_few_arms_are_compared_with_each_other() -> None:
+    live = _filled(new(n_arms=3), {0: [1.0] * 200, 1: [0.0] * 200})
+    verdict = live.verdict(epsilon=0.2, quantile=0.0)
+    assert not verdict.stop
+    assert "1 of 3 arms may still be above" in verdict.missing
+    live.observe(2, [0.0] * 200)
+    verdict = live.verdict(epsilon=0.2, quantile=0.0)
+    assert (verdict.stop, verdict.arm, verdict.beaten) == (True, 0, 3)
+    assert verdict.missing == ""
+    live.retire(0)
+    assert live.verdict(epsilon=0.2, quantile=0.0).arm in (1, 2)
+    assert replace(verdict, quantile=0.1, at_first=True).statement == (
+        "arm 0 is within 0.2 of the best of all but the top 10 % of 3 arms there were at first, "
+        "with 95 %."
+    )
+
+
+def test_what_is_missing_is_said() -> None:
+    live = new(ma.MOSS(), n_arms=1000)
+    assert str(live.verdict()) == "Go on: no reward was told yet of any present arm."
+    assert live.verdict().arm is None
+    for pull in live.ask(50):
+        live.tell(pull, 0.0)
+    take = int(re.findall(r"take (\d+)", live.verdict().missing)[0])
+    assert live.verdict().missing == f"50 arms met by chance, and the top 5 % take {take}."
+    for pull in live.ask(take - 50):
+        live.tell(pull, 1.0)
+    verdict = live.verdict()
+    assert (verdict.met, verdict.n_arms) == (take, 1000)
+    assert re.fullmatch(
+        rf"{verdict.unsettled} of the first {take} arms may still be above \S+; at most 0 should\.",
+        verdict.missing,
+    )
+    assert str(verdict).startswith(
+        f"Go on: {verdict.missing}\nThe best arm so far is {verdict.arm}; its mean is at least "
+    )
+    fixed = Best(arm=3).live(n_arms=9, seed=1)
+    fixed.tell(fixed.ask(), 1.0)
+    assert "best(arm=3) is not known to draw arms at random" in fixed.verdict().missing
+
+
+def test_arms_that_chance_could_not_bring_are_taken_off() -> None:
+    live = new(ma.MOSS(), n_arms=1000)
+    game = live._game
+    sample = _Sample(game, 0.5, 0.05, 0.04, 0.5)
+    assert sample.top == 51
+    live.retire([1, 2])  # never tried
+    live.observe(3, [1.0])
+    less = _Sample(game, 0.5, 0.05, 0.04, 0.5)
+    assert less.top == 48
+    assert less.least() > sample.least()
+    live.retire(list(range(100, 160)))
+    assert "too many arms were retired" in live.verdict().missing
+    assert live.verdict().met == 0  # the observed one was not met by chance
+    live.restore(1)
+    pull = live.ask()
+    assert pull.arm == 1 or pull.id == 1
+    assert ma.Live.from_bytes(live.to_bytes()).verdict() == live.verdict()
+
+
+def test_a_season_has_met_what_was_met_by_chance() -> None:
+    live = new(ma.MOSS(), n_arms=1000, horizon=60)
+    for pull in live.ask(50):
+        live.tell(pull, 0.0)
+    live.observe(live.ask().arm, 1.0)
+    assert live.season(horizon=50).verdict().met == 51
+    live.add_arms(5)
+    assert live.season(horizon=50).verdict().met == 0  # they were drawn from fewer
+
+
+def test_it_prints_and_is_checked() -> None:
+    live = ma.MOSS().live(arms=["<b>", "b"], horizon=9, seed=1)
+    live.observe("<b>", [1.0] * 100)
+    live.observe("b", [0.0] * 100)
+    verdict = live.verdict(epsilon=0.3)
+    assert str(verdict).startswith(
+        "Stop: arm '<b>' is within 0.3 of the best of all but the top 5 % of 2 arms, with 95 %.\n"
+    )
+    assert "&lt;b&gt;" in verdict._repr_html_()
+    ET.fromstring(verdict._repr_html_())
+    assert replace(verdict, quantile=0.0).statement.endswith("the best of all 2 arms, with 95 %.")
+    for name, value in (("epsilon", 0), ("quantile", 1.0), ("quantile", -0.1), ("confidence", 1)):
+        with pytest.raises(ma.ParameterError, match=f"`{name}` must be a number"):
+            live.verdict(**{name: value})

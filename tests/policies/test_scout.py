@@ -1,0 +1,81 @@
+"""Scout and the finders: what they recommend, live and simulated, with rewards in flight."""
+
+from __future__ import annotations
+
+import pytest
+
+import manyarms as ma
+from manyarms.core.hash_map import find
+from manyarms.instances import BetaMeans, from_means, reservoir
+from manyarms.policies import field
+from manyarms.policies.parts.prior import log_gamma, target_mean
+from tests.helpers import label, play_live
+from tests.reference.field.finding import tail
+from tests.reference.world import bernoulli, counted
+
+FINDERS = [ma.Scout(), field.SequentialHalving(), field.BracketingHalving(), field.SiRI()]
+MEANS = [0.05, 0.3, 0.5, 0.9, 0.65, 0.1] * 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", FINDERS, ids=label)
+@pytest.mark.parametrize("batch", [1, 32])
+def test_live_and_simulated_games_recommend_the_same_arm(policy: ma.Policy, batch: int) -> None:
+    for seed in range(4):
+        result = ma.simulate(
+            policy, from_means(MEANS), horizon=320, replications=1, seed=seed, batch=batch
+        )
+        live = policy.live(n_arms=len(MEANS), horizon=320, seed=seed)
+        pull = counted(bernoulli(MEANS, seed, 0))
+        for _ in range(0, 320, batch):
+            live.tell_many([(each, pull(each.arm)) for each in live.ask(batch)])
+        assert live.recommend().arm == result.recommended[0, 0]
+
+
+@pytest.mark.parametrize("policy", FINDERS, ids=label)
+def test_rewards_that_never_come_do_no_harm(policy: ma.Policy) -> None:
+    live = policy.live(n_arms=40, horizon=400, seed=3)
+    for k, pull in enumerate(live.ask(64)):
+        if k % 3 == 0:
+            live.abandon(pull)
+        else:
+            live.tell(pull, float(pull.arm % 4 == 0))
+    again = ma.Live.from_bytes(live.to_bytes())
+    reward = lambda arm, _: float(arm % 4 == 0)  # noqa: E731
+    assert play_live(live, 300, reward) == play_live(again, 300, reward)
+    assert live.recommend() == again.recommend()
+    assert live.recommend().arm % 4 == 0
+
+
+@pytest.mark.slow
+def test_scout_is_as_good_with_hundreds_in_flight() -> None:
+    # 60 runs: a false alarm is 5 standard errors away
+    spread = reservoir(BetaMeans(2.0, 5.0))
+    alone, many = (
+        ma.simulate(ma.Scout(), spread, horizon=3000, replications=60, batch=batch)
+        for batch in (1, 128)
+    )
+    means = [float(result.recommended_mean.mean()) for result in (alone, many)]
+    assert means[0] > 0.79
+    assert means[1] > means[0] - 0.04
+
+
+def test_the_target_is_the_best_of_the_arms_that_can_be_screened() -> None:
+    v = target_mean(2 / 7, 7.0, 10**9, 7500, 0.3)
+    assert tail(2.0, 5.0, v) * 7500 == pytest.approx(1.0, rel=0.6)
+    assert 0.85 < v < 0.9
+    few = target_mean(2 / 7, 7.0, 20, 7500, 0.3)
+    assert tail(2.0, 5.0, few) == pytest.approx(1 / 20)
+    assert log_gamma(0.5) == pytest.approx(0.5723649429247001, abs=1e-11)
+
+
+def test_on_a_subset_the_policy_within_says_which_arm_to_keep() -> None:
+    live = field.SubSampled(field.SequentialHalving(size=4), size=9).live(n_arms=500, horizon=60)
+    play_live(live, 60, lambda arm, _: float(arm % 2))
+    within = live._game.state.inner.table
+    assert (
+        live.recommend().arm
+        == live._game.state.subset.cells[
+            find(live._game.state.subset, within.arm[within.bracket[0].winner].arm) + 1
+        ]
+    )

@@ -1,0 +1,97 @@
+"""Policies as plain Python classes: on the same luck, in the same tables, live and late."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+
+
+class Stay:
+    """Pulls arm 3 for ever, or what it is told to."""
+
+    heard: ClassVar[list[Any]] = []
+
+    def __init__(self, arm: int = 3, **told: Any) -> None:
+        self.arm, self.told, self.waiting = arm, told, 0
+
+    def ask(self) -> int:
+        self.waiting += 1
+        return self.arm
+
+    def tell(self, arm: int, reward: float) -> None:
+        assert arm == self.arm
+        self.heard.append((self.waiting, reward))
+        self.waiting -= 1
+
+
+class Told:
+    """Keeps what its constructor was told."""
+
+    seeds: ClassVar[set[int]] = set()
+
+    def __init__(self, n_arms: int, horizon: int, seed: int) -> None:
+        assert (n_arms, horizon) == (20, 30)
+        self.seeds.add(seed)
+
+    def ask(self) -> np.int64:
+        return np.int64(7)
+
+    def tell(self, arm: int, reward: float) -> None: ...
+
+
+ARMS = ma.instances.planted(n=20, m=5)
+
+
+def test_it_has_the_same_luck_as_compiled_policies() -> None:
+    best = ma.policy("best", arm=3)
+    result = ma.simulate([Stay, best], ARMS, horizon=30, replications=4, seed=9)
+    assert result.policies == ("Stay", "best")
+    assert (result.regret[0] == result.regret[1]).all()
+    rewards = [reward for _, reward in Stay.heard]
+    assert 0.7 < np.mean(rewards) < 1.0  # of mean 0.9
+    other = ma.simulate(Stay, ARMS, horizon=30, replications=4, seed=9, workers=2)
+    assert (other.regret[0] == result.regret[0]).all()
+
+
+def test_it_is_told_what_it_asks_for() -> None:
+    ma.simulate([Told], ARMS, horizon=30, replications=4, workers=1)
+    assert len(Told.seeds) == 4
+    with pytest.raises(ma.ParameterError, match="`horizon`"):
+        ma.plain_policy(Told).live(n_arms=20)
+    assert ma.plain_policy(Stay).anytime
+
+
+@pytest.mark.parametrize(("late", "waiting"), [({"delay": 3}, 4), ({"batch": 5}, 5), ({}, 1)])
+def test_rewards_may_be_late(late: dict[str, Any], waiting: int) -> None:
+    Stay.heard.clear()
+    ma.simulate(Stay, ARMS, horizon=30, replications=1, **late)
+    assert max(count for count, _ in Stay.heard) == waiting
+
+
+def test_wrappers_take_it() -> None:
+    policies = [ma.Guarded(ma.plain_policy(Stay)), ma.Guarded(ma.plain_policy(Stay, arm=1))]
+    result = ma.simulate(policies, ARMS, horizon=30, replications=2, workers=1)
+    assert result.policies == ("guarded-Stay", "guarded-Stay(arm=1)")
+
+
+def test_it_is_live_and_cannot_be_saved() -> None:
+    live = ma.plain_policy(Stay, arm=2).live(n_arms=5)
+    live.tell(live.ask(), 1.0)
+    assert live.recommend().arm == 2
+    for policy in (live.policy, ma.Guarded(live.policy)):
+        with pytest.raises(ma.ParameterError, match=r"Stay\(arm=2\) is a plain Python class and"):
+            policy.live(n_arms=5, horizon=9).to_bytes()
+    with pytest.raises(ma.ParameterError, match="has no `retire`"):
+        live.retire(4)
+
+
+def test_what_it_does_wrong_is_said() -> None:
+    for arm in (20, -1, "a", None, 1.5):
+        with pytest.raises(ma.ParameterError, match=r"must ask for an arm from 0 to 19, got"):
+            ma.simulate(ma.plain_policy(Stay, arm=arm), ARMS, horizon=3, replications=1)
+    with pytest.raises(ma.ParameterError, match="`make` must be a class with `ask"):
+        ma.plain_policy(ma.MOSS)
