@@ -329,10 +329,12 @@ class Database(ABC):
         more: bytes,
         *,
         epoch: int | None = None,
+        keep_first: bool = False,
     ) -> bool:
         """Keep a snapshot, if its event is committed, and drop all but the last two.
 
-        With `epoch` only its owner may; return whether it was kept.
+        With `epoch` only its owner may. The first one can be kept, too: with it begins the history.
+        Return whether it was kept.
         """
         same = "epoch = epoch" if epoch is None else "epoch = :epoch"
         with self.transaction():
@@ -351,8 +353,10 @@ class Database(ABC):
             )
             self.run(
                 "DELETE FROM snapshots WHERE experiment = :x AND seq < (SELECT min(seq) FROM ("
-                "SELECT seq FROM snapshots WHERE experiment = :x ORDER BY seq DESC LIMIT 2) AS l)",
+                "SELECT seq FROM snapshots WHERE experiment = :x ORDER BY seq DESC LIMIT 2) AS l) "
+                "AND (:first = 0 OR seq > (SELECT min(seq) FROM snapshots WHERE experiment = :x))",
                 x=experiment,
+                first=int(keep_first),
             )
         return bool(kept)
 

@@ -33,9 +33,9 @@ class DatabaseStore:
 
     Notes
     -----
-    Every call is durable when it returns. The events before a snapshot stay in the database, where
-    they can be looked at; only those after it are played again. If another process takes over, this
-    one is refused with its next call.
+    Every call is durable when it returns. The events before a snapshot stay in the database, and
+    `live.events()` lists them; only those after it are played again. If another process takes
+    over, this one is refused with its next call.
 
     Examples
     --------
@@ -149,11 +149,26 @@ class DatabaseStore:
         if self._id == 0:
             self._create()
         try:
-            kept = database.save(self._id, self._head, "", snapshot, b"", epoch=self._epoch)
+            kept = database.save(
+                self._id, self._head, "", snapshot, b"", epoch=self._epoch, keep_first=True
+            )
         except UnreachableError as error:
             raise OSError(str(error)) from error
         if not kept:
             raise self._lost()
+
+    def history(self) -> list[Contents]:
+        """Return all that was kept: the first snapshot, and every event since."""
+        database = self._database
+        first = database.run(
+            "SELECT seq, state FROM snapshots WHERE experiment = :x ORDER BY seq LIMIT 1",
+            x=self._id,
+        )
+        if not first:
+            return []
+        rows = list(database.events(self._id, first[0][0]))
+        events = columns_of(rows)._replace(time=np.array([row.at for row in rows], np.float64))
+        return [Contents(bytes(first[0][1]), events)]
 
     def _lost(self) -> StoreError:
         self.failure = "another process took over"
