@@ -13,7 +13,14 @@ from manyarms.live.game import LiveGame, check_reward
 from manyarms.live.history import GameHistory
 from manyarms.live.recorder import EventRecorder
 from manyarms.live.season import next_season
-from manyarms.live.verdict import StopVerdict, check_question, give_verdict
+from manyarms.live.verdict import (
+    CONFIDENCE,
+    EPSILON,
+    QUANTILE,
+    StopVerdict,
+    check_question,
+    give_verdict,
+)
 from manyarms.protocol.policy import Policy, arrive
 
 __all__ = ["Ongoing"]
@@ -113,7 +120,11 @@ class Ongoing:
             return self._of(next_season(game, self._history(), policy, horizon, seed))
 
     def verdict(
-        self, *, epsilon: float = 0.1, quantile: float = 0.05, confidence: float = 0.95
+        self,
+        *,
+        epsilon: float = EPSILON,
+        quantile: float = QUANTILE,
+        confidence: float = CONFIDENCE,
     ) -> StopVerdict:
         """Return whether the recommended arm is good enough to stop.
 

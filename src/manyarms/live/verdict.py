@@ -42,7 +42,9 @@ from manyarms.live.estimates import ArmEstimate, count, limits_of, plain, rounde
 from manyarms.live.game import LiveGame, exchangeable
 from manyarms.protocol.recommend import sigma_of
 
-__all__ = ["StopVerdict", "check_question", "give_verdict"]
+__all__ = ["CONFIDENCE", "EPSILON", "QUANTILE", "StopVerdict", "check_question", "give_verdict"]
+
+EPSILON, QUANTILE, CONFIDENCE = 0.1, 0.05, 0.95  # what is asked unless one says otherwise
 
 _LEVELS = (0.5, 0.75)  # the error of what is said of a single arm: a few pulls are enough
 _STEP = 1.5  # from one size of the sample that is looked at to the next

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 from manyarms.core.jit import kernel, optional, rare
 from manyarms.protocol.policy import Policy
 
-__all__ = ["Scale", "lower_limit", "recommend", "scale_of", "sigma_of"]
+__all__ = ["KEEP_ERROR", "Scale", "lower_limit", "recommend", "scale_of", "sigma_of"]
 
-_ERROR = 0.001  # that a limit is wrong, of one arm
-_LOG_ERROR = math.log(math.pi) - math.log(_ERROR)
+KEEP_ERROR = 0.001  # that a limit is wrong, of one arm
+_LOG_ERROR = math.log(math.pi) - math.log(KEEP_ERROR)
 _NARROWEST = 12.5  # as in `core.sequences`
 _STEPS = 20  # enough for a billion rewards
 
@@ -71,7 +71,7 @@ def lower_limit(count: int, total: float, scale: Scale, at_least: float) -> floa
         return -math.inf
     if scale.width == 0.0:
         wide = count + _NARROWEST
-        half = math.sqrt(wide * math.log(wide / (_NARROWEST * _ERROR * _ERROR))) / count
+        half = math.sqrt(wide * math.log(wide / (_NARROWEST * KEEP_ERROR * KEEP_ERROR))) / count
         limit = total / count - scale.sigma * half
         return limit if limit > at_least else -math.inf
     ones = min(max((total - scale.low * count) / scale.width, 0.0), float(count))

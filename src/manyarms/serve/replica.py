@@ -11,12 +11,15 @@ from manyarms.live import estimates
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.store import ASKED, TOLD
+from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict, give_verdict
+from manyarms.protocol.recommend import sigma_of
 from manyarms.serve.game import Game, ReplayError, policy_of
 from manyarms.serve.tallies import Tallies
 
 __all__ = ["Replica"]
 
 _MOST_NAMES = 100_000  # keys that are remembered
+_JUDGED_EVERY = 10.0  # seconds
 
 
 class _Followed(Game):
@@ -62,6 +65,7 @@ class Replica:
         self._names: dict[int, str] = {}
         self._cache: dict[str, tuple[int, Any]] = {}
         self._tallies: Tallies | None = None
+        self._judged: tuple[float, StopVerdict] | None = None
 
     @property
     def age(self) -> float:
@@ -129,6 +133,20 @@ class Replica:
         assert tallies is not None
         how: Progress = self._once("progress", lambda: estimates.progress(live, tallies.reward))
         return how
+
+    def verdict(self, kept: ArmEstimate | None) -> StopVerdict | None:
+        """Return whether the game may stop, by the defaults of `Live.verdict`.
+
+        It looks at every arm that was tried, so it is given again only after some seconds.
+        """
+        live = self.game.live
+        if live is None or kept is None:
+            return None
+        if self._judged is None or time.monotonic() - self._judged[0] > _JUDGED_EVERY:
+            low, high = live.reward_range or (0.0, 2.0 * sigma_of(live.policy))
+            asked = EPSILON * (high - low), QUANTILE, CONFIDENCE
+            self._judged = time.monotonic(), give_verdict(live, kept, *asked)
+        return self._judged[1]
 
     def of_arm(self, number: int) -> ArmEstimate:
         """Return what is known of an arm, tried or not."""

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from manyarms.core.sequences import spent_error, uniform_limits
 from manyarms.live.estimates import ERROR, ArmEstimate
 from manyarms.live.game import LiveGame
-from manyarms.protocol.recommend import sigma_of
+from manyarms.protocol.recommend import KEEP_ERROR, lower_limit, recommend, scale_of
 
 __all__ = ["Tallies"]
 
 Numbers = NDArray[Any]
 _MANY = 50_000
 _COLUMNS = {"arm": np.int64, "asked": np.int64, "told": np.int64, "total": np.float64,
-            "low": np.float64, "high": np.float64, "retired": np.bool_}  # fmt: skip
+            "low": np.float64, "high": np.float64, "keep": np.float64, "retired": np.bool_}  # fmt: skip
 
 
 class Tallies:
@@ -36,8 +36,9 @@ class Tallies:
         Whose they are.
     size
         How many there are.
-    arm, asked, told, total, low, high, retired
-        Columns; they may be longer than `size`.
+    arm, asked, told, total, low, high, keep, retired
+        Columns; they may be longer than `size`. By `keep` arms are recommended: it is the lower
+        limit at the error that the one rule has, `protocol.recommend`.
     """
 
     arm: Numbers
@@ -46,12 +47,14 @@ class Tallies:
     total: Numbers
     low: Numbers
     high: Numbers
+    keep: Numbers
     retired: Numbers
 
     def __init__(self, game: LiveGame) -> None:
         self.game = game
         self._places: dict[int, int] = {}
         self._retired = 0
+        self._scale = scale_of(game.policy, game.reward_range)
         self.size = 0
         for name, kind in _COLUMNS.items():
             setattr(self, name, np.zeros(0, kind))
@@ -92,13 +95,17 @@ class Tallies:
         self.total[places] = [total for _, total in known]
         told = places[self.told[places] > 0]
         if len(told):
-            self.low[told], self.high[told] = uniform_limits(
-                self.told[told],
-                self.total[told],
-                bounds=self.game.reward_range,
-                sigma=sigma_of(self.game.policy),
-                error=spent_error(ERROR, told + 1),
-            )
+            self.low[told], self.high[told] = self._limits(told, spent_error(ERROR, told + 1))
+            self.keep[told] = self._limits(told, KEEP_ERROR)[0]
+
+    def _limits(self, places: Numbers, error: Any) -> tuple[Numbers, Numbers]:
+        return uniform_limits(
+            self.told[places],
+            self.total[places],
+            bounds=self.game.reward_range,
+            sigma=self._scale.sigma,
+            error=error,
+        )
 
     # What views ask
 
@@ -124,12 +131,38 @@ class Tallies:
         present: Numbers = (self.told[: self.size] > 0) & ~self.retired[: self.size]
         return present
 
+    def kept(self) -> int | None:
+        """Return the place of the arm that `recommend()` of the game returns; None if no arm's."""
+        present, seat = self.present, recommend(self.game.state)
+        own = None if seat < 0 else self.place(self.game.seats.arm(seat))
+        if own is not None and present[own]:
+            return own
+        if not present.any():
+            return None
+        keep = np.where(present, self.keep[: self.size], -math.inf)
+        # The rule decides itself among those that look best: columns are rounded in their own way.
+        near = np.flatnonzero(keep >= keep.max() - 1e-9 * (1.0 + abs(keep.max())))
+        best, highest = int(near[0]), -math.inf
+        for place in near.tolist():
+            limit = lower_limit(
+                int(self.told[place]), float(self.total[place]), self._scale, highest
+            )
+            if limit > highest:
+                best, highest = place, limit
+        return best
+
     def best(self, k: int) -> list[int]:
+        """Return the places of `k` arms, as `top` of the game does: the recommended one first."""
+        kept = self.kept()
+        if kept is None:
+            return []
+        others = [place for place in self._leaders(k) if place != kept]
+        return [kept, *others][:k]
+
+    def _leaders(self, k: int) -> list[int]:
         """Return the places of the `k` largest lower limits; ties fall to the arm met first."""
         lows = np.where(self.present, self.low[: self.size], -math.inf)
         there = min(k, int(self.present.sum()))
-        if there == 0:
-            return []
         least = np.partition(lows, self.size - there)[self.size - there]
         among = np.flatnonzero(lows >= least)
         order: list[int] = among[np.argsort(-lows[among], kind="stable")][:there].tolist()

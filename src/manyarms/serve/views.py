@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from manyarms.live.estimates import ArmEstimate
+from manyarms.live.verdict import StopVerdict
 from manyarms.serve import messages as m
 from manyarms.serve.game import DELAYS
 from manyarms.serve.replica import Replica
@@ -44,6 +45,8 @@ def summary(replica: Replica) -> m.ExperimentSummary:
     how, tallies = replica.progress(), replica.tallies
     assert tallies is not None
     best = tallies.best(1)
+    kept = tallies.at(best[0]) if best else None
+    verdict = replica.verdict(kept)
     told, reward = replica.last_hour()
     return m.ExperimentSummary(
         **about | {"horizon": how.horizon},
@@ -56,10 +59,22 @@ def summary(replica: Replica) -> m.ExperimentSummary:
         n_arms=how.n_arms,
         reward=how.reward,
         mean_reward=_number(how.mean_reward),
-        recommended=_seen(replica, [tallies.at(best[0])])[0] if best else None,
+        recommended=None if kept is None else _seen(replica, [kept])[0],
         rivals=tallies.rivals(best[0]) if best else 0,
         untried=how.n_arms - int((~tallies.retired[: tallies.size]).sum()),
+        may_stop=None if verdict is None else verdict.stop,
+        advice="" if verdict is None else _advice(verdict),
         last_hour=reward / told if told else None,
+    )
+
+
+def _advice(verdict: StopVerdict) -> str:
+    """Return why to go on, or what holds where one may stop."""
+    if not verdict.stop:
+        return verdict.missing[:1].upper() + verdict.missing[1:]
+    return (
+        f"With {100 * verdict.confidence:g} % it is within {verdict.epsilon:g} of the best of all "
+        f"but the top {100 * verdict.quantile:g} % of the arms."
     )
 
 
