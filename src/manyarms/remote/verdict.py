@@ -36,7 +36,8 @@ def verdict(summary: Any) -> Judgement:
         return Judgement("good", "Done: deploy it", f"{why} {_rivals(summary)}")
     if summary.may_stop is not None:
         title = "You may stop" if summary.may_stop else "Go on"
-        return Judgement("good" if summary.may_stop else "open", title, summary.advice)
+        why = f"{summary.advice} {_rivals(summary)}"
+        return Judgement("good" if summary.may_stop else "open", title, why)
     if summary.rivals == 0:
         title = "Best of those tried" if summary.untried else "You may stop"
         return Judgement("good", title, _rivals(summary))

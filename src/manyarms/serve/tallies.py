@@ -24,7 +24,8 @@ __all__ = ["Tallies"]
 Numbers = NDArray[Any]
 _MANY = 50_000
 _COLUMNS = {"arm": np.int64, "asked": np.int64, "told": np.int64, "total": np.float64,
-            "low": np.float64, "high": np.float64, "keep": np.float64, "retired": np.bool_}  # fmt: skip
+            "low": np.float64, "high": np.float64, "keep": np.float64,
+            "retired": np.bool_}  # fmt: skip
 
 
 class Tallies:
