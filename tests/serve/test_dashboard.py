@@ -221,7 +221,8 @@ def test_words_for_verdicts_costs_and_delays() -> None:
     sure = m.ExperimentSummary(**about)
     assert words.verdict(sure)[:2] == ("good", "You may stop")
     told = m.ExperimentSummary(**about, may_stop=False, advice="Why.")
-    assert words.verdict(told) == ("open", "Go on", "Why.")
+    assert words.verdict(told)[:2] == ("open", "Go on")
+    assert words.verdict(told).why.startswith("Why. No tried arm ")
     over = m.ExperimentSummary(**about, pulls=9, horizon=9)
     assert words.verdict(over).title == "Done: deploy it"
     for given, said in [((410, 690), "410 to 690"), ((-5, 7), "at most 7"), ((-9, -1), "Nothing")]:
