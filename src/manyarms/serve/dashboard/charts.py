@@ -14,14 +14,14 @@ from markupsafe import Markup
 
 from manyarms.serve import messages as m
 
-__all__ = ["Plot", "Scale", "bar", "interval", "parts_bar", "reward_plots", "scale_of"]
+__all__ = ["Plot", "PlotScale", "bar", "interval", "parts_bar", "reward_plots", "scale_of"]
 
 _WIDTH, _HEIGHT = 1000.0, 300.0
 _POINTS = 80  # of a line: more is noise
 _OPEN = '<svg viewBox="0 0 {w} {h}" preserveAspectRatio="none" class="{kind}"'
 
 
-class Scale(NamedTuple):
+class PlotScale(NamedTuple):
     """From `low` to `high`, with evenly spaced round ticks."""
 
     low: float
@@ -33,7 +33,7 @@ class Scale(NamedTuple):
         return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
 
-def scale_of(values: Sequence[float], most: int = 5) -> Scale:
+def scale_of(values: Sequence[float], most: int = 5) -> PlotScale:
     """Return a scale that shows all values.
 
     >>> scale_of([0.12, 0.48]).ticks
@@ -46,7 +46,7 @@ def scale_of(values: Sequence[float], most: int = 5) -> Scale:
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     last = max(last, first + 1)
     ticks = tuple(float(f"{k * step:.12g}") for k in range(first, last + 1))
-    return Scale(ticks[0], ticks[-1], ticks)
+    return PlotScale(ticks[0], ticks[-1], ticks)
 
 
 def bar(part: float, whole: float, kind: str = "bar") -> Markup:
@@ -73,7 +73,7 @@ def parts_bar(parts: Sequence[tuple[str, float]], whole: float, label: str) -> M
     )
 
 
-def interval(arm: m.ArmView, scale: Scale) -> Markup:
+def interval(arm: m.ArmView, scale: PlotScale) -> Markup:
     """Return an arm's interval and its mean, on the scale that a table's rows share."""
     if arm.estimate is None:
         return Markup("")
@@ -144,7 +144,7 @@ def _lines(
     means: Sequence[float],
     begin: float,
     end: float,
-    y: Scale,
+    y: PlotScale,
     best: m.ArmView | None,
     label: str,
 ) -> Markup:
@@ -182,7 +182,7 @@ def _lines(
     )
 
 
-def _grid(y: Scale) -> Markup:
+def _grid(y: PlotScale) -> Markup:
     heights = [_HEIGHT * (1 - y.at(tick)) for tick in y.ticks]
     path = "".join(f"M0 {h:.1f}H{_WIDTH:.0f}" for h in heights)
     return Markup('<path class="grid" d="{}"/>').format(path)
