@@ -105,7 +105,7 @@ def _pulls(power: int) -> str:
     return "1" if power == 0 else f"{words.thousands(low)} to {words.thousands(high)}"
 
 
-def common_scale(arms: list[m.ArmView]) -> charts.Scale:
+def common_scale(arms: list[m.ArmView]) -> charts.PlotScale:
     """Return the scale that the intervals of a table share."""
     ends = [v for a in arms for v in (a.low, a.high, a.estimate) if v is not None]
     return charts.scale_of(ends or [0.0, 1.0])
