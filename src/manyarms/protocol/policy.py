@@ -113,7 +113,7 @@ def _delegate(
     return delegate_live
 
 
-_SPEAKING = ("index",)  # parameters whose values say what they are
+_SPEAKING = ("index", "bound")  # parameters whose values say what they are
 
 
 def short_form(name: str, value: Any) -> str:
