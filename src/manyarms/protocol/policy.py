@@ -192,6 +192,19 @@ class Policy(ABC):
         return found
 
     @property
+    def stored_label(self) -> str:
+        """The name with the parameters that are not the default ones, written out.
+
+        Files know policies by it, so it does not change with the way in which labels are written.
+        """
+        changed = (
+            f"{field.name}={value!r}"
+            for field in fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        )
+        return self.name + in_brackets(list(changed))
+
+    @property
     def short_label(self) -> str:
         """The label without what the policy is told, such as the hardness: tables show it.
 
