@@ -359,3 +359,26 @@ def test_a_state_of_format_1_that_changed_with_the_rule_is_refused() -> None:
 def test_there_are_files_of_the_present_format() -> None:
     assert len(list(FORMATS.glob(f"v{VERSION}_*.manyarms"))) == len(GAMES)
     assert len(list(FORMATS.glob(f"v{VERSION}_*.journal"))) == 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Nameless(ma.MOSS):
+    name: ClassVar[str] = "nameless"
+    fast: bool = False
+
+
+def test_policies_without_a_name_are_known_by_earlier_labels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for policy in (_Nameless(fast=True), ma.Doubling(_Nameless(fast=True))):
+        live = policy.live(n_arms=9, horizon=20, seed=1, reward_range=(0.0, 3.0))
+        now = live.to_bytes()
+        with monkeypatch.context() as earlier:
+            earlier.setattr(_Nameless, "label", _Nameless.stored_label)
+            before = live.to_bytes()
+        assert before != now
+        for data in (now, before):
+            assert ma.Live.from_bytes(data, policy=policy).ask() == live.ask()
+            live = ma.Live.from_bytes(data, policy=policy)
+        with pytest.raises(ma.SavedFileError, match="was saved with the policy"):
+            ma.Live.from_bytes(now, policy=_Nameless())

@@ -85,7 +85,7 @@ def test_studies_share_what_they_play(tmp_path: Path) -> None:
 def test_too_few_replications_are_refused_before_anything_is_played(
     name: str, tmp_path: Path
 ) -> None:
-    fewest = 2 if name in ("rates", "lower-bound", "leaderboard", "random", "find") else 1
+    fewest = 2 if name in ("rates", "lower-bound", "leaderboard", "random") else 1
     refused = f"`replications` must be an integer >= {fewest}, got {fewest - 1}"
     with pytest.raises(ParameterError, match=refused):
         reproduce([find(name)], tmp_path, replications=fewest - 1)

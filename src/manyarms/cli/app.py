@@ -383,7 +383,7 @@ def report(folder: Path) -> None:
 @click.option("--n-arms", type=int, help="How many arms there were (default: those in the log).")
 @_seed
 def replay_log(log: Path, policies: str, **given: Any) -> None:
-    """Say what policies would have earned, from a log of random choices.
+    """Say what policies would have earned, from a log.
 
     LOG is a CSV or Parquet file with a row for each choice, in order. The choices must be uniformly
     random; if they cannot have been, the log is refused.

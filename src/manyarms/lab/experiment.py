@@ -20,7 +20,7 @@ from manyarms.instances.instance import Instance
 from manyarms.instances.laws import NoLaw
 from manyarms.lab.timing import MOST_PULLS, check_late, checkpoint_times
 from manyarms.protocol.plain import is_plain, plain_policy
-from manyarms.protocol.policy import Policy, ask, in_brackets, reset, tell
+from manyarms.protocol.policy import Policy, ask, reset, tell
 
 __all__ = [
     "Cell",
@@ -385,7 +385,7 @@ def _players(policies: Any, replications: int) -> tuple[Player, ...]:
             policy.short_label if short[policy.short_label] == 1 else policy.label,
             replications,
             _changed(policy),
-            key=policy.name if names[policy.name] == 1 else _key(policy),
+            key=policy.name if names[policy.name] == 1 else policy.stored_label,
         )
         for policy in chosen
     )
@@ -393,16 +393,6 @@ def _players(policies: Any, replications: int) -> tuple[Player, ...]:
         if count > 1:
             raise ParameterError(f"`policies` must differ, got {label} twice. Leave one out.")
     return players
-
-
-def _key(policy: Policy) -> str:
-    """Return the name with the parameters that are not the default ones, however labels look."""
-    changed = (
-        f"{one.name}={value!r}"
-        for one in fields(policy)
-        if (value := getattr(policy, one.name)) != one.default
-    )
-    return policy.name + in_brackets(list(changed))
 
 
 def _changed(policy: Policy) -> dict[str, Scalar | None]:

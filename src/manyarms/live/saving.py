@@ -194,13 +194,9 @@ def _plain(policy: Policy, parameter: str) -> Any:
 
 def _policy_from(about: dict[str, Any], given: Policy | None, what: str) -> Policy:
     """Return the described policy, or the given one if it is that."""
-    described = about["policy"]
-    nameless = given is not None and None in (described["name"], name_of(type(given)))
-    if given is not None and nameless:
-        _refuse_unless(given.label == described["label"], given, described, what)
-        return given
+    described, limits = about["policy"], check_range(about["reward_range"])
     try:
-        made = _made(described)
+        made = _made(described, given, limits)
     except ManyarmsError as error:
         _refuse_unless(given is None, given, described, what)
         raise SavedFileError(
@@ -208,7 +204,6 @@ def _policy_from(about: dict[str, Any], given: Policy | None, what: str) -> Poli
             f"Import the module that registers it, or pass `policy`."
         ) from error
     if given is not None:  # a file of an older manyarms may hold a sigma that the range did not set
-        limits = check_range(about["reward_range"])
         same = given.with_reward_range(limits) == made.with_reward_range(limits)
         _refuse_unless(same, given, described, what)
     return made
@@ -222,11 +217,25 @@ def _refuse_unless(same: bool, given: Policy | None, described: dict[str, Any], 
         )
 
 
-def _made(described: dict[str, Any], depth: int = 0) -> Policy:
-    if described["name"] is None or depth > _DEEPEST:
+def _made(
+    described: dict[str, Any],
+    given: Any = None,
+    limits: tuple[float, float] | None = None,
+    depth: int = 0,
+) -> Policy:
+    """Return the described policy; where it has no registered name, the given one if it is that."""
+    own = given if isinstance(given, Policy) else None
+    if described["name"] is None or (own is not None and name_of(type(own)) is None):
+        for one in () if own is None else (own, own.with_reward_range(limits)):
+            if described["label"] in (one.label, one.stored_label):  # of earlier files, too
+                return one
         raise ParameterError("it was not registered when it was saved.")
+    if depth > _DEEPEST:
+        raise ParameterError("it is nested too deeply.")
     parameters = {
-        name: _made(value, depth + 1) if isinstance(value, dict) else value
+        name: _made(value, getattr(own, name, None), limits, depth + 1)
+        if isinstance(value, dict)
+        else value
         for name, value in described["parameters"].items()
     }
     return policy_named(described["name"], **parameters)

@@ -113,7 +113,7 @@ def _delegate(
     return delegate_live
 
 
-_SPEAKING = ("index",)  # parameters whose values say what they are
+_SPEAKING = ("index", "bound")  # parameters whose values say what they are
 
 
 def short_form(name: str, value: Any) -> str:
@@ -190,6 +190,19 @@ class Policy(ABC):
             if not (isinstance(value, Policy) or value == field.default or hidden):
                 found.append(short_form(field.name, value))
         return found
+
+    @property
+    def stored_label(self) -> str:
+        """The name with the parameters that are not the default ones, written out.
+
+        Files know policies by it, so it does not change with the way in which labels are written.
+        """
+        changed = (
+            f"{field.name}={value!r}"
+            for field in fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        )
+        return self.name + in_brackets(list(changed))
 
     @property
     def short_label(self) -> str:
