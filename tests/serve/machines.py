@@ -9,7 +9,6 @@ import functools
 import http.client
 import json
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -236,6 +235,8 @@ class Postgres:
 
     def make(self) -> Postgres:
         if self._user:
+            import pwd  # which Windows does not have
+
             who = pwd.getpwnam(self._user)
             os.chown(self._folder, who.pw_uid, who.pw_gid)
         self._run(
