@@ -177,6 +177,10 @@ class ClusterError(ManyarmsError, RuntimeError):
     """A cluster cannot be reached or used; the message says why, and what to do."""
 
 
+class DeviceError(ManyarmsError, RuntimeError):
+    """A GPU cannot be used; the message says why, and what to do."""
+
+
 class MissingExtraError(ManyarmsError, ImportError):
     """A package of an optional part of manyarms is not installed."""
 

@@ -13,10 +13,13 @@ pull instead of one for each field.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, MutableSequence
 from typing import Annotated, Any, Protocol, TypeAlias, TypeVar, cast, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from manyarms.core.jit import twin
 from manyarms.errors import ParameterError
@@ -33,7 +36,10 @@ __all__ = [
     "Records",
     "Word",
     "power_of_two",
+    "is_shared",
+    "logarithms",
     "release",
+    "room",
 ]
 
 Word: TypeAlias = Annotated[int, np.uint64]  # a key, or 64 random bits
@@ -41,6 +47,7 @@ Ints: TypeAlias = MutableSequence[int]  # int64
 Floats: TypeAlias = MutableSequence[float]  # float64
 
 _END = 1 << 62
+_LOGS = 4096  # logarithms of smaller numbers are computed once
 
 R = TypeVar("R", bound="Record")
 Records: TypeAlias = MutableSequence[R]
@@ -75,6 +82,9 @@ class Memory(Protocol):
     def records(self, length: int, kind: type[R]) -> Records[R]:
         """Return `length` rows."""
 
+    def logs(self) -> Floats:
+        """Return a table of log 0, log 1, …: where it is 0, it is filled when it is needed."""
+
 
 class _Arrays:
     endless = False
@@ -88,6 +98,9 @@ class _Arrays:
 
     def records(self, length: int, kind: type[R]) -> Records[R]:
         return cast(Records[R], np.zeros(length, np.dtype(_fields(kind), align=True)))
+
+    def logs(self) -> Floats:
+        return cast(Floats, logarithms(_LOGS))
 
 
 class _Checked:
@@ -106,6 +119,9 @@ class _Checked:
 
     def records(self, length: int, kind: type[R]) -> Records[R]:
         return cast(Records[R], cast(Any, ARRAYS.records(max(2, length), kind))[::-1])
+
+    def logs(self) -> Floats:
+        return self.floats(_LOGS)
 
 
 class _Zeros(dict[int, Any]):
@@ -137,8 +153,22 @@ class _Sparse:
     def records(self, length: int, kind: type[R]) -> Records[R]:
         return cast(Records[R], self._zeros(kind, length))
 
+    def logs(self) -> Floats:
+        return cast(Floats, _Zeros(float, _LOGS))
+
     def _zeros(self, zero: Callable[[], Any], length: int) -> _Zeros:
         return _Zeros(zero, _END if self.endless else length)
+
+
+@functools.cache
+def logarithms(count: int) -> NDArray[np.float64]:
+    """Return log 0 (as 0), log 1, …, so many of them: the same array for all who ask."""
+    return np.array([math.log(max(1, k)) for k in range(count)])
+
+
+def is_shared(array: NDArray[Any]) -> bool:
+    """Whether all states share the array, because nobody changes it."""
+    return array is logarithms(_LOGS)
 
 
 def _fields(kind: type) -> list[tuple[str, Any]]:
@@ -179,6 +209,19 @@ def release(sequence: MutableSequence[Any], place: int) -> None:
     """
     if isinstance(sequence, dict):
         sequence.pop(place, None)
+
+
+def _compiled_room() -> Callable[..., Any]:
+    def room(sequence: Any) -> int:
+        return len(sequence)
+
+    return room
+
+
+@twin(_compiled_room)
+def room(sequence: Any) -> int:
+    """Return the number of places."""
+    return cast(int, sequence.length)
 
 
 def power_of_two(at_least: int) -> int:

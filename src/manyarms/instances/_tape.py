@@ -14,9 +14,10 @@ from manyarms.core.memory import Ints, Memory, Record, Records, Word
 from manyarms.core.rng import draw
 from manyarms.instances._world import World, mean_of, reward_of
 
-__all__ = ["Tape", "most_pulled", "next_reward", "record_of", "rewind", "tape"]
+__all__ = ["NO_ARM", "NO_ROOM", "Tape", "most_pulled", "next_reward", "record_of", "rewind", "tape"]
 
 _NOBODY = -(1 << 62)  # the arm of a record not written yet
+NO_ARM, NO_ROOM = -1, -2
 MEANS = 0
 REWARDS = 1
 
@@ -39,9 +40,9 @@ class Tape(NamedTuple):
     last: Ints  # [the record asked for last]
 
 
-def tape(memory: Memory, n_arms: int, pulls: int) -> Tape:
-    """Make a tape with room for `pulls` pulls; call `rewind` before use."""
-    arms = min(n_arms, pulls)
+def tape(memory: Memory, n_arms: int, arms: int) -> Tape:
+    """Make a tape with room for `arms` of the arms; call `rewind` before use."""
+    arms = min(n_arms, arms)
     return Tape(
         memory.records(arms, ArmRecord),
         hash_map(memory, names=n_arms, entries=arms),
@@ -59,17 +60,22 @@ def rewind(tape: Tape) -> None:
 
 @kernel
 def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
-    """Return the number of the arm's record, written at its first pull; -1 for no such arm."""
+    """Return the number of the arm's record, written at its first pull.
+
+    Returns NO_ARM if there is no such arm, and NO_ROOM if there is no room for its record.
+    """
     number = tape.last[0]
     if tape.record[number].arm == arm:  # most often the leader once more
         return number
     if arm < 0 or arm >= world.n_arms:
-        return -1
+        return NO_ARM
     at = find(tape.number, arm)
     if tape.number.cells[at] != 0:
         number = tape.number.cells[at + 1]
     else:
         number = tape.number.filled[0]
+        if number >= tape.number.entries:
+            return NO_ROOM
         insert(tape.number, at, arm, number)
         record = tape.record[number]
         record.arm = arm

@@ -35,7 +35,7 @@ class Recorder(NamedTuple):
     times: Ints
     regret: Any
     best_pulls: Ints
-    distinct_arms: Ints  # -1 for a policy that chose an arm which is not there
+    distinct_arms: Ints  # NO_ARM for a policy that chose an arm which is not there
     most_pulled: Ints
     arms: Any
 
@@ -140,7 +140,7 @@ def play(
             place, arm = next_pull(rewards, state, time)
             number = record_of(tape, world, tape_key, arm)
             if number < 0:  # kernels do not raise: the caller does
-                recorder.distinct_arms[replication] = -1
+                recorder.distinct_arms[replication] = number
                 recorder.most_pulled[replication] = arm
                 return
             mean = tape.record[number].mean
