@@ -49,6 +49,7 @@ STREAMS = 8  # batches at a time
 MOST_LANES = 1 << 15  # of a batch
 WIDTH = 1
 _FIRST_ARMS, _MORE_ARMS = 1 << 10, 8  # room on the first tape, and how many times as much then
+_SPARE = 1 << 16  # bytes between arrays
 _SHARE = 0.9  # of the free memory
 _FIRST_PIECE = 256  # pulls between two looks at the clock; then as many as take
 _PIECE_SECONDS = 0.1
@@ -151,7 +152,7 @@ class Bench:
 
     def most_lanes(self, size: int) -> int:
         """Return how many lanes there can be in so much memory."""
-        return min(MOST_LANES, size // self._bytes(1))
+        return min(MOST_LANES, (size - self._bytes(0)) // (self._bytes(1) - self._bytes(0)))
 
     def play(
         self,
@@ -218,10 +219,10 @@ class Bench:
     def _bytes(self, lanes: int) -> int:
         """Return how much memory so many lanes take, with what they share."""
         own = lane_bytes((self._state, self._rewards, self._tape()))
-        recorded = 8 * (len(self._cell.times) + 5 + self._width)
+        own += 8 * (len(self._cell.times) + 5 + self._width)
         shared = 8 * (min(self._cell.horizon, MOST_LOGS) + len(self._cell.times))
         shared += sum(part.nbytes for part in self._world if isinstance(part, np.ndarray))
-        return lanes * (own + recorded) + shared + (1 << 16)
+        return lanes * own + shared + _SPARE
 
     def _start(self, slab: Slab, numbers: NDArray[np.int64], stream: Any) -> Batch:
         lanes = len(numbers)
