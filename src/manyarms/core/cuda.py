@@ -27,7 +27,8 @@ from manyarms.core.jit import bodies_of, jit_enabled, register_collected
 from manyarms.core.memory import is_shared
 from manyarms.errors import DeviceError, MissingExtraError
 
-__all__ = ["Slab", "free_bytes", "lane_bytes", "lane_kernel", "launch", "need_gpu", "new_stream", "read"]
+__all__ = ["Slab", "free_bytes", "lane_bytes", "lane_kernel", "launch", "need_gpu"]
+__all__ += ["new_stream", "read"]
 
 P = TypeVar("P")
 

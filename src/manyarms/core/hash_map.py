@@ -37,7 +37,7 @@ def hash_map(memory: Memory, *, names: int, entries: int) -> HashMap:
     direct = names <= length or memory.endless  # a dict is a map already
     return HashMap(
         memory.ints(2 * (names if direct else length)),
-        memory.ints(entries),
+        memory.ints(entries, most=2 * max(names, length)),
         memory.ints(1),
         entries,
         2 * length - 1,

@@ -35,11 +35,11 @@ __all__ = [
     "Record",
     "Records",
     "Word",
-    "power_of_two",
     "is_shared",
     "logarithms",
+    "places",
+    "power_of_two",
     "release",
-    "room",
 ]
 
 Word: TypeAlias = Annotated[int, np.uint64]  # a key, or 64 random bits
@@ -72,9 +72,10 @@ class Memory(Protocol):
     """Gives zeroed storage; kernels themselves never allocate, and never ask for a length."""
 
     endless: bool  # whether lengths are no bounds
+    for_handles: bool  # whether arms may come and go
 
-    def ints(self, length: int) -> Ints:
-        """Return `length` signed integers."""
+    def ints(self, length: int, *, most: int | None = None) -> Ints:
+        """Return `length` signed integers; if none is above `most`, they may take less memory."""
 
     def floats(self, length: int) -> Floats:
         """Return `length` floats."""
@@ -88,10 +89,12 @@ class Memory(Protocol):
 
 class _Arrays:
     endless = False
+    for_handles = False
 
     # np.zeros maps pages lazily, so memory that a run never touches is never paid for.
-    def ints(self, length: int) -> Ints:
-        return cast(Ints, np.zeros(length, np.int64))
+    def ints(self, length: int, *, most: int | None = None) -> Ints:
+        few = most is not None and most <= np.iinfo(np.int32).max
+        return cast(Ints, np.zeros(length, np.int32 if few else np.int64))
 
     def floats(self, length: int) -> Floats:
         return cast(Floats, np.zeros(length, np.float64))
@@ -110,8 +113,9 @@ class _Checked:
     """
 
     endless = False
+    for_handles = True
 
-    def ints(self, length: int) -> Ints:
+    def ints(self, length: int, *, most: int | None = None) -> Ints:
         return cast(Ints, cast(Any, ARRAYS.ints(max(2, length)))[::-1])
 
     def floats(self, length: int) -> Floats:
@@ -142,9 +146,9 @@ class _Zeros(dict[int, Any]):
 
 class _Sparse:
     def __init__(self, *, endless: bool) -> None:
-        self.endless = endless
+        self.endless = self.for_handles = endless
 
-    def ints(self, length: int) -> Ints:
+    def ints(self, length: int, *, most: int | None = None) -> Ints:
         return cast(Ints, self._zeros(int, length))
 
     def floats(self, length: int) -> Floats:
@@ -211,15 +215,15 @@ def release(sequence: MutableSequence[Any], place: int) -> None:
         sequence.pop(place, None)
 
 
-def _compiled_room() -> Callable[..., Any]:
-    def room(sequence: Any) -> int:
+def _compiled_places() -> Callable[..., Any]:
+    def places(sequence: Any) -> int:
         return len(sequence)
 
-    return room
+    return places
 
 
-@twin(_compiled_room)
-def room(sequence: Any) -> int:
+@twin(_compiled_places)
+def places(sequence: Any) -> int:
     """Return the number of places."""
     return cast(int, sequence.length)
 

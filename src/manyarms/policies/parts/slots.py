@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Floats, Ints, Memory, Record, Records, room
+from manyarms.core.memory import Floats, Ints, Memory, Record, Records, places
 from manyarms.core.rng import Stream, stream
 from manyarms.core.tournament import Tournament, clear, disband, rekey, tournament
 from manyarms.policies.parts.kl import kl_upper, switch_at
@@ -74,8 +74,9 @@ def slots(
     plus: bool = False,
     late_counts: bool = False,
     runs: int = 1,
+    room: int | None = None,
 ) -> Slots:
-    """Make a table of `count` slots; call `begin` before use."""
+    """Make a table of `count` slots, for each run `room` at most; call `begin` before use."""
     return Slots(
         memory.records(count, Slot),
         memory.records(runs, Run),
@@ -88,7 +89,7 @@ def slots(
         plus,
         late_counts,
         stream(memory),
-        tournament(memory, count, tournaments=runs),
+        tournament(memory, count, tournaments=runs, room=room),
     )
 
 
@@ -227,7 +228,7 @@ def moss_index(slots: Slots, slot: int, late: int) -> float:
 @kernel
 def log_of(slots: Slots, number: int) -> float:
     """Return the logarithm; half of a pull's time would go into it without the table."""
-    if number >= room(slots.log):
+    if number >= places(slots.log):
         return math.log(number)
     value = slots.log[number]
     if value == 0.0 and number > 1:
