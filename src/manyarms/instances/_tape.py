@@ -10,26 +10,32 @@ from typing import NamedTuple
 
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records, Word
+from manyarms.core.memory import Memory, Record, Records, Word
 from manyarms.core.rng import draw
 from manyarms.instances._world import World, mean_of, reward_of
 
 __all__ = ["NO_ARM", "NO_ROOM", "Tape", "most_pulled", "next_reward", "record_of", "rewind", "tape"]
 
-_NOBODY = -(1 << 62)  # the arm of a record not written yet
+_NOBODY = -(1 << 62)  # no arm
 NO_ARM, NO_ROOM = -1, -2
 MEANS = 0
 REWARDS = 1
 
 
 class ArmRecord(Record):
-    """What the world knows of an arm that was pulled."""
+    """What the world knows of an arm that was pulled: 32 bytes, as much as a GPU reads at once."""
 
-    arm: int
     key: Word  # of its rewards
     mean: float
     pulls: int
     total: float
+
+
+class LastRecord(Record):
+    """The record asked for last."""
+
+    arm: int
+    number: int
 
 
 class Tape(NamedTuple):
@@ -37,7 +43,7 @@ class Tape(NamedTuple):
 
     record: Records[ArmRecord]
     number: HashMap  # arm -> the number of its record
-    last: Ints  # [the record asked for last]
+    last: Records[LastRecord]  # [last]
 
 
 def tape(memory: Memory, n_arms: int, arms: int) -> Tape:
@@ -46,7 +52,7 @@ def tape(memory: Memory, n_arms: int, arms: int) -> Tape:
     return Tape(
         memory.records(arms, ArmRecord),
         hash_map(memory, names=n_arms, entries=arms),
-        memory.ints(1),
+        memory.records(1, LastRecord),
     )
 
 
@@ -54,8 +60,7 @@ def tape(memory: Memory, n_arms: int, arms: int) -> Tape:
 def rewind(tape: Tape) -> None:
     """Forget all pulls."""
     clear_map(tape.number)
-    tape.last[0] = 0
-    tape.record[0].arm = _NOBODY
+    tape.last[0].arm = _NOBODY
 
 
 @kernel
@@ -64,9 +69,9 @@ def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
 
     Returns NO_ARM if there is no such arm, and NO_ROOM if there is no room for its record.
     """
-    number = tape.last[0]
-    if tape.record[number].arm == arm:  # most often the leader once more
-        return number
+    last = tape.last[0]
+    if last.arm == arm:  # most often the leader once more
+        return last.number
     if arm < 0 or arm >= world.n_arms:
         return NO_ARM
     at = find(tape.number, arm)
@@ -78,12 +83,12 @@ def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
             return NO_ROOM
         insert(tape.number, at, arm, number)
         record = tape.record[number]
-        record.arm = arm
         record.key = draw(draw(key, REWARDS), arm)
         record.mean = mean_of(world, arm, draw(key, MEANS))
         record.pulls = 0
         record.total = 0.0
-    tape.last[0] = number
+    last.arm = arm
+    last.number = number
     return number
 
 
@@ -111,4 +116,4 @@ def most_pulled(tape: Tape) -> int:
             better = record.key > rival.key
         if better:
             best = number
-    return tape.record[best].arm
+    return tape.number.cells[tape.number.used[best]] - 1
