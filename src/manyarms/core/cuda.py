@@ -293,7 +293,7 @@ def _source(
 
 
 def _for_device(body: Any) -> Any:
-    """Return a function for which `math` is CPython's: there, floor and ceil give integers."""
+    """Return a body for which `math` is CPython's: there, floor and ceil give integers."""
     if body is None:
         return None
     ours = _device_math()

@@ -28,6 +28,7 @@ __all__ = ["Tournament", "clear", "disband", "enter", "highest", "leader", "reke
 
 _ROOM = 1 << 50  # where there is no end to it
 _SPAN, _BLOCKS = 3, 8  # a node stands for 2^3 blocks of the level below: a cache line or two
+_FEW = 32  # no tree for so many slots
 _PART = 8  # if more than this part of all keys changed, the tree is built anew
 
 
@@ -212,6 +213,9 @@ def _find_leaders(rank: Tournament) -> None:
     board = rank.board[rank.number]
     if board.size == 0:
         return
+    if board.size <= _FEW:
+        _look_at_all(rank)
+        return
     if _PART * (board.changed + board.size - board.seated) > board.size:
         board.seated = board.size
         _build(rank)
@@ -228,6 +232,29 @@ def _find_leaders(rank: Tournament) -> None:
         rank.seat[board.top].place = 0
         board.leaders = 0
         board.level = _best_rival(rank, board.top)
+
+
+@kernel
+def _look_at_all(rank: Tournament) -> None:
+    """Find the slots of the largest key among few slots, for which no tree is kept."""
+    board = rank.board[rank.number]
+    best, rival, top = -math.inf, -math.inf, -1
+    for slot in range(rank.base, rank.base + board.size):
+        key = rank.seat[slot].key
+        if key > best:
+            best, rival, top = key, best, slot
+        elif key > rival:
+            rival = key
+    if rival < best:
+        board.top = top
+        board.level = rival
+        return
+    board.level = best
+    for slot in range(rank.base, rank.base + board.size):
+        if rank.seat[slot].key == best:
+            rank.leaders[rank.base + board.leaders] = slot
+            board.leaders += 1
+            rank.seat[slot].place = board.leaders
 
 
 @kernel
@@ -300,15 +327,11 @@ def _list_leaders(rank: Tournament) -> None:
     """Fill the list with all slots of the largest key, in their order."""
     board = rank.board[rank.number]
     last = board.seated - 1
-    root = 0  # the level of the block that holds all slots
+    root = 0  # the level of the block that holds all slots; at least 2, for they are not few
     while last >> _SPAN * root > 0:
         root += 1
-    if root == 0:
-        board.level = rank.seat[rank.base].key
-        _list_block(rank, 0)
-        return
     board.level = rank.node[_at(rank, 0, root)]
-    block, level = 0, root
+    block, level = 0, root - 1
     while block << _SPAN * level <= last:
         end = ((block >> _SPAN) + 1) << _SPAN
         block = _first_alike(rank, block, end, level)

@@ -51,7 +51,7 @@ def tape(memory: Memory, n_arms: int, arms: int) -> Tape:
     arms = min(n_arms, arms)
     return Tape(
         memory.records(arms, ArmRecord),
-        hash_map(memory, names=n_arms, entries=arms),
+        hash_map(memory, names=n_arms, entries=arms, values=arms),
         memory.records(1, LastRecord),
     )
 
