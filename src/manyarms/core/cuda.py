@@ -51,7 +51,7 @@ def need_gpu() -> None:
     if not _simulated() and not cuda.is_available():
         raise DeviceError(
             f"No GPU can be used: {_reason(cuda)} An NVIDIA GPU and its driver are needed "
-            f"(`nvidia-smi` shows both). Without them take engine=\"threads\"."
+            f'(`nvidia-smi` shows both). Without them take engine="threads".'
         )
 
 

@@ -30,9 +30,7 @@ class HashMap(NamedTuple):
     direct: bool  # every name has a place of its own
 
 
-def hash_map(
-    memory: Memory, *, names: int, entries: int, values: int | None = None
-) -> HashMap:
+def hash_map(memory: Memory, *, names: int, entries: int, values: int | None = None) -> HashMap:
     """Make a map for names in [0, names), with room for `entries` entries.
 
     If all values are in [0, values), it may take less memory.

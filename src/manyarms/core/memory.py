@@ -5,7 +5,8 @@ because CPython need not wrap every number it reads, and they hold only what was
 policy may be given room for 2^40 pulls and pays for those it makes.
 
 `ENDLESS` is for arms that come and go: it has no bounds to keep. `CHECKED` is for compiled code
-that must not trust its numbers.
+that must not trust its numbers. `LANES` makes templates for a GPU, where memory is what there is
+least of.
 
 What is used together lies together: `records` gives rows of named fields, one cache line for a
 pull instead of one for each field.
@@ -28,6 +29,7 @@ __all__ = [
     "ARRAYS",
     "CHECKED",
     "ENDLESS",
+    "LANES",
     "SPARSE",
     "Floats",
     "Ints",
@@ -72,7 +74,7 @@ class Memory(Protocol):
     """Gives zeroed storage; kernels themselves never allocate, and never ask for a length."""
 
     endless: bool  # whether lengths are no bounds
-    for_handles: bool  # whether arms may come and go
+    arms_may_come: bool  # whether there must be room for more arms than there are
 
     def ints(self, length: int, *, most: int | None = None) -> Ints:
         """Return `length` signed integers; if none is above `most`, they may take less memory."""
@@ -89,18 +91,28 @@ class Memory(Protocol):
 
 class _Arrays:
     endless = False
-    for_handles = False
+    arms_may_come = True
 
     # np.zeros maps pages lazily, so memory that a run never touches is never paid for.
     def ints(self, length: int, *, most: int | None = None) -> Ints:
-        few = most is not None and most <= np.iinfo(np.int32).max
-        return cast(Ints, np.zeros(length, np.int32 if few else np.int64))
+        return cast(Ints, np.zeros(length, np.int64))
 
     def floats(self, length: int) -> Floats:
         return cast(Floats, np.zeros(length, np.float64))
 
     def records(self, length: int, kind: type[R]) -> Records[R]:
         return cast(Records[R], np.zeros(length, np.dtype(_fields(kind), align=True)))
+
+    def logs(self) -> Floats:
+        return self.floats(_LOGS)
+
+
+class _Lanes(_Arrays):
+    arms_may_come = False
+
+    def ints(self, length: int, *, most: int | None = None) -> Ints:
+        few = most is not None and most <= np.iinfo(np.int32).max
+        return cast(Ints, np.zeros(length, np.int32 if few else np.int64))
 
     def logs(self) -> Floats:
         return cast(Floats, logarithms(_LOGS))
@@ -113,7 +125,7 @@ class _Checked:
     """
 
     endless = False
-    for_handles = True
+    arms_may_come = True
 
     def ints(self, length: int, *, most: int | None = None) -> Ints:
         return cast(Ints, cast(Any, ARRAYS.ints(max(2, length)))[::-1])
@@ -146,7 +158,7 @@ class _Zeros(dict[int, Any]):
 
 class _Sparse:
     def __init__(self, *, endless: bool) -> None:
-        self.endless = self.for_handles = endless
+        self.endless, self.arms_may_come = endless, True
 
     def ints(self, length: int, *, most: int | None = None) -> Ints:
         return cast(Ints, self._zeros(int, length))
@@ -188,6 +200,7 @@ def _fields(kind: type) -> list[tuple[str, Any]]:
 
 
 ARRAYS: Memory = _Arrays()
+LANES: Memory = _Lanes()
 CHECKED: Memory = _Checked()
 SPARSE: Memory = _Sparse(endless=False)
 ENDLESS: Memory = _Sparse(endless=True)

@@ -31,7 +31,7 @@ from manyarms.core.cuda import (
     read,
 )
 from manyarms.core.jit import check_bodies, compiling, kernel
-from manyarms.core.memory import ARRAYS, Ints, logarithms
+from manyarms.core.memory import LANES, Ints, logarithms
 from manyarms.errors import DeviceError
 from manyarms.instances._tape import NO_ROOM, Tape, tape
 from manyarms.instances._world import World
@@ -136,11 +136,11 @@ class Bench:
         self._key = np.array([run_key(seed)], np.uint64)
         informed = player.policy.with_best_mean(cell.instance.best_mean)
         arms, pulls = cell.instance.n_arms, cell.horizon
-        self._state = informed.new_state(ARRAYS, n_arms=arms, pulls=pulls)
+        self._state = informed.new_state(LANES, n_arms=arms, pulls=pulls)
         check_bodies(self._state, (reset, ask, tell))
         self._rewards: Any = in_turn()
         if cell.delay > 0 or cell.batch > 1:
-            self._rewards = late(ARRAYS, delay=cell.delay, batch=cell.batch, pulls=pulls)
+            self._rewards = late(LANES, delay=cell.delay, batch=cell.batch, pulls=pulls)
         self._arms = min(arms, pulls, _FIRST_ARMS)
         self._kernel: Any = None
 
@@ -169,7 +169,7 @@ class Bench:
             if lanes == 0:
                 raise DeviceError(
                     f"{self.label} needs {self._bytes(1) / 1e6:.0f} MB for a replication, and the "
-                    f"GPU has {place.size / 1e6:.0f} MB for a batch. Take engine=\"threads\"."
+                    f'GPU has {place.size / 1e6:.0f} MB for a batch. Take engine="threads".'
                 )
             part = self._play_batch(numbers[at : at + lanes], place, stopped, done)
             if part is None:
@@ -214,7 +214,7 @@ class Bench:
         return min(self._cell.instance.n_arms, self._cell.horizon)
 
     def _tape(self) -> Tape:
-        return tape(ARRAYS, self._cell.instance.n_arms, self._arms)
+        return tape(LANES, self._cell.instance.n_arms, self._arms)
 
     def _bytes(self, lanes: int) -> int:
         """Return how much memory so many lanes take, with what they share."""

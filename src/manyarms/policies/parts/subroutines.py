@@ -50,7 +50,7 @@ class Subroutine(Record):
 def room_for(memory: Memory, n_arms: int, pulls: int, factor: float) -> dict[str, int]:
     """Return how many subroutines there are, and how many slots they need: together, and one."""
     q = subroutines(pulls)
-    most = pulls if memory.for_handles else min(n_arms, pulls)
+    most = pulls if memory.arms_may_come else min(n_arms, pulls)
     sizes = [subset_size(pulls, (i + 1) / q, factor, most) for i in range(q)]
     return {"runs": q, "arms": sum(map(power_of_two, sizes)), "room": power_of_two(most)}
 
