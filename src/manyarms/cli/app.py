@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 
@@ -14,7 +14,7 @@ from manyarms.studies import PAPER, STUDIES
 
 __all__ = ["app"]
 
-Engine = Literal["threads", "dask"]
+Engine = Literal["auto", "threads", "cuda", "dask"]
 
 _PULLS_PER_SECOND = 2e7  # one worker, roughly: for the estimate before a run
 
@@ -36,10 +36,9 @@ _workers = click.option(
 _scheduler = click.option("--scheduler", help="A Dask scheduler, such as tcp://10.0.0.5:8786.")
 _engine = click.option(
     "--engine",
-    type=click.Choice(("threads", "dask")),
-    default="threads",
-    show_default=True,
-    help="Who plays: threads, or a Dask cluster, started here unless --scheduler is given.",
+    type=click.Choice(get_args(Engine)),
+    help="Who plays: threads; cuda, a GPU; dask, a cluster, started here unless --scheduler is "
+    "given; or auto, the GPU if that pays (default: what a spec says, else threads).",
 )
 
 
@@ -76,7 +75,7 @@ def reproduce(
     replications: int | None,
     seed: int,
     workers: int | None,
-    engine: Engine,
+    engine: Engine | None,
     scheduler: str | None,
     out: Path | None,
 ) -> None:
@@ -255,7 +254,7 @@ def simulate(
 @_engine
 @_scheduler
 def run(
-    spec: Path, folder: Path, workers: int | None, engine: Engine, scheduler: str | None
+    spec: Path, folder: Path, workers: int | None, engine: Engine | None, scheduler: str | None
 ) -> None:
     """Run an experiment from a TOML file; call it again to resume one that was stopped.
 

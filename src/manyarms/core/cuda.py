@@ -16,7 +16,7 @@ import importlib.util
 import math
 from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +28,10 @@ from manyarms.core.memory import is_shared
 from manyarms.errors import DeviceError, MissingExtraError
 
 __all__ = ["Slab", "free_bytes", "lane_bytes", "lane_kernel", "launch", "need_gpu"]
-__all__ += ["new_stream", "read"]
+__all__ += ["gpu_is_there", "new_stream", "processors", "read"]
 
-P = TypeVar("P")
-
-BLOCK = 64  # threads: two warps
+BLOCK = 32  # threads: a warp, so that as many fit as registers allow
 _ALIGNED = 256  # bytes
-KERNEL_OPTIONS: dict[str, Any] = {}
 _COMPILERS = ("numba-cuda", "nvidia-nvvm", "cuda-bindings")
 
 
@@ -55,21 +52,34 @@ def need_gpu() -> None:
         )
 
 
+def gpu_is_there() -> bool:
+    """Whether there is a GPU that can be used."""
+    try:
+        need_gpu()
+    except (DeviceError, MissingExtraError):
+        return False
+    return True
+
+
 def _reason(cuda: Any) -> str:
     error = cuda.cuda_error()
     return f"{error}".strip().splitlines()[0].rstrip(".") + "." if error else "none was found."
 
 
-def _cuda() -> Any:
-    from numba import cuda
+def _numba(module: str) -> Any:
+    """Return a module of Numba's; those of numba-cuda have no types, and may not be there."""
+    import numba
 
-    return cuda
+    return importlib.import_module(f"{numba.__name__}.{module}")
+
+
+def _cuda() -> Any:
+    _numba("core.config").CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small batches are no mistake
+    return _numba("cuda")
 
 
 def _simulated() -> bool:
-    from numba.core import config
-
-    return bool(config.ENABLE_CUDASIM)
+    return bool(_numba("core.config").ENABLE_CUDASIM)
 
 
 def new_stream() -> Any:
@@ -80,6 +90,11 @@ def new_stream() -> Any:
 def free_bytes() -> int:
     """Return how much memory of the GPU is free."""
     return 1 << 24 if _simulated() else int(_cuda().current_context().get_memory_info().free)
+
+
+def processors() -> int:
+    """Return the number of the GPU's processors, each of which runs many threads."""
+    return 1 if _simulated() else int(_cuda().get_current_device().MULTIPROCESSOR_COUNT)
 
 
 class Slab:
@@ -99,12 +114,10 @@ class Slab:
         """Return an array of zeros."""
         if _simulated():
             return np.zeros(shape, dtype)
-        from numba.cuda.cudadrv.driver import device_memset
-
         size = max(1, math.prod(shape)) * np.dtype(dtype).itemsize
         part = self._bytes[self._used : self._used + size]
         self._used += _rounded(size)
-        device_memset(part, 0, size, self._stream)
+        _numba("cuda.cudadrv.driver").device_memset(part, 0, size, self._stream)
         made = part.view(dtype)
         return made[:0].reshape(*shape) if 0 in shape else made.reshape(*shape)
 
@@ -116,7 +129,11 @@ class Slab:
         made.copy_to_device(np.ascontiguousarray(values), self._stream)
         return made
 
-    def lanes(self, template: P, count: int, shared: Any) -> P:
+    def shared(self, part: Any) -> Any:
+        """Return what all lanes share: a copy of an array, or a number."""
+        return self.copy(part) if isinstance(part, np.ndarray) else part
+
+    def lanes(self, template: Any, count: int, shared: Any) -> Any:
         """Return the state of so many lanes, each as the template is, with one shared table."""
         if hasattr(template, "_fields"):
             return type(template)(*(self.lanes(part, count, shared) for part in template))
@@ -184,15 +201,13 @@ def _exact() -> Iterator[None]:
     if _simulated():
         yield
         return
-    from numba.core.compiler_lock import global_compiler_lock
-    from numba.cuda import types
-    from numba.cuda.cudadrv import nvvm
-    from numba.cuda.np import arrayobj
+    nvvm, arrayobj = _numba("cuda.cudadrv.nvvm"), _numba("cuda.np.arrayobj")
+    types = _numba("cuda.types")
 
     def as_it_is(context: Any, builder: Any, kind: Any, place: Any, size: Any) -> Any:
         return context.cast(builder, place, kind, types.intp)
 
-    with global_compiler_lock:
+    with _numba("core.compiler_lock").global_compiler_lock:
         compile_ir, fix_index = nvvm.compile_ir, arrayobj.fix_integer_index
         nvvm.compile_ir = functools.partial(compile_ir, fma=False)
         arrayobj.fix_integer_index = as_it_is
@@ -234,18 +249,16 @@ def _kernel(text: str, step: Any, classes: tuple[type, ...], names: tuple[Any, .
         known |= {"row": _Row, **dict(names)}
         exec(text, known)
         return cuda.jit(known["kernel"])
-    import numba
-    from numba.cuda.extending import overload
-
-    register_collected(overload, _for_device)
+    register_collected(_numba("cuda.extending").overload, _for_device)
     for name, value in names:
-        known[name] = numba.from_dtype(value) if isinstance(value, np.dtype) else value
+        kind = _numba("np.numpy_support").from_dtype
+        known[name] = kind(value) if isinstance(value, np.dtype) else value
     exec(text, known)
-    made = cuda.jit(**KERNEL_OPTIONS)(known["kernel"])
+    made = cuda.jit(known["kernel"])
     functions = reached([step, *bodies_of(*classes)])
     versions = [version_of(name) for name in _COMPILERS]
     if can_be_cached(functions):
-        folder = cache_directory(digest((text, KERNEL_OPTIONS, versions), functions))
+        folder = cache_directory(digest((text, versions), functions))
         if folder is not None:
             made._cache = _kernel_cache(folder, known["kernel"])
     return made
@@ -327,14 +340,12 @@ def _device_math() -> Any:
 
 
 def _kernel_cache(folder: Any, function: Any) -> CodeCache:
-    from numba.cuda.dispatcher import _Kernel
-    from numba.cuda.serialize import dumps
-
+    rebuild = _numba("cuda.dispatcher")._Kernel._rebuild
     return CodeCache(
         folder,
         function,
-        dumps,
-        lambda target, states: _Kernel._rebuild(**states),
+        _numba("cuda.serialize").dumps,
+        lambda target, states: rebuild(**states),
         lambda kernel: (kernel._reduce_states(),),
     )
 

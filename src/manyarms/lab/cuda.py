@@ -1,8 +1,8 @@
 """Chunks on a GPU: one thread plays one replication, with the loop that the CPU plays, too.
 
-Chunks of one player that wait at the same time are played together, in as many lanes as the GPU's
-memory has room for. Some batches run side by side, each in a stream of its own: where a study has
-few replications of many players, one batch alone would leave most of the GPU idle.
+Chunks of one player that wait at the same time become one batch, with as many lanes as the GPU has
+room for. Several batches run side by side: where a study has few replications of many players, one
+alone would leave most of the GPU idle.
 
 How many arms a replication will meet is not known before. So its tape has room for few, and where
 they were too few the batch begins anew with more: the same numbers, only later.
@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from manyarms.core.cuda import (
     launch,
     need_gpu,
     new_stream,
+    processors,
     read,
 )
 from manyarms.core.jit import check_bodies, compiling, kernel
@@ -43,21 +44,24 @@ from manyarms.lab.workbench import Played, Stopped, no_such_arm, rows_of
 from manyarms.protocol.keys import run_key
 from manyarms.protocol.policy import ask, reset, tell
 
-__all__ = ["Device"]
+__all__ = ["Bench", "Device", "Load", "Place"]
 
-STREAMS = 8  # batches at a time
-MOST_LANES = 1 << 15  # of a batch
-WIDTH = 1
+# Measured on an H200, on which a policy's kernel takes some 160 registers.
+_STREAMS = 8  # batches at a time
+_THREADS = 384  # of a processor: more do not fit
+_WIDEST = 8  # threads that share a lane's processor with nobody; more gain nothing
+_PART = 4  # a batch has at most this part of all threads
+_MOST_WAITING = 4096  # chunks
+
 _FIRST_ARMS, _MORE_ARMS = 1 << 10, 8  # room on the first tape, and how many times as much then
-_SPARE = 1 << 16  # bytes between arrays
+_MOST_LOGS = 1 << 22  # the CPU's logarithms of whole numbers; those of larger ones are the GPU's
 _SHARE = 0.9  # of the free memory
+_SPARE = 1 << 16  # bytes between arrays
 _FIRST_PIECE = 256  # pulls between two looks at the clock; then as many as take
 _PIECE_SECONDS = 0.1
-MOST_WAITING = 4096  # chunks
 _PAUSE = 0.01  # seconds without a new chunk, and the batch begins
 
-MOST_LOGS = 1 << 22  # logarithms of numbers from the CPU's table; of larger ones from the GPU
-_NO_TEMPLATE = dict.fromkeys(("numbers", "stretch", "recorder"))
+Waiting: TypeAlias = list[tuple[Chunk, "Future[Played]"]]
 
 kernel(play)
 
@@ -94,65 +98,118 @@ def play_lane(
     )
 
 
-class Batch(NamedTuple):
-    """Replications under way."""
-
-    kernel: Any
-    own: list[Any]
-    world: World
-    numbers: Any
-    key: Any
-    recorder: Recorder
-    stream: Any
-
-    def play(self, start: int, stop: int) -> NDArray[np.int64]:
-        """Play a stretch of pulls; return what is known of the arms of each replication."""
-        stretch = Stretch(self.key, 0, start, stop)
-        lanes = len(self.numbers)
-        arguments = (*self.own, self.world, self.numbers, stretch, self.recorder)
-        launch(self.kernel, lanes, WIDTH, self.stream, *arguments)
-        return self.read(self.recorder.distinct_arms)
-
-    def read(self, array: Any) -> Any:
-        """Return a copy of an array, once all work is done."""
-        return read(array, self.stream)
-
-
 def _compiled_in(path: str, number: float) -> bool:
-    """Whether a kernel is made for this number: switches, and what most policies have none of."""
+    """Whether a kernel is made for this number: what is switched off then costs nothing."""
     if path.startswith("state."):
         return isinstance(number, bool) or number == 0
     return path in ("world.family", "world.model")
 
 
+class Load:
+    """How many lanes are played at the moment, in all batches."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._lanes = 0
+        self._lock = threading.Lock()
+
+    def add(self, lanes: int) -> None:
+        """Count lanes that begin, or, below 0, that end."""
+        with self._lock:
+            self._lanes += lanes
+
+    def width(self) -> int:
+        """Return how many threads to start for each lane, a power of two.
+
+        The others end at once: where there is room, lanes wait less for each other.
+        """
+        width = 1
+        while width < _WIDEST and 2 * width * self._lanes <= self.threads:
+            width *= 2
+        return width
+
+
+class Place:
+    """A stream, and memory that one batch after the other uses."""
+
+    def __init__(self, size: int, load: Load) -> None:
+        self.size, self.load = size, load
+        self.stream = new_stream()
+        self._slab: Slab | None = None
+
+    def slab(self, size: int) -> Slab:
+        """Return memory for a batch; the one before must be done."""
+        if self._slab is None or self._slab.size < size:
+            self._slab = None  # give it back first
+            self._slab = Slab(min(self.size, 2 * size), self.stream)
+        self._slab.reset()
+        return self._slab
+
+
+class Batch(NamedTuple):
+    """Replications under way."""
+
+    kernel: Any
+    own: tuple[Any, ...]  # state, rewards and tape of each lane
+    world: World
+    numbers: Any  # which replication a lane has
+    key: Any
+    recorder: Recorder
+    place: Place
+
+    def play(self, start: int, stop: int) -> Any:
+        """Play a stretch of pulls; return `distinct_arms`."""
+        stretch = Stretch(self.key, 0, start, stop)
+        arguments = (*self.own, self.world, self.numbers, stretch, self.recorder)
+        width = self.place.load.width()
+        launch(self.kernel, len(self.numbers), width, self.place.stream, *arguments)
+        return self.read(self.recorder.distinct_arms)
+
+    def read(self, array: Any) -> Any:
+        """Return a copy of an array, once all work is done."""
+        return read(array, self.place.stream)
+
+
 class Bench:
-    """Plays replications of one policy in one cell, side by side."""
+    """Plays replications of one policy in one cell, side by side.
+
+    Parameters
+    ----------
+    cell, player, seed
+        What is played, by whom, and the run's seed.
+    record_arms
+        Whether to keep the arm of every pull.
+    """
 
     def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool = False) -> None:
         self.label = player.policy.label
         self._cell = cell
         self._world = cell.instance.world(cell.horizon)
-        self._width = cell.horizon if record_arms else 0
+        self._recorded = cell.horizon if record_arms else 0
         self._key = np.array([run_key(seed)], np.uint64)
         informed = player.policy.with_best_mean(cell.instance.best_mean)
-        arms, pulls = cell.instance.n_arms, cell.horizon
-        self._state = informed.new_state(LANES, n_arms=arms, pulls=pulls)
+        n_arms, pulls = cell.instance.n_arms, cell.horizon
+        self._state = informed.new_state(LANES, n_arms=n_arms, pulls=pulls)
         check_bodies(self._state, (reset, ask, tell))
         self._rewards: Any = in_turn()
         if cell.delay > 0 or cell.batch > 1:
             self._rewards = late(LANES, delay=cell.delay, batch=cell.batch, pulls=pulls)
-        self._arms = min(arms, pulls, _FIRST_ARMS)
-        self._kernel: Any = None
+        self._most_arms = min(n_arms, pulls)
+        self._make_tape(_FIRST_ARMS)
 
-    def compile(self) -> None:
+    def _make_tape(self, arms: int) -> None:
+        self._arms = min(arms, self._most_arms)
+        self._tape = tape(LANES, self._cell.instance.n_arms, self._arms)
+
+    def compile(self, place: Place) -> None:
         """Compile the kernel: play no pull of one replication."""
-        stream = new_stream()
         with compiling(f"{self.label} for the GPU"):
-            self._start(Slab(2 * self._bytes(1), stream), np.zeros(1, np.int64), stream).play(0, 0)
+            self.batch(np.zeros(1, np.int64), place).play(0, 0)
 
-    def most_lanes(self, size: int) -> int:
-        """Return how many lanes there can be in so much memory."""
-        return min(MOST_LANES, (size - self._bytes(0)) // (self._bytes(1) - self._bytes(0)))
+    def most_lanes(self, place: Place) -> int:
+        """Return how many lanes a batch can have."""
+        room = (place.size - self._bytes(0)) // (self._bytes(1) - self._bytes(0))
+        return max(0, min(place.load.threads // _PART, room))
 
     def play(
         self,
@@ -161,23 +218,25 @@ class Bench:
         stopped: Callable[[], bool],
         done: Callable[[int], None],
     ) -> Played:
-        """Play these replications."""
+        """Play these replications, batch after batch; `stopped` is heeded soon."""
         begun = time.perf_counter()
-        parts, at = [], 0
-        while at < len(numbers):
-            lanes = self.most_lanes(place.size)
+        parts: list[Recorder] = []
+        left = numbers
+        while len(left) > 0:
+            lanes = self.most_lanes(place)
             if lanes == 0:
                 raise DeviceError(
-                    f"{self.label} needs {self._bytes(1) / 1e6:.0f} MB for a replication, and the "
-                    f'GPU has {place.size / 1e6:.0f} MB for a batch. Take engine="threads".'
+                    f"{self.label} needs {self._bytes(1) / 1e6:.0f} MB for one replication of this "
+                    f"size, and the GPU has {place.size / 1e6:.0f} MB for a batch. Take "
+                    f'engine="threads".'
                 )
-            part = self._play_batch(numbers[at : at + lanes], place, stopped, done)
+            part = self._play_batch(left[:lanes], place, stopped, done)
             if part is None:
-                self._arms = min(_MORE_ARMS * self._arms, self._most_arms)
+                self._make_tape(_MORE_ARMS * self._arms)
             else:
                 parts.append(part)
-                at += lanes
-        arms = np.concatenate([part.arms for part in parts]) if self._width else None
+                left = left[lanes:]
+        arms = np.concatenate([part.arms for part in parts]) if self._recorded > 0 else None
         rows = np.concatenate([rows_of(part) for part in parts])
         return Played(rows, arms, time.perf_counter() - begun)
 
@@ -189,16 +248,16 @@ class Bench:
         done: Callable[[int], None],
     ) -> Recorder | None:
         """Play replications side by side; return None if their tapes have too little room."""
-        batch = self._start(place.slab(self._bytes(len(numbers))), numbers, place.stream)
+        batch, horizon = self.batch(numbers, place), self._cell.horizon
         start, piece = 0, _FIRST_PIECE
-        while start < self._cell.horizon:
+        while start < horizon:
             if stopped():
                 raise Stopped
-            stop = min(start + piece, self._cell.horizon)
+            stop = min(start + piece, horizon)
             begun = time.perf_counter()
             found = batch.play(start, stop)
             if (found == NO_ROOM).any():
-                done(-start * len(numbers))
+                done(-start * len(numbers))  # they will be played again
                 return None
             if (found < 0).any():
                 arm = batch.read(batch.recorder.most_pulled)[found < 0][0]
@@ -209,60 +268,38 @@ class Bench:
             piece = max(1, math.ceil(piece * _PIECE_SECONDS / seconds))
         return Recorder(*map(batch.read, batch.recorder))
 
-    @property
-    def _most_arms(self) -> int:
-        return min(self._cell.instance.n_arms, self._cell.horizon)
-
-    def _tape(self) -> Tape:
-        return tape(LANES, self._cell.instance.n_arms, self._arms)
-
     def _bytes(self, lanes: int) -> int:
         """Return how much memory so many lanes take, with what they share."""
-        own = lane_bytes((self._state, self._rewards, self._tape()))
-        own += 8 * (len(self._cell.times) + 5 + self._width)
-        shared = 8 * (min(self._cell.horizon, MOST_LOGS) + len(self._cell.times))
-        shared += sum(part.nbytes for part in self._world if isinstance(part, np.ndarray))
+        own = lane_bytes((self._state, self._rewards, self._tape))
+        own += 8 * (len(self._cell.times) + 5 + self._recorded)
+        shared = 8 * (min(self._cell.horizon, _MOST_LOGS) + len(self._cell.times))
+        shared += sum(np.asarray(part).nbytes for part in self._world)
         return lanes * own + shared + _SPARE
 
-    def _start(self, slab: Slab, numbers: NDArray[np.int64], stream: Any) -> Batch:
-        lanes = len(numbers)
-        own = {"state": self._state, "rewards": self._rewards, "tape": self._tape()}
-        recorder = Recorder(
-            slab.copy(np.array(self._cell.times, np.int64)),
-            slab.zeros((lanes, len(self._cell.times) + 1), np.float64),
-            slab.zeros((lanes,), np.int64),
-            slab.zeros((lanes,), np.int64),
-            slab.zeros((lanes,), np.int64),
-            slab.zeros((lanes, self._width), np.int64),
-        )
-        world = World(*(slab.copy(p) if isinstance(p, np.ndarray) else p for p in self._world))
-        shared = slab.copy(logarithms(min(self._cell.horizon, MOST_LOGS) + 1))
+    def batch(self, numbers: NDArray[np.int64], place: Place) -> Batch:
+        """Let replications of these numbers begin."""
+        lanes, times = len(numbers), np.array(self._cell.times, np.int64)
+        slab = place.slab(self._bytes(lanes))
+        own = {"state": self._state, "rewards": self._rewards, "tape": self._tape}
+        common = {"world": self._world, "numbers": None, "stretch": None, "recorder": None}
+        world: Any = World(*map(slab.shared, self._world))
+        logs = slab.copy(logarithms(min(self._cell.horizon, _MOST_LOGS) + 1))
         return Batch(
-            lane_kernel(play_lane, own, {"world": self._world, **_NO_TEMPLATE}, _compiled_in),
-            [slab.lanes(part, lanes, shared) for part in own.values()],
+            lane_kernel(play_lane, own, common, _compiled_in),
+            tuple(slab.lanes(part, lanes, logs) for part in own.values()),
             world,
             slab.copy(numbers + self._cell.first_replication),
             slab.copy(self._key),
-            recorder,
-            stream,
+            Recorder(
+                slab.copy(times),
+                slab.zeros((lanes, len(times) + 1), np.float64),
+                slab.zeros((lanes,), np.int64),
+                slab.zeros((lanes,), np.int64),
+                slab.zeros((lanes,), np.int64),
+                slab.zeros((lanes, self._recorded), np.int64),
+            ),
+            place,
         )
-
-
-class Place:
-    """A stream and the memory of its batches, taken when they need it."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.stream = new_stream()
-        self._slab: Slab | None = None
-
-    def slab(self, size: int) -> Slab:
-        """Return memory for a batch; the one before is done."""
-        if self._slab is None or self._slab.size < size:
-            self._slab = None  # give it back first
-            self._slab = Slab(min(self.size, 2 * size), self.stream)
-        self._slab.reset()
-        return self._slab
 
 
 class Device:
@@ -283,26 +320,31 @@ class Device:
     def __init__(self, seed: int, meter: Meter, *, record_arms: bool = False) -> None:
         need_gpu()
         self._seed, self._meter, self._record_arms = seed, meter, record_arms
-        self._share = int(_SHARE * free_bytes()) // STREAMS
+        load = Load(_THREADS * processors())
+        share = int(_SHARE * free_bytes()) // (_STREAMS + 1)
+        self._places = [Place(share, load) for _ in range(_STREAMS + 1)]
         self._benches: dict[tuple[int, int], Bench] = {}
-        self._waiting: dict[tuple[int, int], list[tuple[Chunk, Future[Played]]]] = {}
+        self._waiting: dict[tuple[int, int], Waiting] = {}
         self._latest = 0.0
         self._changed = threading.Condition()
         self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(STREAMS)]
+        self._threads = [
+            threading.Thread(target=self._work, args=(place,), daemon=True)
+            for place in self._places[1:]
+        ]
         for thread in self._threads:
             thread.start()
 
     def capacity(self) -> int:
         """Return how many chunks may wait; the more, the fuller are batches."""
-        return MOST_WAITING
+        return _MOST_WAITING
 
     def compile(self, chunk: Chunk) -> None:
         """Compile the policy's kernel."""
-        self._bench(chunk).compile()
+        self._bench(chunk).compile(self._places[0])
 
     def submit(self, chunk: Chunk) -> Future[Played]:
-        """Let a chunk wait until a batch of its player's begins."""
+        """Let a chunk wait until a batch of its player begins."""
         future: Future[Played] = Future()
         self._bench(chunk)
         with self._changed:
@@ -331,21 +373,19 @@ class Device:
             )
         return self._benches[place]
 
-    def _work(self) -> None:
-        place = Place(self._share)
+    def _work(self, place: Place) -> None:
         while not self._stop.is_set():
-            batch = self._take()
-            if batch:
-                self._play(batch, place)
+            if taken := self._take(place):
+                self._play(taken, place)
 
-    def _take(self) -> list[tuple[Chunk, Future[Played]]]:
+    def _take(self, place: Place) -> Waiting:
         """Return chunks of one player that fill a batch, or all there are if no more come."""
         with self._changed:
+            growing = time.monotonic() < self._latest + _PAUSE
             for at, waiting in self._waiting.items():
-                most = self._benches[at].most_lanes(self._share)
+                most = self._benches[at].most_lanes(place)
                 counts = np.cumsum([chunk.replications for chunk, _ in waiting])
-                still_growing = time.monotonic() < self._latest + _PAUSE
-                if counts[-1] < most and still_growing and at == list(self._waiting)[-1]:
+                if growing and counts[-1] < most and at == next(reversed(self._waiting)):
                     continue
                 taken = max(1, int(np.searchsorted(counts, most, side="right")))
                 self._waiting[at] = waiting[taken:]
@@ -355,19 +395,22 @@ class Device:
             self._changed.wait(_PAUSE)
             return []
 
-    def _play(self, batch: list[tuple[Chunk, Future[Played]]], place: Place) -> None:
-        bench = self._bench(batch[0][0])
-        ranges = [np.arange(one.first, one.first + one.replications) for one, _ in batch]
+    def _play(self, taken: Waiting, place: Place) -> None:
+        chunks = [chunk for chunk, _ in taken]
+        numbers = np.concatenate([np.arange(c.first, c.first + c.replications) for c in chunks])
+        place.load.add(len(numbers))
         try:
-            played = bench.play(np.concatenate(ranges), place, self._stop.is_set, self._meter.add)
-        except BaseException as error:  # the main thread raises it, whatever it is
-            for _, future in batch:
+            played = self._bench(chunks[0]).play(numbers, place, self._stop.is_set, self._meter.add)
+        except BaseException as error:  # whatever it is, the main thread raises it
+            for _, future in taken:
                 future.set_exception(error)
             return
+        finally:
+            place.load.add(-len(numbers))
         at = 0
-        for chunk, future in batch:
+        for chunk, future in taken:
             own = slice(at, at + chunk.replications)
             at += chunk.replications
-            seconds = played.seconds * chunk.replications / len(played.rows)
             arms = None if played.arms is None else played.arms[own]
+            seconds = played.seconds * chunk.replications / len(numbers)
             future.set_result(Played(played.rows[own], arms, seconds))

@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,7 @@ __all__ = [
     "MOST_PULLS",
     "MOST_TIMES",
     "Cell",
+    "Engine",
     "Experiment",
     "Player",
     "Scalar",
@@ -33,6 +34,7 @@ __all__ = [
     "checkpoint_times",
 ]
 
+Engine: TypeAlias = Literal["auto", "threads", "cuda", "dask"]  # who plays
 Scalar: TypeAlias = str | int | float | bool
 
 MOST_PULLS = 1 << 40  # of one replication, and of replications
@@ -182,6 +184,8 @@ class Experiment:
         Decides everything random (default: 0).
     spec
         The TOML file's content as plain data, where there is one.
+    engine
+        Who plays, if the spec says so. Results, and the hash, do not follow from it.
 
     Examples
     --------
@@ -200,6 +204,7 @@ class Experiment:
     cells: tuple[Cell, ...]
     seed: int = 0
     spec: Mapping[str, Any] | None = field(default=None, repr=False)
+    engine: Engine | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_int("seed", self.seed, at_most=2**64 - 1)
