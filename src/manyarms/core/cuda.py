@@ -183,11 +183,15 @@ def lane_bytes(template: Any) -> int:
     return 0
 
 
-def launch(kernel: Any, lanes: int, width: int, stream: Any, *arguments: Any) -> None:
-    """Start a kernel; one thread in `width` has a lane, so that fewer wait for each other."""
-    threads = lanes * width
-    blocks = -(-threads // BLOCK)
-    with _exact():
+def launch(
+    kernel: Any, lanes: int, width: int, stream: Any, arguments: tuple[Any, ...], *, new: bool
+) -> None:
+    """Start a kernel; one thread in `width` has a lane, so that fewer wait for each other.
+
+    If it is `new`, it may have to be compiled for these arguments, one at a time in a process.
+    """
+    blocks = -(-lanes * width // BLOCK)
+    with _exact() if new else contextlib.nullcontext():
         kernel[blocks, BLOCK, stream](*arguments, lanes, width)
 
 

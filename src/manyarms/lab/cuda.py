@@ -161,8 +161,8 @@ class Batch(NamedTuple):
         """Play a stretch of pulls; return `distinct_arms`."""
         stretch = Stretch(self.key, 0, start, stop)
         arguments = (*self.own, self.world, self.numbers, stretch, self.recorder)
-        width = self.place.load.width()
-        launch(self.kernel, len(self.numbers), width, self.place.stream, *arguments)
+        lanes, width = len(self.numbers), self.place.load.width()
+        launch(self.kernel, lanes, width, self.place.stream, arguments, new=start == 0)
         return self.read(self.recorder.distinct_arms)
 
     def read(self, array: Any) -> Any:
