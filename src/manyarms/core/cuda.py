@@ -14,6 +14,7 @@ import contextlib
 import functools
 import importlib.util
 import math
+import time
 from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
@@ -32,6 +33,7 @@ __all__ += ["gpu_is_there", "new_stream", "processors", "read"]
 
 BLOCK = 32  # threads: a warp, so that as many fit as registers allow
 _ALIGNED = 256  # bytes
+_NAP = 0.0003  # seconds
 _COMPILERS = ("numba-cuda", "nvidia-nvvm", "cuda-bindings")
 
 
@@ -165,6 +167,10 @@ def read(array: Any, stream: Any) -> NDArray[Any]:
     """Return a copy of an array, once all work in the stream is done."""
     if _simulated():
         return np.array(getattr(array, "values", array))
+    done = _cuda().event(timing=False)
+    done.record(stream)
+    while not done.query():  # to wait within the driver would keep other threads waiting, too
+        time.sleep(_NAP)
     found = array.copy_to_host(stream=stream)
     stream.synchronize()
     return np.asarray(found)

@@ -47,10 +47,12 @@ from manyarms.protocol.policy import ask, reset, tell
 __all__ = ["Bench", "Device", "Load", "Place"]
 
 # Measured on an H200, on which a policy's kernel takes some 160 registers.
-_STREAMS = 8  # batches at a time
+_STREAMS = 4  # batches at a time
 _THREADS = 384  # of a processor: more do not fit
 _WIDEST = 8  # threads that share a lane's processor with nobody; more gain nothing
-_PART = 4  # a batch has at most this part of all threads
+_PART = 2  # a batch has at most this part of all threads
+_NEAR = 12 << 30  # bytes of a batch: with more, memory is farther away than more lanes are worth
+_FEW_LANES = 1024  # which a batch may have all the same
 _MOST_WAITING = 4096  # chunks
 
 _FIRST_ARMS, _MORE_ARMS = 1 << 10, 8  # room on the first tape, and how many times as much then
@@ -208,8 +210,9 @@ class Bench:
 
     def most_lanes(self, place: Place) -> int:
         """Return how many lanes a batch can have."""
-        room = (place.size - self._bytes(0)) // (self._bytes(1) - self._bytes(0))
-        return max(0, min(place.load.threads // _PART, room))
+        own = self._bytes(1) - self._bytes(0)
+        room = max(0, place.size - self._bytes(0)) // own
+        return min(place.load.threads // _PART, room, max(_NEAR // own, _FEW_LANES))
 
     def play(
         self,
