@@ -264,7 +264,8 @@ def _kernel(text: str, step: Any, classes: tuple[type, ...], names: tuple[Any, .
         kind = _numba("np.numpy_support").from_dtype
         known[name] = kind(value) if isinstance(value, np.dtype) else value
     exec(text, known)
-    made = cuda.jit(known["kernel"])
+    # the linker, if it had a hand in optimizing, would undo what `_exact` asks for
+    made = cuda.jit(known["kernel"], lto=False)
     functions = reached([step, *bodies_of(*classes)])
     versions = [version_of(name) for name in _COMPILERS]
     if can_be_cached(functions):

@@ -51,8 +51,8 @@ _STREAMS = 4  # batches at a time
 _THREADS = 384  # of a processor: more do not fit
 _WIDEST = 8  # threads that share a lane's processor with nobody; more gain nothing
 _PART = 2  # a batch has at most this part of all threads
-_NEAR = 12 << 30  # bytes of a batch: with more, memory is farther away than more lanes are worth
-_FEW_LANES = 1024  # which a batch may have all the same
+_NEAR = 10 << 30  # bytes of a batch: with more, memory is farther away than more lanes are worth
+_FEW_LANES = 1584  # which a batch may have all the same
 _MOST_WAITING = 4096  # chunks
 
 _FIRST_ARMS, _MORE_ARMS = 1 << 10, 8  # room on the first tape, and how many times as much then
