@@ -15,6 +15,7 @@
     ├── FolderError (OSError)            a folder cannot take the results
     ├── ResultsError (ValueError)        a folder holds no results, or damaged ones
     ├── ClusterError (RuntimeError)      a cluster cannot be reached or used
+    ├── DeviceError (RuntimeError)       a GPU cannot be used
     ├── CompilationError (TypeError)     Numba cannot compile a policy
     ├── MissingExtraError (ImportError)  a package of an optional part is not installed
     ├── ContestNotFoundError (FileNotFoundError)  no such contest file
@@ -38,6 +39,7 @@ __all__ = [
     "ContestFileError",
     "ContestNotFoundError",
     "CopyError",
+    "DeviceError",
     "DownloadError",
     "DuplicateNameError",
     "FolderError",
