@@ -222,9 +222,9 @@ def _find_leaders(rank: Tournament) -> None:
     else:
         while board.seated < board.size:
             board.seated += 1
-            _climb(rank, rank.base + board.seated - 1)
+            _climb(rank, rank.base + board.seated - 1, True)
         for k in range(board.changed):
-            _correct(rank, rank.changed[rank.base + k])
+            _climb(rank, rank.changed[rank.base + k], False)
     board.changed = 0
     _list_leaders(rank)
     if board.leaders == 1 and board.level > -math.inf:  # the second largest key is the level
@@ -295,20 +295,8 @@ def _largest_within(rank: Tournament, block: int, level: int) -> float:
 
 
 @kernel
-def _climb(rank: Tournament, slot: int) -> None:
-    """Compute the nodes between a slot that is new in the tree and the root."""
-    last = rank.board[rank.number].seated - 1
-    block = slot - rank.base
-    level = 0
-    while last >> _SPAN * level > 0:
-        block >>= _SPAN
-        level += 1
-        rank.node[_at(rank, block, level)] = _largest_within(rank, block, level)
-
-
-@kernel
-def _correct(rank: Tournament, slot: int) -> None:
-    """Compute the nodes above a slot whose key changed, as far as they change."""
+def _climb(rank: Tournament, slot: int, new: bool) -> None:
+    """Compute the nodes above a slot: all if it is new in the tree, else as far as they change."""
     last = rank.board[rank.number].seated - 1
     block = slot - rank.base
     level = 0
@@ -317,7 +305,7 @@ def _correct(rank: Tournament, slot: int) -> None:
         level += 1
         at = _at(rank, block, level)
         best = _largest_within(rank, block, level)
-        if best == rank.node[at]:
+        if not new and best == rank.node[at]:
             return
         rank.node[at] = best
 
