@@ -52,9 +52,10 @@ class HostPlace:
         return HostSlab()
 
 
-def _bench(policy: ma.Policy, **options: Any) -> engine.Bench:
+def _batch(policy: ma.Policy, **options: Any) -> engine.Batch:
     game = cell(policy, ma.instances.planted(n=200, m=20), horizon=400, replications=2, **options)
-    return engine.Bench(game, game.players[0], seed=1)
+    bench = engine.Bench(game, game.players[0], seed=1)
+    return bench.batch(np.arange(2), cast(Any, HostPlace()), bench._tape())
 
 
 def _ptx(policy: ma.Policy, monkeypatch: pytest.MonkeyPatch, **options: Any) -> str:
@@ -63,7 +64,7 @@ def _ptx(policy: ma.Policy, monkeypatch: pytest.MonkeyPatch, **options: Any) -> 
 
     dispatcher = device._numba("cuda.dispatcher")
     monkeypatch.setattr(dispatcher, "get_current_device", lambda: _Hopper)
-    batch = _bench(policy, **options).batch(np.arange(2), cast(Any, HostPlace()))
+    batch = _batch(policy, **options)
     stretch = Stretch(batch.key, 0, 0, 5)
     arguments = (*batch.own, batch.world, batch.numbers, stretch, batch.recorder, 2, 1)
     kinds = numba.void(*map(numba.typeof, arguments))
@@ -105,7 +106,7 @@ def test_products_and_sums_are_rounded_one_by_one(monkeypatch: pytest.MonkeyPatc
     plain = [line.split()[0] for line in made.splitlines() if line.strip()]
     assert "mul.rn.f64" in plain
     assert not {"mul.f64", "add.f64", "sub.f64"}.intersection(plain)
-    batch = _bench(ma.Parallel(best_mean=0.9)).batch(np.arange(2), cast(Any, HostPlace()))
+    batch = _batch(ma.Parallel(best_mean=0.9))
     assert batch.kernel.targetoptions["lto"] is False  # the linker would contract, too
 
 

@@ -54,6 +54,7 @@ _PART = 2  # a batch has at most this part of all threads
 _NEAR = 10 << 30  # bytes of a batch: with more, memory is farther away than more lanes are worth
 _FEW_LANES = 1584  # which a batch may have all the same
 _MOST_WAITING = 4096  # chunks
+_MOST_BENCHES = 64
 
 _FIRST_ARMS, _MORE_ARMS = 1 << 10, 8  # room on the first tape, and how many times as much then
 _MOST_LOGS = 1 << 22  # the CPU's logarithms of whole numbers; those of larger ones are the GPU's
@@ -181,9 +182,19 @@ class Bench:
         What is played, by whom, and the run's seed.
     record_arms
         Whether to keep the arm of every pull.
+    arms
+        For how many arms a tape has room at first.
     """
 
-    def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool = False) -> None:
+    def __init__(
+        self,
+        cell: Cell,
+        player: Player,
+        *,
+        seed: int,
+        record_arms: bool = False,
+        arms: int = _FIRST_ARMS,
+    ) -> None:
         self.label = player.policy.label
         self._cell = cell
         self._world = cell.instance.world(cell.horizon)
@@ -196,22 +207,23 @@ class Bench:
         self._rewards: Any = in_turn()
         if cell.delay > 0 or cell.batch > 1:
             self._rewards = late(LANES, delay=cell.delay, batch=cell.batch, pulls=pulls)
-        self._most_arms = min(n_arms, pulls)
-        self._make_tape(_FIRST_ARMS)
+        self.arms = arms  # several threads may raise it
 
-    def _make_tape(self, arms: int) -> None:
-        self._arms = min(arms, self._most_arms)
-        self._tape = tape(LANES, self._cell.instance.n_arms, self._arms)
+    def _tape(self) -> Tape:
+        arms = min(self.arms, self._cell.horizon)
+        return tape(LANES, self._cell.instance.n_arms, arms)
 
     def compile(self, place: Place) -> None:
         """Compile the kernel: play no pull of one replication."""
         with compiling(f"{self.label} for the GPU"):
-            self.batch(np.zeros(1, np.int64), place).play(0, 0)
+            self.batch(np.zeros(1, np.int64), place, self._tape()).play(0, 0)
 
-    def most_lanes(self, place: Place) -> int:
-        """Return how many lanes a batch can have."""
-        own = self._bytes(1) - self._bytes(0)
-        room = max(0, place.size - self._bytes(0)) // own
+    def most_lanes(self, place: Place, reel: Tape | None = None) -> int:
+        """Return how many lanes a batch can have, with tapes like this one."""
+        reel = reel or self._tape()
+        shared = self._bytes(0, reel)
+        own = self._bytes(1, reel) - shared
+        room = max(0, place.size - shared) // own
         return min(place.load.threads // _PART, room, max(_NEAR // own, _FEW_LANES))
 
     def play(
@@ -226,16 +238,17 @@ class Bench:
         parts: list[Recorder] = []
         left = numbers
         while len(left) > 0:
-            lanes = self.most_lanes(place)
+            reel = self._tape()
+            lanes = self.most_lanes(place, reel)
             if lanes == 0:
                 raise DeviceError(
-                    f"{self.label} needs {self._bytes(1) / 1e6:.0f} MB for one replication of this "
-                    f"size, and the GPU has {place.size / 1e6:.0f} MB for a batch. Take "
+                    f"{self.label} needs {self._bytes(1, reel) / 1e6:.0f} MB for one replication "
+                    f"of this size, and the GPU has {place.size / 1e6:.0f} MB for a batch. Take "
                     f'engine="threads".'
                 )
-            part = self._play_batch(left[:lanes], place, stopped, done)
+            part = self._play_batch(left[:lanes], place, reel, stopped, done)
             if part is None:
-                self._make_tape(_MORE_ARMS * self._arms)
+                self.arms = max(self.arms, _MORE_ARMS * reel.number.entries)
             else:
                 parts.append(part)
                 left = left[lanes:]
@@ -247,11 +260,12 @@ class Bench:
         self,
         numbers: NDArray[np.int64],
         place: Place,
+        reel: Tape,
         stopped: Callable[[], bool],
         done: Callable[[int], None],
     ) -> Recorder | None:
         """Play replications side by side; return None if their tapes have too little room."""
-        batch, horizon = self.batch(numbers, place), self._cell.horizon
+        batch, horizon = self.batch(numbers, place, reel), self._cell.horizon
         start, piece = 0, _FIRST_PIECE
         while start < horizon:
             if stopped():
@@ -271,19 +285,19 @@ class Bench:
             piece = max(1, math.ceil(piece * _PIECE_SECONDS / seconds))
         return Recorder(*map(batch.read, batch.recorder))
 
-    def _bytes(self, lanes: int) -> int:
+    def _bytes(self, lanes: int, reel: Tape) -> int:
         """Return how much memory so many lanes take, with what they share."""
-        own = lane_bytes((self._state, self._rewards, self._tape))
+        own = lane_bytes((self._state, self._rewards, reel))
         own += 8 * (len(self._cell.times) + 5 + self._recorded)
         shared = 8 * (min(self._cell.horizon, _MOST_LOGS) + len(self._cell.times))
         shared += sum(np.asarray(part).nbytes for part in self._world)
         return lanes * own + shared + _SPARE
 
-    def batch(self, numbers: NDArray[np.int64], place: Place) -> Batch:
-        """Let replications of these numbers begin."""
+    def batch(self, numbers: NDArray[np.int64], place: Place, reel: Tape) -> Batch:
+        """Let replications of these numbers begin, each with such a tape."""
         lanes, times = len(numbers), np.array(self._cell.times, np.int64)
-        slab = place.slab(self._bytes(lanes))
-        own = {"state": self._state, "rewards": self._rewards, "tape": self._tape}
+        slab = place.slab(self._bytes(lanes, reel))
+        own = {"state": self._state, "rewards": self._rewards, "tape": reel}
         common = {"world": self._world, "numbers": None, "stretch": None, "recorder": None}
         world: Any = World(*map(slab.shared, self._world))
         logs = slab.copy(logarithms(min(self._cell.horizon, _MOST_LOGS) + 1))
@@ -327,6 +341,7 @@ class Device:
         share = int(_SHARE * free_bytes()) // (_STREAMS + 1)
         self._places = [Place(share, load) for _ in range(_STREAMS + 1)]
         self._benches: dict[tuple[int, int], Bench] = {}
+        self._arms: dict[str, int] = {}  # by policy: for how many arms tapes needed room
         self._waiting: dict[tuple[int, int], Waiting] = {}
         self._latest = 0.0
         self._changed = threading.Condition()
@@ -371,17 +386,25 @@ class Device:
     def _bench(self, chunk: Chunk) -> Bench:
         place = (chunk.number, chunk.seat)
         if place not in self._benches:
+            if len(self._benches) >= _MOST_BENCHES:
+                with self._changed:
+                    self._benches = {at: self._benches[at] for at in self._waiting}
             self._benches[place] = Bench(
-                chunk.cell, chunk.player, seed=self._seed, record_arms=self._record_arms
+                chunk.cell,
+                chunk.player,
+                seed=self._seed,
+                record_arms=self._record_arms,
+                arms=self._arms.get(chunk.player.policy.name, _FIRST_ARMS),
             )
         return self._benches[place]
 
     def _work(self, place: Place) -> None:
         while not self._stop.is_set():
-            if taken := self._take(place):
-                self._play(taken, place)
+            bench, taken = self._take(place)
+            if bench is not None:
+                self._play(bench, taken, place)
 
-    def _take(self, place: Place) -> Waiting:
+    def _take(self, place: Place) -> tuple[Bench | None, Waiting]:
         """Return chunks of one player that fill a batch, or all there are if no more come."""
         with self._changed:
             growing = time.monotonic() < self._latest + _PAUSE
@@ -394,16 +417,17 @@ class Device:
                 self._waiting[at] = waiting[taken:]
                 if not self._waiting[at]:
                     del self._waiting[at]
-                return waiting[:taken]
+                return self._benches[at], waiting[:taken]
             self._changed.wait(_PAUSE)
-            return []
+            return None, []
 
-    def _play(self, taken: Waiting, place: Place) -> None:
+    def _play(self, bench: Bench, taken: Waiting, place: Place) -> None:
         chunks = [chunk for chunk, _ in taken]
         numbers = np.concatenate([np.arange(c.first, c.first + c.replications) for c in chunks])
         place.load.add(len(numbers))
         try:
-            played = self._bench(chunks[0]).play(numbers, place, self._stop.is_set, self._meter.add)
+            played = bench.play(numbers, place, self._stop.is_set, self._meter.add)
+            self._arms[chunks[0].player.policy.name] = bench.arms
         except BaseException as error:  # whatever it is, the main thread raises it
             for _, future in taken:
                 future.set_exception(error)
