@@ -14,6 +14,7 @@ import contextlib
 import functools
 import importlib.util
 import math
+import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
@@ -34,6 +35,7 @@ __all__ += ["gpu_is_there", "new_stream", "processors", "read"]
 BLOCK = 32  # threads: a warp, so that as many fit as registers allow
 _ALIGNED = 256  # bytes
 _NAP = 0.0003  # seconds
+_simulator = threading.Lock()  # it runs one kernel at a time
 _COMPILERS = ("numba-cuda", "nvidia-nvvm", "cuda-bindings")
 
 
@@ -197,7 +199,7 @@ def launch(
     If it is `new`, it may have to be compiled for these arguments, one at a time in a process.
     """
     blocks = -(-lanes * width // BLOCK)
-    with _exact() if new else contextlib.nullcontext():
+    with _exact() if new or _simulated() else contextlib.nullcontext():
         kernel[blocks, BLOCK, stream](*arguments, lanes, width)
 
 
@@ -209,7 +211,8 @@ def _exact() -> Iterator[None]:
     places from an array's end, which takes a fifth of all instructions; dicts have no such places.
     """
     if _simulated():
-        yield
+        with _simulator:
+            yield
         return
     nvvm, arrayobj = _numba("cuda.cudadrv.nvvm"), _numba("cuda.np.arrayobj")
     types = _numba("cuda.types")
