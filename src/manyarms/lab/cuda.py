@@ -1,8 +1,4 @@
-"""Chunks on a GPU: one thread plays one replication, with the loop that the CPU plays, too.
-
-Chunks of one player that wait at the same time become one batch, with as many lanes as the GPU has
-room for. Several batches run side by side: where a study has few replications of many players, one
-alone would leave most of the GPU idle.
+"""Replications on a GPU: one thread plays one, with the loop that the CPU plays, too.
 
 How many arms a replication will meet is not known before. So its tape has room for few, and where
 they were too few the batch begins anew with more: the same numbers, only later.
@@ -14,21 +10,17 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.cuda import (
     Slab,
-    free_bytes,
     lane_bytes,
     lane_kernel,
     launch,
-    need_gpu,
     new_stream,
-    processors,
     read,
 )
 from manyarms.core.jit import check_bodies, compiling, kernel
@@ -36,35 +28,26 @@ from manyarms.core.memory import LANES, Ints, logarithms
 from manyarms.errors import DeviceError
 from manyarms.instances._tape import NO_ROOM, Tape, tape
 from manyarms.instances._world import World
-from manyarms.lab.chunks import Chunk
-from manyarms.lab.executors import Meter
 from manyarms.lab.experiment import Cell, Player
 from manyarms.lab.play import Recorder, Stretch, in_turn, late, play
 from manyarms.lab.workbench import Played, Stopped, no_such_arm, rows_of
 from manyarms.protocol.keys import run_key
 from manyarms.protocol.policy import ask, reset, tell
 
-__all__ = ["Bench", "Device", "Load", "Place"]
+__all__ = ["FIRST_ARMS", "THREADS", "Bench", "Load", "Place"]
 
 # Measured on an H200, on which a policy's kernel takes some 160 registers.
-_STREAMS = 4  # batches at a time
-_THREADS = 384  # of a processor: more do not fit
+THREADS = 384  # of a processor: more do not fit
 _WIDEST = 8  # threads that share a lane's processor with nobody; more gain nothing
 _PART = 2  # a batch has at most this part of all threads
 _NEAR = 10 << 30  # bytes of a batch: with more, memory is farther away than more lanes are worth
 _FEW_LANES = 1584  # which a batch may have all the same
-_MOST_WAITING = 4096  # chunks
-_MOST_BENCHES = 64
 
-_FIRST_ARMS, _MORE_ARMS = 1 << 10, 8  # room on the first tape, and how many times as much then
+FIRST_ARMS, _MORE_ARMS = 1 << 10, 8  # room on the first tape, and how many times as much then
 _MOST_LOGS = 1 << 22  # the CPU's logarithms of whole numbers; those of larger ones are the GPU's
-_SHARE = 0.9  # of the free memory
 _SPARE = 1 << 16  # bytes between arrays
 _FIRST_PIECE = 256  # pulls between two looks at the clock; then as many as take
 _PIECE_SECONDS = 0.1
-_PAUSE = 0.01  # seconds without a new chunk, and the batch begins
-
-Waiting: TypeAlias = list[tuple[Chunk, "Future[Played]"]]
 
 kernel(play)
 
@@ -193,7 +176,7 @@ class Bench:
         *,
         seed: int,
         record_arms: bool = False,
-        arms: int = _FIRST_ARMS,
+        arms: int = FIRST_ARMS,
     ) -> None:
         self.label = player.policy.label
         self._cell = cell
@@ -317,127 +300,3 @@ class Bench:
             ),
             place,
         )
-
-
-class Device:
-    """Plays chunks on a GPU.
-
-    Parameters
-    ----------
-    seed
-        The run's seed.
-    meter
-        Counts pulls as they are made.
-    record_arms
-        Whether to keep the arm of every pull.
-    """
-
-    compiles_here = True
-
-    def __init__(self, seed: int, meter: Meter, *, record_arms: bool = False) -> None:
-        need_gpu()
-        self._seed, self._meter, self._record_arms = seed, meter, record_arms
-        load = Load(_THREADS * processors())
-        share = int(_SHARE * free_bytes()) // (_STREAMS + 1)
-        self._places = [Place(share, load) for _ in range(_STREAMS + 1)]
-        self._benches: dict[tuple[int, int], Bench] = {}
-        self._arms: dict[str, int] = {}  # by policy: for how many arms tapes needed room
-        self._waiting: dict[tuple[int, int], Waiting] = {}
-        self._latest = 0.0
-        self._changed = threading.Condition()
-        self._stop = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._work, args=(place,), daemon=True)
-            for place in self._places[1:]
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def capacity(self) -> int:
-        """Return how many chunks may wait; the more, the fuller are batches."""
-        return _MOST_WAITING
-
-    def compile(self, chunk: Chunk) -> None:
-        """Compile the policy's kernel."""
-        self._bench(chunk).compile(self._places[0])
-
-    def submit(self, chunk: Chunk) -> Future[Played]:
-        """Let a chunk wait until a batch of its player begins."""
-        future: Future[Played] = Future()
-        self._bench(chunk)
-        with self._changed:
-            self._waiting.setdefault((chunk.number, chunk.seat), []).append((chunk, future))
-            self._latest = time.monotonic()
-            self._changed.notify()
-        return future
-
-    def note(self) -> str:
-        """Return nothing: there is nothing to say."""
-        return ""
-
-    def close(self) -> None:
-        """Stop soon, and wait until everything has."""
-        self._stop.set()
-        with self._changed:
-            self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
-
-    def _bench(self, chunk: Chunk) -> Bench:
-        place = (chunk.number, chunk.seat)
-        if place not in self._benches:
-            if len(self._benches) >= _MOST_BENCHES:
-                with self._changed:
-                    self._benches = {at: self._benches[at] for at in self._waiting}
-            self._benches[place] = Bench(
-                chunk.cell,
-                chunk.player,
-                seed=self._seed,
-                record_arms=self._record_arms,
-                arms=self._arms.get(chunk.player.policy.name, _FIRST_ARMS),
-            )
-        return self._benches[place]
-
-    def _work(self, place: Place) -> None:
-        while not self._stop.is_set():
-            bench, taken = self._take(place)
-            if bench is not None:
-                self._play(bench, taken, place)
-
-    def _take(self, place: Place) -> tuple[Bench | None, Waiting]:
-        """Return chunks of one player that fill a batch, or all there are if no more come."""
-        with self._changed:
-            growing = time.monotonic() < self._latest + _PAUSE
-            for at, waiting in self._waiting.items():
-                most = self._benches[at].most_lanes(place)
-                counts = np.cumsum([chunk.replications for chunk, _ in waiting])
-                if growing and counts[-1] < most and at == next(reversed(self._waiting)):
-                    continue
-                taken = max(1, int(np.searchsorted(counts, most, side="right")))
-                self._waiting[at] = waiting[taken:]
-                if not self._waiting[at]:
-                    del self._waiting[at]
-                return self._benches[at], waiting[:taken]
-            self._changed.wait(_PAUSE)
-            return None, []
-
-    def _play(self, bench: Bench, taken: Waiting, place: Place) -> None:
-        chunks = [chunk for chunk, _ in taken]
-        numbers = np.concatenate([np.arange(c.first, c.first + c.replications) for c in chunks])
-        place.load.add(len(numbers))
-        try:
-            played = bench.play(numbers, place, self._stop.is_set, self._meter.add)
-            self._arms[chunks[0].player.policy.name] = bench.arms
-        except BaseException as error:  # whatever it is, the main thread raises it
-            for _, future in taken:
-                future.set_exception(error)
-            return
-        finally:
-            place.load.add(-len(numbers))
-        at = 0
-        for chunk, future in taken:
-            own = slice(at, at + chunk.replications)
-            at += chunk.replications
-            arms = None if played.arms is None else played.arms[own]
-            seconds = played.seconds * chunk.replications / len(numbers)
-            future.set_result(Played(played.rows[own], arms, seconds))

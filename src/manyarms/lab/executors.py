@@ -129,7 +129,7 @@ def executor_for(
 
         return Cluster(seed=seed, workers=processors(workers), scheduler=scheduler, meter=meter)
     if engine == "cuda":
-        from manyarms.lab.cuda import Device
+        from manyarms.lab.device import Device
 
         return Device(seed, meter, record_arms=record_arms)
     return Threads(processors(workers), seed, meter, record_arms=record_arms)
