@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test quick quick-rules quick-rooms reproduce bench attack check lint types imports unit unit-rules unit-rooms unit-no-jit docs build format lock clean
+.PHONY: test quick quick-rules quick-rooms reproduce bench attack gpu check lint types imports unit unit-rules unit-rooms unit-no-jit docs build format lock clean
 
 test: check
 
@@ -64,6 +64,10 @@ build: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
+
+# Every policy, compiled for a GPU that need not be there: minutes; `test` compiles some.
+gpu: $(STAMP)
+	MANYARMS_EVERY_POLICY=1 $(BIN)/python -m pytest -q tests/lab/test_cuda.py
 
 # What others could plant, damage or craft, tried in minutes; not part of `test`.
 attack: $(STAMP)

@@ -17,6 +17,7 @@
     ├── FolderError (OSError)            a folder cannot take the results
     ├── ResultsError (ValueError)        a folder holds no results, or damaged ones
     ├── ClusterError (RuntimeError)      a cluster cannot be reached or used
+    ├── DeviceError (RuntimeError)       a GPU cannot be used
     ├── CompilationError (TypeError)     Numba cannot compile a policy
     ├── MissingExtraError (ImportError)  a package of an optional part is not installed
     ├── ContestNotFoundError (FileNotFoundError)  no such contest file
@@ -41,6 +42,7 @@ __all__ = [
     "ContestFileError",
     "ContestNotFoundError",
     "CopyError",
+    "DeviceError",
     "DownloadError",
     "DuplicateNameError",
     "FolderError",
@@ -216,6 +218,10 @@ class ResultsError(ManyarmsError, ValueError):
 
 class ClusterError(ManyarmsError, RuntimeError):
     """A cluster cannot be reached or used; the message says why, and what to do."""
+
+
+class DeviceError(ManyarmsError, RuntimeError):
+    """A GPU cannot be used; the message says why, and what to do."""
 
 
 class MissingExtraError(ManyarmsError, ImportError):

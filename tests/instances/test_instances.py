@@ -23,7 +23,7 @@ from manyarms.instances import (
     planted,
     reservoir,
 )
-from manyarms.instances._tape import best_record, next_reward, record_of, rewind, tape
+from manyarms.instances._tape import arm_of, best_record, next_reward, record_of, rewind, tape
 from manyarms.protocol.recommend import scale_of
 
 
@@ -182,8 +182,8 @@ def test_the_best_record_is_of_the_arm_that_proved_itself() -> None:
     for arm in (1, 0, *[2] * 50):
         next_reward(reel, world, record_of(reel, world, 77, arm))
         if arm == 0:
-            assert reel.record[best_record(reel, scale)].arm == 0
-    assert reel.record[best_record(reel, scale)].arm == 2  # not the one that was lucky once
+            assert arm_of(reel, best_record(reel, scale)) == 0
+    assert arm_of(reel, best_record(reel, scale)) == 2  # not the one that was lucky once
 
 
 def test_instances_travel_between_processes() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 
@@ -17,7 +17,7 @@ from manyarms.studies import PAPER, STUDIES
 
 __all__ = ["app"]
 
-Engine = Literal["threads", "dask"]
+Engine = Literal["auto", "threads", "cuda", "dask"]
 Objective = Literal["earn", "find"]
 
 _PULLS_PER_SECOND = 2e7  # one worker, roughly: for the estimate before a run
@@ -45,10 +45,9 @@ _workers = click.option(
 _scheduler = click.option("--scheduler", help="A Dask scheduler, such as tcp://10.0.0.5:8786.")
 _engine = click.option(
     "--engine",
-    type=click.Choice(("threads", "dask")),
-    default="threads",
-    show_default=True,
-    help="Who plays: threads, or a Dask cluster, started here unless --scheduler is given.",
+    type=click.Choice(get_args(Engine)),
+    help="Who plays: threads; cuda, a GPU; dask, a cluster, started here unless --scheduler is "
+    "given; or auto, the GPU if that pays (default: what a spec says, else threads).",
 )
 
 
@@ -85,7 +84,7 @@ def reproduce(
     replications: int | None,
     seed: int,
     workers: int | None,
-    engine: Engine,
+    engine: Engine | None,
     scheduler: str | None,
     out: Path | None,
 ) -> None:
@@ -281,7 +280,7 @@ def simulate(
 @_engine
 @_scheduler
 def run(
-    spec: Path, folder: Path, workers: int | None, engine: Engine, scheduler: str | None
+    spec: Path, folder: Path, workers: int | None, engine: Engine | None, scheduler: str | None
 ) -> None:
     """Run an experiment that is described in a TOML file.
 

@@ -56,6 +56,11 @@ def _warn(reason: str) -> None:
         warnings.warn(text, CacheWarning, stacklevel=2)
 
 
+def _parts_of(result: Any) -> tuple[Any, ...] | None:
+    addresses = result.lifted or result.library.has_dynamic_globals
+    return None if addresses else result._reduce()
+
+
 class CodeCache:
     """The machine code of one loop on disk; it takes the place of Numba's own cache.
 
@@ -66,8 +71,9 @@ class CodeCache:
     ----------
     folder, loop
         From `cache_directory`; the function that is compiled.
-    dumps, rebuild
-        Numba's: they turn the parts of a result into bytes, and parts into a result.
+    dumps, rebuild, reduce
+        Numba's: they turn the parts of a result into bytes, parts into a result, and a result into
+        parts; None for one that cannot be kept.
     """
 
     def __init__(
@@ -76,9 +82,11 @@ class CodeCache:
         loop: Any,
         dumps: Callable[[Any], bytes],
         rebuild: Callable[..., Any],
+        reduce: Callable[[Any], tuple[Any, ...] | None] = _parts_of,
     ) -> None:
         self.cache_path = str(folder)
-        self._folder, self._loop, self._dumps, self._rebuild = folder, loop, dumps, rebuild
+        self._folder, self._loop = folder, loop
+        self._dumps, self._rebuild, self._reduce = dumps, rebuild, reduce
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """Return what was compiled for a signature; None if it is not there, or not as it was."""
@@ -97,9 +105,10 @@ class CodeCache:
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep what was compiled, unless it holds addresses of this process."""
-        if result.lifted or result.library.has_dynamic_globals:
+        parts = self._reduce(result)
+        if parts is None:
             return
-        body = self._dumps((signature, result._reduce()))
+        body = self._dumps((signature, parts))
         try:
             replace_file(self._path(signature, result.codegen), _sealed(body), mode=0o600)
         except OSError as error:

@@ -30,14 +30,17 @@ class HashMap(NamedTuple):
     direct: bool  # every name has a place of its own
 
 
-def hash_map(memory: Memory, *, names: int, entries: int) -> HashMap:
-    """Make a map for names in [0, names) with room for `entries` entries."""
+def hash_map(memory: Memory, *, names: int, entries: int, values: int | None = None) -> HashMap:
+    """Make a map for names in [0, names), with room for `entries` entries.
+
+    If all values are in [0, values), it may take less memory.
+    """
     entries = _NO_END if memory.endless else min(entries, names)
     length = power_of_two(entries + entries // 2 + 1)  # filled to two thirds at most
     direct = names <= length or memory.endless  # a dict is a map already
     return HashMap(
-        memory.ints(2 * (names if direct else length)),
-        memory.ints(entries),
+        memory.ints(2 * (names if direct else length), most=values and max(names, values)),
+        memory.ints(entries, most=2 * max(names, length)),
         memory.ints(1),
         entries,
         2 * length - 1,

@@ -45,10 +45,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 LOOP_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
 INLINE: dict[str, Any] = {"forceinline": True}
 
-_pending: list[tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]] = []
+_collected: list[tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]] = []
+_met: dict[Any, int] = {}  # how many of these each machine knows, by its `overload`
 _generics: list[Dispatched[..., Any]] = []
 _state_classes: dict[str, type] = {}
-_numba_met: list[bool] = []  # not empty once functions are registered with Numba
 
 
 class Dispatched(Protocol[P, R_co]):
@@ -120,7 +120,7 @@ def _dispatched(
 
     def register(state_class: type) -> Callable[[F], F]:
         known = _state_classes.setdefault(state_class.__name__, state_class)
-        if not _numba_met and _place(known) == _place(state_class):
+        if not _met and _place(known) == _place(state_class):
             known = _state_classes[state_class.__name__] = state_class  # a cell run again
         if known is not state_class:
             # Numba takes two NamedTuples of one name and equal fields for one type.
@@ -159,7 +159,9 @@ def compiled(loop: F, *state_classes: type, checked: bool = False) -> F:
     """
     if not jit_enabled():
         return loop
-    _register_pending()
+    from numba.extending import overload
+
+    register_collected(overload)
     functions = reached([loop, *bodies_of(*state_classes)])
     checks = "1" if checked else os.environ.get("NUMBA_BOUNDSCHECK")
     name = digest((LOOP_OPTIONS, INLINE, checks), functions)
@@ -242,18 +244,19 @@ def _class_of(numba_type: Any) -> Any:
 def _collect(
     function: Callable[..., Any], choose: Callable[..., Any], options: dict[str, Any]
 ) -> None:
-    _pending.append((function, choose, options))
-    if _numba_met:  # a policy defined after the first compilation
-        _register_pending()
+    _collected.append((function, choose, options))
 
 
-def _register_pending() -> None:
-    from numba.extending import overload
+def register_collected(overload: Any, adapt: Callable[[Any], Any] = lambda body: body) -> None:
+    """Make all functions known to a machine, by its `overload`; `adapt` makes bodies fit for it."""
+    for function, choose, options in _collected[_met.get(overload, 0) :]:
+        adapted = _adapted(choose, adapt)
+        overload(function, strict=False, jit_options=cast(Any, options))(adapted)
+    _met[overload] = len(_collected)
 
-    while _pending:
-        function, choose, options = _pending.pop()
-        overload(function, strict=False, jit_options=cast(Any, options))(choose)
-    _numba_met.append(True)
+
+def _adapted(choose: Callable[..., Any], adapt: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda *args: adapt(choose(*args))
 
 
 @functools.cache

@@ -5,7 +5,8 @@ because CPython need not wrap every number it reads, and they hold only what was
 policy may be given room for 2^40 pulls and pays for those it makes.
 
 `ENDLESS` is for arms that come and go: it has no bounds to keep. `CHECKED` is for compiled code
-that must not trust its numbers.
+that must not trust its numbers. `LANES` makes templates for a GPU, where memory is what there is
+least of.
 
 What is used together lies together: `records` gives rows of named fields, one cache line for a
 pull instead of one for each field.
@@ -13,10 +14,13 @@ pull instead of one for each field.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, MutableSequence
 from typing import Annotated, Any, Protocol, TypeAlias, TypeVar, cast, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from manyarms.core.jit import twin
 from manyarms.errors import ParameterError
@@ -25,6 +29,7 @@ __all__ = [
     "ARRAYS",
     "CHECKED",
     "ENDLESS",
+    "LANES",
     "SPARSE",
     "Floats",
     "Ints",
@@ -32,6 +37,9 @@ __all__ = [
     "Record",
     "Records",
     "Word",
+    "is_shared",
+    "logarithms",
+    "places",
     "power_of_two",
     "release",
 ]
@@ -41,6 +49,7 @@ Ints: TypeAlias = MutableSequence[int]  # int64
 Floats: TypeAlias = MutableSequence[float]  # float64
 
 _END = 1 << 62
+_LOGS = 4096  # logarithms of smaller numbers are computed once
 
 R = TypeVar("R", bound="Record")
 Records: TypeAlias = MutableSequence[R]
@@ -65,9 +74,10 @@ class Memory(Protocol):
     """Gives zeroed storage; kernels themselves never allocate, and never ask for a length."""
 
     endless: bool  # whether lengths are no bounds
+    arms_may_come: bool  # whether there must be room for more arms than there are
 
-    def ints(self, length: int) -> Ints:
-        """Return `length` signed integers."""
+    def ints(self, length: int, *, most: int | None = None) -> Ints:
+        """Return `length` signed integers; if none is above `most`, they may take less memory."""
 
     def floats(self, length: int) -> Floats:
         """Return `length` floats."""
@@ -75,12 +85,16 @@ class Memory(Protocol):
     def records(self, length: int, kind: type[R]) -> Records[R]:
         """Return `length` rows."""
 
+    def logs(self) -> Floats:
+        """Return a table of log 0, log 1, …: where it is 0, it is filled when it is needed."""
+
 
 class _Arrays:
     endless = False
+    arms_may_come = True
 
     # np.zeros maps pages lazily, so memory that a run never touches is never paid for.
-    def ints(self, length: int) -> Ints:
+    def ints(self, length: int, *, most: int | None = None) -> Ints:
         return cast(Ints, np.zeros(length, np.int64))
 
     def floats(self, length: int) -> Floats:
@@ -88,6 +102,20 @@ class _Arrays:
 
     def records(self, length: int, kind: type[R]) -> Records[R]:
         return cast(Records[R], np.zeros(length, np.dtype(_fields(kind), align=True)))
+
+    def logs(self) -> Floats:
+        return self.floats(_LOGS)
+
+
+class _Lanes(_Arrays):
+    arms_may_come = False
+
+    def ints(self, length: int, *, most: int | None = None) -> Ints:
+        few = most is not None and most <= np.iinfo(np.int32).max
+        return cast(Ints, np.zeros(length, np.int32 if few else np.int64))
+
+    def logs(self) -> Floats:
+        return cast(Floats, logarithms(_LOGS))
 
 
 class _Checked:
@@ -97,8 +125,9 @@ class _Checked:
     """
 
     endless = False
+    arms_may_come = True
 
-    def ints(self, length: int) -> Ints:
+    def ints(self, length: int, *, most: int | None = None) -> Ints:
         return cast(Ints, cast(Any, ARRAYS.ints(max(2, length)))[::-1])
 
     def floats(self, length: int) -> Floats:
@@ -106,6 +135,9 @@ class _Checked:
 
     def records(self, length: int, kind: type[R]) -> Records[R]:
         return cast(Records[R], cast(Any, ARRAYS.records(max(2, length), kind))[::-1])
+
+    def logs(self) -> Floats:
+        return self.floats(_LOGS)
 
 
 class _Zeros(dict[int, Any]):
@@ -126,9 +158,9 @@ class _Zeros(dict[int, Any]):
 
 class _Sparse:
     def __init__(self, *, endless: bool) -> None:
-        self.endless = endless
+        self.endless, self.arms_may_come = endless, True
 
-    def ints(self, length: int) -> Ints:
+    def ints(self, length: int, *, most: int | None = None) -> Ints:
         return cast(Ints, self._zeros(int, length))
 
     def floats(self, length: int) -> Floats:
@@ -137,8 +169,22 @@ class _Sparse:
     def records(self, length: int, kind: type[R]) -> Records[R]:
         return cast(Records[R], self._zeros(kind, length))
 
+    def logs(self) -> Floats:
+        return cast(Floats, _Zeros(float, _LOGS))
+
     def _zeros(self, zero: Callable[[], Any], length: int) -> _Zeros:
         return _Zeros(zero, _END if self.endless else length)
+
+
+@functools.cache
+def logarithms(count: int) -> NDArray[np.float64]:
+    """Return log 0 (as 0), log 1, …, so many of them: the same array for all who ask."""
+    return np.array([math.log(max(1, k)) for k in range(count)])
+
+
+def is_shared(array: NDArray[Any]) -> bool:
+    """Whether all states share the array, because nobody changes it."""
+    return array is logarithms(_LOGS)
 
 
 def _fields(kind: type) -> list[tuple[str, Any]]:
@@ -154,6 +200,7 @@ def _fields(kind: type) -> list[tuple[str, Any]]:
 
 
 ARRAYS: Memory = _Arrays()
+LANES: Memory = _Lanes()
 CHECKED: Memory = _Checked()
 SPARSE: Memory = _Sparse(endless=False)
 ENDLESS: Memory = _Sparse(endless=True)
@@ -179,6 +226,19 @@ def release(sequence: MutableSequence[Any], place: int) -> None:
     """
     if isinstance(sequence, dict):
         sequence.pop(place, None)
+
+
+def _compiled_places() -> Callable[..., Any]:
+    def places(sequence: Any) -> int:
+        return len(sequence)
+
+    return places
+
+
+@twin(_compiled_places)
+def places(sequence: Any) -> int:
+    """Return the number of places."""
+    return cast(int, sequence.length)
 
 
 def power_of_two(at_least: int) -> int:

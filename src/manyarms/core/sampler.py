@@ -30,7 +30,7 @@ def sampler(memory: Memory, n: int, *, draws: int, shuffles: int = 1) -> Sampler
     """Make a sampler with room for `draws` draws between two clearings."""
     size = memory.ints(1)
     size[0] = n
-    moved = hash_map(memory, names=n * shuffles, entries=draws)
+    moved = hash_map(memory, names=n * shuffles, entries=draws, values=n)
     return Sampler(moved, memory.ints(shuffles), shuffles, size)
 
 

@@ -6,7 +6,7 @@ list: a leader whose key rose, or a slot that leads alone. While its key stays a
 nothing else needs to be looked at.
 
 Only when list and top are empty are the next leaders looked for, in a knock-out tournament: the
-slots are the leaves of a binary tree, and every inner node remembers the largest key below it.
+slots are the leaves of a tree, and every inner node remembers the largest key of the 8 below it.
 Keys that changed since then are brought into the tree at once. Written by hand because heapq orders
 tuples, which compiled code would have to allocate, offers no change of a key, and does not know
 which slots tie.
@@ -27,6 +27,8 @@ from manyarms.core.rng import Stream, below, next_word
 __all__ = ["Tournament", "clear", "disband", "enter", "highest", "leader", "rekey", "tournament"]
 
 _ROOM = 1 << 50  # where there is no end to it
+_SPAN, _BLOCKS = 3, 8  # a node stands for 2^3 blocks of the level below: a cache line or two
+_FEW = 32  # no tree for so many slots
 _PART = 8  # if more than this part of all keys changed, the tree is built anew
 
 
@@ -53,7 +55,7 @@ class Tournament(NamedTuple):
 
     seat: Records[Seat]  # by slot
     leaders: Ints  # the list
-    node: Floats  # level by level: the largest key of each block of 2, of 4, of 8, … slots
+    node: Floats  # level by level: the largest key of each block of 8, of 64, … slots
     changed: Ints  # slots of the tree whose key changed, while they are few
     board: Records[Board]  # by tournament
     base: int
@@ -61,14 +63,19 @@ class Tournament(NamedTuple):
     number: int
 
 
-def tournament(memory: Memory, slots: int, *, tournaments: int = 1) -> Tournament:
-    """Make storage for `slots` slots in all; call `clear` before use."""
-    room = _ROOM if memory.endless else power_of_two(slots)
+def tournament(
+    memory: Memory, slots: int, *, tournaments: int = 1, room: int | None = None
+) -> Tournament:
+    """Make storage for `slots` slots in all; call `clear` before use.
+
+    One tournament has at most `room` slots (default: all), a power of two if there are several.
+    """
+    slots, room = max(1, slots), _ROOM if memory.endless else power_of_two(room or slots)
     return Tournament(
-        memory.records(room, Seat),
-        memory.ints(room),
-        memory.floats(room),
-        memory.ints(room),
+        memory.records(slots, Seat),
+        memory.ints(slots, most=slots),
+        memory.floats((max(slots, room) >> 1) + 1),
+        memory.ints(slots, most=slots),
         memory.records(tournaments, Board),
         0,
         room,
@@ -206,15 +213,18 @@ def _find_leaders(rank: Tournament) -> None:
     board = rank.board[rank.number]
     if board.size == 0:
         return
+    if board.size <= _FEW:
+        _look_at_all(rank)
+        return
     if _PART * (board.changed + board.size - board.seated) > board.size:
         board.seated = board.size
         _build(rank)
     else:
         while board.seated < board.size:
             board.seated += 1
-            _climb(rank, rank.base + board.seated - 1)
+            _climb(rank, rank.base + board.seated - 1, True)
         for k in range(board.changed):
-            _climb(rank, rank.changed[rank.base + k])
+            _climb(rank, rank.changed[rank.base + k], False)
     board.changed = 0
     _list_leaders(rank)
     if board.leaders == 1 and board.level > -math.inf:  # the second largest key is the level
@@ -225,46 +235,79 @@ def _find_leaders(rank: Tournament) -> None:
 
 
 @kernel
+def _look_at_all(rank: Tournament) -> None:
+    """Find the slots of the largest key among few slots, for which no tree is kept."""
+    board = rank.board[rank.number]
+    best, rival, top = -math.inf, -math.inf, -1
+    for slot in range(rank.base, rank.base + board.size):
+        key = rank.seat[slot].key
+        if key > best:
+            best, rival, top = key, best, slot
+        elif key > rival:
+            rival = key
+    if rival < best:
+        board.top = top
+        board.level = rival
+        return
+    board.level = best
+    for slot in range(rank.base, rank.base + board.size):
+        if rank.seat[slot].key == best:
+            rank.leaders[rank.base + board.leaders] = slot
+            board.leaders += 1
+            rank.seat[slot].place = board.leaders
+
+
+@kernel
 def _build(rank: Tournament) -> None:
     """Compute all nodes, level by level."""
-    blocks = rank.board[rank.number].seated
+    last = rank.board[rank.number].seated - 1
     level = 0
-    while blocks > 1:
-        for block in range(blocks >> 1):
-            left, right = _largest(rank, 2 * block, level), _largest(rank, 2 * block + 1, level)
-            rank.node[_at(rank, block, level + 1)] = max(left, right)
-        if blocks & 1 == 1:
-            rank.node[_at(rank, blocks >> 1, level + 1)] = _largest(rank, blocks - 1, level)
-        blocks = (blocks + 1) >> 1
+    while last >> _SPAN * level > 0:
         level += 1
+        for block in range((last >> _SPAN * level) + 1):
+            rank.node[_at(rank, block, level)] = _largest_within(rank, block, level)
 
 
 @kernel
 def _at(rank: Tournament, block: int, level: int) -> int:
-    return rank.base + rank.room - (rank.room >> (level - 1)) + block
+    """Return the place of a node: each level has its own, and all together room / 2."""
+    return ((rank.base + rank.room) >> 1) - (rank.room >> (_SPAN * level - 2)) + block
+
+
+# The loops below have constant lengths and no branches, and look at some blocks twice instead:
+# a GPU then waits once for all they read.
 
 
 @kernel
-def _largest(rank: Tournament, block: int, level: int) -> float:
-    """Return the largest key in a block of 2^level slots."""
-    if level == 0:
-        return rank.seat[rank.base + block].key
-    return rank.node[_at(rank, block, level)]
+def _largest_within(rank: Tournament, block: int, level: int) -> float:
+    """Return the largest key of a node, from those below it."""
+    last = (rank.board[rank.number].seated - 1) >> _SPAN * (level - 1)
+    first = block << _SPAN
+    best = -math.inf
+    if level == 1:
+        for k in range(_BLOCKS):
+            best = max(best, rank.seat[rank.base + min(first + k, last)].key)
+    else:
+        start = _at(rank, 0, level - 1)
+        for k in range(_BLOCKS):
+            best = max(best, rank.node[start + min(first + k, last)])
+    return best
 
 
 @kernel
-def _climb(rank: Tournament, slot: int) -> None:
-    """Compute the nodes between the slot's leaf and the root."""
+def _climb(rank: Tournament, slot: int, new: bool) -> None:
+    """Compute the nodes above a slot: all if it is new in the tree, else as far as they change."""
     last = rank.board[rank.number].seated - 1
-    best = rank.seat[slot].key
     block = slot - rank.base
     level = 0
-    while last >> level > 0:
-        if (block ^ 1) << level <= last:
-            best = max(best, _largest(rank, block ^ 1, level))
-        block >>= 1
+    while last >> _SPAN * level > 0:
+        block >>= _SPAN
         level += 1
-        rank.node[_at(rank, block, level)] = best
+        at = _at(rank, block, level)
+        best = _largest_within(rank, block, level)
+        if not new and best == rank.node[at]:
+            return
+        rank.node[at] = best
 
 
 @kernel
@@ -272,39 +315,82 @@ def _list_leaders(rank: Tournament) -> None:
     """Fill the list with all slots of the largest key, in their order."""
     board = rank.board[rank.number]
     last = board.seated - 1
-    root = 0  # the level of the block that holds all slots
-    while last >> root > 0:
+    root = 0  # the level of the block that holds all slots; at least 2, for they are not few
+    while last >> _SPAN * root > 0:
         root += 1
-    board.level = _largest(rank, 0, root)
-    block, level = 0, root
-    while block << level <= last:
-        if _largest(rank, block, level) != board.level:
-            block += 1
-        elif level > 0:
-            block *= 2
+    board.level = rank.node[_at(rank, 0, root)]
+    block, level = 0, root - 1
+    while block << _SPAN * level <= last:
+        end = ((block >> _SPAN) + 1) << _SPAN
+        block = _first_alike(rank, block, end, level)
+        if block < end and level > 1:
+            block <<= _SPAN
             level -= 1
             continue
-        else:
-            slot = rank.base + block
+        if block < end:
+            _list_block(rank, block)
+            block += 1
+        while block & (_BLOCKS - 1) == 0 and level < root:  # a larger block begins here
+            block >>= _SPAN
+            level += 1
+
+
+@kernel
+def _first_alike(rank: Tournament, block: int, end: int, level: int) -> int:
+    """Return the first block from this one on that has a leader, or `end`, 8 blocks' end."""
+    board = rank.board[rank.number]
+    start, last = _at(rank, 0, level), (board.seated - 1) >> _SPAN * level
+    found = end
+    for k in range(1, _BLOCKS + 1):
+        other = end - k
+        alike = rank.node[start + min(other, last)] == board.level
+        if alike & (other >= block) & (other <= last):
+            found = other
+    return found
+
+
+@kernel
+def _list_block(rank: Tournament, block: int) -> None:
+    """Add the leaders among 8 slots to the list."""
+    board = rank.board[rank.number]
+    first, last = block << _SPAN, board.seated - 1
+    alike = 0
+    for k in range(_BLOCKS):
+        key = rank.seat[rank.base + min(first + k, last)].key
+        alike |= int((key == board.level) & (first + k <= last)) << k
+    for k in range(_BLOCKS):
+        if alike >> k & 1 == 1:
+            slot = rank.base + first + k
             rank.leaders[rank.base + board.leaders] = slot
             board.leaders += 1
             rank.seat[slot].place = board.leaders
-            block += 1
-        while block & 1 == 0 and level < root:  # a larger block begins here
-            block >>= 1
-            level += 1
 
 
 @kernel
 def _best_rival(rank: Tournament, slot: int) -> float:
     """Return the largest key of the other slots."""
     last = rank.board[rank.number].seated - 1
-    best = -math.inf
     block = slot - rank.base
-    level = 0
-    while last >> level > 0:
-        if (block ^ 1) << level <= last:
-            best = max(best, _largest(rank, block ^ 1, level))
-        block >>= 1
+    best = _best_beside(rank, block, last)
+    level = 1
+    while last >> _SPAN * level > 0:
+        block >>= _SPAN
+        first, final = block >> _SPAN << _SPAN, last >> _SPAN * level
+        start = _at(rank, 0, level)
+        for k in range(_BLOCKS):
+            other = min(first + k, final)
+            best = max(best, rank.node[start + other] if other != block else -math.inf)
         level += 1
+    return best
+
+
+@kernel
+def _best_beside(rank: Tournament, slot: int, last: int) -> float:
+    """Return the largest key of the other slots in the same block of 8."""
+    first = slot >> _SPAN << _SPAN
+    best = -math.inf
+    for k in range(_BLOCKS):
+        other = min(first + k, last)
+        key = rank.seat[rank.base + other].key
+        best = max(best, key if other != slot else -math.inf)
     return best

@@ -11,26 +11,43 @@ from typing import NamedTuple
 
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records, Word
+from manyarms.core.memory import Memory, Record, Records, Word
 from manyarms.core.rng import draw
 from manyarms.instances._world import World, mean_of, reward_of
 from manyarms.protocol.recommend import Scale, lower_limit
 
-__all__ = ["Tape", "best_record", "next_reward", "record_of", "rewind", "tape"]
+__all__ = [
+    "NO_ARM",
+    "NO_ROOM",
+    "Tape",
+    "arm_of",
+    "best_record",
+    "next_reward",
+    "record_of",
+    "rewind",
+    "tape",
+]
 
-_NOBODY = -(1 << 62)  # the arm of a record not written yet
+_NOBODY = -(1 << 62)  # no arm
+NO_ARM, NO_ROOM = -1, -2
 MEANS = 0
 REWARDS = 1
 
 
 class ArmRecord(Record):
-    """What the world knows of an arm that was pulled."""
+    """What the world knows of an arm that was pulled: 32 bytes, as much as a GPU reads at once."""
 
-    arm: int
     key: Word  # of its rewards
     mean: float
     pulls: int
     total: float
+
+
+class LastRecord(Record):
+    """The record asked for last."""
+
+    arm: int
+    number: int
 
 
 class Tape(NamedTuple):
@@ -38,16 +55,16 @@ class Tape(NamedTuple):
 
     record: Records[ArmRecord]
     number: HashMap  # arm -> the number of its record
-    last: Ints  # [the record asked for last]
+    last: Records[LastRecord]  # [last]
 
 
-def tape(memory: Memory, n_arms: int, pulls: int) -> Tape:
-    """Make a tape with room for `pulls` pulls; call `rewind` before use."""
-    arms = min(n_arms, pulls)
+def tape(memory: Memory, n_arms: int, arms: int) -> Tape:
+    """Make a tape with room for `arms` of the arms; call `rewind` before use."""
+    arms = min(n_arms, arms)
     return Tape(
         memory.records(arms, ArmRecord),
-        hash_map(memory, names=n_arms, entries=arms),
-        memory.ints(1),
+        hash_map(memory, names=n_arms, entries=arms, values=arms),
+        memory.records(1, LastRecord),
     )
 
 
@@ -55,39 +72,44 @@ def tape(memory: Memory, n_arms: int, pulls: int) -> Tape:
 def rewind(tape: Tape) -> None:
     """Forget all pulls."""
     clear_map(tape.number)
-    tape.last[0] = 0
-    tape.record[0].arm = _NOBODY
+    tape.last[0].arm = _NOBODY
 
 
 @kernel
 def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
-    """Return the number of the arm's record, written at its first pull; -1 for no such arm."""
-    number = tape.last[0]
-    if tape.record[number].arm == arm:  # most often the leader once more
-        return number
+    """Return the number of the arm's record, written at its first pull.
+
+    Returns NO_ARM if there is no such arm, and NO_ROOM if there is no room for its record.
+    """
+    last = tape.last[0]
+    if last.arm == arm:  # most often the leader once more
+        return last.number
     if arm < 0 or arm >= world.n_arms:
-        return -1
+        return NO_ARM
     at = find(tape.number, arm)
     if tape.number.cells[at] != 0:
         number = tape.number.cells[at + 1]
     else:
         number = tape.number.filled[0]
+        if number >= tape.number.entries:
+            return NO_ROOM
         insert(tape.number, at, arm, number)
         record = tape.record[number]
-        record.arm = arm
         record.key = draw(draw(key, REWARDS), arm)
         record.mean = mean_of(world, arm, draw(key, MEANS))
         record.pulls = 0
         record.total = 0.0
-    tape.last[0] = number
+    last.arm = arm
+    last.number = number
     return number
 
 
 @kernel
 def next_reward(tape: Tape, world: World, number: int) -> float:
-    """Pull the arm of this record: return its next reward."""
+    """Pull the arm of this record, which was asked for last: return its next reward."""
     record = tape.record[number]
-    reward = reward_of(world, record.arm, record.mean, draw(record.key, record.pulls))
+    word = draw(record.key, record.pulls)
+    reward = reward_of(world, tape.last[0].arm, record.mean, word)
     record.pulls += 1
     record.total += reward
     return reward
@@ -103,3 +125,9 @@ def best_record(tape: Tape, scale: Scale) -> int:
         if limit > highest:  # of equal ones the arm met first: arms are met in random order
             best, highest = number, limit
     return best
+
+
+@rare
+def arm_of(tape: Tape, number: int) -> int:
+    """Return the arm of a record."""
+    return tape.number.cells[tape.number.used[number]] - 1

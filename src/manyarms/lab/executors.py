@@ -7,11 +7,12 @@ import queue
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Protocol
+from typing import Protocol, get_args
 
 from manyarms.core.checks import check_int
 from manyarms.errors import ParameterError
 from manyarms.lab.chunks import Chunk
+from manyarms.lab.experiment import Engine, Experiment
 from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.workbench import Played, Workbench
 
@@ -20,13 +21,15 @@ __all__ = [
     "Meter",
     "Threads",
     "check_engine",
+    "chosen_engine",
     "executor_for",
     "play_chunk",
     "play_chunks",
     "processors",
 ]
 
-ENGINES = ("threads", "dask")
+_PULLS_PER_SECOND = 2e7  # of one processor, roughly
+_COMPILING = 20.0  # seconds for the GPU's kernel of a policy, at worst
 
 
 class Meter:
@@ -112,25 +115,59 @@ def play_chunk(
 
 
 def executor_for(
-    engine: str, *, seed: int, workers: int | None, scheduler: str | None, meter: Meter
+    engine: str,
+    *,
+    seed: int,
+    workers: int | None,
+    scheduler: str | None = None,
+    meter: Meter,
+    record_arms: bool = False,
 ) -> Executor:
-    """Return who plays: threads, or a cluster that is started, or connected to."""
+    """Return who plays: threads, a GPU, or a cluster that is started, or connected to."""
     if engine == "dask":
         from manyarms.lab.dask import Cluster
 
         return Cluster(seed=seed, workers=processors(workers), scheduler=scheduler, meter=meter)
-    return Threads(processors(workers), seed, meter)
+    if engine == "cuda":
+        from manyarms.lab.device import Device
+
+        return Device(seed, meter, record_arms=record_arms)
+    return Threads(processors(workers), seed, meter, record_arms=record_arms)
+
+
+def chosen_engine(engine: str, experiment: Experiment, workers: int | None) -> str:
+    """Return who "auto" stands for: a GPU, if there is one and it saves more than it costs."""
+    if engine != "auto":
+        return engine
+    policies = {repr(player.policy) for cell in experiment.cells for player in cell.players}
+    seconds = experiment.pulls / (_PULLS_PER_SECOND * processors(workers))
+    if seconds < _COMPILING * len(policies):
+        return "threads"
+    from manyarms.core.cuda import gpu_is_there
+
+    return "cuda" if gpu_is_there() else "threads"
 
 
 def check_engine(engine: str, scheduler: str | None, workers: int | None) -> None:
     """Refuse engines that are not there, and options that do not go together."""
-    if engine not in ENGINES:
-        raise ParameterError(f'`engine` must be "threads" or "dask", got {engine!r}.')
+    if engine not in get_args(Engine):
+        raise ParameterError(
+            f'`engine` must be "auto", "threads", "cuda" or "dask", got {engine!r}.',
+            parameter="engine",
+        )
     if engine != "dask" and scheduler is not None:
         raise ParameterError(
-            f'`scheduler` must be left out with the engine "threads", got {scheduler!r}. Did you '
+            f'`scheduler` must be left out with the engine "{engine}", got {scheduler!r}. Did you '
             f'mean the engine "dask"?'
         )
+    if engine == "cuda":
+        from manyarms.core.cuda import need_gpu
+
+        if workers is not None:
+            raise ParameterError(
+                f'`workers` must be left out with the engine "cuda", got {workers!r}.'
+            )
+        need_gpu()
     if scheduler is not None and workers is not None:
         raise ParameterError(
             f"`workers` must be left out with `scheduler`, got {workers!r}: that cluster has its "

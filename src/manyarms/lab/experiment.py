@@ -24,6 +24,7 @@ from manyarms.protocol.policy import Policy, ask, reset, tell
 
 __all__ = [
     "Cell",
+    "Engine",
     "Experiment",
     "Objective",
     "Player",
@@ -34,6 +35,7 @@ __all__ = [
     "informed_policy",
 ]
 
+Engine: TypeAlias = Literal["auto", "threads", "cuda", "dask"]  # who plays
 Scalar: TypeAlias = str | int | float | bool
 Objective: TypeAlias = Literal["earn", "find"]  # little regret, or a good arm in the end
 
@@ -196,6 +198,8 @@ class Experiment:
     objective
         What its summary and its page are about: "earn", regret, or "find", simple regret (default:
         "earn"). The tables have both.
+    engine
+        Who plays, if the spec says so. Results, and the hash, do not depend on it.
 
     Examples
     --------
@@ -215,6 +219,7 @@ class Experiment:
     seed: int = 0
     spec: Mapping[str, Any] | None = field(default=None, repr=False)
     objective: Objective = "earn"
+    engine: Engine | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_objective(self.objective)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from manyarms.core.jit import generic, kernel
 from manyarms.core.memory import Floats, Ints, Memory, Records
 from manyarms.core.rng import draw
-from manyarms.instances._tape import Tape, best_record, next_reward, record_of, rewind
+from manyarms.instances._tape import Tape, arm_of, best_record, next_reward, record_of, rewind
 from manyarms.instances._world import World
 from manyarms.protocol.in_flight import InFlight, land, launch
 from manyarms.protocol.policy import ask, reset, tell
@@ -37,7 +37,7 @@ class Recorder(NamedTuple):
     times: Ints
     regret: Any
     best_pulls: Ints
-    distinct_arms: Ints  # -1 for a policy that chose an arm which is not there
+    distinct_arms: Ints  # NO_ARM for a policy that chose an arm which is not there
     recommended: Ints
     recommended_mean: Floats
     arms: Any
@@ -160,7 +160,7 @@ def play(
             place, arm = next_pull(rewards, state, time)
             number = record_of(tape, world, tape_key, arm)
             if number < 0:  # kernels do not raise: the caller does
-                recorder.distinct_arms[replication] = -1
+                recorder.distinct_arms[replication] = number
                 recorder.recommended[replication] = arm
                 return
             mean = tape.record[number].mean
@@ -181,5 +181,5 @@ def play(
             number = best_record(tape, stretch.scale)
             if kept >= 0:
                 number = record_of(tape, world, tape_key, kept)
-            recorder.recommended[replication] = tape.record[number].arm
+            recorder.recommended[replication] = arm_of(tape, number)
             recorder.recommended_mean[replication] = tape.record[number].mean

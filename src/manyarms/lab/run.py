@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from manyarms.core.arrow import need_pyarrow
 from manyarms.core.checks import check_path
@@ -20,8 +20,8 @@ from manyarms.core.files import PART, FileLock, LockedError, fix_for, replace_fi
 from manyarms.errors import FolderError, ParameterError
 from manyarms.lab import tables
 from manyarms.lab.chunks import ChunkStore, plan
-from manyarms.lab.executors import Meter, check_engine, executor_for, play_chunks
-from manyarms.lab.experiment import Experiment
+from manyarms.lab.executors import Meter, check_engine, chosen_engine, executor_for, play_chunks
+from manyarms.lab.experiment import Engine, Experiment
 from manyarms.lab.progress import ProgressCallback, progress_for
 from manyarms.lab.provenance import now, provenance_of
 from manyarms.lab.spec import as_toml
@@ -36,7 +36,7 @@ def run(
     out: str | os.PathLike[str],
     *,
     workers: int | None = None,
-    engine: Literal["threads", "dask"] = "threads",
+    engine: Engine | None = None,
     scheduler: str | None = None,
     progress: bool | ProgressCallback | None = None,
 ) -> tables.ResultsFolder:
@@ -56,8 +56,9 @@ def run(
         The number of threads, or of processes of a local cluster (default: all processors).
         Results do not depend on it.
     engine
-        "threads" of this process, or "dask" (default: "threads"). With "dask" the same chunks go
-        to a Dask cluster (the extra `dask`), and the same bytes come back.
+        Who plays (default: what the spec says, else "threads"): "threads" of this process; "cuda",
+        a GPU (the extra `cuda`); "dask", a Dask cluster (the extra `dask`); or "auto", the GPU if
+        there is one and enough to play. The same chunks come back, with the same bits.
     scheduler
         The address of the cluster's scheduler, such as "tcp://10.0.0.5:8786" (default: a cluster
         of processes on this machine).
@@ -89,6 +90,7 @@ def run(
             f"`experiment` must be an Experiment such as load_spec(path), got {experiment!r}."
         )
     need_pyarrow()  # rather now than after hours
+    engine = engine or experiment.engine or "threads"
     check_engine(engine, scheduler, workers)
     folder = check_path("out", out)
     meter = Meter(experiment.pulls, progress_for(progress))
@@ -162,7 +164,7 @@ class _Run:
                 self._meter.add(chunk.pulls)
         if missing:
             executor = executor_for(
-                engine,
+                chosen_engine(engine, self._experiment, workers),
                 seed=self._experiment.seed,
                 workers=workers,
                 scheduler=scheduler,

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
 from manyarms.lab.chunks import Chunk
-from manyarms.lab.executors import Meter, Threads, play_chunks, processors
+from manyarms.lab.executors import (
+    Meter,
+    check_engine,
+    chosen_engine,
+    executor_for,
+    play_chunks,
+    processors,
+)
 from manyarms.lab.experiment import Cell, Experiment, cell
 from manyarms.lab.progress import ProgressCallback, progress_for
 from manyarms.lab.results import Result, result_of
@@ -19,6 +27,7 @@ from manyarms.protocol.policy import Policy
 __all__ = ["run_in_memory", "simulate"]
 
 _MOST_NUMBERS = 10**9  # 8 GB
+_GPU_BLOCK = 1024  # replications
 
 
 def simulate(
@@ -30,6 +39,7 @@ def simulate(
     first_replication: int = 0,
     seed: int = 0,
     workers: int | None = None,
+    engine: Literal["auto", "threads", "cuda"] = "threads",
     checkpoints: int | Iterable[int] | None = None,
     delay: int = 0,
     batch: int = 1,
@@ -59,6 +69,9 @@ def simulate(
         The seed of all random numbers (default: 0).
     workers
         The number of threads (default: all processors).
+    engine
+        Who plays (default: "threads"): "threads" of this process; "cuda", a GPU, with the same
+        bits (the extra `cuda`); or "auto", the GPU if there is one and enough to play.
     checkpoints
         The times at which regret is recorded, or their number, spread evenly (default: 100). The
         horizon is always one of them.
@@ -93,13 +106,15 @@ def simulate(
         batch=batch,
     )
     experiment = Experiment("simulation", (game,), seed)
-    return run_in_memory(experiment, workers=workers, record_arms=record_arms, progress=progress)[0]
+    options: dict[str, Any] = {"workers": workers, "engine": engine, "record_arms": record_arms}
+    return run_in_memory(experiment, **options, progress=progress)[0]
 
 
 def run_in_memory(
     experiment: Experiment,
     *,
     workers: int | None = None,
+    engine: Literal["auto", "threads", "cuda"] = "threads",
     record_arms: bool = False,
     progress: bool | ProgressCallback | None = None,
 ) -> list[Result]:
@@ -109,7 +124,7 @@ def run_in_memory(
     ----------
     experiment
         What to play.
-    workers, record_arms, progress
+    workers, engine, record_arms, progress
         As for `simulate`.
 
     Examples
@@ -120,7 +135,7 @@ def run_in_memory(
     >>> [result.regret.shape for result in run_in_memory(Experiment("short", (short,)))]
     [(1, 3, 50)]
     """
-    threads = processors(workers)
+    _check_engine(engine, workers)
     _check_room(experiment, record_arms)
     meter = Meter(experiment.pulls, progress_for(progress))
     played: dict[tuple[int, int, int], Played] = {}
@@ -128,7 +143,11 @@ def run_in_memory(
     def keep(chunk: Chunk, part: Played) -> None:
         played[chunk.number, chunk.seat, chunk.first] = part
 
-    executor = Threads(threads, experiment.seed, meter, record_arms=record_arms)
+    chosen = chosen_engine(engine, experiment, workers)
+    executor = executor_for(
+        chosen, seed=experiment.seed, workers=workers, meter=meter, record_arms=record_arms
+    )
+    threads = None if chosen == "cuda" else processors(workers)
     play_chunks(_blocks(experiment, threads), executor, meter, keep)
     meter.show()
     ordered = [(place, played[place]) for place in sorted(played)]
@@ -155,11 +174,27 @@ def _check_room(experiment: Experiment, record_arms: bool) -> None:
         )
 
 
-def _blocks(experiment: Experiment, workers: int) -> Iterator[Chunk]:
-    """Cut the replications into blocks of some 30 ms, or smaller if workers would idle."""
+def _check_engine(engine: str, workers: int | None) -> None:
+    if engine == "dask":
+        raise ParameterError(
+            '`engine` must be "auto", "threads" or "cuda", got "dask". A cluster plays into a '
+            "folder: take `lab.run`.",
+            parameter="engine",
+        )
+    check_engine(engine, None, workers)
+
+
+def _blocks(experiment: Experiment, threads: int | None) -> Iterator[Chunk]:
+    """Cut the replications into blocks of some 30 ms, or smaller if threads would idle.
+
+    A GPU, for which `threads` is None, puts blocks together as it likes.
+    """
     for number, game in enumerate(experiment.cells):
         for seat, player in enumerate(game.players):
-            size = max(1, min(block_size(game.horizon), -(-player.replications // (2 * workers))))
+            size = _GPU_BLOCK
+            if threads is not None:
+                share = -(-player.replications // (2 * threads))
+                size = max(1, min(block_size(game.horizon), share))
             for first in range(0, player.replications, size):
                 count = min(size, player.replications - first)
                 yield Chunk(number, game, seat, player, first, count)

@@ -11,11 +11,11 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from manyarms.core.checks import check_int, check_path
 from manyarms.errors import ParameterError, SpecError
-from manyarms.lab.experiment import Cell, Experiment, check_objective
+from manyarms.lab.experiment import Cell, Engine, Experiment, check_objective
 from manyarms.lab.problems import Problems, shown
 from manyarms.lab.spec_tables import (
     Rewards,
@@ -38,7 +38,7 @@ _DEEP = re.compile(  # a key of many parts
     r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){16}"""
 )
 _SETTINGS = ("name", "horizon", "replications", "seed", "checkpoints")
-_EXPERIMENT = (*_SETTINGS, "delay", "batch", "objective")
+_EXPERIMENT = (*_SETTINGS, "delay", "batch", "objective", "engine")
 _SWEPT = ("horizon", "delay", "batch")
 
 
@@ -144,8 +144,10 @@ def _experiment_from(content: Mapping[str, Any], source: str) -> Experiment:
         cells = build_cells(problems, settings, instance, policies)
     if problems.lines or instance is None or settings is None:
         raise SpecError(source, problems.lines)
+    engine = settings.pop("engine")  # who plays is no part of what is played
     spec = _content(settings, instance, policies)
-    return Experiment(settings["name"], cells, settings["seed"], spec, settings["objective"])
+    objective = settings["objective"]
+    return Experiment(settings["name"], cells, settings["seed"], spec, objective, engine)
 
 
 def _table(problems: Problems, content: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
@@ -175,7 +177,7 @@ def _read_settings(problems: Problems, table: Mapping[str, Any] | None) -> dict[
         return None
     problems.check_keys("experiment", table, known=_EXPERIMENT, required=["name", "horizon"])
     found: dict[str, Any] = {"name": None, "horizon": None, "replications": 100, "seed": 0}
-    found |= {"checkpoints": None, "delay": 0, "batch": 1, "objective": "earn"}
+    found |= {"checkpoints": None, "delay": 0, "batch": 1, "objective": "earn", "engine": None}
 
     def read(key: str, check: Callable[[Any], Any]) -> None:
         value = table[key]
@@ -206,6 +208,7 @@ def _setting_checks() -> dict[str, Callable[..., Any]]:
         "delay": lambda delay: check_late(delay, 1)[0],
         "batch": lambda batch: check_late(0, batch)[1],
         "objective": check_objective,
+        "engine": _check_engine,
     }
 
 
@@ -215,6 +218,16 @@ def _check_name(name: Any) -> str:
             f"`name` must be a text in quotes, got {shown(name)}.", parameter="name"
         )
     return name
+
+
+def _check_engine(engine: Any) -> str:
+    if engine not in get_args(Engine):
+        raise ParameterError(
+            f"`engine` must be one of {', '.join(map(repr, get_args(Engine)))}, got "
+            f"{shown(engine)}.",
+            parameter="engine",
+        )
+    return str(engine)
 
 
 def _check_times(checkpoints: Any, shortest: int) -> int | tuple[int, ...]:

@@ -21,7 +21,7 @@ from manyarms.protocol.policy import ask, reset, tell
 from manyarms.protocol.recommend import scale_of
 from manyarms.protocol.state_dump import classes_in
 
-__all__ = ["Played", "Stopped", "Workbench", "block_size", "row_type"]
+__all__ = ["Played", "Stopped", "Workbench", "block_size", "no_such_arm", "row_type", "rows_of"]
 
 PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls: compiled, and in CPython
 
@@ -116,7 +116,7 @@ class Workbench:
             self._play_block(workspace, part, first + start, stopped, done)
         self._idle.append(workspace)
         arms = whole.arms if self._record_arms else None
-        return Played(_rows(whole), arms, time.perf_counter() - begun)
+        return Played(rows_of(whole), arms, time.perf_counter() - begun)
 
     def _play_block(
         self,
@@ -145,10 +145,7 @@ class Workbench:
         )
         distinct: Any = recorder.distinct_arms
         for arm in np.asarray(recorder.recommended)[distinct < 0]:
-            raise ParameterError(
-                f"{self.label} chose arm {arm}, and there are {self._cell.instance.n_arms}, "
-                f"numbered from 0. Its `ask` must return (slot, arm), in this order."
-            )
+            raise no_such_arm(self.label, arm, self._cell.instance.n_arms)
 
     def _new_recorder(self, count: int) -> Recorder:
         def zeros(*shape: int) -> Any:
@@ -171,7 +168,16 @@ class Workbench:
         return _Workspace(state, rewards, tape(self._memory, n_arms, horizon))
 
 
-def _rows(recorder: Recorder) -> NDArray[Any]:
+def no_such_arm(label: str, arm: int, n_arms: int) -> ParameterError:
+    """Return the error of a policy that chose an arm which is not there."""
+    return ParameterError(
+        f"{label} chose arm {arm}, and there are {n_arms}, numbered from 0. Its `ask` must return "
+        f"(slot, arm), in this order."
+    )
+
+
+def rows_of(recorder: Recorder) -> NDArray[Any]:
+    """Return what was recorded, a row for each replication."""
     rows = np.zeros(len(recorder.best_pulls), row_type(len(recorder.times)))
     rows["regret"] = recorder.regret[:, :-1]
     rows["best_pulls"] = recorder.best_pulls

@@ -135,12 +135,12 @@ class Parallel(ToldBestMean, IndexPolicy):
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ParallelState:
         factor = float(self.subset_factor)
-        q, count = room_for(pulls, factor)
+        room = room_for(memory, n_arms, pulls, factor)
         return ParallelState(
             best_mean=self._best_mean(),
             factor=factor,
             clock=memory.records(1, ParallelClock),
-            subroutine=memory.records(q, Subroutine),
-            arms=self._arms(memory, n_arms, arms=count, draws=pulls, runs=q),
+            subroutine=memory.records(room["runs"], Subroutine),
+            arms=self._arms(memory, n_arms, draws=pulls, **room),
             epochs=stream(memory),
         )

@@ -6,11 +6,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
 from manyarms.core.checks import check_int
 from manyarms.errors import ResultsError
-from manyarms.lab.experiment import Experiment
+from manyarms.lab.experiment import Engine, Experiment
 from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.run import run
 from manyarms.lab.tables import ResultsFolder
@@ -80,7 +79,7 @@ def reproduce(
     replications: int | None = None,
     seed: int = 0,
     workers: int | None = None,
-    engine: Literal["threads", "dask"] = "threads",
+    engine: Engine | None = None,
     scheduler: str | None = None,
     watch: Callable[[str, int], ProgressCallback] | None = None,
 ) -> Report:

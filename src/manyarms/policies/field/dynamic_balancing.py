@@ -169,13 +169,13 @@ class DynamicBalancing(IndexPolicy):
         return f"subroutine {state.clock[0].running + 1} of {state.clock[0].subroutines}"
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> BalancedState:
-        q, count = room_for(pulls, FACTOR)
+        room = room_for(memory, n_arms, pulls, FACTOR)
         return BalancedState(
             factor=FACTOR,
             c=self.c,
             regret_factor=self.regret_factor,
             clock=memory.records(1, BalancedClock),
-            subroutine=memory.records(q, BalancedSubroutine),
-            arms=self._arms(memory, n_arms, arms=count, draws=pulls, runs=q),
+            subroutine=memory.records(room["runs"], BalancedSubroutine),
+            arms=self._arms(memory, n_arms, draws=pulls, **room),
             ties=stream(memory),
         )

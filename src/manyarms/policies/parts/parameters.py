@@ -52,9 +52,16 @@ class RankingPolicy(Policy):
         return False
 
     def _arms(
-        self, memory: Memory, n_arms: int, *, arms: int, draws: int | None = None, runs: int = 1
+        self,
+        memory: Memory,
+        n_arms: int,
+        *,
+        arms: int,
+        draws: int | None = None,
+        runs: int = 1,
+        room: int | None = None,
     ) -> FreshArms:
-        """Make slots for `arms` members in all, in so many MOSS runs."""
+        """Make slots for `arms` members in all, in so many MOSS runs, each of `room` at most."""
         table = slots(
             memory,
             arms,
@@ -65,6 +72,7 @@ class RankingPolicy(Policy):
             plus=self.plus,
             late_counts=getattr(self, "count_late", False),
             runs=runs,
+            room=room,
         )
         draws = arms if draws is None else draws
         return fresh_arms(memory, n_arms, draws=draws, shuffles=runs, slots=table)

@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Floats, Ints, Memory, Record, Records
+from manyarms.core.memory import Floats, Ints, Memory, Record, Records, places
 from manyarms.core.rng import Stream, stream
 from manyarms.core.tournament import Tournament, clear, disband, rekey, tournament
 from manyarms.policies.parts.kl import kl_upper, switch_at
@@ -22,7 +22,6 @@ __all__ += ["set_scale", "slots", "unopened"]
 
 GONE = -(1 << 62)  # the member of a slot whose arm was retired
 _UNSEEN = 1e300  # above every index
-_LOGS = 4096  # logarithms of smaller numbers are computed once
 _ALWAYS = 1 << 62  # more pulls than there are
 
 
@@ -75,13 +74,14 @@ def slots(
     plus: bool = False,
     late_counts: bool = False,
     runs: int = 1,
+    room: int | None = None,
 ) -> Slots:
-    """Make a table of `count` slots; call `begin` before use."""
+    """Make a table of `count` slots, for each run `room` at most; call `begin` before use."""
     return Slots(
         memory.records(count, Slot),
         memory.records(runs, Run),
         memory.ints(count),
-        memory.floats(_LOGS),
+        memory.logs(),
         spread,
         spread if mixture_spread is None else mixture_spread,
         kl,
@@ -89,7 +89,7 @@ def slots(
         plus,
         late_counts,
         stream(memory),
-        tournament(memory, count, tournaments=runs),
+        tournament(memory, count, tournaments=runs, room=room),
     )
 
 
@@ -228,7 +228,7 @@ def moss_index(slots: Slots, slot: int, late: int) -> float:
 @kernel
 def log_of(slots: Slots, number: int) -> float:
     """Return the logarithm; half of a pull's time would go into it without the table."""
-    if number >= _LOGS:
+    if number >= places(slots.log):
         return math.log(number)
     value = slots.log[number]
     if value == 0.0 and number > 1:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from manyarms.core.jit import kernel
-from manyarms.core.memory import Record, power_of_two
+from manyarms.core.memory import Memory, Record, power_of_two
 from manyarms.core.tournament import Tournament
 from manyarms.policies.parts.fresh import (
     FreshArms,
@@ -47,11 +47,12 @@ class Subroutine(Record):
     rewards: float  # their sum
 
 
-def room_for(pulls: int, factor: float) -> tuple[int, int]:
-    """Return how many subroutines there are, and how many slots they need together."""
+def room_for(memory: Memory, n_arms: int, pulls: int, factor: float) -> dict[str, int]:
+    """Return how many subroutines there are, and how many slots they need: together, and one."""
     q = subroutines(pulls)
-    sizes = [subset_size(pulls, (i + 1) / q, factor, pulls) for i in range(q)]
-    return q, sum(map(power_of_two, sizes))
+    most = pulls if memory.arms_may_come else min(n_arms, pulls)
+    sizes = [subset_size(pulls, (i + 1) / q, factor, most) for i in range(q)]
+    return {"runs": q, "arms": sum(map(power_of_two, sizes)), "room": power_of_two(most)}
 
 
 @kernel
@@ -104,13 +105,14 @@ def reset_subroutines(state: Any, key: int, horizon: int) -> None:
     reset_arms(state.arms, key)
     q = subroutines(horizon)
     state.clock[0].subroutines = q
+    most = state.arms.slots.rank.room
     base = 0
     for i in range(q):
         wanted = wanted_arms(state, i, q, horizon)
         own = state.subroutine[i]
         own.base = base
         own.room = 1
-        while own.room < wanted:  # for the arms that may still come, too
+        while own.room < min(wanted, most):  # for the arms that may still come, too
             own.room *= 2
         own.pulls = 0
         own.rewards = 0.0

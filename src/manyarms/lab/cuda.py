@@ -1,0 +1,315 @@
+"""Replications on a GPU: one thread plays one, with the loop that the CPU plays, too.
+
+How many arms a replication will meet is not known before. So its tape has room for few, and where
+they were too few the batch begins anew with more: the same numbers, only later.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.cuda import (
+    Slab,
+    lane_bytes,
+    lane_kernel,
+    launch,
+    new_stream,
+    read,
+)
+from manyarms.core.jit import check_bodies, compiling, kernel
+from manyarms.core.memory import LANES, Ints, logarithms
+from manyarms.errors import DeviceError
+from manyarms.instances._tape import NO_ROOM, Tape, tape
+from manyarms.instances._world import World
+from manyarms.lab.experiment import Cell, Player, informed_policy
+from manyarms.lab.play import Recorder, Stretch, in_turn, late, play
+from manyarms.lab.workbench import Played, Stopped, no_such_arm, rows_of
+from manyarms.protocol.keys import run_key
+from manyarms.protocol.plain import plays_plainly
+from manyarms.protocol.policy import ask, reset, tell
+from manyarms.protocol.recommend import Scale, scale_of
+
+__all__ = ["FIRST_ARMS", "THREADS", "Bench", "Load", "Place"]
+
+# Measured on an H200, on which a policy's kernel takes some 160 registers.
+THREADS = 384  # of a processor: more do not fit
+_WIDEST = 8  # threads that share a lane's processor with nobody; more gain nothing
+_PART = 2  # a batch has at most this part of all threads
+_NEAR = 10 << 30  # bytes of a batch: with more, memory is farther away than more lanes are worth
+_FEW_LANES = 1584  # which a batch may have all the same
+
+FIRST_ARMS, _MORE_ARMS = 1 << 10, 8  # room on the first tape, and how many times as much then
+_MOST_LOGS = 1 << 22  # the CPU's logarithms of whole numbers; those of larger ones are the GPU's
+_SPARE = 1 << 16  # bytes between arrays
+_FIRST_PIECE = 256  # pulls between two looks at the clock; then as many as take
+_PIECE_SECONDS = 0.1
+
+kernel(play)
+
+
+@kernel
+def play_lane(
+    lane: int,
+    state: Any,
+    rewards: Any,
+    tape: Tape,
+    world: World,
+    numbers: Ints,
+    stretch: Stretch,
+    recorder: Recorder,
+) -> None:
+    """Play a stretch of the replication that this lane has."""
+    if recorder.distinct_arms[lane] < 0:  # it was given up
+        return
+    own = slice(lane, lane + 1)
+    play(
+        state,
+        rewards,
+        world,
+        tape,
+        Stretch(stretch.key, numbers[lane], stretch.start, stretch.stop, stretch.scale),
+        Recorder(
+            recorder.times,
+            recorder.regret[own],
+            recorder.best_pulls[own],
+            recorder.distinct_arms[own],
+            recorder.recommended[own],
+            recorder.recommended_mean[own],
+            recorder.arms[own],
+        ),
+    )
+
+
+def _compiled_in(path: str, number: float) -> bool:
+    """Whether a kernel is made for this number: what is switched off then costs nothing."""
+    if path.startswith("state."):
+        return isinstance(number, bool) or number == 0
+    return path in ("world.family", "world.model")
+
+
+class Load:
+    """How many lanes are played at the moment, in all batches."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._lanes = 0
+        self._lock = threading.Lock()
+
+    def add(self, lanes: int) -> None:
+        """Count lanes that begin, or, below 0, that end."""
+        with self._lock:
+            self._lanes += lanes
+
+    def width(self) -> int:
+        """Return how many threads to start for each lane, a power of two.
+
+        The others end at once: where there is room, lanes wait less for each other.
+        """
+        width = 1
+        while width < _WIDEST and 2 * width * self._lanes <= self.threads:
+            width *= 2
+        return width
+
+
+class Place:
+    """A stream, and memory that one batch after the other uses."""
+
+    def __init__(self, size: int, load: Load) -> None:
+        self.size, self.load = size, load
+        self.stream = new_stream()
+        self._slab: Slab | None = None
+
+    def slab(self, size: int) -> Slab:
+        """Return memory for a batch; the one before must be done."""
+        if self._slab is None or self._slab.size < size:
+            self._slab = None  # give it back first
+            self._slab = Slab(min(self.size, 2 * size), self.stream)
+        self._slab.reset()
+        return self._slab
+
+
+class Batch(NamedTuple):
+    """Replications under way."""
+
+    kernel: Any
+    own: tuple[Any, ...]  # state, rewards and tape of each lane
+    world: World
+    numbers: Any  # which replication a lane has
+    key: Any
+    scale: Scale
+    recorder: Recorder
+    place: Place
+
+    def play(self, start: int, stop: int) -> Any:
+        """Play a stretch of pulls; return `distinct_arms`."""
+        stretch = Stretch(self.key, 0, start, stop, self.scale)
+        arguments = (*self.own, self.world, self.numbers, stretch, self.recorder)
+        lanes, width = len(self.numbers), self.place.load.width()
+        launch(self.kernel, lanes, width, self.place.stream, arguments, new=start == 0)
+        return self.read(self.recorder.distinct_arms)
+
+    def read(self, array: Any) -> Any:
+        """Return a copy of an array, once all work is done."""
+        return read(array, self.place.stream)
+
+
+class Bench:
+    """Plays replications of one policy in one cell, side by side.
+
+    Parameters
+    ----------
+    cell, player, seed
+        What is played, by whom, and the run's seed.
+    record_arms
+        Whether to keep the arm of every pull.
+    arms
+        For how many arms a tape has room at first.
+    """
+
+    def __init__(
+        self,
+        cell: Cell,
+        player: Player,
+        *,
+        seed: int,
+        record_arms: bool = False,
+        arms: int = FIRST_ARMS,
+    ) -> None:
+        self.label = player.policy.label
+        if plays_plainly(player.policy):
+            raise DeviceError(
+                f"{self.label} is a plain Python class, which only the interpreter can run. Take "
+                f'engine="threads".'
+            )
+        self._cell = cell
+        self._world = cell.instance.world(cell.horizon)
+        self._recorded = cell.horizon if record_arms else 0
+        self._key = np.array([run_key(seed)], np.uint64)
+        informed = informed_policy(player.policy, cell.instance)
+        limits = (0.0, 1.0) if cell.instance.rewards.bounded else None
+        self._scale = scale_of(player.policy, limits)
+        n_arms, pulls = cell.instance.n_arms, cell.horizon
+        self._state = informed.new_state(LANES, n_arms=n_arms, pulls=pulls)
+        check_bodies(self._state, (reset, ask, tell))
+        self._rewards: Any = in_turn()
+        if cell.delay > 0 or cell.batch > 1:
+            self._rewards = late(LANES, delay=cell.delay, batch=cell.batch, pulls=pulls)
+        self.arms = arms  # several threads may raise it
+
+    def _tape(self) -> Tape:
+        arms = min(self.arms, self._cell.horizon)
+        return tape(LANES, self._cell.instance.n_arms, arms)
+
+    def compile(self, place: Place) -> None:
+        """Compile the kernel: play no pull of one replication."""
+        with compiling(f"{self.label} for the GPU"):
+            self.batch(np.zeros(1, np.int64), place, self._tape()).play(0, 0)
+
+    def most_lanes(self, place: Place, reel: Tape | None = None) -> int:
+        """Return how many lanes a batch can have, with tapes like this one."""
+        reel = reel or self._tape()
+        shared = self._bytes(0, reel)
+        own = self._bytes(1, reel) - shared
+        room = max(0, place.size - shared) // own
+        return min(place.load.threads // _PART, room, max(_NEAR // own, _FEW_LANES))
+
+    def play(
+        self,
+        numbers: NDArray[np.int64],
+        place: Place,
+        stopped: Callable[[], bool],
+        done: Callable[[int], None],
+    ) -> Played:
+        """Play these replications, batch after batch; `stopped` is heeded soon."""
+        begun = time.perf_counter()
+        parts: list[Recorder] = []
+        left = numbers
+        while len(left) > 0:
+            reel = self._tape()
+            lanes = self.most_lanes(place, reel)
+            if lanes == 0:
+                raise DeviceError(
+                    f"{self.label} needs {self._bytes(1, reel) / 1e6:.0f} MB for one replication "
+                    f"of this size, and the GPU has {place.size / 1e6:.0f} MB for a batch. Take "
+                    f'engine="threads".'
+                )
+            part = self._play_batch(left[:lanes], place, reel, stopped, done)
+            if part is None:
+                self.arms = max(self.arms, _MORE_ARMS * reel.number.entries)
+            else:
+                parts.append(part)
+                left = left[lanes:]
+        arms = np.concatenate([part.arms for part in parts]) if self._recorded > 0 else None
+        rows = np.concatenate([rows_of(part) for part in parts])
+        return Played(rows, arms, time.perf_counter() - begun)
+
+    def _play_batch(
+        self,
+        numbers: NDArray[np.int64],
+        place: Place,
+        reel: Tape,
+        stopped: Callable[[], bool],
+        done: Callable[[int], None],
+    ) -> Recorder | None:
+        """Play replications side by side; return None if their tapes have too little room."""
+        batch, horizon = self.batch(numbers, place, reel), self._cell.horizon
+        start, piece = 0, _FIRST_PIECE
+        while start < horizon:
+            if stopped():
+                raise Stopped
+            stop = min(start + piece, horizon)
+            begun = time.perf_counter()
+            found = batch.play(start, stop)
+            if (found == NO_ROOM).any():
+                done(-start * len(numbers))  # they will be played again
+                return None
+            if (found < 0).any():
+                arm = batch.read(batch.recorder.recommended)[found < 0][0]
+                raise no_such_arm(self.label, arm, self._cell.instance.n_arms)
+            done((stop - start) * len(numbers))
+            start = stop
+            seconds = max(time.perf_counter() - begun, _PIECE_SECONDS / 16)
+            piece = max(1, math.ceil(piece * _PIECE_SECONDS / seconds))
+        return Recorder(*map(batch.read, batch.recorder))
+
+    def _bytes(self, lanes: int, reel: Tape) -> int:
+        """Return how much memory so many lanes take, with what they share."""
+        own = lane_bytes((self._state, self._rewards, reel))
+        own += 8 * (len(self._cell.times) + 6 + self._recorded)
+        shared = 8 * (min(self._cell.horizon, _MOST_LOGS) + len(self._cell.times))
+        shared += lane_bytes(self._world)
+        return lanes * own + shared + _SPARE
+
+    def batch(self, numbers: NDArray[np.int64], place: Place, reel: Tape) -> Batch:
+        """Let replications of these numbers begin, each with such a tape."""
+        lanes, times = len(numbers), np.array(self._cell.times, np.int64)
+        slab = place.slab(self._bytes(lanes, reel))
+        own = {"state": self._state, "rewards": self._rewards, "tape": reel}
+        common = {"world": self._world, "numbers": None, "stretch": None, "recorder": None}
+        world: World = slab.shared(self._world)
+        logs = slab.copy(logarithms(min(self._cell.horizon, _MOST_LOGS) + 1))
+        return Batch(
+            lane_kernel(play_lane, own, common, _compiled_in),
+            tuple(slab.lanes(part, lanes, logs) for part in own.values()),
+            world,
+            slab.copy(numbers + self._cell.first_replication),
+            slab.copy(self._key),
+            self._scale,
+            Recorder(
+                slab.copy(times),
+                slab.zeros((lanes, len(times) + 1), np.float64),
+                slab.zeros((lanes,), np.int64),
+                slab.zeros((lanes,), np.int64),
+                slab.zeros((lanes,), np.int64),
+                slab.zeros((lanes,), np.float64),
+                slab.zeros((lanes, self._recorded), np.int64),
+            ),
+            place,
+        )

@@ -1,0 +1,155 @@
+"""Who plays chunks on a GPU: threads of this process, each with a batch of its own under way.
+
+Chunks of one player that wait at the same time become one batch, with as many lanes as the GPU has
+room for. Several batches run side by side: where a study has few replications of many players, one
+alone would leave most of the GPU idle.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future
+from typing import TypeAlias
+
+import numpy as np
+
+from manyarms.core.cuda import free_bytes, need_gpu, processors
+from manyarms.lab.chunks import Chunk
+from manyarms.lab.cuda import FIRST_ARMS, THREADS, Bench, Load, Place
+from manyarms.lab.executors import Meter
+from manyarms.lab.workbench import Played
+
+__all__ = ["Device"]
+
+_STREAMS = 4  # batches at a time
+_MOST_WAITING = 4096  # chunks
+_MOST_BENCHES = 64
+_SHARE = 0.9  # of the free memory
+_PAUSE = 0.01  # seconds without a new chunk, and the batch begins
+
+Waiting: TypeAlias = list[tuple[Chunk, "Future[Played]"]]
+
+
+class Device:
+    """Plays chunks on a GPU.
+
+    Parameters
+    ----------
+    seed
+        The run's seed.
+    meter
+        Counts pulls as they are made.
+    record_arms
+        Whether to keep the arm of every pull.
+    """
+
+    compiles_here = True
+
+    def __init__(self, seed: int, meter: Meter, *, record_arms: bool = False) -> None:
+        need_gpu()
+        self._seed, self._meter, self._record_arms = seed, meter, record_arms
+        load = Load(THREADS * processors())
+        share = int(_SHARE * free_bytes()) // (_STREAMS + 1)
+        self._places = [Place(share, load) for _ in range(_STREAMS + 1)]
+        self._benches: dict[tuple[int, int], Bench] = {}
+        self._arms: dict[str, int] = {}  # by policy: for how many arms tapes needed room
+        self._waiting: dict[tuple[int, int], Waiting] = {}
+        self._latest = 0.0
+        self._changed = threading.Condition()
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._work, args=(place,), daemon=True)
+            for place in self._places[1:]
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def capacity(self) -> int:
+        """Return how many chunks may wait; the more, the fuller are batches."""
+        return _MOST_WAITING
+
+    def compile(self, chunk: Chunk) -> None:
+        """Compile the policy's kernel."""
+        self._bench(chunk).compile(self._places[0])
+
+    def submit(self, chunk: Chunk) -> Future[Played]:
+        """Let a chunk wait until a batch of its player begins."""
+        future: Future[Played] = Future()
+        self._bench(chunk)
+        with self._changed:
+            self._waiting.setdefault((chunk.number, chunk.seat), []).append((chunk, future))
+            self._latest = time.monotonic()
+            self._changed.notify()
+        return future
+
+    def note(self) -> str:
+        """Return nothing: there is nothing to say."""
+        return ""
+
+    def close(self) -> None:
+        """Stop soon, and wait until everything has."""
+        self._stop.set()
+        with self._changed:
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def _bench(self, chunk: Chunk) -> Bench:
+        place = (chunk.number, chunk.seat)
+        if place not in self._benches:
+            if len(self._benches) >= _MOST_BENCHES:
+                with self._changed:
+                    self._benches = {at: self._benches[at] for at in self._waiting}
+            self._benches[place] = Bench(
+                chunk.cell,
+                chunk.player,
+                seed=self._seed,
+                record_arms=self._record_arms,
+                arms=self._arms.get(chunk.player.policy.name, FIRST_ARMS),
+            )
+        return self._benches[place]
+
+    def _work(self, place: Place) -> None:
+        while not self._stop.is_set():
+            bench, taken = self._take(place)
+            if bench is not None:
+                self._play(bench, taken, place)
+
+    def _take(self, place: Place) -> tuple[Bench | None, Waiting]:
+        """Return chunks of one player that fill a batch, or all there are if no more come."""
+        with self._changed:
+            growing = time.monotonic() < self._latest + _PAUSE
+            for at, waiting in self._waiting.items():
+                most = self._benches[at].most_lanes(place)
+                counts = np.cumsum([chunk.replications for chunk, _ in waiting])
+                if growing and counts[-1] < most and at == next(reversed(self._waiting)):
+                    continue
+                taken = max(1, int(np.searchsorted(counts, most, side="right")))
+                self._waiting[at] = waiting[taken:]
+                if not self._waiting[at]:
+                    del self._waiting[at]
+                return self._benches[at], waiting[:taken]
+            self._changed.wait(_PAUSE)
+            return None, []
+
+    def _play(self, bench: Bench, taken: Waiting, place: Place) -> None:
+        chunks = [chunk for chunk, _ in taken]
+        numbers = np.concatenate([np.arange(c.first, c.first + c.replications) for c in chunks])
+        place.load.add(len(numbers))
+        try:
+            played = bench.play(numbers, place, self._stop.is_set, self._meter.add)
+            self._arms[chunks[0].player.policy.name] = bench.arms
+        except BaseException as error:  # whatever it is, the main thread raises it
+            for _, future in taken:
+                future.set_exception(error)
+            return
+        finally:
+            place.load.add(-len(numbers))
+        at = 0
+        for chunk, future in taken:
+            own = slice(at, at + chunk.replications)
+            at += chunk.replications
+            arms = None if played.arms is None else played.arms[own]
+            seconds = played.seconds * chunk.replications / len(numbers)
+            future.set_result(Played(played.rows[own], arms, seconds))
