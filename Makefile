@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test quick quick-rules quick-rooms reproduce bench attack gpu check lint types imports unit unit-rules unit-rooms unit-no-jit docs build format lock clean
+.PHONY: test quick quick-rules quick-rooms reproduce bench attack gpu long check lint types imports unit unit-rules unit-rooms unit-no-jit docs build format lock clean
 
 test: check
 
@@ -41,10 +41,14 @@ imports: $(STAMP)
 unit: unit-rules unit-rooms
 
 unit-rules: $(STAMP)
-	$(BIN)/python -m pytest -m "not interpreted" $(RULES)
+	$(BIN)/python -m pytest -m "not interpreted and not long" $(RULES)
 
 unit-rooms: $(STAMP)
-	$(BIN)/python -m pytest -m "not interpreted" $(addprefix --ignore ,$(RULES))
+	$(BIN)/python -m pytest -m "not interpreted and not long" $(addprefix --ignore ,$(RULES))
+
+# Long statistics, kills and crafted files: minutes. A workflow runs them every night.
+long: $(STAMP)
+	$(BIN)/python -m pytest -m long tests
 
 # CPython runs the same kernels here, so that coverage sees them and a wrong index raises.
 unit-no-jit: $(STAMP)

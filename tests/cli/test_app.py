@@ -137,6 +137,7 @@ def test_advise_writes_json(run: Run, tmp_path: Path) -> None:
     assert json.loads(path.read_text()) == whole
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_the_docs_show_what_advise_prints(run: Run) -> None:

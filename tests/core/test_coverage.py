@@ -43,6 +43,7 @@ def test_there_are_situations_of_every_kind() -> None:
     assert {5, 25, 100, 1000} <= {each.runs for each in SITUATIONS}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda s: f"{s.name}, {s.runs} runs")
 def test_intervals_hold(situation: Any) -> None:
     found = BENCHMARK.measured(situation, runs=RUNS, samples=SAMPLES)

@@ -364,6 +364,7 @@ def test_how_a_chunk_may_fail(error: Exception | None, words: str) -> None:
         told.result(timeout=0)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_machine_too_busy_to_start_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []

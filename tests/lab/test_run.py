@@ -222,6 +222,7 @@ def _chunk_files(folder: Path) -> dict[str, int]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="sends SIGKILL")
 def test_killed_ten_times_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

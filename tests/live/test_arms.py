@@ -107,6 +107,7 @@ def _chaos(policy: ma.Policy, seed: int, n: int, horizon: int, change: float) ->
         _check(live, alive)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", MORE_POLICIES, ids=label)
 def test_whatever_happens_a_retired_arm_is_never_asked_again(policy: ma.Policy) -> None:

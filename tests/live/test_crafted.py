@@ -30,6 +30,7 @@ from tests.live.games import in_turn, new
 from tests.live.stores import Memory
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
 def test_every_number_of_a_saved_handle_may_be_wrong(policy: ma.Policy) -> None:
@@ -143,6 +144,7 @@ def test_a_small_file_does_not_become_a_large_one() -> None:
             ma.Live.from_bytes(data)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_handle_that_is_nearly_all_zeros_can_be_read(tmp_path: Path) -> None:
     live = field.Best(arm=0).live(n_arms=1)
@@ -178,6 +180,7 @@ assert counts["refused"] > 300, counts
 """
 
 
+@pytest.mark.long
 @pytest.mark.compiled
 @pytest.mark.slow
 def test_compiled_replay_of_crafted_files_neither_crashes_nor_hangs() -> None:

@@ -43,6 +43,7 @@ def _most(live: ma.Live, chance: random.Random, pulls: int) -> int:
     return most
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
 def test_no_policy_needs_more_memory_for_more_pulls(policy: ma.Policy) -> None:

@@ -42,6 +42,7 @@ def _interrupted(live: ma.Live, control: ma.Live, events: int) -> None:
     assert live.progress() == control.progress() or live.progress().told == 0
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "policy", [ma.MOSS(), ma.EmpMOSSPlusPlus(beta=0.5, count_late=True)], ids=label

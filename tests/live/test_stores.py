@@ -37,6 +37,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
 # Every event comes back
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("arms", [{"n_arms": 12}, {"n_arms": None, "arms": list("abcdefghijkl")}])
 def test_opened_again_after_every_event_of_a_long_game(

@@ -148,6 +148,7 @@ def test_the_guard_bites_in_a_long_game(rule: str) -> None:
     assert dropped > 0
 
 
+@pytest.mark.long
 @pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", [ma.MOSSOracle(m=40), ma.EmpMOSSPlusPlus()], ids=str)

@@ -71,6 +71,7 @@ def test_compiled_code_picks_the_arms_of_the_same_loop_in_cpython() -> None:
 
 
 @pytest.mark.compiled
+@pytest.mark.long
 @pytest.mark.slow
 def test_compiled_code_never_leaves_its_memory() -> None:
     """With bounds checked by Numba, on problems whose tables are as small as they come."""

@@ -46,6 +46,7 @@ def regrets(leaky_ranking: ModuleType) -> dict[tuple[str, str], Interval]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_leak_makes_the_regret_about_1430(
     regrets: dict[tuple[str, str], Interval],

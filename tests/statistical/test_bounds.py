@@ -273,6 +273,7 @@ def bites(comparisons: list[Comparison], beginning: str) -> int:
     return sum(each.bites for each in comparisons if each.bound_of.startswith(beginning))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_no_regret_exceeds_its_bound() -> None:
     assert len(set(SETTINGS)) == len(SETTINGS) >= 200
@@ -295,6 +296,7 @@ def test_a_policy_that_does_not_learn_would_be_caught() -> None:
     assert exceeded([Comparison("MOSS", result.regret[0, :, -1], bound, 0.95 * 2**16, 2**16)])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_no_iteration_of_moss_plus_plus_exceeds_its_learning_error() -> None:
     comparisons = iteration_sweep()

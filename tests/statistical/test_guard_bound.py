@@ -80,6 +80,7 @@ def compared() -> list[Compared]:
     return list(compare(240))
 
 
+@pytest.mark.long
 def test_no_run_exceeds_the_bound() -> None:
     for rule in RULES:
         own = [each for each in compared() if each.rule == rule]

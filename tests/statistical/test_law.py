@@ -28,6 +28,7 @@ def _same_law(a: NDArray[np.float64], b: NDArray[np.float64]) -> None:
     assert np.abs(cdfs[0] - cdfs[1]).max() <= math.sqrt(math.log(2 / 1e-6) / (2 * sizes))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
 def test_renumbering_the_arms_does_not_change_the_law(policy: ma.Policy) -> None:
@@ -44,6 +45,7 @@ def test_renumbering_the_arms_does_not_change_the_law(policy: ma.Policy) -> None
     _same_law(regrets[0], regrets[2])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", [p for p in EVERY_POLICY if p.name != "best"], ids=label)
 def test_nor_does_it_for_any_policy_with_a_name(policy: ma.Policy) -> None:

@@ -84,7 +84,7 @@ def test_many_replications_are_compared_with_the_papers(tmp_path: Path) -> None:
     first, *others = notes[:-1]
     text = (tmp_path / "claims.md").read_text()
     assert first in text  # the counts
-    assert all(f"- {note}" in text for note in others)
+    assert all(f"- {note}" in text for note in others if note.startswith("Claim "))
     plain = reproduce([small_study("claims")], tmp_path, replications=12)
     assert not any(str(shown).startswith("Claim ") for shown in plain.shown)
 

@@ -70,7 +70,10 @@ def serve(
 
 @click.group()
 def token() -> None:
-    """Make, list and take back tokens, straight in the database."""
+    """Make, list and take back tokens, straight in the database.
+
+    Example: manyarms token add shop --role client
+    """
 
 
 @token.command("add")

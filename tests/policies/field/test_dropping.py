@@ -39,6 +39,7 @@ def failures(horizon: int, m: int) -> float:
     return expected[horizon]
 
 
+@pytest.mark.long
 @pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def is_ordinary(published: float, runs: NDArray[np.float64]) -> bool:
     return bool(low <= published <= high)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", PUBLISHED, ids=lambda policy: policy.name)
 def test_published_regret(policy: ma.Policy) -> None:
     assert is_ordinary(PUBLISHED[policy], regret(policy)), regret(policy).mean()

@@ -26,6 +26,7 @@ def plain_satisficing(counts: list[list[int]], choice: random.Random) -> int:
                 return arm
 
 
+@pytest.mark.long
 @pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize(

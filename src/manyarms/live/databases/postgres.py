@@ -104,6 +104,9 @@ class PostgreSQL(Database):
         link, self._link = self._link, None
         if link is not None:
             with contextlib.suppress(Exception):
+                if self._session:  # the server notices a closed connection a little later
+                    link.execute("SELECT pg_advisory_unlock_all()")
+            with contextlib.suppress(Exception):
                 link.close()
 
     def run(self, sql: str, **values: Any) -> list[Any]:
