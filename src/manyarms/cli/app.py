@@ -160,12 +160,7 @@ def reproduce(
     type=int,
     help="Runs of each finalist (default: as many as fit into about ten seconds).",
 )
-@click.option(
-    "--all",
-    "everyone",
-    is_flag=True,
-    help="Show all policies that played, not only the finalists.",
-)
+@click.option("--all", "everyone", is_flag=True, help="Show all policies, not only the finalists.")
 @_seed
 @_workers
 @_json
