@@ -1,10 +1,10 @@
-"""How good advice is: on eleven problems, what it costs against the best that is told no more.
+"""How good advice is: on eleven problems, what it costs against the best that knows no more.
 
     python benchmarks/advice.py                 all of them, 100 runs: ten minutes
     python benchmarks/advice.py 2 5 --runs 25   the second and the fifth
 
-For each problem `advise` is told what a user would know: means of their own, a bound on how rare
-best arms are, the scale of rewards, the best mean. Then everybody who is told no more plays the
+For each problem `advise` gets what a user would know: means of their own, a bound on how rare
+best arms are, the scale of rewards, the best mean. Then everybody who knows no more plays the
 true problem, with other luck; `best` is the least mean regret, and the ratio is that of the policy
 that was advised to it. Before stands what was advised while only the paper's policies and two of
 ours were considered.
@@ -24,7 +24,7 @@ from manyarms.instances import Instance, planted
 
 
 class Known(NamedTuple):
-    """A problem, what `advise` is told, and what it advised before."""
+    """A problem, what `advise` gets, and what it advised before."""
 
     name: str
     truth: Instance
@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("numbers", type=int, nargs="*", help="of problems (default: all)")
     parser.add_argument("--runs", type=int, default=100, help="of those who play to the end")
     given = parser.parse_args()
-    print("| problem | before | now | best told no more | ratio before | ratio now |")
+    print("| problem | before | now | best that knows no more | ratio before | ratio now |")
     print("|---|---|---|---|---|---|")
     for number, known in enumerate(problems(), 1):
         if not given.numbers or number in given.numbers:

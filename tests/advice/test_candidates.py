@@ -100,5 +100,5 @@ def test_one_may_choose_among_some() -> None:
     here = found(policies=["moss", "moss-oracle", mine], best_mean=0.8)
     assert list(here) == ["moss", "patience(best_mean=0.8)"]
     assert list(found(policies=ma.MOSS())) == ["moss"]
-    with pytest.raises(ma.ParameterError, match="`policies` must contain some that are told no"):
+    with pytest.raises(ma.ParameterError, match="`policies` must contain some that need to"):
         found(policies=["moss-oracle"])

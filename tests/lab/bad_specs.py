@@ -246,7 +246,7 @@ BAD = {
     "an oracle with nothing to be told": (
         with_instance('family = "reservoir"', 'distribution = "uniform"'),
         "policy[2]: `alpha`, `m` or `size` must be given, one of them, got alpha=None, m=None and "
-        "size=None. An oracle is told how hard the problem is.",
+        "size=None. An oracle must know how hard the problem is.",
     ),
     "probabilities that do not add up": (
         with_instance(

@@ -27,7 +27,7 @@ def test_reproduce(tmp_path: Path) -> None:
     own = {f"best_mean.{ending}" for ending in ("md", "pdf", "svg", "png")}
     assert {path.name for path in report.files} == own | {"report.html", "study.json"}
     rows = (tmp_path / "best_mean.md").read_text().splitlines()
-    assert rows[2] == "| best mean told | hardness 0.1 | hardness 0.25 | hardness 0.4 |"
+    assert rows[2] == "| best mean given | hardness 0.1 | hardness 0.25 | hardness 0.4 |"
     assert [row.split(" | ")[0] for row in rows[4:]] == [f"| {told:g}" for told in TOLD]
 
 

@@ -315,7 +315,7 @@ def test_three_sentences_come_first() -> None:
     assert text.startswith("Of 3 policies on 3 problems, nobody is best everywhere: **empMOSS++**,")
     # among equals it has 2, 1 and 1 times the least regret
     assert "has 1.26 times the regret of the best such policy on each problem" in text
-    assert "Patience, which is told the best mean, " in text
+    assert "Patience, which knows the best mean, " in text
     assert text.endswith("beats empMOSS++ on 1 of its 3, Patience on 1 of its 2 problems.")
     alone = placings(played("p", {"moss": [1.0, 2.0]}))
     assert in_short(alone, standings(alone)).endswith("1 times on its worst.")
@@ -379,8 +379,8 @@ def named(axes: Axes) -> list[str]:
 def test_the_figure_has_a_panel_for_each_kind_of_knowledge() -> None:
     table = table_of(*THREE)
     left, right = profiles(table, standings(table)).axes
-    assert left.get_title() == "told nothing of the means"
-    assert right.get_title() == "told the best mean"
+    assert left.get_title() == "knows nothing about the means"
+    assert right.get_title() == "knows the best mean"
     assert named(left) == ["empMOSS++", "greedy"]
     of_emp = left.lines[0]
     assert np.asarray(of_emp.get_xdata()).tolist() == [1.0, 2.0, 100.0]

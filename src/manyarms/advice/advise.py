@@ -33,7 +33,7 @@ class AdviceRow:
     Attributes
     ----------
     policy, label, code, guarantee
-        The policy, its name, what to type to make it, and what is proven about it.
+        The policy, its name, what to type to make it, and what is proved about it.
     best_mean, m, alpha
         The case: the best mean, how many arms have it, and the hardness that this makes. With
         means of one's own, arms within 1/sqrt(horizon) of the best count as best.
@@ -48,7 +48,7 @@ class AdviceRow:
     replications
         The number of runs.
     finalist
-        Whether it played to the end of the race.
+        Whether it played to the end.
     """
 
     policy: Policy
@@ -91,9 +91,10 @@ class Advice:
     recommended, code
         The policy to take, and what to type to use it live.
     not_told_apart
-        Who may be as good, by 95 % intervals that allow for costly runs that were not seen.
+        The policies that may be as good, by 95 % intervals that allow for costly runs that were
+        not seen.
     not_played
-        Who was left out because a run takes too long.
+        The policies that were left out because a run takes too long.
     problem, reasons, caveats
         Sentences: how hard it is, why this policy, and what would change the choice.
 
@@ -156,7 +157,7 @@ class Advice:
         taken = _code(f"{self.code}.live", f"n_arms={self.n:_}, horizon={self.horizon:_}")
         lines += ["Take", *taken, "because", *_listed(self.reasons)]
         if self.caveats:
-            lines += ["What would change it", *_listed(self.caveats)]
+            lines += ["What would change the advice", *_listed(self.caveats)]
         return "\n".join(lines)
 
 
@@ -242,11 +243,11 @@ def advise(
 ) -> Advice:
     """Say how hard a problem is, what each policy would lose on it, and which one to take.
 
-    Every policy of the catalogue plays that is told no more than you know: on means of your own,
-    or on planted ones of several hardnesses, up to the largest one that may be. They play in
-    rounds, after which the best go on. Recommended is the policy with the smallest worst excess:
-    what it loses beyond the best candidate in the same case. A policy with a guarantee is taken
-    before one without if it loses at most a tenth more.
+    Every policy of the catalogue plays that needs to know no more than you do. The arms are your
+    own, or planted ones of several hardnesses, up to the largest possible one. Policies play in
+    rounds, and only the best go on to the next round. The *excess* is what a policy loses beyond
+    the best candidate in the same case; the policy with the smallest worst excess is recommended.
+    One with a guarantee is preferred to one without if it loses at most a tenth more.
 
     Parameters
     ----------
@@ -255,16 +256,16 @@ def advise(
     n
         The number of arms.
     m_at_least
-        How many arms are best, at least. Admits policies that are told m, such as MOSS Oracle.
+        At least this many arms are best. Policies that need to know m, such as MOSS Oracle, join.
     alpha_at_most
-        How hard the problem is, at most, instead of `m_at_least`.
+        The largest hardness, instead of `m_at_least`.
     best_mean
-        The best mean, if it is known; when in doubt round it down. Admits policies that are told
-        it, such as Patience, and where it is 1, those that drop an arm that fails.
+        The best mean, if you know it; when in doubt, round it down. Policies that need to know it,
+        such as Patience, join; if it is 1, so do those that drop an arm that fails.
     best_between
-        Instead, between what the best mean lies, such as (0.01, 0.05) for click rates. Both ends
-        are planted (default: 0.5 and 0.9, or 0.9 where `others` is given), and what is lost counts
-        in proportion to what can be lost.
+        The smallest and largest best mean you expect, instead of `best_mean`, such as (0.01, 0.05)
+        for click rates. Both are planted (default: 0.5 and 0.9, or 0.9 if `others` is given), and
+        losses count in proportion to what can be lost.
     others
         The means of the other planted arms, in equal parts (default: the paper's 0.1, 0.2, 0.3,
         0.4 and 0.5, in proportion to the best mean).
@@ -272,18 +273,18 @@ def advise(
         Arms of your own instead of planted ones, such as `instances.from_means(means)` or
         `instances.captions(652)`: what you expect yours to be like.
     in_flight
-        How many further pulls are asked for before the reward of a pull is told (default: 0).
-        Policies that can, count them (`count_late`).
+        The number of further pulls that are asked for before the reward of a pull is told
+        (default: 0). Policies that have `count_late` play with it.
     objective
         "earn": little regret on the way. "find": a good arm to keep in the end (default: "earn").
         With "find", policies are judged by what the recommended arm lacks of the best mean, and if
         nothing is known about the arms they also play on means that are spread out.
     policies
-        Choose among these instead: names, and policies of your own (default: all of the
-        catalogue). A name is left out where its policy is told more than you know.
+        Consider only these: names, and policies of your own (default: the whole catalogue). A
+        name is left out if its policy needs to know more than you do.
     replications
-        Runs of those who play to the end (default: as many as some ten seconds allow on two
-        processors, at most 400).
+        Runs of each finalist (default: as many as fit into about ten seconds on two processors,
+        at most 400).
     seed, workers, progress
         As for `simulate`.
 

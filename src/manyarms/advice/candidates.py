@@ -1,6 +1,6 @@
-"""The policies that may be the answer: those of the catalogue that are told no more than the user.
+"""The policies that may be the answer: those that need to know no more than the user does.
 
-Facts decide, not names: what a policy is told (`About.knowledge`), which rewards it is made for,
+Facts decide, not names: what a policy knows (`About.knowledge`), which rewards it is made for,
 whether it takes a best mean of 1 for granted, and which parameters it has. A policy that is
 registered with an `about` joins by itself.
 """
@@ -66,7 +66,7 @@ def candidates(question: Question) -> list[Candidate]:
             found += _forms(question, one, said.get(one, _UNKNOWN))
     if not found:
         raise ParameterError(
-            "`policies` must contain some that are told no more than you know, got none. "
+            "`policies` must contain some that need to know no more than you do, got none. "
             "Leave it out, or say what you know."
         )
     return found
@@ -106,7 +106,7 @@ def _forms(question: Question, name: str, about: About) -> Iterator[Candidate]:
 
 
 def _fits(question: Question, about: About) -> bool:
-    """Whether a policy is told no more than the user knows, and made for these rewards."""
+    """Whether a policy needs to know no more than the user does, and fits these rewards."""
     own = question.instance
     known = {"none": True, "m": question.bounded, "mu*": question.best_mean is not None}
     perfect = question.best_mean == 1.0 or not about.perfect_best
@@ -128,7 +128,7 @@ def _told(question: Question, about: About) -> dict[str, Any]:
 def admitted_by(
     knowledge: str, *, perfect_best: bool = False, objective: Objective = "earn"
 ) -> list[str]:
-    """Return the names of policies that are told this.
+    """Return the names of policies that need to know this.
 
     >>> admitted_by("mu*")[:2]
     ['parallel', 'anytime-parallel']

@@ -136,7 +136,7 @@ class Race:
 def affordable(question: Question, players: Sequence[Candidate]) -> list[Candidate]:
     """Return those whose first round fits into the budget, in the order of their cost.
 
-    Those who are told what the user knows come before others of up to twice their speed.
+    Those that know what the user knows come before others of up to twice their speed.
     """
 
     def turn(k: int) -> float:

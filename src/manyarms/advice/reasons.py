@@ -26,10 +26,11 @@ def problem_in_words(question: Question, played: Race | None) -> tuple[str, ...]
         return tuple(sentences)
     sentences += [_hardness(question), _assumed(question)]
     fewest = min(len(each) for each in played.regrets)
-    who = f"{len(played.players)} policies, told no more than you know, played {_runs(fewest)}"
+    who = f"{len(played.players)} policies that need to know no more than you do"
+    said = f"{who} played {_runs(fewest)} each."
     if fewest < played.runs:
-        who += f"; the best went on, and {len(played.left)} of them played {_runs(played.runs)}"
-    return (*sentences, f"{who}.")
+        said += f" The best went on; {len(played.left)} of them played {_runs(played.runs)}."
+    return (*sentences, said)
 
 
 def _runs(number: int, what: str = "run") -> str:
@@ -66,18 +67,18 @@ def _hardness(question: Question) -> str:
     if alpha > 1.0:
         pulls = math.ceil(n / (2 * question.fewest))
         return (
-            f"Out of reach if no more are best: hardness {alpha:.2f} is above 1, and "
-            f"{horizon:,} random arms are not expected to hold a best one. It takes "
-            f"{needed:,} best arms, or {pulls:,} pulls, to come within reach. Arms that are "
-            f"nearly best (within {1 / math.sqrt(horizon):.2g}) may be counted as best."
+            f"Out of reach if no more are best: hardness {alpha:.2f} is above 1, so you cannot "
+            f"expect a best arm among {horizon:,} random ones. It takes {needed:,} best arms, or "
+            f"{pulls:,} pulls, to come within reach. You may count arms as best that are nearly "
+            f"so (within {1 / math.sqrt(horizon):.2g})."
         )
     if question.bounded or question.instance is not None:
         most = "at most " if question.instance is None else ""
         return f"Hardness {most}{alpha:.2f} (0 is easy, above 1 is out of reach)."
-    where = "with a single best arm it is" if needed == 1 else f"with {needed:,} best arms it is"
+    where = "With a single best arm" if needed == 1 else f"With {needed:,} best arms"
     return (
-        f"Its hardness is not known; {where} {alpha:.2f} (0 is easy, above 1 is out of reach). Up "
-        f"to there, this is the whole curve."
+        f"The hardness is not known. {where} it would be {alpha:.2f} (0 is easy, above 1 is out of "
+        f"reach); the table covers everything up to there."
     )
 
 
@@ -114,12 +115,14 @@ def reasons(question: Question, played: Race | None, alike: Sequence[str]) -> tu
         where = int(played.excesses[winner].argmax())
         best = played.players[played.best_in(where)].label
         what = "all that can be lost" if question.rates else "the horizon"
-        at = f", which is largest at hardness {_hard(played, where)}" if several else ""
         if question.objective == "earn":
             lost = f"loses at most {_percent(worst[winner])} of {what} more than"
         else:
             lost = f"recommends an arm at most {worst[winner]:.2g} below that of"
-        sentences = [f"{name} {lost} the best candidate{at}: there that is {best}."]
+        sentences = [f"{name} {lost} the best candidate{'' if several else f', {best}'}."]
+        if several:
+            at = _hard(played, where)
+            sentences[0] += f" The difference is largest at hardness {at}, where {best} is best."
     sentences += _rivals(played, question.objective)
     ends = played.means[winner].min(), played.means[winner].max()
     if question.objective == "earn":
@@ -129,11 +132,11 @@ def reasons(question: Question, played: Race | None, alike: Sequence[str]) -> tu
         spread = " to ".join(f"{end:.2g}" for end in (ends if several else ends[:1]))
         sentences.append(f"Expect an arm that lacks {spread} of the best mean.")
     if alike:
-        sentences.append(f"{runs} cannot tell it from {_names(alike)}.")
+        sentences.append(f"After {runs} it cannot be distinguished from {_names(alike)}.")
     elif len(played.left) > 1:
-        sentences.append(f"{runs} tell it from all others.")
+        sentences.append(f"After {runs} it is distinguished from all others.")
     if not question.hardest.within_reach:
-        sentences.append("Out of reach, nothing finds a best arm: one can only settle for less.")
+        sentences.append("A best arm is out of reach of every policy: settle for a good one.")
     return tuple(sentences)
 
 
@@ -143,18 +146,20 @@ def _hard(played: Race, case: int) -> str:
 
 
 def _rivals(played: Race, objective: Objective) -> list[str]:
-    """Name the next ones, and what is proven."""
+    """Name the next ones, and what is proved."""
     worst, own = played.worst, played.players[played.winner]
     order = sorted((k for k in played.left if k != played.winner), key=lambda k: worst[k])
     better = [k for k in order if worst[k] < worst[played.winner]]
-    sentences = [f"Proven of it: {own.about.guarantee if own.proven else 'nothing'}."]
+    proved = f"Proved: {own.about.guarantee}." if own.proven else "Nothing is proved about it."
+    sentences = [proved]
     if better:
         names = _names(played.players[k].label for k in better)
-        sentences.append(f"For that it is taken before {names}, within {ALIKE - 1:.0%} of it.")
+        more = f"although it may lose up to {ALIKE - 1:.0%} more"
+        sentences.append(f"Therefore it is preferred to {names}, {more}.")
     for k in order[len(better) :][:1]:
         name = played.players[k].label
         excess = _percent(worst[k]) if objective == "earn" else f"{worst[k]:.2g}"
-        sentences.append(f"Next comes {name}, whose worst excess is {excess}.")
+        sentences.append(f"The next best is {name}, with a worst excess of {excess}.")
     return sentences
 
 
@@ -171,21 +176,22 @@ def caveats(
         least = min(played.left, key=lambda k: easier[k])
         if easier[least] < easier[played.winner]:
             name = played.players[least].label
-            sentences.append(f"To know that the hardness is at most {alpha:.2f}: then {name}.")
+            sentences.append(f"If you know that the hardness is at most {alpha:.2f}, take {name}.")
             break
     if skipped:
         names = _names(player.label for player in skipped)
-        sentences.append(f"To give it more time: {names} are slow, and were not played.")
+        sentences.append(f"If you give `replications`, slow policies play, too: {names}.")
     if not question.bounded:
         names = _names(admitted_by("m", objective=question.objective))
-        sentences.append(f"To know how many arms are best, at least: it admits {names}.")
+        known = "a lower bound on the number of best arms"
+        sentences.append(f"If you know {known}, these policies join: {names}.")
     if question.best_mean is None:
         names = _names(admitted_by("mu*", objective=question.objective))
-        sentences.append(f"To know the best mean (rounded down): it admits {names}.")
+        sentences.append(f"If you know the best mean (rounded down), these join: {names}.")
     if question.instance is None:
-        sentences.append("Other means: give the ones that you expect, or a file of your own.")
+        sentences.append("If you expect other means, give them, or a file of your own.")
     if not question.in_flight:
-        sentences.append("Rewards that come late: say how many pulls are in flight.")
+        sentences.append("If rewards come late, say how many pulls are in flight.")
     return tuple(sentences)
 
 

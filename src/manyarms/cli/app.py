@@ -26,19 +26,22 @@ _path = click.Path(path_type=Path)
 _folder = click.argument("folder", type=_path)
 _horizon = click.option("--horizon", type=int, required=True, help="The number of pulls.")
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_json = click.option("--json", "json_path", help="Write JSON to this file; - is standard output.")
+_json = click.option(
+    "--json", "json_path", help="Write JSON to this file; - means standard output."
+)
 _objective = click.option(
     "--objective",
     type=click.Choice(("earn", "find")),
-    help="What counts: earn (little regret on the way) or find (a good arm in the end).",
+    help="What to judge policies by: earn means little regret on the way, find means a good arm "
+    "in the end.",
 )
 _seed = click.option(
-    "--seed", type=int, default=0, show_default=True, help="Decides everything random."
+    "--seed", type=int, default=0, show_default=True, help="The seed of all random numbers."
 )
 _workers = click.option(
     "--workers",
     type=int,
-    help="Threads, or processes of a local cluster (default: all processors).",
+    help="The number of threads, or of processes of a local cluster (default: all processors).",
 )
 
 
@@ -46,8 +49,8 @@ _scheduler = click.option("--scheduler", help="A Dask scheduler, such as tcp://1
 _engine = click.option(
     "--engine",
     type=click.Choice(get_args(Engine)),
-    help="Who plays: threads; cuda, a GPU; dask, a cluster, started here unless --scheduler is "
-    "given; or auto, the GPU if that pays (default: what a spec says, else threads).",
+    help="Play in threads, on a GPU (cuda), or on a Dask cluster, which is started here unless "
+    "--scheduler names one; auto takes the GPU if it pays (default: what the spec says, or threads).",
 )
 
 
@@ -77,7 +80,7 @@ def _listed() -> str:
 @click.option(
     "--out",
     type=_path,
-    help="Folder for figures, tables and verdicts (default: out/paper, or out/NAME).",
+    help="The folder for figures, tables and verdicts (default: out/paper, or out/NAME).",
 )
 def reproduce(
     name: str,
@@ -122,34 +125,41 @@ def reproduce(
 @app.command()
 @_horizon
 @click.option("--n", type=int, help="The number of arms.")
-@click.option("--contest", help="Play on this caption contest (a file or a number) instead.")
+@click.option("--contest", help="Use the captions of this contest (a file or a number) as arms.")
 @click.option(
     "--means",
-    help="Play on means of your own instead: FILE:COLUMN or FILE:COLUMN/COLUMN, such as "
-    "items.csv:clicks/views, CSV or Parquet (default column: mean).",
+    help="Use means of your own, from a CSV or Parquet file: FILE:COLUMN or FILE:COLUMN/COLUMN, "
+    "such as items.csv:clicks/views (default column: mean).",
 )
-@click.option("--m-at-least", type=int, help="The least number of best arms.")
+@click.option("--m-at-least", type=int, help="At least this many arms are best.")
 @click.option(
-    "--alpha-at-most", type=float, help="The largest hardness, from 0 (easy) to 1, instead."
+    "--alpha-at-most",
+    type=float,
+    help="The largest hardness, from 0 (easy) to 1; instead of --m-at-least.",
 )
-@click.option("--best-mean", type=float, help="The best mean, rounded down, if you know it.")
+@click.option("--best-mean", type=float, help="The best mean, if you know it; round it down.")
 @click.option(
-    "--best-between", help="Bounds of the best mean, if you do not know it, such as 0.01,0.05."
+    "--best-between", help="The smallest and largest best mean you expect, such as 0.01,0.05."
 )
 @click.option("--others", help="Means of the other arms, such as 0.1,0.3,0.5.")
 @click.option(
-    "--in-flight", type=int, default=0, help="Pulls that wait for their reward (default: 0)."
+    "--in-flight",
+    type=int,
+    default=0,
+    help="The number of pulls that wait for their reward (default: 0).",
 )
 @_objective
 @click.option(
     "--policies",
-    help="Choose among these only, such as moss,my_module:Mine.",
+    help="Consider only these policies, such as moss,my_module:Mine.",
     shell_complete=complete_policies,
 )
 @click.option(
-    "--replications", type=int, help="Runs of the last round (default: what time allows)."
+    "--replications",
+    type=int,
+    help="Runs of each finalist (default: as many as fit into about ten seconds).",
 )
-@click.option("--all", "everyone", is_flag=True, help="Show all who played, not only the best.")
+@click.option("--all", "everyone", is_flag=True, help="Show all policies, not only the finalists.")
 @_seed
 @_workers
 @_json
@@ -167,7 +177,7 @@ def advise(
 ) -> None:
     """Say which policy to take for your problem, and why.
 
-    Also says how hard the problem is, and what each policy would lose on it. Every policy plays
+    It also says how hard the problem is, and what each policy would lose on it. Every policy plays
     that needs to know no more than you do. The first call compiles them, which takes a minute or
     two.
 
@@ -220,7 +230,7 @@ def advise(
 )
 @_seed
 @_workers
-@click.option("--checkpoints", help="Times to report regret at, such as 12500,25000.")
+@click.option("--checkpoints", help="Also report regret at these times, such as 12500,25000.")
 @_objective
 @_json
 def simulate(
@@ -274,7 +284,7 @@ def simulate(
     "folder",
     type=_path,
     required=True,
-    help="Folder for the results: new, or that of the same spec.",
+    help="The folder for the results: a new one, or one of the same spec to resume.",
 )
 @_workers
 @_engine
@@ -373,13 +383,15 @@ def report(folder: Path) -> None:
 @click.option(
     "--policies",
     required=True,
-    help="Names, such as moss,prospector.",
+    help="The names of the policies, such as moss,prospector.",
     shell_complete=complete_policies,
 )
 @click.option("--arm", default="arm", show_default=True, help="The column of the arms.")
 @click.option("--reward", default="reward", show_default=True, help="The column of the rewards.")
 @click.option("--horizon", type=int, help="The number of pulls (default: what the log allows).")
-@click.option("--n-arms", type=int, help="How many arms there were (default: those in the log).")
+@click.option(
+    "--n-arms", type=int, help="The number of arms there were (default: those in the log)."
+)
 @_seed
 def replay_log(log: Path, policies: str, **given: Any) -> None:
     """Say what policies would have earned, from a log.
@@ -414,7 +426,7 @@ def policies(as_json: bool) -> None:
 def warm() -> None:
     """Compile the paper's policies now, so that no run waits.
 
-    Useful in the build of a container image. Example: manyarms warm
+    This is useful when you build a container image. Example: manyarms warm
     """
     from manyarms.cli.screen import show, watching
     from manyarms.instances import planted

@@ -38,7 +38,9 @@ def list_contests() -> None:
 
 @data.command("get")
 @click.argument("contests", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="Get every published contest; resumes.")
+@click.option(
+    "--all", "every", is_flag=True, help="Get every published contest; the same command resumes it."
+)
 def get_contests(contests: tuple[str, ...], every: bool) -> None:
     """Download contests into the cache, and verify them.
 

@@ -30,14 +30,18 @@ def _needs_extra() -> None:
 
 @click.command()
 @_store
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", default=8765, show_default=True, help="0 chooses a free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", default=8765, show_default=True, help="The port; 0 chooses a free one.")
 @click.option(
     "--address", default="", help="Where other nodes reach this one (default: host:port)."
 )
-@click.option("--root-path", default="", help="What a proxy puts before all paths, such as /arms.")
 @click.option(
-    "--trusted-proxies", default="", help="Addresses whose X-Forwarded headers count, with commas."
+    "--root-path", default="", help="The path under which a proxy serves it, such as /arms."
+)
+@click.option(
+    "--trusted-proxies",
+    default="",
+    help="Addresses of proxies whose X-Forwarded headers count, separated by commas.",
 )
 @click.option("--quiet", is_flag=True, help="Log warnings only.")
 def serve(
@@ -70,7 +74,7 @@ def serve(
 
 @click.group()
 def token() -> None:
-    """Make, list and take back tokens, straight in the database.
+    """Make, list and revoke tokens, directly in the database.
 
     Example: manyarms token add shop --role client
     """
@@ -82,12 +86,14 @@ def token() -> None:
     "--role",
     type=click.Choice(("admin", "operator", "viewer", "client", "browser")),
     required=True,
-    help="What it may do.",
+    help="What the token may do.",
 )
-@click.option("--experiment", help="The one experiment that it is for (default: all).")
+@click.option("--experiment", help="The experiment that it is for (default: all).")
 @click.option("--origin", "origins", multiple=True, help="A page that may use it. Repeatable.")
-@click.option("--rate", type=float, help="Requests a second, at most.")
-@click.option("--days", type=float, help="After so many days it is good no longer.")
+@click.option("--rate", type=float, help="The largest number of requests a second.")
+@click.option(
+    "--days", type=float, help="The number of days after which it expires (default: never)."
+)
 @_store
 def add(
     name: str,
@@ -98,7 +104,7 @@ def add(
     days: float | None,
     store: str,
 ) -> None:
-    """Make a token, and print it, this once.
+    """Make a token and print it. It is not shown again.
 
     Example: manyarms token add shop --role client --experiment buttons
     """

@@ -21,7 +21,7 @@ _WIDE = 200
 @click.argument("url")
 @click.argument("experiment", required=False)
 @click.option("--token", envvar="MANYARMS_TOKEN", help="A token of role viewer or above.")
-@click.option("--once", is_flag=True, help="Print it once (default where no terminal is).")
+@click.option("--once", is_flag=True, help="Print it once (default: only if there is no terminal).")
 def watch(url: str, experiment: str | None, token: str | None, once: bool) -> None:
     """Watch the experiments of a service, or one of them.
 

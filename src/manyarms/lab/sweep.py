@@ -155,7 +155,7 @@ def _policy_at(
 def told(
     name: str, parameters: Mapping[str, Any], instance: Instance, alpha: float | None
 ) -> dict[str, Any]:
-    """Return what an oracle is told where the spec does not say: the hardness, or m."""
+    """Return what an oracle knows where the spec does not say: the hardness, or m."""
     if name != "moss-oracle" or parameters.keys() & {"alpha", "m", "size"}:
         return {}
     if alpha is not None:

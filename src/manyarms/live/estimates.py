@@ -94,22 +94,23 @@ def columns_of(arms: Sequence[ArmEstimate]) -> dict[str, list[Any]]:
 
 @dataclass(frozen=True)
 class Progress(Tabular):
-    """How far a game is.
+    """How far a game has come.
 
     Attributes
     ----------
     pulls, horizon
-        Pulls asked for, and how many there will be (None without a horizon).
+        The number of pulls asked for, and the total number (None without a horizon).
     told, pending, abandoned
-        Rewards told, pulls in flight, pulls given up: together all pulls.
+        The numbers of rewards told, of pulls in flight and of pulls abandoned. Together they are
+        all pulls.
     stage
         Where the policy is, in its own words, such as "iteration 3 of 8".
     arms_touched, n_arms
-        Arms pulled at least once, retired ones too, and arms there are now.
+        The number of arms that were tried, with retired ones, and of arms now, without them.
     reward, mean_reward
         The sum of the rewards told, and their mean (NaN before the first).
     observed
-        Rewards observed that no pull has used yet; those that were used are among those told.
+        The number of observed rewards that no pull has used yet. Used ones count as told.
 
     Examples
     --------

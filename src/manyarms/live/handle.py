@@ -41,23 +41,23 @@ class Live(Ongoing):
     arms
         Names of the arms, strings or integers, instead of `n_arms`.
     horizon
-        The number of pulls there will be; None only for anytime policies.
+        The total number of pulls; only anytime policies can do without (None).
     seed
-        Decides all random choices; None draws one, `live.seed`.
+        The seed of all random choices (default: the handle draws one, `live.seed`).
     reward_range
-        The smallest and the largest reward there can be (default: 0 and 1). A `sigma` of 1/2, the
+        The smallest and the largest possible reward (default: (0, 1)). A `sigma` of 1/2, the
         default, becomes half their distance. None accepts all rewards up to 1e100, and leaves
         `sigma` as it is.
 
     Notes
     -----
-    Everything the handle does follows from the policy, the seed and the sequence of asks and
-    tells. Rewards may come late, in any order, or never (`abandon`); if ten or more pulls are in
-    flight at a time, give the policy `count_late=True`. It takes microseconds, needs no compiler,
-    and its memory grows with the arms touched, not with `n_arms`. Handles may be shared between
-    threads: each call is atomic among them. After a call that was interrupted midway, by Ctrl-C or
-    an error of the policy, the handle refuses all others. `recorded(store, live)` makes it one
-    that loses nothing.
+    The policy, the seed and the sequence of calls decide everything that the handle does. Rewards
+    may come late, in any order, or never (`abandon`); if ten or more pulls are in flight at a time,
+    give the policy `count_late=True`. A call takes microseconds and needs no compiler. Memory grows
+    with the number of arms tried, not with `n_arms`. Handles may be shared between threads: each
+    call is atomic among them. After a call that was interrupted midway, by Ctrl-C or an error of
+    the policy, the handle refuses all others. `recorded(store, live)` returns a handle that loses
+    nothing.
 
     Examples
     --------
@@ -109,7 +109,8 @@ class Live(Ongoing):
         Parameters
         ----------
         k
-            How many, a million at most (default: one pull, not in a list).
+            The number of pulls, at most a million. Without it, one `Pull` is returned instead of a
+            list.
         """
         fix = "Ask again for more: each pull takes memory until its reward is told."
         count = 1 if k is None else check_int("k", k, at_least=1, at_most=_MOST_PULLS, fix=fix)
@@ -171,10 +172,10 @@ class Live(Ongoing):
                     self._game.tell(number, value)
 
     def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
-        """Go on without the reward of a pull: it will never come.
+        """Give up a pull whose reward will never come.
 
-        The pull was made, so it counts in the horizon and in the clock of the policy's iteration;
-        it teaches nothing. An arm that was never observed comes up again.
+        The pull was made, so it counts in the horizon and in the clock of the policy's iteration,
+        but the policy learns nothing from it. An arm that was never observed is pulled again.
 
         Parameters
         ----------
@@ -190,18 +191,18 @@ class Live(Ongoing):
                 self._game.abandon(number)
 
     def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
-        """Add arms: they join those that fresh arms are drawn from. Return their names.
+        """Add arms, which can then be drawn as fresh arms. Return their names.
 
-        Those of arms that are called by number are a `range`, because they may be a billion.
+        If arms have numbers, a `range` is returned, because there may be a billion.
 
-        MOSS++ and empMOSS++ draw from them when their next iteration begins, Quantile with its
-        next round, the others at once if their set has room. It takes time in proportion to the
-        arms touched, so add many with one call.
+        MOSS++ and empMOSS++ draw from them when their next iteration begins, Quantile when its
+        next round begins, and the others at once if their set has room. The call takes time in
+        proportion to the number of arms tried, so add many arms with one call.
 
         Parameters
         ----------
         arms
-            How many, where arms are called by number; their names, where they have names.
+            The number of new arms if arms have numbers, or their names if they have names.
         """
         with self._lock, self._recorder as record:
             self._game.check_can(arrive)
@@ -214,8 +215,9 @@ class Live(Ongoing):
     def retire(self, arm: str | int | Iterable[str | int]) -> None:
         """Never ask for an arm again, or for several: all of them, or none if one is refused.
 
-        Rewards of its pulls in flight may still be told: they count in the tables, and teach the
-        policy nothing. It takes time in proportion to the arms touched. `restore` takes it back.
+        Rewards of its pulls in flight may still be told. They count in the tables, but the policy
+        learns nothing from them. The call takes time in proportion to the number of arms tried.
+        `restore` brings an arm back.
 
         Parameters
         ----------
@@ -244,7 +246,7 @@ class Live(Ongoing):
 
     @property
     def n_arms(self) -> int:
-        """The number of arms there are now, retired ones apart."""
+        """The number of arms now, without retired ones."""
         with self._lock, self._recorder.looking() as game:
             return game.n_arms
 
@@ -256,28 +258,28 @@ class Live(Ongoing):
 
     @property
     def pending(self) -> list[Pull]:
-        """The pulls whose reward was not told yet, in the order they were asked for."""
+        """The pulls whose reward was not told yet, in the order of their asks."""
         with self._lock, self._recorder.looking() as game:
             return [Pull(game.arms.name(p.arm), number) for number, p in game.flight.items()]
 
     def recommend(self) -> ArmEstimate:
-        """Return the arm to keep, by the rule that simulations have.
+        """Return the arm to deploy, by the same rule as in simulations.
 
-        A policy that is made for finding says itself which one that is. With all others it is the
-        arm of the largest lower limit at 99.9 %, so that an arm that was lucky a few times does not
-        win; rewards that came too late for the policy count here. Retired arms are out.
+        A policy that is made for finding names its own arm. For all others it is the arm with the
+        largest lower limit at 99.9 %, so that an arm that was lucky a few times does not win.
+        Rewards that came too late for the policy count here. A retired arm is never recommended.
         """
         return self.top(1)[0]
 
     def top(self, k: int) -> list[ArmEstimate]:
         """Return the `k` best arms, or fewer if fewer are known.
 
-        First comes the recommended one, then the others in the order of their lower limits.
+        The recommended one comes first, then the others in the order of their lower limits.
 
         Parameters
         ----------
         k
-            How many.
+            The number of arms.
         """
         k = check_int("k", k, at_least=1)
         with self._lock, self._recorder.looking() as game:
@@ -287,12 +289,12 @@ class Live(Ongoing):
         return best
 
     def arms(self) -> list[ArmEstimate]:
-        """Return what is known of every arm that was pulled, in the order of their first pulls."""
+        """Return what is known about every arm that was pulled, in the order of first pulls."""
         with self._lock, self._recorder.looking() as game:
             return estimates.known_arms(game)
 
     def progress(self) -> Progress:
-        """Return how far the game is."""
+        """Return how far the game has come."""
         with self._lock, self._recorder.looking() as game:
             return estimates.progress(game)
 
@@ -329,14 +331,14 @@ class Live(Ongoing):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything the handle knows to a file, which `Live.load` reads.
 
-        A crash at any moment leaves the old file or the new one. The file grows with the arms
-        touched and the pulls in flight (and holds the arms' names, if they have names), not with
-        `n_arms`. It carries a checksum, and reading it runs no code from it.
+        A crash at any moment leaves the old file or the new one. The size of the file grows with
+        the number of arms tried and of pulls in flight, not with `n_arms`; if arms have names, it
+        contains them all. The file has a checksum, and reading it runs no code from it.
 
         Parameters
         ----------
         path
-            Where to; what is there is replaced.
+            The file to write. If it exists, it is replaced.
         """
         target, data = check_path("path", path), self.to_bytes()
         with path_errors(target):
@@ -344,17 +346,18 @@ class Live(Ongoing):
 
     @classmethod
     def load(cls: type[L], path: str | os.PathLike[str], *, policy: Policy | None = None) -> L:
-        """Return the handle that was saved; it goes on as if nothing had happened.
+        """Return the handle that was saved. It continues as if nothing had happened.
 
         Damaged, foreign and newer files raise `SavedFileError`, and so do those that contradict
-        themselves. A file from elsewhere runs no code; what it says of the arms is another's word.
+        themselves. A file from elsewhere runs no code, but whoever wrote it decides what the handle
+        believes about the arms.
 
         Parameters
         ----------
         path
             A file that `save` wrote.
         policy
-            The policy it was saved with: needed only if that is your own and not registered.
+            The policy it was saved with. Give it only if it is your own and not registered.
         """
         source = check_path("path", path)
         with path_errors(source, "Name a file that save() wrote, and that this user may read"):
@@ -363,7 +366,7 @@ class Live(Ongoing):
             return cls._of(restored(data, policy, str(source)))
 
     def to_bytes(self) -> bytes:
-        """Return what `save` writes, to be kept elsewhere. Equal handles give equal bytes."""
+        """Return what `save` would write. Equal handles give equal bytes."""
         with self._lock, self._recorder.looking() as game:
             return snapshot(game)
 
@@ -394,15 +397,18 @@ class Live(Ongoing):
         )
 
     def compact(self) -> None:
-        """Let the store of a recorded handle keep all that is known in place of the events.
+        """Replace the events in the store of a recorded handle by all that is known.
 
-        It is then small and quickly opened. If it fails, everything goes on as it was.
+        The store is then small and opens quickly. If this fails, everything stays as it was.
         """
         with self._lock, self._recorder as record:
             record.compact()
 
     def close(self) -> None:
-        """Make durable what was recorded, and let others open the store. One may still look."""
+        """Make durable what was recorded, and let others open the store.
+
+        The handle still answers calls that only look.
+        """
         with self._lock:
             self._recorder.close()
 

@@ -92,13 +92,13 @@ class Journal:
     path
         The file; it is created with the first handle that is recorded in it.
     sync
-        When the disk must have what was written. "always": before the call returns. A number: at
-        most so many milliseconds later (default: 100). "never": when the system likes. A process
-        that dies loses nothing in any case; this is about computers that lose power.
+        When an event must be on the disk: with "always", before the call returns; with a number, at
+        most that many milliseconds later (default: 100); with "never", whenever the system writes
+        it. This matters only for power cuts. A process that dies loses nothing in any case.
     compact_every
-        After so many events the file is replaced by one that begins with all that is known
-        (default: 1000000). It bounds the file's size, and the time that opening takes. If it
-        fails the game goes on, a warning is logged, and it is tried again later.
+        After this many events the file is replaced by one that begins with all that is known
+        (default: 1000000). This bounds the size of the file and the time it takes to open it. If it
+        fails, the game goes on, a warning is logged, and it is tried again later.
     history
         Whether to keep every event for good, and when it happened (default: False): see `events`.
         A file that is compacted then stays, as `path`.000001 and so on, and each call takes 24
@@ -106,10 +106,10 @@ class Journal:
 
     Notes
     -----
-    One journal has one writer, which a lock beside the file (`path`.lock) sees to. If either is
-    moved, removed or replaced meanwhile, that is noticed within a tenth of a second, and everything
-    is refused. Adding arms compacts the file. If the computer loses power within a
-    call that wrote several events, the first of them may be there and the others not.
+    A journal has one writer, which a lock beside the file (`path`.lock) ensures. If either file is
+    moved, removed or replaced meanwhile, this is noticed within a tenth of a second, and every call
+    is refused. Adding arms compacts the file. If the power fails during a call that wrote several
+    events, the first of them may be there and the others not.
 
     Examples
     --------

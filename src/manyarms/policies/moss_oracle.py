@@ -1,4 +1,4 @@
-"""MOSS Oracle: the paper's subroutine SR, told the hardness."""
+"""MOSS Oracle: the paper's subroutine SR, which knows the hardness."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class MOSSOracle(IndexPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        fix = "An oracle is told how hard the problem is."
+        fix = "An oracle must know how hard the problem is."
         check_one(fix, alpha=self.alpha, m=self.m, size=self.size)
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossOracleState:

@@ -87,7 +87,7 @@ class AsyncRemote:
             await self._send(call)
 
     async def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
-        """Go on without the reward of a pull. As `Remote.abandon`."""
+        """Give up a pull whose reward will never come. As `Remote.abandon`."""
         await self._send(self._calls.abandon(pull, again))
 
     async def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:

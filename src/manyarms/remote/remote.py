@@ -32,24 +32,24 @@ class Remote:
     url
         The address of the service, such as "http://127.0.0.1:8765".
     experiment
-        Its name there.
+        The name of the experiment.
     token
         A token of the service, of role client or above (default: the environment variable
         MANYARMS_TOKEN).
     worker
-        A name of this worker's own: what it asked for and never told, because it died, it gets
-        again with its next ask (default: none).
+        A name of this worker. If it dies, its next ask returns the pulls that it asked for and
+        never told (default: no name).
     timeout
-        Seconds that one attempt may take (default: 30).
+        The seconds that one attempt may take (default: 30).
     patience
-        Seconds during which a request is sent again while the service cannot be reached or is
+        The seconds during which a request is sent again while the service cannot be reached or is
         changing owners (default: 60).
 
     Notes
     -----
     A request whose answer is lost is sent again with the same key, so nothing is asked or told
-    twice. A handle may be shared between threads, each of which gets a connection of its own, and
-    used after a fork. `tell_many` tells all rewards that are not refused, unlike `Live`'s.
+    twice. A handle may be shared between threads, each of which gets its own connection, and may be
+    used after a fork. Unlike that of `Live`, `tell_many` tells all rewards that are not refused.
 
     Examples
     --------
@@ -145,7 +145,8 @@ class Remote:
         Parameters
         ----------
         k
-            How many, 10,000 at most (default: one pull, not in a list).
+            The number of pulls, at most 10,000. Without it, one `Pull` is returned instead of a
+            list.
         """
         pulls = self._send(self._calls.ask(k))
         return pulls[0] if k is None else pulls
@@ -182,7 +183,7 @@ class Remote:
             self._send(call)
 
     def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
-        """Go on without the reward of a pull: it will never come. As `Live.abandon`.
+        """Give up a pull whose reward will never come. As `Live.abandon`.
 
         Parameters
         ----------
@@ -194,19 +195,19 @@ class Remote:
         self._send(self._calls.abandon(pull, again))
 
     def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
-        """Add arms; return their names. It takes role operator.
+        """Add arms and return their names. The token needs the role operator.
 
-        If the answer is lost it raises, and is not sent again: look at `n_arms`.
+        If the answer is lost, the call raises and is not sent again: look at `n_arms`.
 
         Parameters
         ----------
         arms
-            How many, where arms are called by number; their names, where they have names.
+            The number of new arms if arms have numbers, or their names if they have names.
         """
         return self._send(self._calls.add_arms(arms))
 
     def retire(self, arm: str | int) -> None:
-        """Never ask for an arm again. It takes role operator.
+        """Never ask for an arm again. The token needs the role operator.
 
         Parameters
         ----------
@@ -216,22 +217,25 @@ class Remote:
         self._send(self._calls.retire(arm))
 
     def pause(self) -> None:
-        """Let the service refuse asks for a while; rewards are still told. Role operator."""
+        """Let the service refuse asks until `resume`; rewards can still be told.
+
+        The token needs the role operator.
+        """
         self._send(self._calls.change("pause"))
 
     def resume(self) -> None:
-        """Let the service answer asks again. It takes role operator."""
+        """Let the service answer asks again. The token needs the role operator."""
         self._send(self._calls.change("resume"))
 
     def stop(self) -> None:
-        """Ask for no pull any more, for good. It takes role operator."""
+        """Let the service refuse asks for good. The token needs the role operator."""
         self._send(self._calls.change("stop"))
 
     # What only looks
 
     @property
     def n_arms(self) -> int:
-        """The number of arms there are now, retired ones apart."""
+        """The number of arms now, without retired ones."""
         return self.progress().n_arms
 
     @property
@@ -241,25 +245,25 @@ class Remote:
 
     @property
     def pending(self) -> list[Pull]:
-        """The pulls whose reward was not told yet, in the order of asks; the first 10,000."""
+        """The first 10,000 pulls whose reward was not told yet, in the order of their asks."""
         return self._send(self._calls.pending())
 
     def recommend(self) -> ArmEstimate:
-        """Return the arm to deploy: that of the largest lower limit of its interval."""
+        """Return the arm to deploy, as `Live.recommend` does."""
         return self.top(1)[0]
 
     def top(self, k: int) -> list[ArmEstimate]:
-        """Return the `k` arms of the largest lower limits, best first; fewer if fewer are known.
+        """Return the `k` best arms, or fewer if fewer are known, as `Live.top` does.
 
         Parameters
         ----------
         k
-            How many, 1000 at most.
+            The number of arms, at most 1000.
         """
         return self._send(self._calls.top(k))
 
     def arms(self) -> list[ArmEstimate]:
-        """Return what is known of every arm that was pulled, those of most pulls first."""
+        """Return what is known about every arm that was pulled, those with most pulls first."""
         found: list[ArmEstimate] = []
         cursor: str | None = ""
         while cursor is not None:

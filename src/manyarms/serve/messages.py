@@ -85,7 +85,7 @@ class Spec(Struct, forbid_unknown_fields=True):
 
 
 class Ask(Struct, forbid_unknown_fields=True):
-    """So many pulls. A worker that asks again gets its pulls in flight first."""
+    """Ask for `k` pulls. A worker that asks again gets its pulls in flight first."""
 
     k: Annotated[int, Meta(ge=1, le=MOST_PULLS)] = 1
     worker: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
@@ -93,7 +93,7 @@ class Ask(Struct, forbid_unknown_fields=True):
 
 
 class Tell(Struct, forbid_unknown_fields=True):
-    """A reward, of a pull by its number or by its ticket."""
+    """The reward of a pull, which is named by its number or by its ticket."""
 
     reward: float
     pull: Annotated[int, Meta(ge=0)] | None = None
@@ -101,7 +101,7 @@ class Tell(Struct, forbid_unknown_fields=True):
 
 
 class Tells(Struct, forbid_unknown_fields=True):
-    """Rewards; each has a result of its own."""
+    """Several rewards; each gets its own result."""
 
     tells: Annotated[list[Tell], Meta(min_length=1, max_length=MOST_PULLS)]
 
@@ -119,7 +119,7 @@ class Extend(Struct, forbid_unknown_fields=True):
 
 
 class NewToken(Struct, forbid_unknown_fields=True):
-    """A token to be made; it is for one experiment, or for all."""
+    """A token to be made, for one experiment or for all."""
 
     name: Annotated[str, Meta(pattern=NAME)]
     role: Role
@@ -139,7 +139,7 @@ class Login(Struct, forbid_unknown_fields=True):
 
 
 class GivenPull(Struct):
-    """An arm to pull now: its key, or its number where arms have no keys."""
+    """An arm to pull now: its key, or its number if arms have no keys."""
 
     pull: int
     arm: str | int
@@ -147,7 +147,7 @@ class GivenPull(Struct):
 
 
 class Asked(Struct):
-    """The pulls, in order. `again`: how many of them were in flight already."""
+    """The pulls, in order. `again` of them were in flight already."""
 
     pulls: list[GivenPull]
     again: int = 0
@@ -171,7 +171,7 @@ class ToldMany(Struct):
 
 
 class AddedArms(Struct):
-    """So many arms came, and so many there are now."""
+    """The number of arms that were added, and of all arms now."""
 
     added: int
     n_arms: int
@@ -185,14 +185,14 @@ class Done(Struct):
 
 
 class AddedToken(Struct):
-    """The token, shown this once."""
+    """The token. It is not shown again."""
 
     name: str
     token: str
 
 
 class Token(Struct):
-    """What is known of a token: not the token itself."""
+    """What is known about a token, without the token itself."""
 
     name: str
     role: Role
@@ -218,7 +218,7 @@ class Failure(Struct, omit_defaults=True):
 
 
 class StoppedFailure(Struct):
-    """No pulls are left, or the experiment was stopped: what to deploy."""
+    """No pulls are left, or the experiment was stopped. `recommended` is the arm to deploy."""
 
     code: str
     message: str
@@ -227,7 +227,7 @@ class StoppedFailure(Struct):
 
 
 class TooMany(Struct):
-    """Too many requests; try again after so many seconds."""
+    """Too many requests: try again after the given number of seconds."""
 
     code: str
     message: str
@@ -257,7 +257,7 @@ class Ready(Struct):
 
 
 class ArmView(Struct):
-    """What is known of an arm."""
+    """What is known about an arm."""
 
     arm: str | int
     number: int
@@ -307,7 +307,7 @@ class Listing(Struct):
 
 
 class Leaders(Struct):
-    """The best arms, by the lower limit of their intervals."""
+    """The best arms: the recommended one first, then by the lower limit of their intervals."""
 
     arms: list[ArmView]
     head: int
@@ -334,7 +334,7 @@ class Minute(Struct):
 
 
 class Minutes(Struct):
-    """The course of an experiment, in 300 points at most."""
+    """The course of an experiment, in at most 300 points."""
 
     points: list[Minute]
     step: int  # minutes of each point
@@ -345,7 +345,7 @@ Series = Minutes
 
 
 class DelayBin(Struct):
-    """Rewards that took between `low` and `high` seconds (None: no end)."""
+    """Rewards that took between `low` and `high` seconds (None: no limit)."""
 
     low: float
     high: float | None

@@ -31,7 +31,10 @@ STUDIES = {
     "contests": ("contests:CONTESTS", "the policies on every caption contest that is found"),
     "leaderboard": ("leaderboard.report:LEADERBOARD", "every policy on a suite of problems"),
     "find": ("finding:FIND", "finders and regret policies, by the arm they recommend"),
-    "random": ("leaderboard.random_report:RANDOM", "policies told nothing, on random problems"),
+    "random": (
+        "leaderboard.random_report:RANDOM",
+        "policies that know nothing, on random problems",
+    ),
 }
 PAPER = ("fig1", "fig2a", "fig2b", "fig3", "claims")  # what `manyarms reproduce` does
 

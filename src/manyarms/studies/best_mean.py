@@ -25,7 +25,7 @@ _MARKERS = ("o", "s", "^", "D", "v")
 
 
 def experiments(replications: int, seed: int) -> list[Experiment]:
-    """Return Figure 2(a)'s problems, with Parallel told best means from too low to too high.
+    """Return Figure 2(a)'s problems, with best means for Parallel from too low to too high.
 
     >>> (experiment,) = experiments(10, seed=0)
     >>> [each.parameters["alpha"] for each in experiment.cells]
@@ -36,10 +36,10 @@ def experiments(replications: int, seed: int) -> list[Experiment]:
 
 
 def report(results: Results, out: Path) -> Report:
-    """Draw regret against the best mean told, and write the table."""
+    """Draw regret against the best mean given, and write the table."""
     by_alpha = by_hardness(results["best_mean"])
     table = Table(
-        ["best mean told", *(f"hardness {alpha:g}" for alpha in by_alpha)],
+        ["best mean given", *(f"hardness {alpha:g}" for alpha in by_alpha)],
         [
             [f"{told:g}", *(interval_text(r.interval(r.policies[k]), 0) for r in by_alpha.values())]
             for k, told in enumerate(TOLD)
@@ -52,7 +52,7 @@ def report(results: Results, out: Path) -> Report:
         )
     )
     section = Section(
-        title="Regret against the best mean told",
+        title="Regret against the best mean given",
         text="What was lost at the end of the run; the truth is 0.9.",
         against="best_mean",
         line="parallel",
@@ -61,7 +61,7 @@ def report(results: Results, out: Path) -> Report:
 
 
 def regret_against_best_mean(results: Mapping[float, Result]) -> Figure:
-    """Draw mean final regret against the best mean that Parallel was told.
+    """Draw mean final regret against the best mean that Parallel was given.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def regret_against_best_mean(results: Mapping[float, Result]) -> Figure:
     >>> policies = [ma.Parallel(best_mean=0.8), ma.Parallel(best_mean=0.9)]
     >>> result = ma.simulate(policies, instance, horizon=1000, replications=3)
     >>> regret_against_best_mean({0.2: result}).axes[0].get_xlabel()
-    'best mean told to Parallel'
+    'best mean given to Parallel'
     """
     first = next(iter(results.values()))
     with drawing(*NARROW) as figure:
@@ -89,7 +89,7 @@ def regret_against_best_mean(results: Mapping[float, Result]) -> Figure:
         where = {"xycoords": ("data", "axes fraction"), "ha": "right", "va": "top"}
         name_place(axes, "the truth", (first.best_mean, 1.0), (-3, -2), **where)
         axes.set(
-            xlabel="best mean told to Parallel",
+            xlabel="best mean given to Parallel",
             ylabel=f"mean pseudo-regret after {thousands(first.horizon)} pulls",
         )
         axes.set_ylim(bottom=0)

@@ -40,7 +40,7 @@ is the best. Shown is its median over contests. *Wins* are the contests on which
 alone or not. *Rank* is its place among the {count} policies, on average over contests. Intervals \
 have 95 % for contests like these, played as often, whatever their law: that of a median lies \
 between two contests, and takes six of them; that of a rank knows that it is from 1 to {count}. \
-*Missed* is the share of runs that never pulled a best caption. MOSS Oracle is told how many \
+*Missed* is the share of runs that never pulled a best caption. MOSS Oracle knows how many \
 captions are best, and Parallel the best mean; the others neither."""
 _PANEL = (3.1, 2.6)  # inches
 

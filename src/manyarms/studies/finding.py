@@ -34,8 +34,8 @@ N_ARMS, HORIZON = 20_000, 20_000
 _CONTESTS = ("652", "540")  # of those that are on this machine
 _HOW = (
     "What the recommended arm lacks of the best mean (of its supremum, where means are drawn), on "
-    "average, with a 95 % interval. SiRI is told how rare good arms are where means are drawn; the "
-    "others are told the horizon at most."
+    "average, with a 95 % interval. SiRI knows how rare good arms are where means are drawn; the "
+    "others know at most the horizon."
 )
 
 
@@ -46,7 +46,7 @@ class FindProblem(NamedTuple):
     instance: Instance
     horizon: int
     in_flight: int = 0
-    shape: float = 1.0  # what SiRI is told
+    shape: float = 1.0  # what SiRI knows
 
 
 def problems() -> Iterator[FindProblem]:

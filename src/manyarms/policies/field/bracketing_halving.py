@@ -127,11 +127,11 @@ class BracketingHalving(Policy):
     -----
     Y. Zhao, C. Stephens, C. Szepesvári, K.-S. Jun, "Revisiting simple regret: fast rates for
     returning a good arm", ICML 2023: bracketing SH, with the doubling trick within brackets.
-    Anytime, and told nothing: its simple regret follows the number of good arms as if that were
-    known, up to logarithms. The schedule of brackets and budgets is as another author of the field
-    has implemented it; that winners are compared by their means is our reading. Runs begin without
-    the pulls of earlier ones, as the analysis has it. Cost per pull: O(log) in the mean; memory of
-    the arms drawn, which is O(T / log T).
+    It is anytime and needs to know nothing: its simple regret follows the number of good arms as if
+    that were known, up to logarithms. The schedule of brackets and budgets is as another author of
+    the field has implemented it; we read it so that winners are compared by their means. Runs begin
+    without the pulls of earlier ones, as the analysis has it. Cost per pull: O(log) on average;
+    memory of the arms drawn, which is O(T / log T).
 
     Examples
     --------
@@ -148,7 +148,7 @@ class BracketingHalving(Policy):
     anytime: ClassVar[bool] = True
     about: ClassVar[About] = About(
         needs="nothing",
-        guarantee="simple regret as if told how many are good, up to logs",
+        guarantee="simple regret as if it knew how many are good, up to logs",
         nanoseconds=42,
         scaling="log of arms drawn",
         good_at="keeping one arm, when the end is not known",

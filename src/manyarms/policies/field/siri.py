@@ -183,10 +183,10 @@ class SiRI(Policy):
     about: ClassVar[About] = About(
         needs="horizon, how rare good arms are",
         knowledge="m",
-        guarantee="minimax simple regret up to logs, told β",
+        guarantee="minimax simple regret up to logs, if β is known",
         nanoseconds=22,
         scaling="log of arms drawn",
-        good_at="keeping one arm, told how rare good ones are",
+        good_at="keeping one arm, if you know how rare good ones are",
         source="Carpentier & Valko 2015",
         finds=True,
     )

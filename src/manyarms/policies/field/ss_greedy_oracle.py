@@ -1,4 +1,4 @@
-"""SS-Greedy, told the hardness: greedy on a subset of the right size (Jedor et al. 2021)."""
+"""SS-Greedy that knows the hardness: greedy on a subset of the right size (Jedor et al. 2021)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SSGreedyOracle(OnSubset):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_one("An oracle is told how rare best arms are.", alpha=self.alpha, m=self.m)
+        check_one("An oracle must know how rare best arms are.", alpha=self.alpha, m=self.m)
 
     @property
     def runs(self) -> Policy:

@@ -1,1 +1,1 @@
-"""Every policy on a suite of problems, ranked among those that are told the same."""
+"""Every policy on a suite of problems, ranked among those that know the same."""

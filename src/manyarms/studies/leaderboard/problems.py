@@ -1,6 +1,6 @@
 """The leaderboard's suite: problems near to the paper's and far from them, and who plays.
 
-A policy joins by being registered with an `about`. It is told what that says it knows, and left
+A policy joins by being registered with an `about`. It gets what that says it knows, and is left
 out where it does not apply: rewards it is not made for, or a best mean below 1 where it takes 1
 for granted. Empirical CBT expects a best mean of 1 but works without, and plays everywhere.
 """
@@ -35,7 +35,7 @@ FEWEST = 25  # runs, however slow: in fewer, one who misses now and then may see
 
 
 class SuiteProblem(NamedTuple):
-    """A problem, its family, and what those are told of it who know how rare good arms are."""
+    """A problem, its family, and what those get who know how rare good arms are."""
 
     family: str
     name: str
@@ -89,7 +89,7 @@ def _entrants() -> Iterator[tuple[str, str, About, dict[str, Any]]]:
 
 
 def _told(name: str, problem: SuiteProblem) -> dict[str, Any]:
-    """Return what a policy is told; the lab tells the best mean to those who ask for it."""
+    """Return what a policy knows; the lab gives the best mean to those who ask for it."""
     ratio, horizon = problem.ratio, problem.horizon
     if name == "moss-oracle":
         return {"alpha": min(1.0, max(0.0, math.log(ratio / 2) / math.log(horizon)))}

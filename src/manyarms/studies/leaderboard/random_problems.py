@@ -1,6 +1,6 @@
 """Problems drawn at random: nobody chose them, and constants were not tuned on half of them.
 
-`manyarms reproduce random` plays policies that are told nothing of the means, but at most the
+`manyarms reproduce random` plays policies that know nothing about the means, but at most the
 horizon. Half of the problems may be looked at while a policy is tuned. The other half only judges.
 """
 
@@ -30,8 +30,8 @@ KINDS = ("planted", "planted", "Beta", "uniform", "discrete")  # planted ones tw
 SECONDS, FEWEST = 1.5, 10  # of one core for one policy on one problem; runs, however slow
 
 _TOLD: dict[str, str | int] = {"knowledge": "none", "perfect_best": 0}
-# label -> (name, parameters): told nothing of the means. Policies that must try every arm are not
-# here: they lose most wherever arms are many. The first is what the others are compared with.
+# label -> (name, parameters): they know nothing about the means. Policies that must try every arm
+# are not here: they lose most wherever arms are many. The others are compared with the first.
 ENTRANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "prospector": ("prospector", {}),
     "prospector(bold)": ("prospector", {"bold": True}),

@@ -158,7 +158,7 @@ def in_short(table: Sequence[Placing], order: Sequence[Score]) -> str:
     title = policy_title(best.policy)
     return (
         f"On {count} random problems that no constant was tuned on, **{title}** loses least of "
-        f"{len(order)} policies that are told nothing of the means: "
+        f"{len(order)} policies that know nothing about the means: "
         f"{interval_text(best.relative, 2)} times the least regret on each (geometric mean), and "
         f"{best.alone:.2f} times if its other forms do not play. Next of another kind is "
         f"{policy_title(rival.policy)}, with {interval_text(rival.relative, 2)}; it loses "
@@ -224,4 +224,4 @@ def random_csv(tables: Mapping[str, Sequence[Placing]], command: str) -> str:
     return text.getvalue()
 
 
-RANDOM = Study("policies told nothing, on random problems", 50, experiments, report, fewest=2)
+RANDOM = Study("policies that know nothing, on random problems", 50, experiments, report, fewest=2)

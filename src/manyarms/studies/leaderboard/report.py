@@ -33,29 +33,31 @@ _NAMED = 9
 _FURTHEST = 100.0  # factor
 _SIZE = (8.4, 5.4)  # inches
 KNOWLEDGE = {
-    "none": "told nothing of the means",
-    "m": "told how rare good arms are",
-    "mu*": "told the best mean",
+    "none": "knows nothing about the means",
+    "m": "knows how rare good arms are",
+    "mu*": "knows the best mean",
 }
 _KNOWS = {"none": "nothing", "m": "m", "mu*": "μ*"}
 _ALSO = {"m": " (m, the hardness, or the shape of the means)"}
-_PERFECT = "Made for a best mean of 1, and played only where it is (ranks are among all told μ*)"
+_PERFECT = (
+    "Made for a best mean of 1, and played only where it is (ranks are among all that know μ*)"
+)
 _HOT = 100.0  # the relative regret that gets the warmest colour
 
 _HOW = (
     "Every policy plays the same luck: the k-th reward of an arm is the same whoever pulls it. "
     "**Relative** regret is mean regret over the least mean regret on the problem, of all "
-    "policies or of the **equals**, which are told the same. **Missed** is the share of runs that "
+    "policies or of the **equals**, which know the same. **Missed** is the share of runs that "
     "never pulled a best arm (in a reservoir: one within epsilon of the supremum). **Ranks** are "
     "by mean regret; in brackets are the ranks that a policy could have: paired differences to "
     "all others, at 95 % for the policy, that allow for costly runs which were not seen. Slow "
     "policies have fewer runs; the table says how many. A policy is left out where it does not "
     "apply: rewards outside [0, 1] for those made for [0, 1], and a best mean below 1 for those "
     "that take 1 for granted; their standing is over fewer and easier problems. `empirical-cbt` "
-    "expects a best mean of 1 too, but is told only the horizon and plays wherever it runs; it "
+    "expects a best mean of 1, too, but knows only the horizon and plays wherever it runs; it "
     "does well on Figure 2(a) because 1 - μ* is small there, 0.1. Everybody may know the horizon; "
-    "where means are drawn, `cbt`, `two-target`, `ucb-f` and `ucb-air` are told the shape of "
-    "their distribution too. `best`, which knows a best arm, has no regret and is not listed. "
+    "where means are drawn, `cbt`, `two-target`, `ucb-f` and `ucb-air` also know the shape of "
+    "their distribution. `best`, which knows a best arm, has no regret and is not listed. "
     "Finders, which are made for keeping one arm, have a board of their own: `manyarms reproduce "
     "find`."
 )
@@ -69,7 +71,7 @@ _THRESHOLD = (
 )
 _CAPTION = (
     "Performance profiles: the share of problems on which a policy is within a factor of the "
-    "least regret among those told the same. Higher is better."
+    "least regret among those that know the same. Higher is better."
 )
 
 
@@ -147,18 +149,18 @@ def page(
 
 
 def standings_tables(order: Sequence[Standing]) -> dict[str, Table]:
-    """Return by title the standings of those that are told the same."""
+    """Return by title the standings of those that know the same."""
     regret = ("relative regret among equals (geometric mean)", "among all")
     rank = ("mean rank among equals", "among all", "worst among equals", "where")
     head = ("policy", "problems", "runs of each, at least", *regret, *rank)
     found: dict[str, list[list[str]]] = {}
     for s in sorted(order, key=lambda s: (list(KNOWLEDGE).index(s.knowledge), s.perfect_best)):
-        told = KNOWLEDGE[s.knowledge].capitalize() + _ALSO.get(s.knowledge, "")
+        knows = KNOWLEDGE[s.knowledge].capitalize() + _ALSO.get(s.knowledge, "")
         cells = [s.policy, f"{s.problems}", f"{s.runs}"]
         cells += [_warm(_factor(x), x) for x in (s.relative_equal, s.relative)]
         cells += [f"{s.rank_equal:.1f}", f"{s.rank:.1f}"]
         cells += [_factor(s.worst.relative_equal), s.worst.problem]
-        found.setdefault(_PERFECT if s.perfect_best else told, []).append(cells)
+        found.setdefault(_PERFECT if s.perfect_best else knows, []).append(cells)
     return {title: Table(head, rows) for title, rows in found.items()}
 
 
@@ -173,11 +175,11 @@ def _family_table(table: Sequence[Placing], order: Sequence[Standing]) -> Table:
         for s in order
         if s.policy in cells
     ]
-    return Table(("policy", "told", *problems), rows)
+    return Table(("policy", "knows", *problems), rows)
 
 
 def _problem_table(problem: str, table: Sequence[Placing]) -> Table:
-    head = ["policy", "told", "runs", "mean", "95 % interval", "median", "missed"]
+    head = ["policy", "knows", "runs", "mean", "95 % interval", "median", "missed"]
     head += ["relative", "among equals", "rank", "among equals"]
     rows = []
     for p in table:

@@ -177,15 +177,15 @@ def where_we_lose(table: Sequence[Placing]) -> str:
         elif played:
             sentences.append(f"{title} loses on none of its {played} problems.")
     rule = (
-        "A policy loses where one that is told no more has less mean regret, by a paired interval "
+        "A policy loses where one that knows no more has less mean regret, by a paired interval "
         f"at {100 * CONFIDENCE:g} % that allows for the choice among all rivals."
     )
     return " ".join([*sentences, rule])
 
 
 def in_short(table: Sequence[Placing], order: Sequence[Standing]) -> str:
-    """Say in three sentences who does best, what being told more is worth, and where ours stand."""
-    best: dict[str, Standing] = {}  # by what they are told, of those who play nearly all problems
+    """Say in three sentences who does best, what knowing more is worth, and where ours stand."""
+    best: dict[str, Standing] = {}  # by what they know, of those who play nearly all problems
     most = max(standing.problems for standing in order)
     for standing in sorted(order, key=lambda standing: standing.problems < _NEARLY_ALL * most):
         best.setdefault(standing.knowledge, standing)
@@ -195,14 +195,14 @@ def in_short(table: Sequence[Placing], order: Sequence[Standing]) -> str:
     nobody = "" if everywhere else "nobody is best everywhere: "
     said = (
         f"Of {len(order)} policies on {problems} problems, {nobody}"
-        f"**{policy_title(first.policy)}**, the best of those told nothing of the means, has "
-        f"{first.relative_equal:.3g} times the regret of the best such policy on each problem "
+        f"**{policy_title(first.policy)}**, the best of those that know nothing about the means, "
+        f"has {first.relative_equal:.3g} times the regret of the best such policy on each problem "
         f"(geometric mean), and {first.worst.relative_equal:.3g} times on its worst."
     )
-    told = {"m": "how rare good arms are", "mu*": "the best mean"}
+    known = {"m": "how rare good arms are", "mu*": "the best mean"}
     richer = [
-        f"{policy_title(best[kind].policy)}, which is told {words}, {best[kind].relative:.3g} times"
-        for kind, words in told.items()
+        f"{policy_title(best[kind].policy)}, which knows {words}, {best[kind].relative:.3g} times"
+        for kind, words in known.items()
         if kind in best
     ]
     if richer and "none" in best:
@@ -216,7 +216,7 @@ def in_short(table: Sequence[Placing], order: Sequence[Standing]) -> str:
         if (played := sum(placing.policy == policy for placing in table))
     ]
     if lost:
-        said += f" A policy that is told no more beats {', '.join(lost)} problems."
+        said += f" A policy that knows no more beats {', '.join(lost)} problems."
     return said
 
 
