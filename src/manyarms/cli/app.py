@@ -50,7 +50,7 @@ _engine = click.option(
     "--engine",
     type=click.Choice(get_args(Engine)),
     help="Play in threads, on a GPU (cuda), or on a Dask cluster, which is started here unless "
-    "--scheduler names one; auto takes the GPU if it pays (default: what the spec says, or threads).",
+    "--scheduler names one; auto takes the GPU if it pays (default: as the spec says, or threads).",
 )
 
 
