@@ -45,7 +45,7 @@ def test_out_of_reach_is_said_with_the_way_out() -> None:
     assert not advice.within_reach
     text = words(advice)
     # log(1e6 / 4) / log(100) = 2.70; n / (2 T) = 5000 best arms, n / (2 m) = 250000 pulls
-    assert "Out of reach if no more are best: hardness 2.70 is above 1" in text
+    assert "of the arms are best: hardness 2.70 is above 1" in text
     assert "It takes 5,000 best arms, or 250,000 pulls, to come within reach" in text
     assert "A best arm is out of reach of every policy" in text
 

@@ -128,7 +128,7 @@ def test_a_policy_that_was_told_the_arm_is_not_given_another() -> None:
 def test_what_is_observed_is_checked() -> None:
     live = new()
     for wrong in (2.0, float("nan"), "1", [0.5, None]):
-        with pytest.raises(ma.ParameterError, match="Cannot tell reward"):
+        with pytest.raises(ma.ParameterError, match="Cannot observe reward"):
             live.observe(3, wrong)  # type: ignore[arg-type]
     with pytest.raises(ma.UnknownArmError, match="Unknown arm 99"):
         live.observe(99, 1.0)

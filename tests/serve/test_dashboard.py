@@ -224,7 +224,9 @@ def test_words_for_verdicts_costs_and_delays() -> None:
     assert words.verdict(told)[:2] == ("open", "Go on")
     assert words.verdict(told).why.startswith("Why. No tried arm ")
     over = m.ExperimentSummary(**about, pulls=9, horizon=9)
-    assert words.verdict(over).title == "Done: deploy it"
+    assert words.verdict(over).title == "Done: the best arm found"
+    good = m.ExperimentSummary(**about, pulls=9, horizon=9, may_stop=True, advice="Sure.")
+    assert words.verdict(good).title == "Done: deploy it"
     for given, said in [((410, 690), "410 to 690"), ((-5, 7), "at most 7"), ((-9, -1), "Nothing")]:
         exploring = m.Exploring(1, 1, 1, 1, [1], given, 1)
         assert words.cost_of_exploring(exploring, 100)[0] == said

@@ -65,12 +65,12 @@ def _hardness(question: Question) -> str:
     n, horizon, alpha = question.n, question.horizon, question.hardest.alpha
     needed = best_arms(n, horizon, 1.0)
     if alpha > 1.0:
-        pulls = math.ceil(n / (2 * question.fewest))
+        pulls = math.ceil(n / (2 * question.hardest.m))
         return (
-            f"Out of reach if no more are best: hardness {alpha:.2f} is above 1, so you cannot "
-            f"expect a best arm among {horizon:,} random ones. It takes {needed:,} best arms, or "
-            f"{pulls:,} pulls, to come within reach. You may count arms as best that are nearly "
-            f"so (within {1 / math.sqrt(horizon):.2g})."
+            f"Out of reach if only {question.hardest.m:,.0f} of the arms are best: hardness "
+            f"{alpha:.2f} is above 1, so you cannot expect a best arm among {horizon:,} random "
+            f"ones. It takes {needed:,} best arms, or {pulls:,} pulls, to come within reach. You "
+            f"may count arms as best that are nearly so (within {1 / math.sqrt(horizon):.2g})."
         )
     if question.bounded or question.instance is not None:
         most = "at most " if question.instance is None else ""

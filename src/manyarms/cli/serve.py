@@ -31,7 +31,13 @@ def _needs_extra() -> None:
 @click.command()
 @_store
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", default=8765, show_default=True, help="The port; 0 chooses a free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8765,
+    show_default=True,
+    help="The port; 0 chooses a free one.",
+)
 @click.option(
     "--address", default="", help="Where other nodes reach this one (default: host:port)."
 )

@@ -177,6 +177,10 @@ def replay(
     pulls = max(1, int(room - 2 * room**0.5)) if horizon is None else horizon
     pulls = check_int("horizon", pulls, at_least=1)
     several = [policies] if isinstance(policies, Policy) else list(policies)
+    wrong = [each for each in several if not isinstance(each, Policy)]
+    if wrong or not several:
+        got = repr(wrong[0]) if wrong else "none"
+        raise ParameterError(f"`policies` must be policies such as ma.MOSS(), got {got}.")
     order = np.argsort(codes, kind="stable")
     places = np.split(order, np.cumsum(np.bincount(codes))[:-1])  # the rows of each arm
     return ReplayResult(

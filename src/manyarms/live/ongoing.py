@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, Self
 
-from manyarms.errors import TurnError
+from manyarms.errors import ParameterError, TurnError
 from manyarms.live import estimates
 from manyarms.live.game import LiveGame, check_reward
 from manyarms.live.history import GameHistory
@@ -78,7 +78,11 @@ class Ongoing:
             good ones: intervals and guarantees do not hold for rewards that were picked.
         """
         several = rewards if isinstance(rewards, Iterable) else [rewards]
-        values = [check_reward(reward, self._game.reward_range) for reward in several]
+        try:
+            values = [check_reward(reward, self._game.reward_range) for reward in several]
+        except ParameterError as error:  # there is no pull that waits
+            text = str(error).replace("tell", "observe", 1).removesuffix(" The pull still waits.")
+            raise ParameterError(text) from None
         with self._lock, self._recorder as record:
             number = self._game.arms.number(arm)
             if values:
@@ -114,6 +118,8 @@ class Ongoing:
         beginning that need not repeat the pulls it remembers. So every guarantee holds for it as a
         whole. If not, the order of each arm's rewards is not known, and is drawn at random.
         """
+        if policy is not None and not isinstance(policy, Policy):
+            raise ParameterError(f"`policy` must be a policy such as ma.MOSS(), got {policy!r}.")
         with self._lock, self._recorder.looking() as game:
             policy = game.policy if policy is None else policy
             seed = game.seed if seed is None else seed

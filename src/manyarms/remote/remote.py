@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Remote:
-    """A game that a service plays, with the methods and the errors of `Live`.
+    """A game that a service plays: it asks, tells and recommends as `Live` does, with its errors.
 
     Parameters
     ----------

@@ -33,7 +33,11 @@ def verdict(summary: Any) -> Judgement:
     over = summary.horizon is not None and summary.pulls >= summary.horizon
     if summary.state == "stopped" or over:
         why = "The experiment was stopped." if not over else "All pulls of the horizon were made."
-        return Judgement("good", "Done: deploy it", f"{why} {_rivals(summary)}")
+        if summary.may_stop:
+            return Judgement("good", "Done: deploy it", f"{why} {summary.advice}")
+        unsure = "It is not shown to be good enough." if summary.may_stop is False else ""
+        title = "Done: the best arm found"
+        return Judgement("part", title, " ".join(filter(None, (why, unsure, _rivals(summary)))))
     if summary.may_stop is not None:
         title = "You may stop" if summary.may_stop else "Go on"
         why = f"{summary.advice} {_rivals(summary)}"

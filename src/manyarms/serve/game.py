@@ -7,6 +7,7 @@ its log as rows; the same rows, read again, make the same game.
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import time
 from collections import deque
@@ -20,7 +21,7 @@ from manyarms.errors import ManyarmsError, SavedFileError
 from manyarms.live.arms import ArmNumbers
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.store import columns_of
-from manyarms.live.game import LiveGame, check_reward
+from manyarms.live.game import LiveGame, check_range, check_reward
 from manyarms.live.replay import replay
 from manyarms.live.saving import gc_paused, restored, snapshot
 from manyarms.live.store import ABANDONED, ASKED, TOLD
@@ -72,10 +73,15 @@ def engine_of(spec: Spec) -> str:
 
 def begun(spec: Spec, n_arms: int) -> LiveGame:
     """Return a new game."""
-    policy = policy_of(spec.policy)
-    game = LiveGame(policy, ArmNumbers(n_arms), spec.horizon, spec.seed, spec.reward_range)
-    policy.check_rewards(game.reward_range)
-    return game
+    limits = check_range(spec.reward_range)
+    policy = policy_of(spec.policy).with_reward_range(limits)
+    policy.check_rewards(limits)
+    return LiveGame(policy, ArmNumbers(n_arms), spec.horizon, spec.seed or 0, limits)
+
+
+def _drawn_seed(secret: str) -> int:
+    """Return the seed of an experiment that was given none: no two explore alike."""
+    return int(hashlib.sha256(f"seed:{secret}".encode()).hexdigest()[:12], 16)
 
 
 def check_spec(spec: Spec) -> None:
@@ -100,7 +106,9 @@ class Game:
 
     def __init__(self, row: ExperimentRow) -> None:
         self.id, self.name = row.id, row.name
-        self.spec = msgspec.json.decode(row.spec, type=Spec)
+        spec = msgspec.json.decode(row.spec, type=Spec)
+        drawn = _drawn_seed(row.secret) if spec.seed is None else spec.seed
+        self.spec = msgspec.structs.replace(spec, seed=drawn)
         self.engine = engine_of(self.spec)
         self.state = row.state
         self.keyed = bool(row.keyed)

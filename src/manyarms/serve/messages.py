@@ -77,7 +77,7 @@ class Spec(Struct, forbid_unknown_fields=True):
     policy: PolicySpec | str = "prospector"
     horizon: Annotated[int, Meta(ge=1)] | None = None
     n_arms: Annotated[int, Meta(ge=1)] | None = None
-    seed: Annotated[int, Meta(ge=0)] = 0
+    seed: Annotated[int, Meta(ge=0)] | None = None  # drawn if it is not given
     reward_range: tuple[float, float] | None = (0.0, 1.0)
     window: Annotated[float, Meta(gt=0)] | None = None  # seconds that a reward may take
     missing: Literal["abandon"] | float = "abandon"  # what follows when it has not come

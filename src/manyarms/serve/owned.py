@@ -291,7 +291,10 @@ class Owned(Game):
         live = self._there()
         change = getattr(live, "extend", None)
         if change is None:
-            raise refuse(422, "cannot_extend", f"{live.policy.label} cannot be extended.")
+            why = f"{live.policy.label} plays for a horizon that is fixed when it begins"
+            if live.horizon is None:
+                why = "The experiment has no horizon"
+            raise refuse(422, "cannot_extend", f"{why}. For more pulls, create a new experiment.")
         self._raised(lambda: self._change(lambda: change(horizon), None))
 
     def set_state(self, state: str) -> None:

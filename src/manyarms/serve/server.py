@@ -184,7 +184,9 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
     url = f"http://{settings.host}:{settings.port}{settings.root_path}"
     loopback = is_loopback(settings.host)
     store = service.node.committer
-    tokens = await insisting(lambda: store.call(lambda db: db.run("SELECT count(*) FROM tokens")))
+    # Those of earlier starts on this machine were for those starts.
+    lasting = "SELECT count(*) FROM tokens WHERE name NOT LIKE 'local-%'"
+    tokens = await insisting(lambda: store.call(lambda db: db.run(lasting)))
     if not loopback and not given and not tokens[0][0]:
         raise ParameterError(
             f"`--host` {settings.host} can be reached by others, and there is no token. Set "
@@ -202,5 +204,5 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
     code = service.access.login_code(Caller(name, "admin"))
     lines.append(f"  in a browser  {url}/login?code={code}  (once, within ten minutes)")
     if not given:
-        lines.append(f"  for programs  export MANYARMS_TOKEN={token}")
+        lines.append(f"  for programs  export MANYARMS_TOKEN={token}  (until the next start)")
     return lines

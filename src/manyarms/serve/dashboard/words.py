@@ -123,5 +123,5 @@ def delays_in_words(flight: m.InFlightView) -> Judgement:
     seen = [b for b in flight.delays if b.count >= _ENOUGH]
     if len(seen) < 2:
         said = "All rewards took about as long" if seen else "Too few rewards"
-        return Judgement("open", "No sign", f"{said}: nothing to compare.")
+        return Judgement("open", "Not known", f"{said}: nothing to compare.")
     return Judgement("good", "No sign", "Early and late rewards differ no more than by chance.")
