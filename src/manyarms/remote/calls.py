@@ -290,7 +290,7 @@ class Calls:
         return Call("DELETE", path, lambda answer, _: None)
 
     def change(self, action: str, **content: Any) -> Call[None]:
-        """Pause, resume, stop, extend."""
+        """Pause, resume or stop."""
         return Call("POST", f"{self.path}/{action}", lambda answer, _: None, *_json(content))
 
     def summary(self) -> Call[dict[str, Any]]:

@@ -236,18 +236,6 @@ def _set_state(action: str, state: m.State) -> Handler:
     return handler
 
 
-async def extend(service: Service, request: Request) -> Response:
-    """Lengthen the horizon, where the policy can."""
-    wanted: m.Extend = await request.read(m.Extend)
-    owned, _, _ = await service.apply(
-        request.experiment,
-        lambda owned: owned.extend(wanted.horizon),
-        forwarded=request.forwarded,
-    )
-    await service.note(request.caller, request.experiment, f"extend to {wanted.horizon}")
-    return answered(m.Done(owned.name, owned.state))  # type: ignore[arg-type]
-
-
 async def retire(service: Service, request: Request) -> Response:
     """Let an arm go."""
     key = request.arguments["key"]
@@ -273,7 +261,6 @@ HANDLERS: dict[str, Handler] = {
     "pause": _set_state("pause", "paused"),
     "resume": _set_state("resume", "running"),
     "stop": _set_state("stop", "stopped"),
-    "extend": extend,
     "export": export,
     **LOOKING,
 }

@@ -24,7 +24,6 @@ __all__ = [
     "Done",
     "ExperimentSummary",
     "Exploring",
-    "Extend",
     "Failure",
     "Failures",
     "GivenPull",
@@ -110,12 +109,6 @@ class Abandons(Struct, forbid_unknown_fields=True):
     """Pulls whose rewards will never come."""
 
     pulls: Annotated[list[Annotated[int, Meta(ge=0)]], Meta(min_length=1, max_length=MOST_PULLS)]
-
-
-class Extend(Struct, forbid_unknown_fields=True):
-    """A longer horizon."""
-
-    horizon: Annotated[int, Meta(ge=1)]
 
 
 class NewToken(Struct, forbid_unknown_fields=True):

@@ -29,6 +29,11 @@ __all__ = ["Answers", "AskedBefore", "BrokenError", "Forming", "Given", "Owned"]
 MOST_KEYS = 100_000  # of asks, that are remembered
 _NONE: tuple[int, ...] = ()
 
+_OVER = (
+    "All {} pulls of the horizon are made. Deploy the recommended arm. For more pulls, create a "
+    "new experiment; without a horizon, prospector plays for ever."
+)
+
 
 class BrokenError(Exception):
     """The policy failed midway: the handle must be dropped, and what is kept loaded again."""
@@ -140,9 +145,7 @@ class Owned(Game):
             elif live.pulls < live.horizon:
                 raise RefusedError(failure_of(live.past_the_horizon(count)))
             else:
-                raise RefusedError(
-                    StoppedFailure("horizon", str(live.past_the_horizon(count)), None)
-                )
+                raise RefusedError(StoppedFailure("horizon", _OVER.format(live.horizon), None))
         first, fresh = live.pulls, len(live.tally)
         more = None if worker is None else json.dumps({"worker": worker})
         if count:
@@ -285,17 +288,6 @@ class Owned(Game):
             raise refuse(409, "last_arm", "This is the last arm. Add others first.")
         self._change(lambda: live.retire(number), None)
         return True
-
-    def extend(self, horizon: int) -> None:
-        """Lengthen the horizon, where handles and the policy can."""
-        live = self._there()
-        change = getattr(live, "extend", None)
-        if change is None:
-            why = f"{live.policy.label} plays for a horizon that is fixed when it begins"
-            if live.horizon is None:
-                why = "The experiment has no horizon"
-            raise refuse(422, "cannot_extend", f"{why}. For more pulls, create a new experiment.")
-        self._raised(lambda: self._change(lambda: change(horizon), None))
 
     def set_state(self, state: str) -> None:
         """Pause, resume or stop."""

@@ -62,7 +62,6 @@ ROUTES: tuple[Route, ...] = (
     Route("pause", "POST", f"{_X}/pause", "operate", None, m.Done, "Answer no asks for a while."),
     Route("resume", "POST", f"{_X}/resume", "operate", None, m.Done, "Answer asks again."),
     Route("stop", "POST", f"{_X}/stop", "operate", None, m.Done, "Answer no asks any more."),
-    Route("extend", "POST", f"{_X}/extend", "operate", m.Extend, m.Done, "Lengthen the horizon."),
     Route(
         "export",
         "GET",

@@ -131,9 +131,6 @@ const SEND = {
     if (!body.length && !body.size) throw new Error("Choose a file, or write names.");
     return send("POST", experiment("arms"), body, type);
   },
-  async extend(form) {
-    return send("POST", experiment("extend"), { horizon: given(form.get("horizon")) });
-  },
   async new(form) {
     const name = form.get("name"), path = `/v1/experiments/${encodeURIComponent(name)}`;
     const [low, high] = [given(form.get("low")), given(form.get("high"))];
