@@ -295,7 +295,7 @@ def _source(
             fields = zip(part._fields, part, strict=True)
             return f"{kind}({', '.join(build(one, f'{path}.{f}', shared) for f, one in fields)})"
         if isinstance(part, bool | int | float) and compiled_in(path, part):
-            return repr(part)
+            return repr(float(part)) if isinstance(part, float) else repr(part)  # no np.float64
         if not isinstance(part, np.ndarray) or shared or is_shared(part):
             return path
         if _simulated():
