@@ -16,7 +16,7 @@ import uvicorn
 
 import manyarms as ma
 from manyarms.cli.main import main
-from manyarms.serve.access import ticket
+from manyarms.serve.access import digest_of, ticket
 from manyarms.serve.routes import ROLES, ROUTES, Route, may
 from manyarms.serve.server import loop_factory, serve
 from manyarms.serve.service import Settings
@@ -248,6 +248,15 @@ def test_sessions(served: InThread, tokens: dict[str, str]) -> None:
         assert not cookie
 
 
+def test_a_name_is_no_token(served: InThread) -> None:
+    name = next(_names)
+    made = call(served.port, "POST", "/v1/tokens", {"name": name, "role": "admin"})[1]["token"]
+    session: dict[str, Any] = {"Cookie": login(served, made)[1].split(";")[0]}
+    for wrong in (name, f"session {name}", "session", digest_of(made), made + "x" * 200):
+        assert call(served.port, "GET", "/v1/session", token=None, **session)[0] == 200
+        assert call(served.port, "GET", "/v1/session", token=wrong)[0] == 401
+
+
 def test_pages_have_strict_headers(served: InThread) -> None:
     link = http.client.HTTPConnection("127.0.0.1", served.port)
     link.request("GET", "/nothing-here")
@@ -266,7 +275,7 @@ def test_pages_have_strict_headers(served: InThread) -> None:
 def test_the_login_link_is_good_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
     one = InThread(f"sqlite:///{tmp_path}/new.db").start()
-    first, second, third = one.said
+    first, second, third, _ = one.said
     assert f"manyarms serves sqlite:///{tmp_path}/new.db at http://127.0.0.1:{one.port}" in first
     path = second.split()[3].partition(str(one.port))[2]
     given = third.split("MANYARMS_TOKEN=")[1]

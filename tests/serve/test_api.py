@@ -206,12 +206,12 @@ def test_held_rewards_count_at_the_end_of_the_window(served: InThread) -> None:
 
 
 def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
-    game = Game(served, policy="prospector", n_arms=None, horizon=None)
+    game = Game(served, policy="prospector", n_arms=None, horizon=None, seed=0)
     assert game("POST", "/asks")[1]["code"] == "no_arms"
     lines = b"".join(json.dumps(f"arm {k}").encode() + b"\n" for k in range(3000))
     kind = {"Content_Type": "application/x-ndjson"}
     assert game("POST", "/arms", lines, **kind) == (200, {"added": 3000, "n_arms": 3000})
-    live = ma.Prospector().live(n_arms=3000)
+    live = ma.Prospector().live(n_arms=3000, seed=0)
     keys = [p["arm"] for p in game.ask(20)]
     assert keys == [f"arm {p.arm}" for p in live.ask(20)]
     table = b'price,key\n1,"a, b"\n2,<script>alert(1)</script>\n'

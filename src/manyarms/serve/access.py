@@ -19,9 +19,19 @@ from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.messages import NewToken, TooMany
 from manyarms.serve.routes import may
 
-__all__ = ["COOKIE", "Access", "Caller", "Headers", "new_token", "ticket", "ticket_pull"]
+__all__ = [
+    "COOKIE",
+    "LONGEST_TOKEN",
+    "Access",
+    "Caller",
+    "Headers",
+    "new_token",
+    "ticket",
+    "ticket_pull",
+]
 
 COOKIE = "manyarms_session"
+LONGEST_TOKEN = 200  # characters
 _SESSION = 7 * 24 * 3600  # seconds
 _CODE = 600  # seconds that a login link is good for
 _REMEMBERED = 2.0  # seconds that what the database says of a token is taken for true
@@ -57,7 +67,7 @@ class Access:
 
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
-        self._known: dict[str, tuple[float, Caller | None]] = {}
+        self._known: dict[tuple[str, str], tuple[float, Caller | None]] = {}
         self._codes: dict[str, tuple[float, Caller]] = {}
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
 
@@ -72,18 +82,22 @@ class Access:
             return parse_qs(query.decode("latin-1")).get("token", [None])[0]
         return None
 
-    def remembered(self, token: str) -> Caller | bool | None:
-        """Return who has a token, None if nobody, False if the database must be asked."""
-        seen = self._known.get(token)
+    def remembered(self, kind: str, value: str) -> Caller | bool | None:
+        """Return who has a token, None if nobody, False if the database must be asked.
+
+        A token is looked up by its digest, that of a session by its name. The `kind` keeps these
+        apart: names are no secrets.
+        """
+        seen = self._known.get((kind, value))
         if seen is None or seen[0] < time.monotonic():
             return False
         return seen[1]
 
-    def remember(self, token: str, caller: Caller | None) -> None:
+    def remember(self, kind: str, value: str, caller: Caller | None) -> None:
         """Note what the database said of a token."""
         if len(self._known) > 10_000:
             self._known.clear()
-        self._known[token] = time.monotonic() + _REMEMBERED, caller
+        self._known[kind, value] = time.monotonic() + _REMEMBERED, caller
 
     def forget(self) -> None:
         """Ask the database again: a token was made or taken back."""
