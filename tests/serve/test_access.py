@@ -137,6 +137,16 @@ def test_pages_tell_by_ticket(served: InThread, tokens: dict[str, str]) -> None:
     assert browser(served, "abandons", {"pulls": [0]}, given)[0] == 403
 
 
+def test_pages_get_few_pulls_and_none_of_others(
+    served: InThread, tokens: dict[str, str]
+) -> None:
+    call(served.port, "POST", "/v1/experiments/shop/asks", {"worker": "till"})
+    for body in ({"worker": "till"}, {"k": 11}):
+        status, answer = browser(served, "asks", body, tokens["browser"])
+        assert (status, answer["code"]) == (403, "role")
+    assert len(browser(served, "asks", {"k": 10}, tokens["browser"])[1]["pulls"]) == 10
+
+
 def test_tickets_that_cannot_be(served: InThread) -> None:
     path = "/v1/experiments/shop/"
     pull = call(served.port, "POST", f"{path}asks", {"tickets": True})[1]["pulls"][0]
@@ -246,6 +256,22 @@ def test_sessions(served: InThread, tokens: dict[str, str]) -> None:
         answer, cookie = login(served, given)
         assert "wrong=token" in answer.headers["location"]
         assert not cookie
+
+
+def test_a_session_is_no_more_than_its_token(served: InThread) -> None:
+    made = token(served, "viewer", expires=0.6, rate=3)
+    session: dict[str, Any] = {"Cookie": login(served, made)[1].split(";")[0]}
+    answers = [call(served.port, "GET", "/v1/session", token=None, **session) for _ in range(5)]
+    assert answers[0][0] == 200
+    assert 429 in [status for status, _ in answers]
+    time.sleep(0.7)
+    status, answer = call(served.port, "GET", "/v1/session", token=None, **session)
+    assert (status, answer["code"]) == (401, "expired")
+    answer, cookie = login(served, made)
+    assert "wrong=token" in answer.headers["location"]
+    assert not cookie
+    body = {"name": next(_names), "role": "viewer", "expires": -1}
+    assert call(served.port, "POST", "/v1/tokens", body)[0] == 422
 
 
 def test_a_name_is_no_token(served: InThread) -> None:

@@ -51,6 +51,11 @@ class Caller(NamedTuple):
     expires: float | None = None
     cookie: bool = False
 
+    @property
+    def expired(self) -> bool:
+        """Whether its time is over."""
+        return self.expires is not None and self.expires <= time.time()
+
 
 def new_token() -> str:
     """Return a new token."""
@@ -163,7 +168,7 @@ class Access:
                 ).failure,
                 {"WWW-Authenticate": "Bearer"},
             )
-        if caller.expires is not None and caller.expires < time.time():
+        if caller.expired:
             raise refuse(401, "expired", f"The token {caller.name!r} has expired. Make a new one.")
         if not may(caller.role, right):
             raise refuse(

@@ -160,7 +160,8 @@ class Service:
             self.access.remember("session", session.name, known)
         if known is None or known[1:3] != session[1:3]:  # it was taken back, or is another's
             return None
-        return session
+        ends = [end for end in (session.expires, known.expires) if end is not None]
+        return known._replace(cookie=True, expires=min(ends))
 
     def check(
         self,
