@@ -87,6 +87,11 @@ def test_pages_are_for_those_who_may(gallery: InThread) -> None:
     for path in ("/experiments/captions", "/new", "/tokens", "/experiments/captions/events"):
         assert get(gallery, path, token=eve)[0] == 403
     assert 'data-call="POST pause"' in get(gallery, "/experiments/buttons")[1]
+    new = {"name": "ann", "role": "admin", "experiment": "buttons"}
+    ann = call(gallery.port, "POST", "/v1/tokens", new)[1]["token"]
+    assert 'data-call="POST pause"' in get(gallery, "/experiments/buttons", token=ann)[1]
+    for path in ("/new", "/new?like=captions", "/tokens"):
+        assert get(gallery, path, token=ann)[0] == 403, "an admin of one sees no others"
 
 
 def test_headers_let_nothing_in(gallery: InThread) -> None:

@@ -53,7 +53,8 @@ async def ask(service: Service, request: Request) -> Response:
     if browser:
         _check_page(wanted)
     key = _key_of(request)
-    body = f"{wanted.k} {wanted.worker or ''}"
+    # a page that guesses the key of another program's ask does not get its pulls
+    body = f"page {wanted.k}" if browser else f"{wanted.k} {wanted.worker or ''}"
 
     async def change(owned: Owned) -> Given:
         before = await _asked_before(service, owned, key) if key is not None else None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
@@ -70,7 +73,8 @@ class Pages:
         self, request: Request, right: str = "view", experiment: str | None = None
     ) -> Caller:
         caller = await self._service.caller(request.scope)
-        if experiment is None and caller is not None:
+        # pages for admins show all experiments: an admin of one may not see them
+        if experiment is None and caller is not None and right != "administer":
             experiment = caller.experiment
         self._service.check(caller, right, experiment, request.scope)
         assert caller is not None
@@ -194,9 +198,8 @@ class Pages:
         if like:
             spec = (await self._service.view("summary", like)).spec
         if request.query_params.get("hold"):
-            spec = m.Spec(
-                **{f: getattr(spec, f) for f in spec.__struct_fields__}
-                | {"early": "hold", "window": float(request.query_params["hold"])}
+            spec = msgspec.structs.replace(
+                spec, early="hold", window=_seconds(request.query_params["hold"])
             )
         policy = spec.policy if isinstance(spec.policy, str) else spec.policy.name
         return self._page(
@@ -231,6 +234,13 @@ class Pages:
                 "cache-control": "max-age=3600",
             },
         )
+
+
+def _seconds(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < math.inf:
+            return float(text)
+    raise refuse(422, "invalid", f"`hold` must be a number > 0, got {text[:100]!r}.")
 
 
 def error_page(root: str, error: RefusedError) -> HTMLResponse:
