@@ -137,9 +137,7 @@ def test_pages_tell_by_ticket(served: InThread, tokens: dict[str, str]) -> None:
     assert browser(served, "abandons", {"pulls": [0]}, given)[0] == 403
 
 
-def test_pages_get_few_pulls_and_none_of_others(
-    served: InThread, tokens: dict[str, str]
-) -> None:
+def test_pages_get_few_pulls_and_none_of_others(served: InThread, tokens: dict[str, str]) -> None:
     call(served.port, "POST", "/v1/experiments/shop/asks", {"worker": "till"})
     for body in ({"worker": "till"}, {"k": 11}):
         status, answer = browser(served, "asks", body, tokens["browser"])

@@ -238,6 +238,9 @@ def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
         ("text/csv", b"name\nnew\n", "must name a column `key`"),
         ("text/csv", b"key\nnew\n\xff\n", "No arm was added"),
         ("application/json", b'{"count": 3}', "have keys: give the new ones"),
+        ("application/json", b'{"keys": ["new", ""]}', "Key 2: a key must be"),
+        ("application/json", b'{"keys": ["new", "\\u0000"]}', "Key 2: a key must be"),
+        ("application/json", b'{"keys": ["new", "%s"]}' % (b"x" * 1001), "Key 2: a key must be"),
     ],
 )
 def test_an_import_that_fails_leaves_nothing(
@@ -386,6 +389,24 @@ def test_openapi_names_every_route(served: InThread) -> None:
     text = json.dumps(page)
     for reference in {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}:
         assert reference in page["components"]["schemas"]
+
+
+def test_texts_that_nothing_can_be_called(served: InThread) -> None:
+    game, digits = Game(served), "9" * 5000
+    for method, path, status in (
+        ("GET", "/arms?search=%00", 400),
+        ("GET", "/arms/%00", 400),
+        ("DELETE", "/arms/a%00", 400),
+        ("GET", f"/arms/{digits}", 404),
+        ("DELETE", f"/arms/{digits}", 404),
+        ("GET", f"/leaders?k={digits}", 422),
+        ("GET", f"/arms?cursor={digits}", 422),
+        ("GET", f"/arms?search={digits}", 200),
+    ):
+        assert game(method, path)[0] == status, path[:50]
+    assert call(served.port, "DELETE", "/v1/tokens/%00")[0] == 400
+    assert game("POST", "/arms", b'{"count": %s}' % digits.encode())[0] in (400, 422)
+    assert game.ask()
 
 
 def test_health_and_metrics(served: InThread) -> None:

@@ -94,6 +94,14 @@ def test_pages_are_for_those_who_may(gallery: InThread) -> None:
         assert get(gallery, path, token=ann)[0] == 403, "an admin of one sees no others"
 
 
+def test_addresses_that_no_page_has(gallery: InThread) -> None:
+    for hold in ("abc", "nan", "inf", "-1"):
+        assert get(gallery, f"/new?hold={hold}")[0] == 422
+    for number in ("9" * 30, "9" * 5000, "abc"):
+        assert get(gallery, f"/experiments/captions/arms/{number}")[0] == 404
+    assert get(gallery, "/experiments/captions/arms?search=%00")[0] == 400
+
+
 def test_headers_let_nothing_in(gallery: InThread) -> None:
     import http.client
 

@@ -90,6 +90,7 @@ class App:
             path = scope["path"] = path[len(self._root) :] or "/"
         begun = time.perf_counter()
         try:
+            _check_text(path, scope["query_string"])
             found = self._route(scope["method"], path)
         except RefusedError as error:
             await _refusal(error).send(send)
@@ -217,6 +218,12 @@ class App:
 
 
 _PREFLIGHT = Route("preflight", "OPTIONS", "", "public", None, None, "")
+
+
+def _check_text(path: str, query: bytes) -> None:
+    """Refuse NUL, which no database takes in a text."""
+    if "\0" in path or b"%00" in query or b"\0" in query:
+        raise refuse(400, "malformed", "A path and a query must not hold NUL.")
 
 
 def _allowed(origin: str) -> dict[str, str]:

@@ -63,7 +63,7 @@ class Pages:
             Route(x, self.experiment_page),
             Route(f"{x}/events", self.experiment_events),
             Route(f"{x}/arms", self.arms_fragment),
-            Route(f"{x}/arms/{{number:int}}", self.arm_page),
+            Route(f"{x}/arms/{{number}}", self.arm_page),
             Route("/static/page.css", self.shared_styles),
             Route("/manyarms.js", self.client),
             Mount("/static", _Files(directory=panels.HERE / "static")),
@@ -170,14 +170,16 @@ class Pages:
 
     async def arm_page(self, request: Request) -> Response:
         """Show one arm, by its number: keys may hold anything."""
-        name, number = request.path_params["experiment"], request.path_params["number"]
+        name, text = request.path_params["experiment"], request.path_params["number"]
         caller = await self._caller(request, "view", name)
-        arm: m.ArmView | None = await self._service.view("arm_at", name, number=number)
+        arm: m.ArmView | None = None
+        if text.isdecimal() and len(text) < 19:
+            arm = await self._service.view("arm_at", name, number=int(text))
         if arm is None:
-            raise refuse(404, "unknown_arm", f"There is no arm {number}.")
+            raise refuse(404, "unknown_arm", f"There is no arm {text[:100]}.")
         summary: m.ExperimentSummary = await self._service.view("summary", name)
         best = summary.recommended
-        compared = [arm] if best is None or best.number == number else [arm, best]
+        compared = [arm] if best is None or best.number == arm.number else [arm, best]
         scale = panels.common_scale(compared)
         return self._page(
             "arm", caller, arm=arm, summary=summary, best=best, scale=scale, compared=compared
