@@ -143,7 +143,7 @@ def test_pages_get_few_pulls_and_none_of_others(served: InThread, tokens: dict[s
         status, answer = browser(served, "asks", body, tokens["browser"])
         assert (status, answer["code"]) == (403, "role")
     assert len(browser(served, "asks", {"k": 10}, tokens["browser"])[1]["pulls"]) == 10
-    key = {"Idempotency_Key": "order 1"}
+    key: dict[str, Any] = {"Idempotency_Key": "order 1"}
     assert call(served.port, "POST", "/v1/experiments/shop/asks", {}, **key)[0] == 200
     url = f"/v1/experiments/shop/asks?token={tokens['browser']}"
     status, answer = call(served.port, "POST", url, {}, token=None, Origin=PAGE, **key)

@@ -21,6 +21,7 @@ from manyarms.serve.routes import may
 
 __all__ = [
     "COOKIE",
+    "FORWARDED",
     "LONGEST_TOKEN",
     "Access",
     "Caller",
@@ -31,8 +32,10 @@ __all__ = [
 ]
 
 COOKIE = "manyarms_session"
+FORWARDED = b"x-manyarms-forwarded"
 LONGEST_TOKEN = 200  # characters
 _SESSION = 7 * 24 * 3600  # seconds
+_FORWARDING = 60  # seconds that clocks of nodes may differ, and a request may be on its way
 _CODE = 600  # seconds that a login link is good for
 _REMEMBERED = 2.0  # seconds that what the database says of a token is taken for true
 _MOST_BUCKETS = 100_000
@@ -143,6 +146,21 @@ class Access:
     def _sign(self, purpose: str, text: str) -> str:
         return hmac.new(self._secret, f"{purpose}:{text}".encode(), hashlib.sha256).hexdigest()
 
+    # Requests that nodes send on
+
+    def forwarding(self, method: str, path: str) -> str:
+        """Return what proves that a node has sent a request on."""
+        text = f"{int(time.time())}"
+        return f"{text}.{self._sign('forwarded', f'{text} {method} {path}')}"
+
+    def is_forwarded(self, headers: Headers, method: str, path: str) -> bool:
+        """Whether another node has sent a request on: one that has the same secret."""
+        text, _, signature = headers.get(FORWARDED, b"").decode("latin-1").partition(".")
+        right = self._sign("forwarded", f"{text} {method} {path}")
+        if not hmac.compare_digest(signature.encode(), right.encode()):
+            return False
+        return abs(time.time() - int(text)) < _FORWARDING
+
     # What a caller may do
 
     def check(
@@ -154,8 +172,12 @@ class Access:
         *,
         address: str,
         safe: bool,
+        forwarded: bool = False,
     ) -> None:
-        """Raise unless a caller may do this."""
+        """Raise unless a caller may do this.
+
+        The node that has `forwarded` a request knew its Host, and has counted it.
+        """
         if right == "public":
             return
         if caller is None:
@@ -179,11 +201,11 @@ class Access:
                 403, "experiment", f"The token {caller.name!r} is for {caller.experiment!r} only."
             )
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if caller.cookie and not safe:
+        if caller.cookie and not safe and not forwarded:
             _check_same_origin(origin, headers)
         if caller.role == "browser" and origin not in caller.origins:
             raise refuse(403, "origin", f"Pages of {origin or 'no origin'} may not use this token.")
-        if caller.rate is not None:
+        if caller.rate is not None and not forwarded:
             self._check_rate(caller, address)
 
     def _check_rate(self, caller: Caller, address: str) -> None:

@@ -9,6 +9,7 @@ import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from manyarms.serve.access import FORWARDED
 from manyarms.serve.api import HANDLERS
 from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.forwarding import Forwarder
@@ -79,6 +80,10 @@ class App:
         self._pages: Starlette | None = None
         self._root = service.root_path
 
+    async def close(self) -> None:
+        """Let go of other nodes."""
+        await self._forwarder.close()
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
         if scope["type"] != "http":
@@ -99,7 +104,11 @@ class App:
             await self._page(scope, receive, send)
             return
         route, arguments = found
-        response, more = await self._answer(route, Request(scope, receive, arguments))
+        request = Request(scope, receive, arguments)
+        if FORWARDED in request.headers:
+            access = self.service.access
+            request.forwarded = access.is_forwarded(request.headers, scope["method"], path)
+        response, more = await self._answer(route, request)
         await response.send(send, more)
         self.service.metrics.count(route.name, response.status, time.perf_counter() - begun)
 
@@ -138,7 +147,14 @@ class App:
                 experiment = request.arguments.get("experiment")
                 if caller is not None and route.name in ("list_all", "session"):
                     experiment = caller.experiment
-                self.service.check(caller, route.right, experiment, request.scope, request.headers)
+                self.service.check(
+                    caller,
+                    route.right,
+                    experiment,
+                    request.scope,
+                    request.headers,
+                    forwarded=request.forwarded,
+                )
                 if caller is not None and caller.role == "browser":
                     more = _allowed(request.headers[b"origin"].decode("latin-1"))
             return await self._handled(route, request), more

@@ -103,7 +103,8 @@ async def serve(
     except BaseException:
         listener.close()
         raise
-    server = _Server(_config(App(service), settings))
+    app = App(service)
+    server = _Server(_config(app, settings))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         # Windows has none, and only the main thread hears them
@@ -127,6 +128,7 @@ async def serve(
     finally:
         listener.close()
         await service.close()
+        await app.close()
 
 
 def _end(server: uvicorn.Server, service: Service) -> None:

@@ -170,6 +170,8 @@ class Service:
         experiment: str | None,
         scope: Any,
         headers: Headers | None = None,
+        *,
+        forwarded: bool = False,
     ) -> None:
         """Raise a `RefusedError` unless a caller may do this."""
         client = scope.get("client") or ("", 0)
@@ -180,6 +182,7 @@ class Service:
             headers_of(scope) if headers is None else headers,
             address=client[0],
             safe=scope["method"] in ("GET", "HEAD"),
+            forwarded=forwarded,
         )
 
     async def origins(self) -> set[str]:
