@@ -262,12 +262,12 @@ def test_sessions(served: InThread, tokens: dict[str, str]) -> None:
 
 
 def test_a_session_is_no_more_than_its_token(served: InThread) -> None:
-    made = token(served, "viewer", expires=0.6, rate=3)
+    made = token(served, "viewer", expires=1.5, rate=3)
     session: dict[str, Any] = {"Cookie": login(served, made)[1].split(";")[0]}
     answers = [call(served.port, "GET", "/v1/session", token=None, **session) for _ in range(5)]
     assert answers[0][0] == 200
     assert 429 in [status for status, _ in answers]
-    time.sleep(0.7)
+    time.sleep(1.6)
     status, answer = call(served.port, "GET", "/v1/session", token=None, **session)
     assert (status, answer["code"]) == (401, "expired")
     answer, cookie = login(served, made)
