@@ -16,7 +16,7 @@ import uvicorn
 
 import manyarms as ma
 from manyarms.cli.main import main
-from manyarms.serve.access import ticket
+from manyarms.serve.access import digest_of, ticket
 from manyarms.serve.routes import ROLES, ROUTES, Route, may
 from manyarms.serve.server import loop_factory, serve
 from manyarms.serve.service import Settings
@@ -137,6 +137,19 @@ def test_pages_tell_by_ticket(served: InThread, tokens: dict[str, str]) -> None:
     assert browser(served, "abandons", {"pulls": [0]}, given)[0] == 403
 
 
+def test_pages_get_few_pulls_and_none_of_others(served: InThread, tokens: dict[str, str]) -> None:
+    call(served.port, "POST", "/v1/experiments/shop/asks", {"worker": "till"})
+    for body in ({"worker": "till"}, {"k": 11}):
+        status, answer = browser(served, "asks", body, tokens["browser"])
+        assert (status, answer["code"]) == (403, "role")
+    assert len(browser(served, "asks", {"k": 10}, tokens["browser"])[1]["pulls"]) == 10
+    key: dict[str, Any] = {"Idempotency_Key": "order 1"}
+    assert call(served.port, "POST", "/v1/experiments/shop/asks", {}, **key)[0] == 200
+    url = f"/v1/experiments/shop/asks?token={tokens['browser']}"
+    status, answer = call(served.port, "POST", url, {}, token=None, Origin=PAGE, **key)
+    assert (status, answer["code"]) == (422, "key_reused")
+
+
 def test_tickets_that_cannot_be(served: InThread) -> None:
     path = "/v1/experiments/shop/"
     pull = call(served.port, "POST", f"{path}asks", {"tickets": True})[1]["pulls"][0]
@@ -248,6 +261,31 @@ def test_sessions(served: InThread, tokens: dict[str, str]) -> None:
         assert not cookie
 
 
+def test_a_session_is_no_more_than_its_token(served: InThread) -> None:
+    made = token(served, "viewer", expires=1.5, rate=3)
+    session: dict[str, Any] = {"Cookie": login(served, made)[1].split(";")[0]}
+    answers = [call(served.port, "GET", "/v1/session", token=None, **session) for _ in range(5)]
+    assert answers[0][0] == 200
+    assert 429 in [status for status, _ in answers]
+    time.sleep(1.6)
+    status, answer = call(served.port, "GET", "/v1/session", token=None, **session)
+    assert (status, answer["code"]) == (401, "expired")
+    answer, cookie = login(served, made)
+    assert "wrong=token" in answer.headers["location"]
+    assert not cookie
+    body = {"name": next(_names), "role": "viewer", "expires": -1}
+    assert call(served.port, "POST", "/v1/tokens", body)[0] == 422
+
+
+def test_a_name_is_no_token(served: InThread) -> None:
+    name = next(_names)
+    made = call(served.port, "POST", "/v1/tokens", {"name": name, "role": "admin"})[1]["token"]
+    session: dict[str, Any] = {"Cookie": login(served, made)[1].split(";")[0]}
+    for wrong in (name, f"session {name}", "session", digest_of(made), made + "x" * 200):
+        assert call(served.port, "GET", "/v1/session", token=None, **session)[0] == 200
+        assert call(served.port, "GET", "/v1/session", token=wrong)[0] == 401
+
+
 def test_pages_have_strict_headers(served: InThread) -> None:
     link = http.client.HTTPConnection("127.0.0.1", served.port)
     link.request("GET", "/nothing-here")
@@ -266,7 +304,7 @@ def test_pages_have_strict_headers(served: InThread) -> None:
 def test_the_login_link_is_good_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
     one = InThread(f"sqlite:///{tmp_path}/new.db").start()
-    first, second, third = one.said
+    first, second, third, _ = one.said
     assert f"manyarms serves sqlite:///{tmp_path}/new.db at http://127.0.0.1:{one.port}" in first
     path = second.split()[3].partition(str(one.port))[2]
     given = third.split("MANYARMS_TOKEN=")[1]

@@ -87,6 +87,19 @@ def test_pages_are_for_those_who_may(gallery: InThread) -> None:
     for path in ("/experiments/captions", "/new", "/tokens", "/experiments/captions/events"):
         assert get(gallery, path, token=eve)[0] == 403
     assert 'data-call="POST pause"' in get(gallery, "/experiments/buttons")[1]
+    new = {"name": "ann", "role": "admin", "experiment": "buttons"}
+    ann = call(gallery.port, "POST", "/v1/tokens", new)[1]["token"]
+    assert 'data-call="POST pause"' in get(gallery, "/experiments/buttons", token=ann)[1]
+    for path in ("/new", "/new?like=captions", "/tokens"):
+        assert get(gallery, path, token=ann)[0] == 403, "an admin of one sees no others"
+
+
+def test_addresses_that_no_page_has(gallery: InThread) -> None:
+    for hold in ("abc", "nan", "inf", "-1"):
+        assert get(gallery, f"/new?hold={hold}")[0] == 422
+    for number in ("9" * 30, "9" * 5000, "abc"):
+        assert get(gallery, f"/experiments/captions/arms/{number}")[0] == 404
+    assert get(gallery, "/experiments/captions/arms?search=%00")[0] == 400
 
 
 def test_headers_let_nothing_in(gallery: InThread) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.live.databases import database_of
+from manyarms.serve.access import Access, Caller
 from tests.serve.machines import call, in_thread
 
 pytestmark = pytest.mark.interpreted
@@ -40,10 +41,47 @@ def test_any_node_answers(store: str) -> None:
             assert call(port, "GET", path)[1]["told"] == 20
             assert call(port, "POST", f"{path}/arms", {"keys": ["a"]})[0] == 422
             assert call(port, "POST", f"{path}/arms", {"count": 1})[0] == 200
-        assert call(ports[1], "POST", f"{path}/asks", {}, X_Manyarms_Forwarded="1")[0] == 503
+        asks, access = f"{path}/asks", Access(secret_of(store))
+        for proof, known in (
+            ("1", False),
+            (access.forwarding("GET", asks), False),
+            (Access("guess").forwarding("POST", asks), False),
+            (access.forwarding("POST", asks), True),
+        ):
+            status, answer = call(ports[1], "POST", asks, {}, X_Manyarms_Forwarded=proof)
+            assert (status, answer.get("code")) == ((503, "not_owner") if known else (200, None))
         first.stop()  # it hands over
         status, answer = call(ports[1], "POST", f"{path}/asks", {})
-        assert (status, answer["pulls"][0]["pull"]) == (200, 20)
+        assert (status, answer["pulls"][0]["pull"]) == (200, 23)
+
+
+def secret_of(store: str) -> str:
+    database = database_of(store)
+    database.open()
+    secret = database.setting("secret", "")
+    database.close()
+    return secret
+
+
+def test_a_session_with_two_nodes(store: str) -> None:
+    """The node that a page comes from checks its origin, and nobody else can say it did."""
+    name = f"x{uuid.uuid4().hex[:8]}"
+    path = f"/v1/experiments/{name}"
+    with in_thread(store) as first, in_thread(store) as second:
+        call(first.port, "PUT", path, {"n_arms": 9})
+        assert call(first.port, "POST", f"{path}/asks", {})[0] == 200  # it is the owner
+        cookie = Access(secret_of(store)).session_cookie(
+            Caller("environment", "admin"), path="/", secure=False
+        )
+        session: dict[str, Any] = {"Cookie": cookie.split(";")[0]}
+        for host, status in ((second.port, 200), (first.port, 403)):
+            origin = f"http://127.0.0.1:{host}"
+            for action in ("pause", "resume"):
+                asked = call(
+                    second.port, "POST", f"{path}/{action}", b"", token=None, Origin=origin,
+                    X_Manyarms_Forwarded="1", **session,
+                )  # fmt: skip
+                assert asked[0] == status, asked
 
 
 def test_a_handle_and_the_service_do_not_meet(store: str) -> None:

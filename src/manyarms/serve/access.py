@@ -19,10 +19,23 @@ from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.messages import NewToken, TooMany
 from manyarms.serve.routes import may
 
-__all__ = ["COOKIE", "Access", "Caller", "Headers", "new_token", "ticket", "ticket_pull"]
+__all__ = [
+    "COOKIE",
+    "FORWARDED",
+    "LONGEST_TOKEN",
+    "Access",
+    "Caller",
+    "Headers",
+    "new_token",
+    "ticket",
+    "ticket_pull",
+]
 
 COOKIE = "manyarms_session"
+FORWARDED = b"x-manyarms-forwarded"
+LONGEST_TOKEN = 200  # characters
 _SESSION = 7 * 24 * 3600  # seconds
+_FORWARDING = 60  # seconds that clocks of nodes may differ, and a request may be on its way
 _CODE = 600  # seconds that a login link is good for
 _REMEMBERED = 2.0  # seconds that what the database says of a token is taken for true
 _MOST_BUCKETS = 100_000
@@ -41,6 +54,11 @@ class Caller(NamedTuple):
     expires: float | None = None
     cookie: bool = False
 
+    @property
+    def expired(self) -> bool:
+        """Whether its time is over."""
+        return self.expires is not None and self.expires <= time.time()
+
 
 def new_token() -> str:
     """Return a new token."""
@@ -57,7 +75,7 @@ class Access:
 
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
-        self._known: dict[str, tuple[float, Caller | None]] = {}
+        self._known: dict[tuple[str, str], tuple[float, Caller | None]] = {}
         self._codes: dict[str, tuple[float, Caller]] = {}
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
 
@@ -72,18 +90,22 @@ class Access:
             return parse_qs(query.decode("latin-1")).get("token", [None])[0]
         return None
 
-    def remembered(self, token: str) -> Caller | bool | None:
-        """Return who has a token, None if nobody, False if the database must be asked."""
-        seen = self._known.get(token)
+    def remembered(self, kind: str, value: str) -> Caller | bool | None:
+        """Return who has a token, None if nobody, False if the database must be asked.
+
+        A token is looked up by its digest, that of a session by its name. The `kind` keeps these
+        apart: names are no secrets.
+        """
+        seen = self._known.get((kind, value))
         if seen is None or seen[0] < time.monotonic():
             return False
         return seen[1]
 
-    def remember(self, token: str, caller: Caller | None) -> None:
+    def remember(self, kind: str, value: str, caller: Caller | None) -> None:
         """Note what the database said of a token."""
         if len(self._known) > 10_000:
             self._known.clear()
-        self._known[token] = time.monotonic() + _REMEMBERED, caller
+        self._known[kind, value] = time.monotonic() + _REMEMBERED, caller
 
     def forget(self) -> None:
         """Ask the database again: a token was made or taken back."""
@@ -124,6 +146,21 @@ class Access:
     def _sign(self, purpose: str, text: str) -> str:
         return hmac.new(self._secret, f"{purpose}:{text}".encode(), hashlib.sha256).hexdigest()
 
+    # Requests that nodes send on
+
+    def forwarding(self, method: str, path: str) -> str:
+        """Return what proves that a node has sent a request on."""
+        text = f"{int(time.time())}"
+        return f"{text}.{self._sign('forwarded', f'{text} {method} {path}')}"
+
+    def is_forwarded(self, headers: Headers, method: str, path: str) -> bool:
+        """Whether another node has sent a request on: one that has the same secret."""
+        text, _, signature = headers.get(FORWARDED, b"").decode("latin-1").partition(".")
+        right = self._sign("forwarded", f"{text} {method} {path}")
+        if not hmac.compare_digest(signature.encode(), right.encode()):
+            return False
+        return abs(time.time() - int(text)) < _FORWARDING
+
     # What a caller may do
 
     def check(
@@ -135,8 +172,12 @@ class Access:
         *,
         address: str,
         safe: bool,
+        forwarded: bool = False,
     ) -> None:
-        """Raise unless a caller may do this."""
+        """Raise unless a caller may do this.
+
+        The node that has `forwarded` a request knew its Host, and has counted it.
+        """
         if right == "public":
             return
         if caller is None:
@@ -149,7 +190,7 @@ class Access:
                 ).failure,
                 {"WWW-Authenticate": "Bearer"},
             )
-        if caller.expires is not None and caller.expires < time.time():
+        if caller.expired:
             raise refuse(401, "expired", f"The token {caller.name!r} has expired. Make a new one.")
         if not may(caller.role, right):
             raise refuse(
@@ -160,11 +201,11 @@ class Access:
                 403, "experiment", f"The token {caller.name!r} is for {caller.experiment!r} only."
             )
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if caller.cookie and not safe:
+        if caller.cookie and not safe and not forwarded:
             _check_same_origin(origin, headers)
         if caller.role == "browser" and origin not in caller.origins:
             raise refuse(403, "origin", f"Pages of {origin or 'no origin'} may not use this token.")
-        if caller.rate is not None:
+        if caller.rate is not None and not forwarded:
             self._check_rate(caller, address)
 
     def _check_rate(self, caller: Caller, address: str) -> None:

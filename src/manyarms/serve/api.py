@@ -23,6 +23,7 @@ from manyarms.serve.service import Service
 __all__ = ["HANDLERS"]
 
 _MOST_KEY = 200
+_MOST_OF_A_PAGE = 10  # pulls of an ask by the role browser
 _EDGE = "~"  # what keys begin with that nodes make for each other
 
 
@@ -48,8 +49,12 @@ def _key_of(request: Request) -> str | None:
 async def ask(service: Service, request: Request) -> Response:
     """Give out pulls."""
     wanted: m.Ask = await request.read(m.Ask)
+    browser = request.caller is not None and request.caller.role == "browser"
+    if browser:
+        _check_page(wanted)
     key = _key_of(request)
-    body = f"{wanted.k} {wanted.worker or ''}"
+    # a page that guesses the key of another program's ask does not get its pulls
+    body = f"page {wanted.k}" if browser else f"{wanted.k} {wanted.worker or ''}"
 
     async def change(owned: Owned) -> Given:
         before = await _asked_before(service, owned, key) if key is not None else None
@@ -66,7 +71,6 @@ async def ask(service: Service, request: Request) -> Response:
             raise await _with_recommendation(service, request.experiment, error) from error
         raise
     arms = given.arms | {pull: end[2] for pull, end in answers.ended.items()}
-    browser = request.caller is not None and request.caller.role == "browser"
     if wanted.tickets or browser:
         sign = owned.secret, owned.name
         pulls = [
@@ -76,6 +80,16 @@ async def ask(service: Service, request: Request) -> Response:
     else:
         pulls = [m.GivenPull(pull, owned.arm_name(arms[pull])) for pull in given.pulls]
     return answered(m.Asked(pulls, given.again))
+
+
+def _check_page(wanted: m.Ask) -> None:
+    """Bound what everybody who sees a page may ask for: no pulls of others, and few."""
+    if wanted.worker is not None:
+        raise refuse(403, "role", "The role browser may not name a `worker`.")
+    if wanted.k > _MOST_OF_A_PAGE:
+        raise refuse(
+            403, "role", f"The role browser may ask for {_MOST_OF_A_PAGE} pulls at once, not more."
+        )
 
 
 async def _asked_before(service: Service, owned: Owned, key: str) -> AskedBefore | None:

@@ -24,7 +24,8 @@ _SORTS = ("low", "estimate", "pulls", "told", "arm")
 
 def _chosen(request: Request, name: str, default: int, most: int) -> int:
     text = request.query.get(name, str(default))
-    if not text.isdecimal() or not 1 <= int(text) <= most:
+    if not text.isdecimal() or len(text) > 18 or not 1 <= int(text) <= most:
+        text = text[:100]
         raise refuse(422, "invalid", f"`{name}` must be an integer from 1 to {most}, got {text!r}.")
     return int(text)
 

@@ -9,6 +9,7 @@ import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from manyarms.serve.access import FORWARDED
 from manyarms.serve.api import HANDLERS
 from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.forwarding import Forwarder
@@ -79,6 +80,10 @@ class App:
         self._pages: Starlette | None = None
         self._root = service.root_path
 
+    async def close(self) -> None:
+        """Let go of other nodes."""
+        await self._forwarder.close()
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
         if scope["type"] != "http":
@@ -90,6 +95,7 @@ class App:
             path = scope["path"] = path[len(self._root) :] or "/"
         begun = time.perf_counter()
         try:
+            _check_text(path, scope["query_string"])
             found = self._route(scope["method"], path)
         except RefusedError as error:
             await _refusal(error).send(send)
@@ -98,7 +104,11 @@ class App:
             await self._page(scope, receive, send)
             return
         route, arguments = found
-        response, more = await self._answer(route, Request(scope, receive, arguments))
+        request = Request(scope, receive, arguments)
+        if FORWARDED in request.headers:
+            access = self.service.access
+            request.forwarded = access.is_forwarded(request.headers, scope["method"], path)
+        response, more = await self._answer(route, request)
         await response.send(send, more)
         self.service.metrics.count(route.name, response.status, time.perf_counter() - begun)
 
@@ -137,7 +147,14 @@ class App:
                 experiment = request.arguments.get("experiment")
                 if caller is not None and route.name in ("list_all", "session"):
                     experiment = caller.experiment
-                self.service.check(caller, route.right, experiment, request.scope, request.headers)
+                self.service.check(
+                    caller,
+                    route.right,
+                    experiment,
+                    request.scope,
+                    request.headers,
+                    forwarded=request.forwarded,
+                )
                 if caller is not None and caller.role == "browser":
                     more = _allowed(request.headers[b"origin"].decode("latin-1"))
             return await self._handled(route, request), more
@@ -217,6 +234,12 @@ class App:
 
 
 _PREFLIGHT = Route("preflight", "OPTIONS", "", "public", None, None, "")
+
+
+def _check_text(path: str, query: bytes) -> None:
+    """Refuse NUL, which no database takes in a text."""
+    if "\0" in path or b"%00" in query or b"\0" in query:
+        raise refuse(400, "malformed", "A path and a query must not hold NUL.")
 
 
 def _allowed(origin: str) -> dict[str, str]:

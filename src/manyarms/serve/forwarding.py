@@ -5,7 +5,8 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from manyarms.serve.requests import FORWARDED, Request, Response
+from manyarms.serve.access import FORWARDED
+from manyarms.serve.requests import Request, Response
 
 if TYPE_CHECKING:
     import httpx
@@ -31,6 +32,11 @@ class Forwarder:
         self._service = service
         self._client: httpx.AsyncClient | None = None
 
+    async def close(self) -> None:
+        """Let go of the connections to other nodes."""
+        if self._client is not None:
+            await self._client.aclose()
+
     async def send(self, request: Request, address: str, *, streamed: bool) -> Response | None:
         """Return the other node's answer; None if there is none, or it is not the owner."""
         import httpx
@@ -38,13 +44,14 @@ class Forwarder:
         if self._client is None:
             limits = httpx.Limits(max_connections=256, max_keepalive_connections=64)
             self._client = httpx.AsyncClient(limits=limits, trust_env=False)
-        headers = [(k, v) for k, v in request.headers.items() if k not in _HOP]
-        headers.append((FORWARDED, b"1"))
+        headers = [(k, v) for k, v in request.headers.items() if k not in (*_HOP, FORWARDED)]
+        scope = request.scope
+        proof = self._service.access.forwarding(scope["method"], scope["path"])
+        headers.append((FORWARDED, proof.encode()))
         if scope_asks(request) and b"idempotency-key" not in request.headers:
             request.made_key = request.made_key or f"~{secrets.token_hex(12)}"
             headers.append((b"idempotency-key", request.made_key.encode()))
         body: Any = request.pieces() if streamed else await request.body()
-        scope = request.scope
         query = scope["query_string"].decode("latin-1")
         raw = scope.get("raw_path") or scope["path"].encode()
         path = raw.decode("latin-1").partition("?")[0]

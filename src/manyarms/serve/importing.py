@@ -41,7 +41,7 @@ async def number_of(service: Service, owned: Owned, key: str) -> int:
     number: int | None = None
     if owned.keyed:
         number = await service.node.read(lambda db: db.number_of(owned.id, key, there))
-    elif key.isdecimal() and int(key) < there:
+    elif key.isdecimal() and len(key) < 19 and int(key) < there:
         number = int(key)
     if number is None:
         raise unknown_arm(key)
@@ -71,7 +71,7 @@ async def add_arms(service: Service, request: Request) -> Response:
 
 
 async def _once(keys: list[str]) -> AsyncIterator[list[str]]:
-    yield keys
+    yield [_checked(key, f"Key {place}") for place, key in enumerate(keys, 1)]
 
 
 async def _count(service: Service, request: Request, count: int) -> m.AddedArms:
@@ -148,13 +148,13 @@ def _twice(key: str) -> RefusedError:
     )  # fmt: skip
 
 
-def _checked(key: Any, line: int) -> str:
+def _checked(key: Any, where: str) -> str:
     if not isinstance(key, str) or not 1 <= len(key) <= _MOST_KEY or "\0" in key:
         raise refuse(
             422,
             "invalid",
-            f"Line {line}: a key must be a string of 1 to {_MOST_KEY} characters. No arm was "
-            f"added.",
+            f"{where}: a key must be a string of 1 to {_MOST_KEY} characters, without NUL. No arm "
+            f"was added.",
         )
     return key
 
@@ -184,7 +184,8 @@ async def _ndjson(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
                 value = _line(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise refuse(422, "invalid", f"Line {count}: {error}. No arm was added.") from error
-            keys.append(_checked(value.get("key") if isinstance(value, dict) else value, count))
+            key = value.get("key") if isinstance(value, dict) else value
+            keys.append(_checked(key, f"Line {count}"))
         yield keys
 
 
@@ -207,5 +208,6 @@ async def _csv(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
         for row in rows:
             count += 1
             if row:
-                keys.append(_checked(row[column] if column < len(row) else None, count))
+                key = row[column] if column < len(row) else None
+                keys.append(_checked(key, f"Line {count}"))
         yield keys

@@ -34,14 +34,13 @@ def routes(service: Service) -> list[BaseRoute]:
         token = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
         digest = digest_of(token)
         caller = await service.node.read(lambda database: find_caller(database, digest))
-        if caller is None or not may(caller.role, "view"):
+        if caller is None or caller.expired or not may(caller.role, "view"):
             return RedirectResponse(f"{service.root_path}/login?wrong=token", 303)
         return _begun(service, request, caller)
 
     async def out(request: Request) -> Response:
-        service.check(
-            service.access.session_in(headers_of(request.scope)), "view", None, request.scope
-        )
+        caller = service.access.session_in(headers_of(request.scope))
+        service.check(caller, "view", caller and caller.experiment, request.scope)
         response = RedirectResponse(f"{service.root_path}/login", 303)
         response.delete_cookie(COOKIE, path=service.root_path or "/")
         return response

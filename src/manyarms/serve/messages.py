@@ -119,7 +119,7 @@ class NewToken(Struct, forbid_unknown_fields=True):
     experiment: Annotated[str, Meta(pattern=NAME)] | None = None
     origins: list[str] = []  # of the pages that may use it, for role browser
     rate: Annotated[float, Meta(gt=0)] | None = None  # requests a second
-    expires: float | None = None  # seconds from now
+    expires: Annotated[float, Meta(gt=0)] | None = None  # seconds from now
 
 
 class Login(Struct, forbid_unknown_fields=True):

@@ -56,25 +56,22 @@ class Metrics:
         yield requests
         node, committer = self._service.node, self._service.node.committer
         commits = sorted(committer.seconds) or [0.0]
+        # of all experiments together: everybody may read this, and names are not for everybody
+        status = self._service.scribe.status or {}
+        flight = sum(len(owned.waiting) for owned in node.owned.values())
+        lags = [
+            owned.head - status[name]["head"]
+            for name, owned in node.owned.items()
+            if name in status
+        ]
         for name, about, value in (
             ("manyarms_ready", "Whether requests are answered.", not self._service.not_ready()),
             ("manyarms_owned", "Experiments that this node owns.", len(node.owned)),
+            ("manyarms_in_flight", "Pulls that wait for a reward.", flight),
+            ("manyarms_scribe_lag", "Events the scribe has not seen, at most.", max([0, *lags])),
             ("manyarms_commit_p50_seconds", "Commits.", commits[len(commits) // 2]),
             ("manyarms_commit_p99_seconds", "Commits.", commits[int(0.99 * len(commits))]),
         ):
             yield GaugeMetricFamily(name, about, value=float(value))
         yield CounterMetricFamily("manyarms_events", "Committed events.", value=committer.committed)
         yield CounterMetricFamily("manyarms_takeovers", "From others.", value=node.takeovers)
-        flight = GaugeMetricFamily(
-            "manyarms_in_flight", "Pulls that wait for a reward.", labels=("experiment",)
-        )
-        lag = GaugeMetricFamily(
-            "manyarms_scribe_lag", "Events that the scribe has not seen.", labels=("experiment",)
-        )
-        status = self._service.scribe.status or {}
-        for name, owned in node.owned.items():
-            flight.add_metric([name], len(owned.waiting))
-            if name in status:
-                lag.add_metric([name], max(0, owned.head - status[name]["head"]))
-        yield flight
-        yield lag

@@ -174,7 +174,8 @@ class Replica:
         """Return the number of an arm; None if there is none."""
         if self.game.keyed:
             return self._database.number_of(self.game.id, key, self.row.n_arms)
-        return int(key) if key.isdecimal() and int(key) < self.row.n_arms else None
+        is_number = key.isdecimal() and len(key) < 19
+        return int(key) if is_number and int(key) < self.row.n_arms else None
 
     def listed(self, search: str, after: str, limit: int) -> tuple[list[int], str | None]:
         """Return arms whose keys begin so, after a cursor, and the cursor of what follows."""

@@ -21,7 +21,6 @@ __all__ = ["MOST_BYTES", "Handler", "Request", "Response", "answered"]
 
 MOST_BYTES = 2 << 20  # of a body that is no stream
 SLOWEST = 30.0  # seconds until the next piece of a body must be there
-FORWARDED = b"x-manyarms-forwarded"
 
 
 @functools.cache
@@ -83,8 +82,8 @@ class Request:
     """What came: `arguments` are those of the path."""
 
     __slots__ = (
-        *("_body", "_first", "_receive", "arguments", "attempt", "caller", "headers", "made_key"),
-        "scope",
+        *("_body", "_first", "_receive", "arguments", "attempt", "caller", "forwarded", "headers"),
+        *("made_key", "scope"),
     )
 
     def __init__(self, scope: Any, receive: Any, arguments: dict[str, str]) -> None:
@@ -93,6 +92,7 @@ class Request:
         self.arguments = arguments
         self.caller: Caller | None = None
         self.attempt = 0
+        self.forwarded = False  # whether another node has sent it on
         self.made_key = ""  # of an ask that came without one
         self._receive = receive
         self._first: Any = None  # what was received and not looked at
@@ -107,11 +107,6 @@ class Request:
     def experiment(self) -> str:
         """The experiment that the path names."""
         return self.arguments["experiment"]
-
-    @property
-    def forwarded(self) -> bool:
-        """Whether another node has sent it on."""
-        return FORWARDED in self.headers
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Yield a body as it comes."""

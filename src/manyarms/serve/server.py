@@ -20,7 +20,7 @@ import msgspec
 import uvicorn
 
 from manyarms.errors import ParameterError, PathError
-from manyarms.serve.access import Caller, add_token, new_token
+from manyarms.serve.access import LONGEST_TOKEN, Caller, add_token, new_token
 from manyarms.serve.app import App
 from manyarms.serve.messages import NewToken
 from manyarms.serve.service import Service, Settings
@@ -103,7 +103,8 @@ async def serve(
     except BaseException:
         listener.close()
         raise
-    server = _Server(_config(App(service), settings))
+    app = App(service)
+    server = _Server(_config(app, settings))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         # Windows has none, and only the main thread hears them
@@ -127,6 +128,7 @@ async def serve(
     finally:
         listener.close()
         await service.close()
+        await app.close()
 
 
 def _end(server: uvicorn.Server, service: Service) -> None:
@@ -198,11 +200,14 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
     token = given or new_token()
     if len(token) < 16:
         raise ParameterError("`MANYARMS_TOKEN` must have at least 16 characters.")
+    if len(token) > LONGEST_TOKEN:
+        raise ParameterError(f"`MANYARMS_TOKEN` must have at most {LONGEST_TOKEN} characters.")
     name = "environment" if given else f"local-{settings.port}"
     new = NewToken(name, "admin")
     await insisting(lambda: store.call(lambda db: add_token(db, new, token, replace=True)))
     code = service.access.login_code(Caller(name, "admin"))
     lines.append(f"  in a browser  {url}/login?code={code}  (once, within ten minutes)")
     if not given:
-        lines.append(f"  for programs  export MANYARMS_TOKEN={token}  (until the next start)")
+        lines.append(f"  for programs  export MANYARMS_TOKEN={token}")
+        lines.append("                (this token is good until the next start)")
     return lines

@@ -15,7 +15,15 @@ from typing import Any
 
 from manyarms.live.databases import ExperimentRow
 from manyarms.serve import messages as m
-from manyarms.serve.access import Access, Caller, Headers, digest_of, find_caller, named_caller
+from manyarms.serve.access import (
+    LONGEST_TOKEN,
+    Access,
+    Caller,
+    Headers,
+    digest_of,
+    find_caller,
+    named_caller,
+)
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.metrics import Metrics
 from manyarms.serve.node import ServiceNode, unavailable
@@ -129,11 +137,13 @@ class Service:
         token = self.access.token_in(headers, scope["query_string"])
         if token is None:
             return await self._of_session(headers)
-        known = self.access.remembered(token)
+        if len(token) > LONGEST_TOKEN:
+            return None
+        digest = digest_of(token)
+        known = self.access.remembered("digest", digest)
         if isinstance(known, bool):
-            digest = digest_of(token)
             known = await self.node.read(lambda database: find_caller(database, digest))
-            self.access.remember(token, known)
+            self.access.remember("digest", digest, known)
         # addresses are written down in many places: only pages' tokens may be there
         if known is not None and b"authorization" not in headers and known.role != "browser":
             return None
@@ -144,13 +154,14 @@ class Service:
         session = self.access.session_in(headers)
         if session is None:
             return None
-        known = self.access.remembered(f"session {session.name}")
+        known = self.access.remembered("session", session.name)
         if isinstance(known, bool):
             known = await self.node.read(lambda database: named_caller(database, session.name))
-            self.access.remember(f"session {session.name}", known)
+            self.access.remember("session", session.name, known)
         if known is None or known[1:3] != session[1:3]:  # it was taken back, or is another's
             return None
-        return session
+        ends = [end for end in (session.expires, known.expires) if end is not None]
+        return known._replace(cookie=True, expires=min(ends))
 
     def check(
         self,
@@ -159,6 +170,8 @@ class Service:
         experiment: str | None,
         scope: Any,
         headers: Headers | None = None,
+        *,
+        forwarded: bool = False,
     ) -> None:
         """Raise a `RefusedError` unless a caller may do this."""
         client = scope.get("client") or ("", 0)
@@ -169,6 +182,7 @@ class Service:
             headers_of(scope) if headers is None else headers,
             address=client[0],
             safe=scope["method"] in ("GET", "HEAD"),
+            forwarded=forwarded,
         )
 
     async def origins(self) -> set[str]:

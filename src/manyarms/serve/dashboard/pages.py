@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
@@ -60,7 +63,7 @@ class Pages:
             Route(x, self.experiment_page),
             Route(f"{x}/events", self.experiment_events),
             Route(f"{x}/arms", self.arms_fragment),
-            Route(f"{x}/arms/{{number:int}}", self.arm_page),
+            Route(f"{x}/arms/{{number}}", self.arm_page),
             Route("/static/page.css", self.shared_styles),
             Route("/manyarms.js", self.client),
             Mount("/static", _Files(directory=panels.HERE / "static")),
@@ -70,7 +73,8 @@ class Pages:
         self, request: Request, right: str = "view", experiment: str | None = None
     ) -> Caller:
         caller = await self._service.caller(request.scope)
-        if experiment is None and caller is not None:
+        # pages for admins show all experiments: an admin of one may not see them
+        if experiment is None and caller is not None and right != "administer":
             experiment = caller.experiment
         self._service.check(caller, right, experiment, request.scope)
         assert caller is not None
@@ -166,14 +170,16 @@ class Pages:
 
     async def arm_page(self, request: Request) -> Response:
         """Show one arm, by its number: keys may hold anything."""
-        name, number = request.path_params["experiment"], request.path_params["number"]
+        name, text = request.path_params["experiment"], request.path_params["number"]
         caller = await self._caller(request, "view", name)
-        arm: m.ArmView | None = await self._service.view("arm_at", name, number=number)
+        arm: m.ArmView | None = None
+        if text.isdecimal() and len(text) < 19:
+            arm = await self._service.view("arm_at", name, number=int(text))
         if arm is None:
-            raise refuse(404, "unknown_arm", f"There is no arm {number}.")
+            raise refuse(404, "unknown_arm", f"There is no arm {text[:100]}.")
         summary: m.ExperimentSummary = await self._service.view("summary", name)
         best = summary.recommended
-        compared = [arm] if best is None or best.number == number else [arm, best]
+        compared = [arm] if best is None or best.number == arm.number else [arm, best]
         scale = panels.common_scale(compared)
         return self._page(
             "arm", caller, arm=arm, summary=summary, best=best, scale=scale, compared=compared
@@ -194,9 +200,8 @@ class Pages:
         if like:
             spec = (await self._service.view("summary", like)).spec
         if request.query_params.get("hold"):
-            spec = m.Spec(
-                **{f: getattr(spec, f) for f in spec.__struct_fields__}
-                | {"early": "hold", "window": float(request.query_params["hold"])}
+            spec = msgspec.structs.replace(
+                spec, early="hold", window=_seconds(request.query_params["hold"])
             )
         policy = spec.policy if isinstance(spec.policy, str) else spec.policy.name
         return self._page(
@@ -231,6 +236,13 @@ class Pages:
                 "cache-control": "max-age=3600",
             },
         )
+
+
+def _seconds(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < math.inf:
+            return float(text)
+    raise refuse(422, "invalid", f"`hold` must be a number > 0, got {text[:100]!r}.")
 
 
 def error_page(root: str, error: RefusedError) -> HTMLResponse:
