@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from manyarms.live.databases import Batch, UnreachableError
+from manyarms.live.databases import Batch, UnreachableError, database_of
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.serve import threads
+from manyarms.serve.game import Game
+from manyarms.serve.owned import Owned
 from tests.serve.machines import InThread, call, in_thread
 
 pytestmark = pytest.mark.interpreted
@@ -136,3 +138,37 @@ def test_a_policy_that_fails_midway(served: InThread, monkeypatch: pytest.Monkey
     monkeypatch.setattr(LiveGame, "ask", asked)
     status, answer = ask(served)
     assert (status, answer["pulls"][0]["pull"]) == (200, 1)
+
+
+def test_a_window_that_ends_while_the_node_does(
+    served: InThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last snapshot holds what was committed, and nothing that came later."""
+    path = "/v1/experiments/timed"
+    assert call(served.port, "PUT", path, {"n_arms": 50, "window": 0.5})[0] == 201
+    assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
+    snapshot = Owned.snapshot
+
+    def slow(owned: Owned) -> tuple[bytes, bytes]:
+        time.sleep(0.8)
+        return snapshot(owned)
+
+    monkeypatch.setattr(Owned, "snapshot", slow)
+    served.stop()
+    database = database_of(served.store)
+    database.open()
+    row = database.find("timed")
+    assert row is not None
+    game = Game.load(database, row)
+    assert game.live is not None
+    assert (row.head, list(game.waiting), list(game.live.flight)) == (1, [0], [0])
+
+    # a snapshot that does not fit the log is passed over
+    state, more = game.snapshot()
+    database.run(
+        "UPDATE snapshots SET more = :more WHERE experiment = :x",
+        more=more.replace(b"waiting", b"wanting"),
+        x=row.id,
+    )
+    assert Game.load(database, row).snapshot() == (state, more)
+    database.close()

@@ -14,7 +14,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError
 from manyarms.live.databases.database import LEASE
@@ -206,7 +206,7 @@ class ServiceNode:
         owned.deadline = loop.call_later(pause, self._expire, owned)
 
     def _expire(self, owned: Owned) -> None:
-        if self.owned.get(owned.name) is not owned:
+        if self.closing or self.owned.get(owned.name) is not owned:
             return
         at = None
         if not self.committer.away and owned.trouble is None:
@@ -244,6 +244,9 @@ class ServiceNode:
     async def close(self) -> None:
         """Commit, make snapshots, release."""
         self.closing = True
+        for owned in self.owned.values():
+            if owned.deadline is not None:
+                owned.deadline.cancel()
         if self._keeper is not None:
             self._keeper.cancel()
         end = time.monotonic() + 5
@@ -253,10 +256,25 @@ class ServiceNode:
         if self.committer.idle:
             for owned in list(self.owned.values()):
                 with contextlib.suppress(RefusedError, UnreachableError, ReplayError):
-                    await self.committer.call(lambda database, o=owned: _leave(database, o))  # type: ignore[misc]
+                    await self._leave(owned)
         await self.committer.stop()
         await self.reader.stop()
         await self._loader.stop()
+
+    async def _leave(self, owned: Owned) -> None:
+        saved = await self.committer.call(lambda database: database.snapshot(owned.id))
+        head = owned.head
+        # made here in the loop, where nothing can happen to the game meanwhile
+        kept = None
+        if owned.live is not None and (saved is None or saved[0] < head):
+            kept = owned.snapshot()
+
+        def leave(database: Database) -> None:
+            if kept is not None:
+                database.save(owned.id, head, owned.engine, *kept, epoch=owned.epoch)
+            database.release(owned.id, owned.epoch)
+
+        await self.committer.call(leave)
 
 
 async def _listens(address: str) -> bool:
@@ -281,10 +299,3 @@ def _loaded(database: Database, row: ExperimentRow) -> Owned:
     for key, pull, k, again, body in reversed(keys):
         owned.keys[key] = AskedBefore(pull, k, tuple(json.loads(again or "[]")), body)
     return owned
-
-
-def _leave(database: Database, owned: Owned) -> None:
-    saved: Any = database.snapshot(owned.id)
-    if owned.live is not None and (saved is None or saved[0] < owned.head):
-        database.save(owned.id, owned.head, owned.engine, *owned.snapshot(), epoch=owned.epoch)
-    database.release(owned.id, owned.epoch)

@@ -308,12 +308,15 @@ class Database(ABC):
             epoch=epoch,
         )
 
-    def snapshot(self, experiment: int) -> tuple[int, str, bytes, bytes, float] | None:
+    def snapshot(
+        self, experiment: int, *, before: int = 1 << 60
+    ) -> tuple[int, str, bytes, bytes, float] | None:
         """Return the last snapshot: its event, engine, state, what else it holds, and its time."""
         rows = self.run(
             "SELECT seq, engine, state, more, at FROM snapshots WHERE experiment = :x "
-            "ORDER BY seq DESC LIMIT 1",
+            "AND seq < :before ORDER BY seq DESC LIMIT 1",
             x=experiment,
+            before=before,
         )
         if not rows:
             return None
