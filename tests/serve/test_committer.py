@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from manyarms.live.databases import Batch, UnreachableError, database_of
+from manyarms.live.databases import Batch, LogRow, UnreachableError, database_of
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.serve import threads
 from manyarms.serve.game import Game
@@ -172,3 +173,35 @@ def test_a_window_that_ends_while_the_node_does(
     )
     assert Game.load(database, row).snapshot() == (state, more)
     database.close()
+
+
+def test_a_batch_that_cannot_be_committed_takes_no_other_with_it(store: str) -> None:
+    committer = threads.Committer(store, lambda owned: None)
+    database = committer.database
+    database.open()
+    batches = []
+    for keys in ([], [("k", 0, 1, None, "", None, 0.0)] * 2):  # one key cannot be there twice
+        name = f"x{uuid.uuid4().hex[:8]}"
+        database.create(name, "{}", "running", "secret", n_arms=9)
+        row = database.find(name)
+        assert row is not None
+        batches.append(Batch(row.id, 0, 0, [LogRow(1, 1, 0, 0, 0.0, 0.0)], keys))
+    assert committer._stood(batches) == [True, False]
+    heads = database.heads([batch.experiment for batch in batches])
+    assert [heads[batch.experiment][1] for batch in batches] == [1, 0]
+    database.close()
+
+
+def test_a_key_is_known_as_long_as_it_is_kept(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/x.db?sync=never"
+    with in_thread(url) as one:
+        assert call(one.port, "PUT", PATH, {"n_arms": 50})[0] == 201
+        given = ask(one, Idempotency_Key="k")
+        assert given[0] == 200
+        assert call(one.port, "POST", f"{PATH}/asks", {"worker": "a\0b"})[0] == 422
+    database = database_of(url)
+    database.open()
+    database.run("UPDATE ask_keys SET at = at - 30 * 3600")
+    database.close()
+    with in_thread(url) as one:
+        assert ask(one, Idempotency_Key="k") == given

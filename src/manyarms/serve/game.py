@@ -31,7 +31,15 @@ from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import policy as policy_named
 from manyarms.serve.messages import PolicySpec, Spec
 
-__all__ = ["REPORTED", "Game", "ReplayError", "check_spec", "engine_of", "policy_of"]
+__all__ = [
+    "REPORTED",
+    "Game",
+    "ReplayError",
+    "as_replay_error",
+    "check_spec",
+    "engine_of",
+    "policy_of",
+]
 
 G = TypeVar("G", bound="Game")
 REPORTED = 100  # a reward is there and held back; kinds below 100 are those of handles
@@ -48,7 +56,8 @@ class ReplayError(Exception):
 
 
 @contextlib.contextmanager
-def _as_replay_error(name: str) -> Iterator[None]:
+def as_replay_error(name: str) -> Iterator[None]:
+    """Say of what a damaged experiment raises that it cannot be played."""
     try:
         yield
     except (
@@ -158,7 +167,7 @@ class Game:
 
     @classmethod
     def _load(cls: type[G], database: Database, row: ExperimentRow, saved: Any) -> G:
-        with gc_paused(), _as_replay_error(row.name):
+        with gc_paused(), as_replay_error(row.name):
             game = cls(row)
             if saved is not None:
                 game._restore(saved[0], saved[2], saved[3])
@@ -194,7 +203,7 @@ class Game:
             raise ReplayError(f"{self.name} has a gap in its log after event {self.head}.")
         if self.live is None:
             raise ReplayError(f"{self.name} has events and no arms.")
-        with _as_replay_error(self.name):
+        with as_replay_error(self.name):
             self.count(rows)
             plain = [row for row in rows if row.kind < REPORTED]
             asks = [row._replace(more=None) if row.kind == ASKED else row for row in plain]

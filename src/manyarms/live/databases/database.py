@@ -160,6 +160,17 @@ class Database(ABC):
         rows = self.run(f"SELECT {self._columns} FROM experiments ORDER BY name")
         return [ExperimentRow(*row) for row in rows]
 
+    def unwatched(self) -> list[ExperimentRow]:
+        """Return the experiments without an owner whose pulls in flight have a window."""
+        flight = "SELECT sum(asked) - sum(told) - sum(abandoned) FROM minutes WHERE experiment = id"
+        rows = self.run(
+            f"SELECT {self._columns} FROM experiments WHERE spec <> 'null' AND "
+            f"spec NOT LIKE :none AND lease_until < {self.now} AND "
+            f"(state IN ('running', 'paused') OR state = 'stopped' AND ({flight}) > 0)",
+            none='%"window":null%',
+        )
+        return [ExperimentRow(*row) for row in rows]
+
     @property
     def _columns(self) -> str:
         return _COLUMNS.format(now=self.now)
@@ -278,13 +289,12 @@ class Database(ABC):
         )
         return rows[0] if rows else None
 
-    def last_ask_keys(self, experiment: int, since: float, most: int) -> list[tuple[Any, ...]]:
+    def last_ask_keys(self, experiment: int, most: int) -> list[tuple[Any, ...]]:
         """Return the last asks, the latest first: key, pull, k, again, body."""
         return self.run(
-            "SELECT key, pull, k, again, body FROM ask_keys WHERE experiment = :x AND at > :since "
+            "SELECT key, pull, k, again, body FROM ask_keys WHERE experiment = :x "
             "AND key NOT LIKE '~%' ORDER BY at DESC LIMIT :most",
             x=experiment,
-            since=since,
             most=most,
         )
 
