@@ -13,12 +13,12 @@ import pytest
 
 from manyarms.live.databases import database_of
 from manyarms.live.store import TOLD
-from manyarms.serve import scribe as module
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.node import ServiceNode
 from manyarms.serve.owned import Owned
 from manyarms.serve.scribe import Scribe
 from manyarms.serve.threads import LostError
+from manyarms.serve.views import VIEWS
 from tests.serve.machines import call, in_thread
 
 pytestmark = pytest.mark.interpreted
@@ -102,7 +102,7 @@ def test_a_broken_experiment_does_not_end_the_scribe(
     def fails(replica: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setitem(module.VIEWS, "summary", fails)
+    monkeypatch.setitem(VIEWS, "summary", fails)
     assert scribe.answer(ask | {"experiment": "held"})["error"] == "unavailable"
     database.close()
 
