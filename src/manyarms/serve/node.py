@@ -58,6 +58,7 @@ class ServiceNode:
         self._elsewhere: dict[str, tuple[float, str]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._loading: dict[int, int] = {}  # experiments and their epochs
+        self._ended: set[int] = set()  # stopped, and no pull is in flight
         self._unplayable: dict[str, float] = {}  # not adopted again until then
         self._keeper: asyncio.Task[None] | None = None
         self.closing = False
@@ -244,11 +245,23 @@ class ServiceNode:
             await self._adopt()
 
     async def _adopt(self) -> None:
-        for row in await self.read(lambda database: database.unwatched()):
+        for row in await self.read(lambda database: database.experiments()):
+            watched = row.spec != "null" and '"window":null' not in row.spec
             known = row.name in self.owned or self._unplayable.get(row.name, 0) > time.monotonic()
-            if not known:
+            if watched and row.lease_left < 0 and not known and await self._goes_on(row):
                 with contextlib.suppress(RefusedError):
                     await self.find(row.name)
+
+    async def _goes_on(self, row: ExperimentRow) -> bool:
+        """Whether pulls may be in flight: of a stopped experiment the last ones end, too."""
+        if row.state != "stopped":
+            return row.state in ("running", "paused")
+        if row.id in self._ended:
+            return False
+        if await self.read(lambda database: database.in_flight(row.id)):
+            return True
+        self._ended.add(row.id)
+        return False
 
     async def close(self) -> None:
         """Commit, make snapshots, release."""

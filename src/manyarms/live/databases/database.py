@@ -160,16 +160,13 @@ class Database(ABC):
         rows = self.run(f"SELECT {self._columns} FROM experiments ORDER BY name")
         return [ExperimentRow(*row) for row in rows]
 
-    def unwatched(self) -> list[ExperimentRow]:
-        """Return the experiments without an owner whose pulls in flight have a window."""
-        flight = "SELECT sum(asked) - sum(told) - sum(abandoned) FROM minutes WHERE experiment = id"
+    def in_flight(self, experiment: int) -> int:
+        """Return how many pulls of an experiment have not ended."""
         rows = self.run(
-            f"SELECT {self._columns} FROM experiments WHERE spec <> 'null' AND "
-            f"spec NOT LIKE :none AND lease_until < {self.now} AND "
-            f"(state IN ('running', 'paused') OR state = 'stopped' AND ({flight}) > 0)",
-            none='%"window":null%',
+            "SELECT sum(asked) - sum(told) - sum(abandoned) FROM minutes WHERE experiment = :x",
+            x=experiment,
         )
-        return [ExperimentRow(*row) for row in rows]
+        return int(rows[0][0] or 0)
 
     @property
     def _columns(self) -> str:
