@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
+from manyarms.live.databases import database_of
 from manyarms.live.store import (
     ABANDONED,
     ANSWERED,
@@ -298,3 +299,19 @@ def test_a_store_that_another_process_took_is_refused() -> None:
         for _ in range(2):
             with pytest.raises(ma.StoreError, match="not ours any more"):
                 live.tell(pull, 0.0)
+
+
+def test_an_experiment_of_the_service_is_left_alone(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/shop.db"
+    database = database_of(url)
+    database.open()
+    database.create("game", '{"n_arms":50}', "running", "secret", n_arms=50)
+    before = database.find("game")
+    for live in (None, new()):
+        with pytest.raises(ma.StoreError, match="is an experiment of the service"):
+            ma.recorded(url, live)
+    after = database.find("game")
+    database.close()
+    assert before is not None
+    assert after is not None
+    assert (after.epoch, after.owner) == (before.epoch, before.owner)

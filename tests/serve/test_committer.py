@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from manyarms.live.databases import Batch, UnreachableError
+from manyarms.live.databases import Batch, LogRow, UnreachableError, database_of
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.serve import threads
+from manyarms.serve.game import Game
+from manyarms.serve.owned import Owned
 from tests.serve.machines import InThread, call, in_thread
 
 pytestmark = pytest.mark.interpreted
@@ -136,3 +139,69 @@ def test_a_policy_that_fails_midway(served: InThread, monkeypatch: pytest.Monkey
     monkeypatch.setattr(LiveGame, "ask", asked)
     status, answer = ask(served)
     assert (status, answer["pulls"][0]["pull"]) == (200, 1)
+
+
+def test_a_window_that_ends_while_the_node_does(
+    served: InThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last snapshot holds what was committed, and nothing that came later."""
+    path = "/v1/experiments/timed"
+    assert call(served.port, "PUT", path, {"n_arms": 50, "window": 0.5})[0] == 201
+    assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
+    snapshot = Owned.snapshot
+
+    def slow(owned: Owned) -> tuple[bytes, bytes]:
+        time.sleep(0.8)
+        return snapshot(owned)
+
+    monkeypatch.setattr(Owned, "snapshot", slow)
+    served.stop()
+    database = database_of(served.store)
+    database.open()
+    row = database.find("timed")
+    assert row is not None
+    game = Game.load(database, row)
+    assert game.live is not None
+    assert (row.head, list(game.waiting), list(game.live.flight)) == (1, [0], [0])
+
+    # a snapshot that does not fit the log is passed over
+    state, more = game.snapshot()
+    database.run(
+        "UPDATE snapshots SET more = :more WHERE experiment = :x",
+        more=more.replace(b"waiting", b"wanting"),
+        x=row.id,
+    )
+    assert Game.load(database, row).snapshot() == (state, more)
+    database.close()
+
+
+def test_a_batch_that_cannot_be_committed_takes_no_other_with_it(store: str) -> None:
+    committer = threads.Committer(store, lambda owned: None)
+    database = committer.database
+    database.open()
+    batches = []
+    for keys in ([], [("k", 0, 1, None, "", None, 0.0)] * 2):  # one key cannot be there twice
+        name = f"x{uuid.uuid4().hex[:8]}"
+        database.create(name, "{}", "running", "secret", n_arms=9)
+        row = database.find(name)
+        assert row is not None
+        batches.append(Batch(row.id, 0, 0, [LogRow(1, 1, 0, 0, 0.0, 0.0)], keys))
+    assert committer._stood(batches) == [True, False]
+    heads = database.heads([batch.experiment for batch in batches])
+    assert [heads[batch.experiment][1] for batch in batches] == [1, 0]
+    database.close()
+
+
+def test_a_key_is_known_as_long_as_it_is_kept(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/x.db?sync=never"
+    with in_thread(url) as one:
+        assert call(one.port, "PUT", PATH, {"n_arms": 50})[0] == 201
+        given = ask(one, Idempotency_Key="k")
+        assert given[0] == 200
+        assert call(one.port, "POST", f"{PATH}/asks", {"worker": "a\0b"})[0] == 422
+    database = database_of(url)
+    database.open()
+    database.run("UPDATE ask_keys SET at = at - 30 * 3600")
+    database.close()
+    with in_thread(url) as one:
+        assert ask(one, Idempotency_Key="k") == given

@@ -95,7 +95,7 @@ def test_a_handle_and_the_service_do_not_meet(store: str) -> None:
             )
         call(one.port, "PUT", f"/v1/experiments/{theirs}", {"n_arms": 9})
         assert call(one.port, "POST", f"/v1/experiments/{theirs}/asks", {})[0] == 200
-        with pytest.raises(ma.StoreError, match="is open already by node"):
+        with pytest.raises(ma.StoreError, match="is an experiment of the service"):
             ma.recorded(f"{store}{joint}experiment={theirs}")
         names = [x["name"] for x in call(one.port, "GET", "/v1/experiments")[1]["experiments"]]
         assert mine not in names

@@ -216,7 +216,6 @@ async def delete(service: Service, request: Request) -> Response:
         return owned
 
     owned, _, _ = await service.apply(name, check, forwarded=request.forwarded)
-    service.node.forget(owned)
 
     def drop(database: Database) -> None:
         with database.transaction():
@@ -225,6 +224,7 @@ async def delete(service: Service, request: Request) -> Response:
             database.run("DELETE FROM experiments WHERE id = :x", x=owned.id)
 
     await service.node.write(drop)
+    service.node.forget(owned)
     await service.note(request.caller, name, "delete")
     return answered(m.Done(name, "stopped"))
 

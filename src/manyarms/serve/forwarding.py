@@ -66,7 +66,7 @@ class Forwarder:
                 headers=headers,
                 timeout=None if streamed else _PATIENCE,
             )
-        except httpx.HTTPError:
+        except (httpx.HTTPError, AttributeError):  # the latter: it died while we connected
             return None
         if answer.status_code == 503 and b'"not_owner"' in answer.content:
             return None

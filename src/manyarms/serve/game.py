@@ -6,18 +6,20 @@ its log as rows; the same rows, read again, make the same game.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
+import logging
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from manyarms.core.code_digest import digest
-from manyarms.errors import ManyarmsError, SavedFileError
+from manyarms.errors import ManyarmsError
 from manyarms.live.arms import ArmNumbers
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.store import columns_of
@@ -29,7 +31,15 @@ from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import policy as policy_named
 from manyarms.serve.messages import PolicySpec, Spec
 
-__all__ = ["REPORTED", "Game", "ReplayError", "check_spec", "engine_of", "policy_of"]
+__all__ = [
+    "REPORTED",
+    "Game",
+    "ReplayError",
+    "as_replay_error",
+    "check_spec",
+    "engine_of",
+    "policy_of",
+]
 
 G = TypeVar("G", bound="Game")
 REPORTED = 100  # a reward is there and held back; kinds below 100 are those of handles
@@ -37,11 +47,29 @@ _ANSWERED = 7  # of a handle: a pull that was told a reward observed before
 _RECENT = 1000  # pulls whose arms are remembered, for views
 _AT_ONCE = 20_000  # rows that are replayed at a time
 _BY_HAND = 1 << 62
+_logger = logging.getLogger("manyarms.serve")
 DELAYS = (1.0, 10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 24 * 3600.0)  # ends of bins, seconds
 
 
 class ReplayError(Exception):
     """The log cannot be played again: the code is another, or the log is damaged."""
+
+
+@contextlib.contextmanager
+def as_replay_error(name: str) -> Iterator[None]:
+    """Say of what a damaged experiment raises that it cannot be played."""
+    try:
+        yield
+    except (
+        ManyarmsError,
+        msgspec.MsgspecError,
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+    ) as error:
+        raise ReplayError(f"{name} cannot be played again: {error}") from error
 
 
 def policy_of(spec: PolicySpec | str | dict[str, Any]) -> Policy:
@@ -122,10 +150,25 @@ class Game:
 
     @classmethod
     def load(cls: type[G], database: Database, row: ExperimentRow) -> G:
-        """Return the game that a database holds, up to the head it has now."""
-        game = cls(row)
-        with gc_paused():
-            saved = database.snapshot(row.id)
+        """Return the game that a database holds, up to the head it has now.
+
+        Where its last snapshot does not lead there, the one before it may, or the whole log.
+        """
+        saved = database.snapshot(row.id)
+        try:
+            return cls._load(database, row, saved)
+        except ReplayError as error:
+            if saved is None:
+                raise
+            _logger.error("%s; looks further back than its last snapshot", error)
+            with contextlib.suppress(ReplayError):
+                return cls._load(database, row, database.snapshot(row.id, before=saved[0]))
+            raise
+
+    @classmethod
+    def _load(cls: type[G], database: Database, row: ExperimentRow, saved: Any) -> G:
+        with gc_paused(), as_replay_error(row.name):
+            game = cls(row)
             if saved is not None:
                 game._restore(saved[0], saved[2], saved[3])
             elif row.first_arms:
@@ -160,13 +203,11 @@ class Game:
             raise ReplayError(f"{self.name} has a gap in its log after event {self.head}.")
         if self.live is None:
             raise ReplayError(f"{self.name} has events and no arms.")
-        self.count(rows)
-        try:
+        with as_replay_error(self.name):
+            self.count(rows)
             plain = [row for row in rows if row.kind < REPORTED]
             asks = [row._replace(more=None) if row.kind == ASKED else row for row in plain]
             replay(self.live, columns_of(asks), self.name, long=_BY_HAND)
-        except (ManyarmsError, LookupError, ValueError, TypeError, ArithmeticError) as error:
-            raise ReplayError(f"{self.name} cannot be played again: {error}") from error
         self.head = rows[-1].seq
 
     def count(self, rows: Iterable[LogRow]) -> None:
@@ -216,10 +257,7 @@ class Game:
         return snapshot(self.live), msgspec.msgpack.encode(more)
 
     def _restore(self, head: int, state: bytes, more: bytes) -> None:
-        try:
-            self.live = restored(state, policy_of(self.spec.policy), self.name)
-        except SavedFileError as error:
-            raise ReplayError(str(error)) from error
+        self.live = restored(state, policy_of(self.spec.policy), self.name)
         known = msgspec.msgpack.decode(more)
         self.waiting = {pull: (at, worker) for pull, at, worker in known["waiting"]}
         self.held = dict(map(tuple, known["held"]))

@@ -54,6 +54,7 @@ __all__ = [
 ]
 
 MOST_PULLS = 10_000  # of one request
+_NO_NUL = r"^[^\u0000]*$"  # which PostgreSQL has no place for
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 Role = Literal["admin", "operator", "viewer", "client", "browser"]
@@ -87,7 +88,7 @@ class Ask(Struct, forbid_unknown_fields=True):
     """Ask for `k` pulls. A worker that asks again gets its pulls in flight first."""
 
     k: Annotated[int, Meta(ge=1, le=MOST_PULLS)] = 1
-    worker: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    worker: Annotated[str, Meta(min_length=1, max_length=200, pattern=_NO_NUL)] | None = None
     tickets: bool = False
 
 

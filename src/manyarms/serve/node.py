@@ -14,7 +14,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError
 from manyarms.live.databases.database import LEASE
@@ -22,12 +22,11 @@ from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.game import ReplayError
 from manyarms.serve.messages import Failure
 from manyarms.serve.owned import MOST_KEYS, AskedBefore, BrokenError, Owned
-from manyarms.serve.threads import Committer, DatabaseThread, insisting
+from manyarms.serve.threads import Committer, DatabaseThread, LostError, insisting
 
 __all__ = ["ServiceNode", "unavailable"]
 
 T = TypeVar("T")
-_DAY = 24 * 3600.0
 _IDLE = 60.0  # seconds after which a lease is not renewed any more
 _KNOWN_ELSEWHERE = 1.0  # seconds that an owner is believed to be where it was
 _logger = logging.getLogger("manyarms.serve")
@@ -59,6 +58,8 @@ class ServiceNode:
         self._elsewhere: dict[str, tuple[float, str]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._loading: dict[int, int] = {}  # experiments and their epochs
+        self._ended: set[int] = set()  # stopped, and no pull is in flight
+        self._unplayable: dict[str, float] = {}  # not adopted again until then
         self._keeper: asyncio.Task[None] | None = None
         self.closing = False
         self.takeovers = 0
@@ -134,10 +135,10 @@ class ServiceNode:
     async def _may_take(self, row: ExperimentRow, address: str) -> bool:
         if not row.owner or row.lease_left <= 0 or row.owner == self.owner:
             return True
-        if not row.owner.startswith("node ") or address == self.address:
-            return address == self.address  # one that had our port is gone
-        if await _listens(address):
+        if not row.owner.startswith("node "):
             return False
+        if address != self.address and await _listens(address):
+            return False  # one that had our port is gone, unless its session says otherwise
         return not await self.read(lambda database: database.holds_session(row.owner))
 
     async def _acquired(self, row: ExperimentRow) -> bool:
@@ -155,8 +156,10 @@ class ServiceNode:
             owned = await self._loader.call(lambda database: _loaded(database, row))
         except UnreachableError as error:
             raise unavailable(f"The database cannot be reached: {error}") from error
-        except ReplayError as error:
-            _logger.error("%s", error)
+        except Exception as error:  # whatever it is, it concerns this experiment alone
+            _logger.error("%s", error, exc_info=not isinstance(error, ReplayError))
+            self._unplayable[name] = time.monotonic() + _IDLE
+            await self.read(lambda database: database.release(row.id, row.epoch))
             raise RefusedError(Failure("replay", str(error), 503)) from error
         finally:
             del self._loading[row.id]
@@ -178,14 +181,13 @@ class ServiceNode:
         if owned.deadline is not None:
             owned.deadline.cancel()
         self.committer.drop(owned)
+        _let_go(owned, LostError())
 
     def broke(self, owned: Owned, error: BrokenError) -> RefusedError:
         """Drop a handle that is half changed, with what was not handed over; return the answer."""
         _logger.error("%s", error)
+        _let_go(owned, unavailable("The experiment is loaded anew."))
         self.forget(owned)
-        if not owned.forming.done.done():
-            owned.forming.done.set_exception(unavailable("The experiment is loaded anew."))
-            owned.forming.done.exception()
         return RefusedError(Failure("policy", str(error), 500))
 
     def forget_elsewhere(self, name: str) -> None:
@@ -206,7 +208,7 @@ class ServiceNode:
         owned.deadline = loop.call_later(pause, self._expire, owned)
 
     def _expire(self, owned: Owned) -> None:
-        if self.owned.get(owned.name) is not owned:
+        if self.closing or self.owned.get(owned.name) is not owned:
             return
         at = None
         if not self.committer.away and owned.trouble is None:
@@ -223,27 +225,50 @@ class ServiceNode:
         while True:
             await asyncio.sleep(LEASE / 4)
             beats += 1
-            now = time.monotonic()
-            for owned in list(self.owned.values()):
-                if now - owned.used < _IDLE or (owned.spec.window and owned.waiting):
-                    used = owned.used
-                    owned.touch()
-                    owned.used = used
-            with contextlib.suppress(RefusedError, UnreachableError):
-                for number, epoch in list(self._loading.items()):
-                    await self.write(lambda db, n=number, e=epoch: db.renew(n, e))  # type: ignore[misc]
-                if beats % 4 == 0:
-                    await self._adopt()
+            try:
+                await self._beat(adopts=beats % 4 == 0)
+            except RefusedError:
+                pass  # the database is away: that was said
+            except Exception:  # without leases, others would take over
+                _logger.exception("the node's upkeep failed")
+
+    async def _beat(self, *, adopts: bool) -> None:
+        now = time.monotonic()
+        for owned in list(self.owned.values()):
+            if now - owned.used < _IDLE or (owned.spec.window and owned.waiting):
+                used = owned.used
+                owned.touch()
+                owned.used = used
+        for number, epoch in list(self._loading.items()):
+            await self.write(lambda db, n=number, e=epoch: db.renew(n, e))  # type: ignore[misc]
+        if adopts:
+            await self._adopt()
 
     async def _adopt(self) -> None:
         for row in await self.read(lambda database: database.experiments()):
-            watched = row.state in ("running", "paused") and '"window":null' not in row.spec
-            if watched and row.lease_left < 0 and row.spec != "null" and row.name not in self.owned:
-                await self.find(row.name)
+            watched = row.spec != "null" and '"window":null' not in row.spec
+            known = row.name in self.owned or self._unplayable.get(row.name, 0) > time.monotonic()
+            if watched and row.lease_left < 0 and not known and await self._goes_on(row):
+                with contextlib.suppress(RefusedError):
+                    await self.find(row.name)
+
+    async def _goes_on(self, row: ExperimentRow) -> bool:
+        """Whether pulls may be in flight: of a stopped experiment the last ones end, too."""
+        if row.state != "stopped":
+            return row.state in ("running", "paused")
+        if row.id in self._ended:
+            return False
+        if await self.read(lambda database: database.in_flight(row.id)):
+            return True
+        self._ended.add(row.id)
+        return False
 
     async def close(self) -> None:
         """Commit, make snapshots, release."""
         self.closing = True
+        for owned in self.owned.values():
+            if owned.deadline is not None:
+                owned.deadline.cancel()
         if self._keeper is not None:
             self._keeper.cancel()
         end = time.monotonic() + 5
@@ -253,10 +278,33 @@ class ServiceNode:
         if self.committer.idle:
             for owned in list(self.owned.values()):
                 with contextlib.suppress(RefusedError, UnreachableError, ReplayError):
-                    await self.committer.call(lambda database, o=owned: _leave(database, o))  # type: ignore[misc]
+                    await self._leave(owned)
         await self.committer.stop()
         await self.reader.stop()
         await self._loader.stop()
+
+    async def _leave(self, owned: Owned) -> None:
+        saved = await self.committer.call(lambda database: database.snapshot(owned.id))
+        head = owned.head
+        # made here in the loop, where nothing can happen to the game meanwhile
+        kept = None
+        if owned.live is not None and (saved is None or saved[0] < head):
+            kept = owned.snapshot()
+
+        def leave(database: Database) -> None:
+            if kept is not None:
+                database.save(owned.id, head, owned.engine, *kept, epoch=owned.epoch)
+            database.release(owned.id, owned.epoch)
+
+        await self.committer.call(leave)
+
+
+def _let_go(owned: Owned, error: Exception) -> None:
+    """Tell those who wait for the batch that forms why it is not committed."""
+    done = owned.forming.done
+    if not done.done():
+        done.set_exception(error)
+        done.exception()  # nobody may be waiting
 
 
 async def _listens(address: str) -> bool:
@@ -276,15 +324,8 @@ def _loaded(database: Database, row: ExperimentRow) -> Owned:
     owned = Owned.load(database, row)
     assert isinstance(owned, Owned)
     database.drop_unpublished(row.id, row.epoch, row.n_arms)
-    keys = database.last_ask_keys(row.id, time.time() - _DAY, MOST_KEYS)
+    keys = database.last_ask_keys(row.id, MOST_KEYS)
     owned.all_keys = len(keys) < MOST_KEYS
     for key, pull, k, again, body in reversed(keys):
         owned.keys[key] = AskedBefore(pull, k, tuple(json.loads(again or "[]")), body)
     return owned
-
-
-def _leave(database: Database, owned: Owned) -> None:
-    saved: Any = database.snapshot(owned.id)
-    if owned.live is not None and (saved is None or saved[0] < owned.head):
-        database.save(owned.id, owned.head, owned.engine, *owned.snapshot(), epoch=owned.epoch)
-    database.release(owned.id, owned.epoch)

@@ -90,7 +90,7 @@ class Owned(Game):
         self.names: dict[int, str] = {}  # of arms touched
         self.workers: dict[str, dict[int, None]] = {}
         self.keys: OrderedDict[str, AskedBefore] = OrderedDict()
-        self.all_keys = True  # whether no key of the last day is missing among them
+        self.all_keys = True  # whether no key that is kept is missing among them
         self.used = time.monotonic()
         self.trouble: Failure | None = None  # why nothing is answered, if so
         self.importing = asyncio.Lock()

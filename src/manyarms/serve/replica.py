@@ -13,7 +13,7 @@ from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.store import ASKED, TOLD
 from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict, give_verdict
 from manyarms.protocol.recommend import sigma_of
-from manyarms.serve.game import Game, ReplayError, policy_of
+from manyarms.serve.game import Game, ReplayError, as_replay_error, policy_of
 from manyarms.serve.tallies import Tallies
 
 __all__ = ["Replica"]
@@ -59,7 +59,9 @@ class Replica:
         try:
             self.game = _Followed.load(database, row)
         except ReplayError as error:
-            self.game, self.alarm = _Followed(row), str(error)
+            self.alarm = str(error)
+            with as_replay_error(name):
+                self.game = _Followed(row)
         self.policy = policy_of(self.game.spec.policy).label
         self._looked = time.monotonic()
         self._names: dict[int, str] = {}

@@ -41,6 +41,7 @@ class Scribe:
         self._owner = owner
         self._replicas: dict[str, Replica] = {}  # the last used last
         self._saved: dict[str, tuple[int, float]] = {}  # head of the last snapshot, not before
+        self._failures: dict[str, str] = {}
         self._cleaned = 0.0
 
     def tick(self) -> None:
@@ -48,9 +49,17 @@ class Scribe:
         for row in self._database.experiments():
             if row.owner != self._owner or row.spec == "null":
                 continue
-            replica = self._replica(row.name)
-            replica.follow_to(row)
-            self._save_if_due(replica)
+            try:
+                replica = self._replica(row.name)
+                replica.follow_to(row)
+                self._save_if_due(replica)
+                self._failures.pop(row.name, None)
+            except UnreachableError:
+                raise
+            except Exception as error:  # the others are followed all the same
+                if self._failures.get(row.name) != repr(error):  # said once
+                    self._failures[row.name] = repr(error)
+                    _logger.exception("%s cannot be followed", row.name)
         if time.monotonic() - self._cleaned > 600:
             self._cleaned = time.monotonic()
             self._database.run(
@@ -107,6 +116,9 @@ class Scribe:
             return {"error": "invalid", "message": str(error)}
         except (UnreachableError, ReplayError) as error:
             return {"error": "unavailable", "message": str(error)}
+        except Exception as error:  # one bad question must not end the scribe
+            _logger.exception("the view %s failed", what)
+            return {"error": "unavailable", "message": f"The view failed: {error}"}
 
 
 def main() -> None:

@@ -157,9 +157,7 @@ class Committer(DatabaseThread):
         batches = [forming.batch for _, forming in group]
         answers: list[Answers | None] = [None] * len(group)
         try:
-            stood = self._insisting(
-                lambda: self.database.commit(batches), lambda: self._commit_again(batches)
-            )
+            stood = self._stood(batches)
             answers = self._insisting(
                 lambda: [
                     self._answer(forming) if ok else None
@@ -174,6 +172,27 @@ class Committer(DatabaseThread):
         seconds = time.perf_counter() - begun
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._done, group, answers, seconds)
+
+    def _stood(self, batches: Sequence[Batch]) -> list[bool]:
+        """Commit batches; one that cannot be takes no other with it."""
+        try:
+            return self._insisting(
+                lambda: self.database.commit(batches), lambda: self._commit_again(batches)
+            )
+        except UnreachableError:
+            raise
+        except Exception:
+            _logger.exception("a commit failed: its batches are tried one by one")
+            return [self._stood_alone(batch) for batch in batches]
+
+    def _stood_alone(self, batch: Batch) -> bool:
+        try:
+            return self._insisting(lambda: self._commit_again([batch]))[0]
+        except UnreachableError:
+            raise
+        except Exception:
+            _logger.exception("experiment %d: a batch was refused", batch.experiment)
+            return False
 
     def _commit_again(self, batches: Sequence[Batch]) -> list[bool]:
         """Send the same batches after the answer to them was lost: some may have succeeded."""

@@ -160,6 +160,14 @@ class Database(ABC):
         rows = self.run(f"SELECT {self._columns} FROM experiments ORDER BY name")
         return [ExperimentRow(*row) for row in rows]
 
+    def in_flight(self, experiment: int) -> int:
+        """Return how many pulls of an experiment have not ended."""
+        rows = self.run(
+            "SELECT sum(asked) - sum(told) - sum(abandoned) FROM minutes WHERE experiment = :x",
+            x=experiment,
+        )
+        return int(rows[0][0] or 0)
+
     @property
     def _columns(self) -> str:
         return _COLUMNS.format(now=self.now)
@@ -278,13 +286,12 @@ class Database(ABC):
         )
         return rows[0] if rows else None
 
-    def last_ask_keys(self, experiment: int, since: float, most: int) -> list[tuple[Any, ...]]:
+    def last_ask_keys(self, experiment: int, most: int) -> list[tuple[Any, ...]]:
         """Return the last asks, the latest first: key, pull, k, again, body."""
         return self.run(
-            "SELECT key, pull, k, again, body FROM ask_keys WHERE experiment = :x AND at > :since "
+            "SELECT key, pull, k, again, body FROM ask_keys WHERE experiment = :x "
             "AND key NOT LIKE '~%' ORDER BY at DESC LIMIT :most",
             x=experiment,
-            since=since,
             most=most,
         )
 
@@ -308,12 +315,15 @@ class Database(ABC):
             epoch=epoch,
         )
 
-    def snapshot(self, experiment: int) -> tuple[int, str, bytes, bytes, float] | None:
+    def snapshot(
+        self, experiment: int, *, before: int = 1 << 60
+    ) -> tuple[int, str, bytes, bytes, float] | None:
         """Return the last snapshot: its event, engine, state, what else it holds, and its time."""
         rows = self.run(
             "SELECT seq, engine, state, more, at FROM snapshots WHERE experiment = :x "
-            "ORDER BY seq DESC LIMIT 1",
+            "AND seq < :before ORDER BY seq DESC LIMIT 1",
             x=experiment,
+            before=before,
         )
         if not rows:
             return None

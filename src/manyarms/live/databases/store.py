@@ -14,7 +14,14 @@ import numpy as np
 
 from manyarms.core.files import FileLock, LockedError
 from manyarms.errors import StoreError
-from manyarms.live.databases.database import Batch, Database, LogRow, UnreachableError, packed
+from manyarms.live.databases.database import (
+    Batch,
+    Database,
+    ExperimentRow,
+    LogRow,
+    UnreachableError,
+    packed,
+)
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.live.store import Contents, Event, Events
 
@@ -99,7 +106,7 @@ class DatabaseStore:
         row = database.find(self._name)
         if row is None:
             return None
-        self._own(row.id, row.epoch, row.owner, row.lease_left)
+        self._own(row)
         saved = database.snapshot(row.id)
         if saved is None:
             self._head = row.head
@@ -110,18 +117,21 @@ class DatabaseStore:
             raise StoreError(f"{self} is damaged: events are missing. Restore a backup.")
         return Contents(saved[2], columns_of(events))
 
-    def _own(self, number: int, epoch: int, owner: str, lease_left: float) -> None:
-        """Take over from an owner that is gone; a process of the service has its lease."""
+    def _own(self, row: ExperimentRow) -> None:
+        """Take over from an owner that is gone."""
+        if row.spec != "null":
+            raise StoreError(
+                f"{self} is an experiment of the service. Use it through the service, or choose "
+                f"another name: ?experiment=NAME."
+            )
         database, own = self._database, f"process {os.getpid()}"
         if not isinstance(database, SQLite):
             if database.holds_session(f"{self._name}:handle"):
-                raise self._taken(owner)
+                raise self._taken(row.owner)
             database.hold_session(f"{self._name}:handle")
-        if owner.startswith("node ") and lease_left > 0:
-            raise self._taken(owner)
-        if not database.acquire(self._name, own, epoch):
+        if not database.acquire(self._name, own, row.epoch):
             raise self._taken("another process")
-        self._id, self._epoch = number, epoch + 1
+        self._id, self._epoch = row.id, row.epoch + 1
 
     def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:
         """Commit the events, if nobody has taken over."""
@@ -182,7 +192,7 @@ class DatabaseStore:
         database.create(self._name, "null", "recorded", secrets.token_hex(16))
         row = database.find(self._name)
         assert row is not None
-        self._own(row.id, row.epoch, row.owner, row.lease_left)
+        self._own(row)
         self._head = row.head
 
     def close(self) -> None:

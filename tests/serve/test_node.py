@@ -1,0 +1,128 @@
+"""One node: what it does with experiments that are gone, broken, or left by others."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manyarms.live.databases import database_of
+from manyarms.live.store import TOLD
+from manyarms.serve.errors import RefusedError
+from manyarms.serve.node import ServiceNode
+from manyarms.serve.owned import Owned
+from manyarms.serve.scribe import Scribe
+from manyarms.serve.threads import LostError
+from manyarms.serve.views import VIEWS
+from tests.serve.machines import call, in_thread
+
+pytestmark = pytest.mark.interpreted
+
+
+def on_node(url: str, what: Callable[[ServiceNode], Awaitable[None]]) -> None:
+    async def main() -> None:
+        node = ServiceNode(url, "127.0.0.1:1")
+        await node.start()
+        try:
+            await what(node)
+        finally:
+            await node.close()
+
+    asyncio.run(main())
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> str:
+    """A store with an experiment that nobody can play, and a stopped one that holds a reward."""
+    url = f"sqlite:///{tmp_path}/x.db?sync=never"
+    with in_thread(url) as one:
+        for name in ("broken", "held"):
+            path, spec = f"/v1/experiments/{name}", {"n_arms": 9, "window": 60, "early": "hold"}
+            assert call(one.port, "PUT", path, spec)[0] == 201
+            assert call(one.port, "POST", f"{path}/asks", {})[0] == 200
+            tell = {"tells": [{"pull": 0, "reward": 1.0}]}
+            assert call(one.port, "POST", f"{path}/tells", tell)[0] == 200
+        assert call(one.port, "POST", "/v1/experiments/held/stop")[0] == 200
+    database = database_of(url)
+    database.open()
+    database.run(
+        """UPDATE experiments SET spec = '{"policy":"unheard-of"}' WHERE name = 'broken'"""
+    )
+    database.close()
+    return url
+
+
+def test_those_who_wait_are_told_when_an_experiment_is_dropped(left: str) -> None:
+    async def drop(node: ServiceNode) -> None:
+        owned = await node.find("held")
+        assert isinstance(owned, Owned)
+        waiting = owned.touch().done
+        node.forget(owned)
+        with pytest.raises(LostError):
+            await asyncio.wait_for(waiting, 5)
+
+    on_node(left, drop)
+
+
+def test_a_node_adopts_what_waits_and_passes_over_what_is_broken(left: str) -> None:
+    async def adopt(node: ServiceNode) -> None:
+        with pytest.raises(RefusedError, match="cannot be played again"):
+            await node.find("broken")
+        row = await node.read(lambda database: database.find("broken"))
+        assert row is not None
+        assert row.owner == ""  # another version of the service may take it
+        node._unplayable.clear()
+        await node._adopt()
+        assert list(node.owned) == ["held"]
+        owned = node.owned["held"]
+        owned.expire(time.time() + 60)
+        assert not owned.held
+        assert [row.kind for row in owned.forming.batch.events] == [TOLD]
+
+    on_node(left, adopt)
+
+
+def test_a_broken_experiment_does_not_end_the_scribe(
+    left: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = database_of(left)
+    database.open()
+    database.run("UPDATE experiments SET owner = 'me'")
+    scribe = Scribe(database, "me")
+    scribe.tick()
+    assert scribe.status()["held"]["head"] == 2
+    ask: dict[str, Any] = {"view": "summary", "experiment": "broken", "with": {}}
+    assert scribe.answer(ask)["error"] == "unavailable"
+
+    def fails(replica: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(VIEWS, "summary", fails)
+    assert scribe.answer(ask | {"experiment": "held"})["error"] == "unavailable"
+    database.close()
+
+
+def test_an_equal_address_is_not_enough(store: str) -> None:
+    """Two nodes may both call themselves 127.0.0.1:1; the database knows whether one stands."""
+    name = f"x{uuid.uuid4().hex[:8]}"
+    other = database_of(store)
+    other.open()
+    other.create(name, "{}", "running", "secret", n_arms=9)
+    owner = "node 0123 at 127.0.0.1:1"
+    other.hold_session(owner)
+    other.acquire(name, owner, 0)
+    row = other.find(name)
+    assert row is not None
+
+    async def look(node: ServiceNode) -> None:
+        assert await node._may_take(row, node.address) is store.startswith("sqlite")
+        other.close()
+        await asyncio.sleep(0.2)
+        assert await node._may_take(row, node.address)
+
+    on_node(store, look)
