@@ -228,7 +228,7 @@ def test_reproduce_plays_shows_and_writes(
     monkeypatch.setattr("manyarms.studies.best_mean.HORIZON", 500)
     words = ["reproduce", "best-mean", "--replications", "3", "--out", str(tmp_path)]
     printed = run(*words)
-    assert "best mean told" in printed
+    assert "best mean given" in printed
     assert f"files in {tmp_path}" in printed
     assert (tmp_path / "best_mean.svg").is_file()
     (results,) = (tmp_path / "results").iterdir()

@@ -426,7 +426,7 @@ def test_it_plays_ranks_and_writes(tmp_path: Path) -> None:
         *(f"leaderboard.{ending}" for ending in ("html", "md", "csv")),
     ]
     titles = [table.title for table in report.shown if not isinstance(table, str)]
-    assert titles[0] == "Told nothing of the means"
+    assert titles[0] == "Knows nothing about the means"
     assert len(titles) == 3
     text = (tmp_path / "leaderboard.md").read_text()
     assert "## Where we lose\n\n**empMOSS++** loses on" in text
