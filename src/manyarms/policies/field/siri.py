@@ -167,10 +167,10 @@ class SiRI(Policy):
     Notes
     -----
     A. Carpentier, M. Valko, "Simple regret for infinitely many armed bandits", ICML 2015, Figure 1;
-    A = 0.3 and δ = 0.01 are those of its experiments, C is ours. Told β, its simple regret is of
-    the order :math:`\max(T^{-1/2}, T^{-1/\beta})` up to logarithms (Theorem 1), and no policy's is
-    smaller. Needs β and T. The box was written down from memory, and not compared with the paper.
-    Cost per pull: O(log) of the arms drawn.
+    A = 0.3 and δ = 0.01 are those of its experiments, C is ours. If β is known, the
+    published policy has a simple regret of the order :math:`\max(T^{-1/2}, T^{-1/\beta})` up to
+    logarithms (Theorem 1), and no policy has less. Needs β and T. The box was written
+    down from memory, and not compared with the paper. Cost per pull: O(log) of the arms drawn.
 
     Examples
     --------
@@ -183,7 +183,7 @@ class SiRI(Policy):
     about: ClassVar[About] = About(
         needs="horizon, how rare good arms are",
         knowledge="m",
-        guarantee="minimax simple regret up to logs, if β is known",
+        guarantee="none checked: the constants are partly ours",
         nanoseconds=22,
         scaling="log of arms drawn",
         good_at="keeping one arm, if you know how rare good ones are",
