@@ -39,7 +39,10 @@ def _needs_extra() -> None:
     help="The port; 0 chooses a free one.",
 )
 @click.option(
-    "--address", default="", help="Where other nodes reach this one (default: host:port)."
+    "--address",
+    default="",
+    help="Where other nodes reach this one (default: host:port; on PostgreSQL it must be given if "
+    "the host is 0.0.0.0 or ::).",
 )
 @click.option(
     "--root-path", default="", help="The path under which a proxy serves it, such as /arms."
@@ -49,6 +52,27 @@ def _needs_extra() -> None:
     default="",
     help="Addresses of proxies whose X-Forwarded headers count, separated by commas.",
 )
+@click.option(
+    "--connections",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="The largest number of connections; those beyond get status 503.",
+)
+@click.option(
+    "--idle-seconds",
+    type=click.IntRange(1),
+    default=75,
+    show_default=True,
+    help="How long a connection is kept between two requests.",
+)
+@click.option(
+    "--request-seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="How long the head of a request may take.",
+)
 @click.option("--quiet", is_flag=True, help="Log warnings only.")
 def serve(
     store: str,
@@ -57,6 +81,9 @@ def serve(
     address: str,
     root_path: str,
     trusted_proxies: str,
+    connections: int,
+    idle_seconds: int,
+    request_seconds: float,
     quiet: bool,
 ) -> None:
     """Serve experiments over HTTP, with a page to watch them.
@@ -74,6 +101,9 @@ def serve(
         address=address,
         root_path=root_path.rstrip("/"),
         trusted_proxies=tuple(filter(None, trusted_proxies.split(","))),
+        connections=connections,
+        idle_seconds=idle_seconds,
+        request_seconds=request_seconds,
     )
     run(settings, click.echo, quiet=quiet)
 

@@ -8,7 +8,7 @@ import io
 import itertools
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -72,7 +72,7 @@ def _opened(url: str, rows: Callable[[Database], Iterator[bytes]]) -> Iterator[b
         database.close()
 
 
-async def _in_thread(make: Callable[[], Iterator[bytes]]) -> AsyncIterator[bytes]:
+async def _in_thread(make: Callable[[], Iterator[bytes]]) -> AsyncGenerator[bytes]:
     """Yield what a thread makes; it waits while nobody takes it."""
     loop = asyncio.get_running_loop()
     ready: queue.Queue[bytes | BaseException | None] = queue.Queue(maxsize=4)

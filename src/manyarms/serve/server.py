@@ -22,8 +22,9 @@ import uvicorn
 from manyarms.errors import ParameterError, PathError
 from manyarms.serve.access import LONGEST_TOKEN, Caller, add_token, new_token
 from manyarms.serve.app import App
+from manyarms.serve.limits import limited, look_at_all, raise_open_files
 from manyarms.serve.messages import NewToken
-from manyarms.serve.service import Service, Settings
+from manyarms.serve.service import Service, Settings, is_wildcard, joined
 from manyarms.serve.threads import insisting
 
 __all__ = ["is_loopback", "loop_factory", "run", "serve"]
@@ -69,6 +70,7 @@ def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) 
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
     gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
     gc.freeze()
+    raise_open_files(settings.connections)
     sys.setswitchinterval(0.0002)  # so that the committer need not wait for the loop
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, say))
@@ -94,6 +96,7 @@ async def serve(
 
     `ready` is given a function that ends it, for whoever serves in a thread.
     """
+    _check_address(settings)
     listener = _bound(settings.host, settings.port)
     port = listener.getsockname()[1]
     settings = replace(settings, port=port)
@@ -110,6 +113,7 @@ async def serve(
         # Windows has none, and only the main thread hears them
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(number, _end, server, service)
+    looking: asyncio.Task[None] | None = None
     try:
         lines = await _greeting(service, settings)
 
@@ -124,8 +128,12 @@ async def serve(
                 ready(end)
 
         server.listening = listening
+        connections = server.server_state.connections
+        looking = asyncio.create_task(look_at_all(connections, settings.request_seconds))
         await server.serve(sockets=[listener])
     finally:
+        if looking is not None:
+            looking.cancel()
         listener.close()
         await service.close()
         await app.close()
@@ -144,12 +152,11 @@ def _config(app: Any, settings: Settings) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         date_header=False,
-        http="httptools",
+        http=limited(settings.connections, settings.request_seconds),
         ws="none",
         backlog=2048,
-        timeout_keep_alive=75,
+        timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=3,
-        h11_max_incomplete_event_size=64 << 10,
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=list(settings.trusted_proxies) or None,
     )
@@ -180,10 +187,21 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def _check_address(settings: Settings) -> None:
+    """Refuse an address that other nodes cannot reach."""
+    shared = not settings.store.startswith("sqlite:")
+    if shared and is_wildcard(settings.host) and not settings.address:
+        raise ParameterError(
+            f"`--address` must be given with `--host` {settings.host}: other nodes send requests "
+            f"to this one, and cannot send them to {settings.host}. Give the name or address at "
+            f"which they reach it, such as --address 10.0.0.5:{settings.port}."
+        )
+
+
 async def _greeting(service: Service, settings: Settings) -> list[str]:
     """Refuse to be reached by everybody; return where the service is, and how to get in."""
     given = os.environ.get("MANYARMS_TOKEN", "")
-    url = f"http://{settings.host}:{settings.port}{settings.root_path}"
+    url = f"http://{joined(settings.host, settings.port)}{settings.root_path}"
     loopback = is_loopback(settings.host)
     store = service.node.committer
     # Those of earlier starts on this machine were for those starts.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import json
 import logging
 import secrets
@@ -49,11 +50,18 @@ class Settings:
     host, port
         Where it listens.
     address
-        Where other nodes reach it (default: host and port).
+        Where other nodes reach it (default: host and port, or this machine if the host is a
+        wildcard such as 0.0.0.0).
     root_path
         What a proxy puts before all paths.
     trusted_proxies
         Addresses whose X-Forwarded headers count.
+    connections
+        The largest number of connections.
+    idle_seconds
+        How long a connection is kept between two requests.
+    request_seconds
+        How long the head of a request may take.
     """
 
     store: str = "sqlite:///manyarms.db"
@@ -62,6 +70,38 @@ class Settings:
     address: str = ""
     root_path: str = ""
     trusted_proxies: tuple[str, ...] = field(default=())
+    connections: int = 1000
+    idle_seconds: int = 75
+    request_seconds: float = 10.0
+
+    @property
+    def reached_at(self) -> str:
+        """Where other nodes reach it."""
+        host = self.host
+        if is_wildcard(host):  # on SQLite, where all nodes are on this machine
+            host = "::1" if ":" in host else "127.0.0.1"
+        return self.address or joined(host, self.port)
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether a host stands for all addresses of a machine.
+
+    >>> [is_wildcard(host) for host in ("0.0.0.0", "::", "127.0.0.1", "node-1")]
+    [True, True, False, False]
+    """
+    try:
+        return ipaddress.ip_address(host or "0.0.0.0").is_unspecified
+    except ValueError:
+        return False
+
+
+def joined(host: str, port: int) -> str:
+    """Return a host and a port as they stand in addresses.
+
+    >>> joined("::1", 8765)
+    '[::1]:8765'
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class ElsewhereError(Exception):
@@ -90,8 +130,7 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.root_path = settings.root_path
-        address = settings.address or f"{settings.host}:{settings.port}"
-        self.node = ServiceNode(settings.store, address)
+        self.node = ServiceNode(settings.store, settings.reached_at)
         self.scribe = ScribeLink(settings.store, self.node.owner)
         self.metrics = Metrics(self)
         self.access: Access
