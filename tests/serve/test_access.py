@@ -334,6 +334,26 @@ def test_other_addresses_need_a_token(
         run(settings)
 
 
+def test_a_token_of_the_environment_ends_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, tokens, sessions = f"sqlite:///{tmp_path}/new.db?sync=never", ["a" * 20, "b" * 20], []
+    for given in (*tokens, ""):
+        monkeypatch.setenv("MANYARMS_TOKEN", given)
+        one = InThread(store).start()
+        for old in tokens:
+            status, _ = call(one.port, "GET", "/v1/session", token=old)
+            assert status == (200 if old == given else 401), (old, given)
+        for session in sessions:  # of tokens that had the same name
+            status, _ = call(one.port, "GET", "/v1/session", token=None, Cookie=session)
+            assert status == 401
+        if given:
+            sessions.append(login(one, given)[1].split(";")[0])
+            status, _ = call(one.port, "GET", "/v1/session", token=None, Cookie=sessions[-1])
+            assert status == 200
+        one.stop()
+
+
 def run(settings: Settings) -> None:
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, print))

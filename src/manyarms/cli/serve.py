@@ -73,6 +73,12 @@ def _needs_extra() -> None:
     show_default=True,
     help="How long the head of a request may take.",
 )
+@click.option(
+    "--restored",
+    is_flag=True,
+    help="Give this once, after the database was restored from a backup: tickets from the lost "
+    "time are then refused.",
+)
 @click.option("--quiet", is_flag=True, help="Log warnings only.")
 def serve(
     store: str,
@@ -84,6 +90,7 @@ def serve(
     connections: int,
     idle_seconds: int,
     request_seconds: float,
+    restored: bool,
     quiet: bool,
 ) -> None:
     """Serve experiments over HTTP, with a page to watch them.
@@ -104,6 +111,7 @@ def serve(
         connections=connections,
         idle_seconds=idle_seconds,
         request_seconds=request_seconds,
+        restored=restored,
     )
     run(settings, click.echo, quiet=quiet)
 

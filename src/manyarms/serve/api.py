@@ -253,9 +253,10 @@ async def retire(service: Service, request: Request) -> Response:
     async def change(owned: Owned) -> bool:
         return owned.retire(await number_of(service, owned, key))
 
-    owned, _, _ = await service.apply(request.experiment, change, forwarded=request.forwarded)
-    await service.note(request.caller, request.experiment, f"retire {key}")
-    return answered(m.Done(owned.name, owned.state))  # type: ignore[arg-type]
+    owned, applied, _ = await service.apply(request.experiment, change, forwarded=request.forwarded)
+    if applied:
+        await service.note(request.caller, request.experiment, f"retire {key}")
+    return answered(m.Retired(owned.name, owned.state, applied))  # type: ignore[arg-type]
 
 
 HANDLERS: dict[str, Handler] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import messages as m
 from manyarms.serve.access import add_token as keep_token
@@ -60,6 +61,20 @@ async def leaders(service: Service, request: Request) -> Response:
     """Return the best arms."""
     k = _chosen(request, "k", 20, 1000)
     return answered(await service.view("leaders", request.experiment, k=k))
+
+
+async def verdict(service: Service, request: Request) -> Response:
+    """Return whether the recommended arm is good enough."""
+    query, asked = request.query, {}
+    for name, default in (("epsilon", EPSILON), ("quantile", QUANTILE), ("confidence", CONFIDENCE)):
+        text = query.get(name, f"{default}")
+        try:
+            asked[name] = float(text)
+        except ValueError:
+            raise refuse(
+                422, "invalid", f"`{name}` must be a number, got {text[:100]!r}."
+            ) from None
+    return answered(await service.view("verdict", request.experiment, **asked))
 
 
 async def in_flight(service: Service, request: Request) -> Response:
@@ -160,6 +175,7 @@ LOOKING: dict[str, Handler] = {
     "arms": arms,
     "arm": arm,
     "leaders": leaders,
+    "verdict": verdict,
     "minutes": _view("minutes"),
     "in_flight": in_flight,
     "exploring": _view("exploring"),

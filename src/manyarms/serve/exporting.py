@@ -182,7 +182,7 @@ def _as_ndjson(columns: dict[str, str], rows: Iterator[Any]) -> Iterator[bytes]:
 def _as_csv(columns: dict[str, str], rows: Iterator[Any]) -> Iterator[bytes]:
     for some in itertools.chain([[tuple(columns)]], _pieces(rows)):
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(some)
+        csv.writer(text).writerows(some)  # with \r\n: then a \r within a key is quoted, too
         yield text.getvalue().encode()
 
 

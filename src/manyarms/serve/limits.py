@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import time
 from typing import Any, ClassVar
 
@@ -36,6 +37,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self._headed: Any = None  # the scope of the last request whose head is complete
         self._head: tuple[Any, int] = (None, 0)  # of which request so many bytes came
         self._waits: tuple[Any, float] = (None, 0.0)  # for the end of which head, since when
         self._paused = 0.0  # since when the client does not read
@@ -48,6 +50,7 @@ class LimitedProtocol(HttpToolsProtocol):
             transport.abort()
         elif len(self.connections) > self.most and not self._made_room():
             self.app = _too_many
+            self.limit_concurrency = sys.maxsize  # no short cut around the application
 
     def _made_room(self) -> bool:
         """Close a connection that nobody uses just now: its client opens a new one."""
@@ -61,12 +64,17 @@ class LimitedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Read on, unless the head of a request is too large."""
         super().data_received(data)
-        if self.cycle is None or self.cycle.scope is not self.scope:
+        if self._headed is not self.scope:
             scope, size = self._head
             size = len(data) + (size if scope is self.scope else 0)
             self._head = self.scope, size
             if size > _MOST_HEAD:
                 self._end(431, f"The head of a request has more than {_MOST_HEAD} bytes.")
+
+    def on_headers_complete(self) -> None:
+        """Note that a head is complete."""
+        self._headed = self.scope
+        super().on_headers_complete()
 
     def pause_writing(self) -> None:
         """Note that the client does not read."""

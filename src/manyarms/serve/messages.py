@@ -37,6 +37,7 @@ __all__ = [
     "NewToken",
     "PolicySpec",
     "Ready",
+    "Retired",
     "Role",
     "Series",
     "Session",
@@ -50,6 +51,7 @@ __all__ = [
     "Told",
     "ToldMany",
     "TooMany",
+    "Verdict",
     "WaitingPull",
 ]
 
@@ -178,6 +180,14 @@ class Done(Struct):
     state: State
 
 
+class Retired(Struct):
+    """The experiment's state now, and whether the arm was retired by this request."""
+
+    name: str
+    state: State
+    applied: bool
+
+
 class AddedToken(Struct):
     """The token. It is not shown again."""
 
@@ -304,6 +314,25 @@ class Leaders(Struct):
     """The best arms: the recommended one first, then by the lower limit of their intervals."""
 
     arms: list[ArmView]
+    head: int
+
+
+class Verdict(Struct):
+    """Whether the recommended arm is good enough to stop, as `Live.verdict` says."""
+
+    arm: str | int | None
+    stop: bool
+    epsilon: float
+    quantile: float
+    confidence: float
+    limit: float | None  # the lower limit of the arm's mean; None: none is known
+    tried: int
+    beaten: int
+    met: int
+    unsettled: int
+    n_arms: int
+    at_first: bool
+    missing: str  # what is missing, in words
     head: int
 
 

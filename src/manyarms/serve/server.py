@@ -20,7 +20,15 @@ import msgspec
 import uvicorn
 
 from manyarms.errors import ParameterError, PathError
-from manyarms.serve.access import LONGEST_TOKEN, Caller, add_token, new_token
+from manyarms.live.databases import Database
+from manyarms.serve.access import (
+    LONGEST_TOKEN,
+    Caller,
+    add_token,
+    digest_of,
+    mark_of,
+    new_token,
+)
 from manyarms.serve.app import App
 from manyarms.serve.limits import limited, look_at_all, raise_open_files
 from manyarms.serve.messages import NewToken
@@ -204,28 +212,41 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
     url = f"http://{joined(settings.host, settings.port)}{settings.root_path}"
     loopback = is_loopback(settings.host)
     store = service.node.committer
-    # Those of earlier starts on this machine were for those starts.
-    lasting = "SELECT count(*) FROM tokens WHERE name NOT LIKE 'local-%'"
-    tokens = await insisting(lambda: store.call(lambda db: db.run(lasting)))
+    # Those of earlier starts were for those starts.
+    lasting = "FROM tokens WHERE name NOT LIKE 'local-%' AND name <> 'environment'"
+    tokens = await insisting(lambda: store.call(lambda db: db.run(f"SELECT count(*) {lasting}")))
     if not loopback and not given and not tokens[0][0]:
         raise ParameterError(
             f"`--host` {settings.host} can be reached by others, and there is no token. Set "
             f"MANYARMS_TOKEN to one for an admin, or make one with `manyarms token add`."
         )
+    token = (given or new_token()) if loopback or given else None
+    _check_token(token)
+    new = NewToken("environment" if given else f"local-{settings.port}", "admin")
+
+    def renew(database: Database) -> None:
+        with database.transaction():
+            database.run(
+                "DELETE FROM tokens WHERE name IN ('environment', :here)",
+                here=f"local-{settings.port}",
+            )
+            if token is not None:
+                add_token(database, new, token)
+
+    await insisting(lambda: store.call(renew))
     lines = [f"manyarms serves {service.node.committer.database} at {url} (ready)"]
-    if not loopback and not given:
+    if token is None:
         return lines
-    token = given or new_token()
-    if len(token) < 16:
-        raise ParameterError("`MANYARMS_TOKEN` must have at least 16 characters.")
-    if len(token) > LONGEST_TOKEN:
-        raise ParameterError(f"`MANYARMS_TOKEN` must have at most {LONGEST_TOKEN} characters.")
-    name = "environment" if given else f"local-{settings.port}"
-    new = NewToken(name, "admin")
-    await insisting(lambda: store.call(lambda db: add_token(db, new, token, replace=True)))
-    code = service.access.login_code(Caller(name, "admin"))
+    code = service.access.login_code(Caller(new.name, "admin", mark=mark_of(digest_of(token))))
     lines.append(f"  in a browser  {url}/login?code={code}  (once, within ten minutes)")
     if not given:
         lines.append(f"  for programs  export MANYARMS_TOKEN={token}")
         lines.append("                (this token is good until the next start)")
     return lines
+
+
+def _check_token(token: str | None) -> None:
+    if token is not None and len(token) < 16:
+        raise ParameterError("`MANYARMS_TOKEN` must have at least 16 characters.")
+    if token is not None and len(token) > LONGEST_TOKEN:
+        raise ParameterError(f"`MANYARMS_TOKEN` must have at most {LONGEST_TOKEN} characters.")

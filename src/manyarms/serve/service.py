@@ -62,6 +62,8 @@ class Settings:
         How long a connection is kept between two requests.
     request_seconds
         How long the head of a request may take.
+    restored
+        Whether the database was restored from a backup since it was last served.
     """
 
     store: str = "sqlite:///manyarms.db"
@@ -73,6 +75,7 @@ class Settings:
     connections: int = 1000
     idle_seconds: int = 75
     request_seconds: float = 10.0
+    restored: bool = False
 
     @property
     def reached_at(self) -> str:
@@ -147,6 +150,11 @@ class Service:
             lambda: self.node.committer.call(lambda database: database.setting("secret", fresh))
         )
         self.access = Access(secret)
+        if self.settings.restored:
+            await insisting(
+                lambda: self.node.committer.call(lambda database: database.after_restore())
+            )
+            await self.note(None, None, "restored from a backup: raised all generations")
         await self.scribe.start()
         self._watch = asyncio.create_task(self._look_after())
 
@@ -197,8 +205,8 @@ class Service:
         if isinstance(known, bool):
             known = await self.node.read(lambda database: named_caller(database, session.name))
             self.access.remember("session", session.name, known)
-        if known is None or known[1:3] != session[1:3]:  # it was taken back, or is another's
-            return None
+        if known is None or known.mark != session.mark or known[1:3] != session[1:3]:
+            return None  # it was taken back, or another one has its name
         ends = [end for end in (session.expires, known.expires) if end is not None]
         return known._replace(cookie=True, expires=min(ends))
 

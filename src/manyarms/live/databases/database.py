@@ -246,6 +246,17 @@ class Database(ABC):
                     return
             self.run("DELETE FROM experiments WHERE id = :x AND state = 'deleted'", x=experiment)
 
+    def after_restore(self) -> None:
+        """Make a database safe that was restored from a backup: what it had since is unknown.
+
+        Tickets of the lost time are of an earlier generation. Epochs leap beyond those of the lost
+        time, so that a node that still runs since then cannot pass the fence by chance.
+        """
+        self.run(
+            "UPDATE experiments SET generation = generation + 1, epoch = epoch + 1000000, "
+            "owner = '', lease_until = 0"
+        )
+
     def events(self, experiment: int, after: int, *, most: int = 1 << 60) -> Iterator[LogRow]:
         """Yield the events after a number, in order."""
         rows = self.stream(
