@@ -337,7 +337,8 @@ def test_other_addresses_need_a_token(
 def test_a_token_of_the_environment_ends_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, tokens, sessions = f"sqlite:///{tmp_path}/new.db?sync=never", ["a" * 20, "b" * 20], []
+    store, tokens = f"sqlite:///{tmp_path}/new.db?sync=never", ["a" * 20, "b" * 20]
+    sessions: list[str] = []
     for given in (*tokens, ""):
         monkeypatch.setenv("MANYARMS_TOKEN", given)
         one = InThread(store).start()

@@ -54,7 +54,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _made_room(self) -> bool:
         """Close a connection that nobody uses just now: its client opens a new one."""
-        others: set[Any] = self.connections  # type: ignore[assignment]
+        others: set[Any] = self.connections
         for other in others:
             if other.timeout_keep_alive_task is not None and not other.transport.is_closing():
                 other.transport.close()

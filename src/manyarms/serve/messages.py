@@ -403,8 +403,8 @@ class Exploring(Struct):
 
     arms_touched: int
     fresh: int  # pulls that were the first of their arm
-    top_ten: int  # pulls of the ten arms recommended now
-    others: int
+    top_ten: int  # further pulls of the ten best arms
+    others: int  # further pulls of other arms
     histogram: list[int]  # arms with 1, 2-3, 4-7, … pulls
     given_up: tuple[float, float] | None  # rewards, against the recommended arm's interval
     head: int

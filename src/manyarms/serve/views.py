@@ -211,8 +211,8 @@ def exploring(replica: Replica) -> m.Exploring:
     how, tallies = replica.progress(), replica.tallies
     assert tallies is not None
     best = tallies.best(10)
-    top_ten = int(tallies.asked[best].sum())
-    firsts = tallies.size - len(best)  # first pulls of other arms
+    firsts = tallies.size
+    top_ten = int(tallies.asked[best].sum()) - len(best)  # without their first pulls
     given_up = None
     if best:
         low, high = tallies.at(best[0]).interval
