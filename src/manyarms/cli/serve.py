@@ -159,6 +159,7 @@ def add(
     from manyarms.live.databases import database_of
     from manyarms.serve.access import add_token, new_token
     from manyarms.serve.messages import NewToken
+    from manyarms.serve.validation import failure_of_body
 
     given = {
         "name": name,
@@ -171,7 +172,7 @@ def add(
     try:
         new = msgspec.convert(given, NewToken)
     except msgspec.ValidationError as error:
-        raise ParameterError(f"{error}.") from error
+        raise ParameterError(failure_of_body(error, NewToken).message) from error
     if role == "browser" and not (origins and rate and experiment):
         raise ParameterError(
             "`--role` browser needs --experiment, --origin and --rate: everybody who sees the page "

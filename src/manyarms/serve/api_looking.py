@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import messages as m
 from manyarms.serve.access import add_token as keep_token
@@ -66,14 +65,12 @@ async def leaders(service: Service, request: Request) -> Response:
 async def verdict(service: Service, request: Request) -> Response:
     """Return whether the recommended arm is good enough."""
     query, asked = request.query, {}
-    for name, default in (("epsilon", EPSILON), ("quantile", QUANTILE), ("confidence", CONFIDENCE)):
-        text = query.get(name, f"{default}")
+    for name in query.keys() & {"epsilon", "quantile", "confidence"}:
         try:
-            asked[name] = float(text)
+            asked[name] = float(query[name])
         except ValueError:
-            raise refuse(
-                422, "invalid", f"`{name}` must be a number, got {text[:100]!r}."
-            ) from None
+            text = query[name][:100]
+            raise refuse(422, "invalid", f"`{name}` must be a number, got {text!r}.") from None
     return answered(await service.view("verdict", request.experiment, **asked))
 
 

@@ -15,6 +15,7 @@ import msgspec
 from manyarms.serve.access import Caller
 from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.messages import Failure
+from manyarms.serve.validation import failure_of_body
 
 if TYPE_CHECKING:
     from manyarms.serve.service import Service
@@ -190,7 +191,7 @@ class Request:
         try:
             return _decoder(kind).decode(await self.body() or b"{}")
         except msgspec.ValidationError as error:
-            raise RefusedError(Failure("invalid", f"{error}.", 422)) from error
+            raise RefusedError(failure_of_body(error, kind)) from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise RefusedError(
                 Failure("malformed", f"The body is no JSON: {error}.", 400)

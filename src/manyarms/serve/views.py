@@ -15,7 +15,13 @@ from typing import Any
 import numpy as np
 
 from manyarms.live.estimates import ArmEstimate
-from manyarms.live.verdict import StopVerdict, check_question
+from manyarms.live.verdict import (
+    CONFIDENCE,
+    EPSILON,
+    QUANTILE,
+    StopVerdict,
+    check_question,
+)
 from manyarms.serve import messages as m
 from manyarms.serve.game import DELAYS
 from manyarms.serve.replica import Replica
@@ -86,12 +92,18 @@ def leaders(replica: Replica, k: int = 20) -> m.Leaders:
     return m.Leaders(_seen(replica, best), replica.game.head)
 
 
-def verdict(replica: Replica, epsilon: float, quantile: float, confidence: float) -> m.Verdict:
+def verdict(
+    replica: Replica,
+    epsilon: float = EPSILON,
+    quantile: float = QUANTILE,
+    confidence: float = CONFIDENCE,
+) -> m.Verdict:
     """Return whether the recommended arm is good enough, as `Live.verdict` does."""
     asked = check_question(epsilon, quantile, confidence)
     said = replica.judged(*asked)
     if said is None:
-        raise ValueError(f"{replica.game.name} has no arms yet. Add some.")
+        why = "there are no arms yet."
+        return m.Verdict(None, False, *asked, None, 0, 0, 0, 0, 0, False, why, replica.game.head)
     known = dataclasses.asdict(said) | {"limit": _number(said.limit), "head": replica.game.head}
     if said.arm is not None:
         known["arm"] = replica.names([said.arm])[said.arm]
