@@ -20,7 +20,7 @@ from manyarms.serve.access import digest_of, ticket
 from manyarms.serve.routes import ROLES, ROUTES, Route, may
 from manyarms.serve.server import loop_factory, serve
 from manyarms.serve.service import Settings
-from tests.serve.machines import InThread, call
+from tests.serve.machines import InThread, call, node
 
 pytestmark = pytest.mark.interpreted
 _names = (f"t{k}" for k in itertools.count())
@@ -362,6 +362,13 @@ def run(settings: Settings) -> None:
 
 def _never(app: Any, settings: Settings) -> Any:
     return uvicorn.Config(app)
+
+
+def test_others_on_the_machine_cannot_read_the_store(tmp_path: Path) -> None:
+    with node(f"sqlite:///{tmp_path}/new.db"):
+        modes = {path.name: path.stat().st_mode & 0o077 for path in tmp_path.iterdir()}
+    assert modes.keys() >= {"new.db", "new.db-wal"}
+    assert not any(modes.values())
 
 
 def test_a_port_that_is_taken(served: InThread) -> None:

@@ -32,7 +32,7 @@ from manyarms.serve.access import (
 from manyarms.serve.app import App
 from manyarms.serve.limits import limited, look_at_all, raise_open_files
 from manyarms.serve.messages import NewToken
-from manyarms.serve.service import Service, Settings, is_wildcard, joined
+from manyarms.serve.service import Service, Settings, is_wildcard, joined, local_host
 from manyarms.serve.threads import insisting
 
 __all__ = ["is_loopback", "loop_factory", "run", "serve"]
@@ -79,6 +79,7 @@ def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) 
     gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
     gc.freeze()
     raise_open_files(settings.connections)
+    os.umask(0o077)  # a database has the secret that signs sessions
     sys.setswitchinterval(0.0002)  # so that the committer need not wait for the loop
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, say))
@@ -209,7 +210,8 @@ def _check_address(settings: Settings) -> None:
 async def _greeting(service: Service, settings: Settings) -> list[str]:
     """Refuse to be reached by everybody; return where the service is, and how to get in."""
     given = os.environ.get("MANYARMS_TOKEN", "")
-    url = f"http://{joined(settings.host, settings.port)}{settings.root_path}"
+    host = local_host(settings.host) if is_wildcard(settings.host) else settings.host
+    url = f"http://{joined(host, settings.port)}{settings.root_path}"
     loopback = is_loopback(settings.host)
     store = service.node.committer
     # Those of earlier starts were for those starts.

@@ -80,9 +80,8 @@ class Settings:
     @property
     def reached_at(self) -> str:
         """Where other nodes reach it."""
-        host = self.host
-        if is_wildcard(host):  # on SQLite, where all nodes are on this machine
-            host = "::1" if ":" in host else "127.0.0.1"
+        # a wildcard is for SQLite only, where all nodes are on this machine
+        host = local_host(self.host) if is_wildcard(self.host) else self.host
         return self.address or joined(host, self.port)
 
 
@@ -96,6 +95,11 @@ def is_wildcard(host: str) -> bool:
         return ipaddress.ip_address(host or "0.0.0.0").is_unspecified
     except ValueError:
         return False
+
+
+def local_host(wildcard: str) -> str:
+    """Return the address of this machine that a wildcard stands for, among others."""
+    return "::1" if ":" in wildcard else "127.0.0.1"
 
 
 def joined(host: str, port: int) -> str:
