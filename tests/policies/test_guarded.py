@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import pytest
 
@@ -94,8 +94,8 @@ def harm_tell(state: HarmState, slot: int, reward: float) -> None:
 class Harm(ma.Policy):
     """A rule that means harm: one arm for ever, the worst it has seen, or best and worst."""
 
-    name: ClassVar[str] = "harm"
-    anytime: ClassVar[bool] = True
+    name = "harm"
+    anytime = True
 
     rule: Annotated[str, choice(*RULES)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from manyarms.core.memory import Memory, Record, Records, Word
 from manyarms.core.rng import draw
@@ -103,7 +103,7 @@ class Doubling(Policy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    anytime: ClassVar[bool] = True
+    anytime = True
 
     policy: Policy
 

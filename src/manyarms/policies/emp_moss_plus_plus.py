@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Records
@@ -250,8 +250,8 @@ class EmpMOSSPlusPlus(MixturePolicy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "empmoss++"
-    about: ClassVar[About] = About(
+    name = "empmoss++"
+    about = About(
         needs="horizon",
         guarantee="none proven",
         nanoseconds=21,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Records
@@ -203,8 +203,8 @@ class HybridMOSSPlusPlus(MixturePolicy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "hybrid-moss++"
-    about: ClassVar[About] = About(
+    name = "hybrid-moss++"
+    about = About(
         needs="horizon",
         guarantee="Pareto optimal, √2 times MOSS++'s bound",
         nanoseconds=22,

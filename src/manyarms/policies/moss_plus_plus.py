@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Records
@@ -166,8 +166,8 @@ class MOSSPlusPlus(MixturePolicy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "moss++"
-    about: ClassVar[About] = About(
+    name = "moss++"
+    about = About(
         needs="horizon",
         guarantee="Pareto optimal, every beta in [1/2, 1)",
         nanoseconds=23,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import rare
 from manyarms.core.memory import Memory, Records
@@ -111,8 +111,8 @@ class Parallel(ToldBestMean, IndexPolicy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "parallel"
-    about: ClassVar[About] = About(
+    name = "parallel"
+    about = About(
         needs="horizon, μ*",
         guarantee="near minimax at every hardness, (log T)²",
         nanoseconds=52,

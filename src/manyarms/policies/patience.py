@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.hash_map import HashMap, hash_map
 from manyarms.core.jit import kernel, rare
@@ -159,8 +159,8 @@ class Patience(ToldBestMean, SigmaPolicy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "patience"
-    about: ClassVar[About] = About(
+    name = "patience"
+    about = About(
         needs="horizon, μ*",
         guarantee="near minimax at every hardness, √log T",
         nanoseconds=7,

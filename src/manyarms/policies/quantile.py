@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory, Records
 from manyarms.policies.parts.fresh import FreshArms, present
@@ -72,8 +72,8 @@ class Quantile(RoundPolicy):
     >>> live.tell(live.ask(), reward=0.0)
     """
 
-    name: ClassVar[str] = "quantile"
-    about: ClassVar[About] = About(
+    name = "quantile"
+    about = About(
         needs="nothing",
         guarantee="sublinear below hardness 0.35",
         nanoseconds=13,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
@@ -299,8 +299,8 @@ class Scout(Policy):
     1
     """
 
-    name: ClassVar[str] = "scout"
-    about: ClassVar[About] = About(
+    name = "scout"
+    about = About(
         kind="ours",
         needs="horizon",
         guarantee="none: measured only",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Floats, Ints, Memory
@@ -144,9 +144,9 @@ class BracketingHalving(Policy):
     0
     """
 
-    name: ClassVar[str] = "bracketing-halving"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "bracketing-halving"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="simple regret as if it knew how many are good, up to logs",
         nanoseconds=42,

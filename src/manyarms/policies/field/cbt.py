@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.policies.parts.losses import Factor, Losses, Shape, confidence_factor, forget, suffer
@@ -89,8 +89,8 @@ class CBT(Policy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "cbt"
-    about: ClassVar[About] = About(
+    name = "cbt"
+    about = About(
         needs="horizon, μ* = 1, shape b",
         guarantee="asymptotically optimal for known shape",
         nanoseconds=41,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.checks import check_number
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
@@ -221,9 +221,9 @@ class CorralIGW(Policy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "corral-igw"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "corral-igw"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="smooth regret at every level, by its source",
         nanoseconds=230,

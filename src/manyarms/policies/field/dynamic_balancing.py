@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Records
@@ -151,8 +151,8 @@ class DynamicBalancing(IndexPolicy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "dynamic-balancing"
-    about: ClassVar[About] = About(
+    name = "dynamic-balancing"
+    about = About(
         needs="horizon",
         guarantee="none claimed",
         nanoseconds=110,

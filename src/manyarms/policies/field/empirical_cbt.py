@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, restart, stream
@@ -128,8 +128,8 @@ class EmpiricalCBT(Policy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "empirical-cbt"
-    about: ClassVar[About] = About(
+    name = "empirical-cbt"
+    about = About(
         needs="horizon",
         guarantee="asymptotically optimal if μ* = 1, shape unknown",
         nanoseconds=27,

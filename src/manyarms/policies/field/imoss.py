@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory
@@ -105,9 +105,9 @@ class IMOSS(Policy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "imoss"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "imoss"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="none checked",
         nanoseconds=200,

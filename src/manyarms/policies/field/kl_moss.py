@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from manyarms.core.memory import Memory
 from manyarms.policies.moss import MossState
@@ -49,8 +48,8 @@ class KLMOSS(RankingPolicy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "kl-moss"
-    about: ClassVar[About] = About(
+    name = "kl-moss"
+    about = About(
         needs="horizon",
         guarantee="none claimed",
         nanoseconds=81,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Floats, Ints, Memory
@@ -131,9 +131,9 @@ class KLUCB(Policy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "kl-ucb"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "kl-ucb"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="asymptotically optimal, rewards 0 and 1",
         nanoseconds=370,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from manyarms.policies.field.kl_moss import KLMOSS
 from manyarms.protocol import About
@@ -44,8 +43,8 @@ class KLUCBPlusPlus(KLMOSS):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "kl-ucb++"
-    about: ClassVar[About] = About(
+    name = "kl-ucb++"
+    about = About(
         needs="horizon",
         guarantee="minimax and asymptotically optimal, rewards 0 and 1",
         nanoseconds=82,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from manyarms.policies.field.kl_moss import KLMOSS
 from manyarms.protocol import About
@@ -45,8 +44,8 @@ class KLUCBSwitch(KLMOSS):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "kl-ucb-switch"
-    about: ClassVar[About] = About(
+    name = "kl-ucb-switch"
+    about = About(
         needs="horizon",
         guarantee="optimal per problem and minimax over n arms",
         nanoseconds=54,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Records
@@ -89,8 +89,8 @@ class QRM1(RoundPolicy):
     >>> live.tell(live.ask(), reward=0.0)
     """
 
-    name: ClassVar[str] = "qrm1"
-    about: ClassVar[About] = About(
+    name = "qrm1"
+    about = About(
         needs="share of good arms",
         guarantee="sublinear against the best rho of the arms",
         nanoseconds=17,

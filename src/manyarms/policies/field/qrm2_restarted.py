@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import rare
 from manyarms.core.memory import Ints, Memory, Record, Records
@@ -122,8 +122,8 @@ class QRM2Restarted(RoundPolicy):
     >>> live.tell(live.ask(), reward=0.0)
     """
 
-    name: ClassVar[str] = "qrm2-restarted"
-    about: ClassVar[About] = About(
+    name = "qrm2-restarted"
+    about = About(
         needs="nothing",
         guarantee="as Quantile, whose proof is for this form",
         nanoseconds=14,

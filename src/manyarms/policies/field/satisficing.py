@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
@@ -130,9 +130,9 @@ class SatisficingTS(Policy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "satisficing-ts"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "satisficing-ts"
+    anytime = True
+    about = About(
         needs="a target",
         guarantee="Bayesian, against the target",
         nanoseconds=160,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory
@@ -106,8 +106,8 @@ class SequentialHalving(Policy):
     8
     """
 
-    name: ClassVar[str] = "sequential-halving"
-    about: ClassVar[About] = About(
+    name = "sequential-halving"
+    about = About(
         needs="horizon",
         guarantee="none beyond its K arms; of these the best, likely",
         nanoseconds=27,

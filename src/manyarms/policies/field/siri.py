@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Ints, Memory, Record, Records
@@ -179,8 +179,8 @@ class SiRI(Policy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "siri"
-    about: ClassVar[About] = About(
+    name = "siri"
+    about = About(
         needs="horizon, how rare good arms are",
         knowledge="m",
         guarantee="none checked: the constants are partly ours",

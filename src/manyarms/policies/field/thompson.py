@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Ints, Memory
@@ -121,9 +121,9 @@ class Thompson(Policy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "thompson"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "thompson"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="asymptotically optimal, rewards 0 and 1",
         nanoseconds=2400,

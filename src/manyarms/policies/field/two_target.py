@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Record, Records
@@ -99,8 +99,8 @@ class TwoTarget(Policy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "two-target"
-    about: ClassVar[About] = About(
+    name = "two-target"
+    about = About(
         needs="horizon, μ* = 1, shape b",
         guarantee="√(2T) for uniform means, the best possible",
         nanoseconds=31,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.count_queues import Queues, ask_largest, level, queues
@@ -57,9 +57,9 @@ class UCB(SigmaPolicy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "ucb"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "ucb"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="asymptotically optimal, Gaussian rewards",
         nanoseconds=240,

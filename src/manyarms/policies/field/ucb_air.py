@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import rare
 from manyarms.core.memory import Ints, Memory
@@ -83,9 +83,9 @@ class UCBAIR(ManyArmedUCBV):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "ucb-air"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "ucb-air"
+    anytime = True
+    about = About(
         needs="shape b of the means",
         guarantee="√T or T^(b/(b+1)), up to logarithms",
         nanoseconds=110,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Ints, Memory
@@ -100,8 +100,8 @@ class UCBF(ManyArmedUCBV):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "ucb-f"
-    about: ClassVar[About] = About(
+    name = "ucb-f"
+    about = About(
         needs="horizon, shape b of the means",
         guarantee="√T or T^(b/(b+1)), up to logarithms",
         nanoseconds=160,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
@@ -54,9 +54,9 @@ class Uniform(Policy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "uniform"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "uniform"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="none: regret grows with T",
         nanoseconds=18,

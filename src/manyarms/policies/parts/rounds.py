@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from manyarms.core.jit import generic, rare
 from manyarms.core.memory import Record
@@ -80,7 +80,7 @@ def rounds_are_sound(state: Any, known: Known) -> bool:
 class RoundPolicy(IndexPolicy):
     """A policy that plays such rounds, and so needs no horizon."""
 
-    anytime: ClassVar[bool] = True
+    anytime = True
 
     def stage(self, state: Any) -> str:
         return f"round {state.clock[0].round}"
