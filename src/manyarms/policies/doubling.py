@@ -11,18 +11,8 @@ from manyarms.errors import ParameterError
 from manyarms.policies.moss_plus_plus import MOSSPlusPlus
 from manyarms.policies.parallel import Parallel
 from manyarms.policies.parts.randomness import PHASES
-from manyarms.protocol import (
-    About,
-    Policy,
-    arrive,
-    ask,
-    count_late,
-    generation,
-    reset,
-    retire,
-    tell,
-    uses,
-)
+from manyarms.protocol import Policy, arrive, ask, count_late, generation, reset, retire, tell, uses
+from manyarms.protocol.about import About
 from manyarms.protocol.registry import Form
 from manyarms.protocol.soundness import Known, sound
 

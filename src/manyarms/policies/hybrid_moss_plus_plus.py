@@ -39,17 +39,7 @@ from manyarms.policies.parts.mixtures import (
 )
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
 from manyarms.policies.parts.slots import begin, open_slot
-from manyarms.protocol import (
-    About,
-    arrive,
-    ask,
-    count_late,
-    generation,
-    reset,
-    retire,
-    tell,
-    uses,
-)
+from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
 from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 

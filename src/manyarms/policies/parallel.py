@@ -11,11 +11,12 @@ from manyarms.core.memory import Memory, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.errors import ParameterError
 from manyarms.policies.parts.fresh import FreshArms
-from manyarms.policies.parts.parameters import IndexPolicy, ToldBestMean
+from manyarms.policies.parts.parameters import ToldBestMean
 from manyarms.policies.parts.randomness import EPOCHS
 from manyarms.policies.parts.subroutines import (
     Subroutine,
     SubroutineClock,
+    SubroutinePolicy,
     ask_subroutine,
     has_subroutines,
     reset_subroutines,
@@ -82,7 +83,7 @@ tell.register(ParallelState)(tell_subroutine)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parallel(ToldBestMean, IndexPolicy):
+class Parallel(ToldBestMean, SubroutinePolicy):
     r"""Run the subroutine SR for many hardnesses, and always resume the one that lost least.
 
     There are :math:`q = \lceil \log T \rceil` subroutines, for :math:`\alpha_i = i/q`, and epochs
@@ -129,9 +130,6 @@ class Parallel(ToldBestMean, IndexPolicy):
         super().__post_init__()
         if self.subset_factor not in (1, 2):
             raise ParameterError(f"`subset_factor` must be 1 or 2, got {self.subset_factor!r}.")
-
-    def stage(self, state: ParallelState) -> str:
-        return f"subroutine {state.clock[0].running + 1} of {state.clock[0].subroutines}"
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ParallelState:
         factor = float(self.subset_factor)

@@ -10,9 +10,8 @@ from manyarms.core.memory import Floats, Ints, Memory
 from manyarms.policies.parts.halving import (
     Halving,
     arm_of,
-    credit_arm,
+    ask_bracket,
     halving,
-    next_arm,
     open_bracket,
     reset_halving,
     start_run,
@@ -54,8 +53,7 @@ def bracketing_ask(state: BracketingState) -> tuple[int, int]:
     number = state.clock[1]
     if state.table.bracket[number].rounds == 0:
         run_again(state, number)
-    slot = next_arm(state.table, number)
-    return slot, arm_of(state.table, slot)
+    return ask_bracket(state.table, number)
 
 
 @rare
@@ -87,7 +85,7 @@ def rounds_of(size: int) -> int:
 def bracketing_tell(state: BracketingState, slot: int, reward: float) -> None:
     number = state.table.arm[slot].bracket
     before = state.table.bracket[number].rounds
-    credit_arm(state.table, slot, reward)
+    tell(state.table, slot, reward)
     bracket = state.table.bracket[number]
     if before > 0 and bracket.rounds == 0:
         state.won[number] = 1 + arm_of(state.table, bracket.winner)

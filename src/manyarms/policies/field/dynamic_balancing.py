@@ -10,11 +10,11 @@ from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.policies.parts.fresh import FreshArms
-from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.policies.parts.randomness import EPOCHS
 from manyarms.policies.parts.subroutines import (
     Subroutine,
     SubroutineClock,
+    SubroutinePolicy,
     ask_subroutine,
     has_subroutines,
     reset_subroutines,
@@ -104,7 +104,7 @@ def balanced_tell(state: BalancedState, slot: int, reward: float) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DynamicBalancing(IndexPolicy):
+class DynamicBalancing(SubroutinePolicy):
     r"""Run the subroutines of `Parallel`, told nothing: balance what each of them may have lost.
 
     There are :math:`q = \lceil \log T \rceil` subroutines, MOSS on :math:`K_i = \min(\lceil 2
@@ -164,9 +164,6 @@ class DynamicBalancing(IndexPolicy):
 
     c: Positive = 1.0
     regret_factor: Positive = 1.0
-
-    def stage(self, state: BalancedState) -> str:
-        return f"subroutine {state.clock[0].running + 1} of {state.clock[0].subroutines}"
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> BalancedState:
         room = room_for(memory, n_arms, pulls, FACTOR)

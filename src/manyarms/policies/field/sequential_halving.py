@@ -10,21 +10,20 @@ from manyarms.core.memory import Memory
 from manyarms.policies.parts.halving import (
     Halving,
     arm_of,
-    credit_arm,
+    ask_bracket,
     halving,
-    next_arm,
     open_bracket,
     reset_halving,
     start_run,
 )
-from manyarms.protocol import About, Policy, Variant, ask, reset, tell
+from manyarms.protocol import About, Policy, Variant, ask, reset, tell, uses
 from manyarms.protocol.parameters import Count
 from manyarms.protocol.recommend import recommend
-from manyarms.protocol.soundness import holds
 
 __all__ = ["SequentialHalving"]
 
 
+@uses(table=(tell,))
 class SequentialHalvingState(NamedTuple):
     """One bracket of arms, and those of them that are left."""
 
@@ -51,24 +50,13 @@ def arms_for(horizon: int) -> int:
 
 @ask.register(SequentialHalvingState)
 def halving_ask(state: SequentialHalvingState) -> tuple[int, int]:
-    slot = next_arm(state.table, 0)
-    return slot, arm_of(state.table, slot)
-
-
-@tell.register(SequentialHalvingState)
-def halving_tell(state: SequentialHalvingState, slot: int, reward: float) -> None:
-    credit_arm(state.table, slot, reward)
+    return ask_bracket(state.table, 0)
 
 
 @recommend.register(SequentialHalvingState)
 def halving_recommend(state: SequentialHalvingState) -> int:
     winner = state.table.bracket[0].winner
     return -1 if winner < 0 else arm_of(state.table, winner)
-
-
-@holds.register(SequentialHalvingState)
-def halving_state_holds(state: SequentialHalvingState, slot: int) -> bool:
-    return holds(state.table, slot)
 
 
 @dataclass(frozen=True, kw_only=True)

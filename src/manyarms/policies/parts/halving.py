@@ -19,9 +19,10 @@ from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, sampler
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
 from manyarms.policies.parts.randomness import RANKING, draw_fresh, reset_order
+from manyarms.protocol import tell
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["Bracket", "Halving", "arm_of", "credit_arm", "halving", "next_arm", "open_bracket"]
+__all__ = ["Bracket", "Halving", "arm_of", "ask_bracket", "halving", "open_bracket"]
 __all__ += ["reset_halving", "start_run"]
 
 _NOT_PULLED = -1e300
@@ -132,17 +133,17 @@ def start_round(table: Halving, number: int) -> None:
 
 
 @kernel
-def next_arm(table: Halving, number: int) -> int:
-    """Return the slot to pull next; once the run is over that of the winner, which is left."""
+def ask_bracket(table: Halving, number: int) -> tuple[int, int]:
+    """Return the slot to pull next and its arm; once the run is over the winner, which is left."""
     bracket = table.bracket[number]
     slot = table.order[bracket.first + bracket.asked % bracket.left]
     bracket.asked += 1
     bracket.budget -= 1
-    return slot
+    return slot, arm_of(table, slot)
 
 
-@kernel
-def credit_arm(table: Halving, slot: int, reward: float) -> None:
+@tell.register(Halving)
+def tell_bracket(table: Halving, slot: int, reward: float) -> None:
     """Credit a reward, and end the round if it was its last."""
     record = table.arm[slot]
     record.pulls += 1

@@ -7,6 +7,7 @@ number says whose it is, so a reward finds its subroutine when another one runs 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from manyarms.core.jit import kernel
@@ -22,13 +23,15 @@ from manyarms.policies.parts.fresh import (
     reset_arms,
     strike,
 )
+from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.policies.parts.slots import Slots, begin, credit
 from manyarms.protocol import arrive, count_late, retire
 from manyarms.protocol.soundness import Known, holds, sound
 from manyarms.theory.schedules import subroutines, subset_size
 
-__all__ = ["Subroutine", "SubroutineClock", "ask_subroutine", "has_subroutines"]
-__all__ += ["reset_subroutines", "room_for", "slots_of", "subroutine_of", "tell_subroutine"]
+__all__ = ["Subroutine", "SubroutineClock", "SubroutinePolicy", "ask_subroutine"]
+__all__ += ["has_subroutines", "reset_subroutines", "room_for", "slots_of"]
+__all__ += ["subroutine_of", "tell_subroutine"]
 
 MOST_SUBROUTINES = 64  # log T is smaller for every T
 
@@ -196,3 +199,11 @@ def has_subroutines(state_class: S) -> S:
     holds.register(state_class)(subroutine_holds)
     sound.register(state_class)(subroutines_are_sound)
     return state_class
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubroutinePolicy(IndexPolicy):
+    """A policy that runs such subroutines."""
+
+    def stage(self, state: Any) -> str:
+        return f"subroutine {state.clock[0].running + 1} of {state.clock[0].subroutines}"
