@@ -237,7 +237,10 @@ def test_bounds_follow_the_hardness_of_a_problem() -> None:
             lambda: moss_bound(np.array([1.5]), 4),
             r"must contain whole numbers >= 1, got 1.5",
         ),
-        (lambda: subroutine_bound(0.5, 1), r"`horizon` must be an integer >= 2, got 1. One pull may"),
+        (
+            lambda: subroutine_bound(0.5, 1),
+            r"`horizon` must be an integer >= 2, got 1. One pull may",
+        ),
         (lambda: subroutine_bound(1.2, 10), r"`alpha` must be .* got 1.2. Above 1 no policy"),
         (
             lambda: moss_plus_plus_bound(0.5, np.array([4, 1]), beta=0.5),
