@@ -23,20 +23,14 @@ from manyarms.policies.parts.iterations import (
     WaitingClock,
     arrive_later,
     ask_member,
+    become_mixture,
     is_gone,
     iteration_of,
     iterations_are_sound,
     lose_arm,
     reset_iterations,
 )
-from manyarms.policies.parts.mixtures import (
-    Mixtures,
-    add_share,
-    can_be_pulled,
-    close_mixture,
-    mixture_pulls,
-    mixtures,
-)
+from manyarms.policies.parts.mixtures import Mixtures, can_be_pulled, mixture_pulls, mixtures
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
 from manyarms.policies.parts.slots import begin, open_slot
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
@@ -70,15 +64,13 @@ arrive.register(HybridMossPlusPlusState)(arrive_later)
 
 
 @rare
-def end_iteration(state: HybridMossPlusPlusState) -> None:
-    """Turn the iteration that ended into a mixture-arm, and remember its arms."""
+def remember_arms(state: HybridMossPlusPlusState) -> None:
+    """Remember how the arms of the iteration that ended did."""
     slots = state.arms.slots
     for k in range(slots.run[0].opened):
         slot = slots.slot[k]
-        add_share(state.mixtures, slot.member, slot.asked)
         if slot.member >= 0 and slot.pulls > 0:
             remember(state.history, slot.member, slot.pulls, slot.total)
-    close_mixture(state.mixtures)
 
 
 @kernel
@@ -94,7 +86,8 @@ def next_hybrid_iteration(state: HybridMossPlusPlusState) -> None:
     clock.iteration += 1
     i = clock.iteration
     if i > 1:
-        end_iteration(state)
+        become_mixture(state)
+        remember_arms(state)
     p = iterations(clock.horizon, state.beta)
     real = iteration_arms(p, i, present(state.arms))
     clock.left = iteration_pulls(p, i, clock.horizon)

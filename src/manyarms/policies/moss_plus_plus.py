@@ -13,19 +13,13 @@ from manyarms.policies.parts.iterations import (
     WaitingClock,
     arrive_later,
     ask_member,
+    become_mixture,
     iteration_of,
     iterations_are_sound,
     lose_arm,
     reset_iterations,
 )
-from manyarms.policies.parts.mixtures import (
-    Mixtures,
-    add_share,
-    can_be_pulled,
-    close_mixture,
-    mixture_pulls,
-    mixtures,
-)
+from manyarms.policies.parts.mixtures import Mixtures, can_be_pulled, mixture_pulls, mixtures
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
 from manyarms.policies.parts.slots import begin, open_slot, unopened
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
@@ -59,9 +53,7 @@ def next_iteration(state: MossPlusPlusState) -> None:
     clock.iteration += 1
     i = clock.iteration
     if i > 1:
-        for k in range(slots.run[0].opened):
-            add_share(state.mixtures, slots.slot[k].member, slots.slot[k].asked)
-        close_mixture(state.mixtures)
+        become_mixture(state)
     p = iterations(clock.horizon, state.beta)
     clock.left = iteration_pulls(p, i, clock.horizon)
     clock.waiting = 0

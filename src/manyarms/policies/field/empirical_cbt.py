@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.memory import Memory, Record, Records
-from manyarms.core.rng import Stream, draw, restart, stream
+from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
 from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, forget, suffer
-from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
+from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell
 from manyarms.protocol.soundness import Known, holds, sound
 
@@ -41,8 +41,7 @@ class EmpiricalCbtState(NamedTuple):
 
 @reset.register(EmpiricalCbtState)
 def empirical_cbt_reset(state: EmpiricalCbtState, key: int, horizon: int) -> None:
-    reset_order(state.sampler, state.words, key)
-    restart(state.ties, draw(key, TIES))
+    reset_draws(state, key)
     clear(state.rank)
     clock = state.clock[0]
     clock.horizon = horizon
