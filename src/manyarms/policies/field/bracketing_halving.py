@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from manyarms.core.jit import kernel, rare
+from manyarms.core.jit import rare
 from manyarms.core.memory import Floats, Ints, Memory
 from manyarms.policies.parts.halving import (
     Halving,
@@ -13,7 +13,7 @@ from manyarms.policies.parts.halving import (
     ask_bracket,
     halving,
     open_bracket,
-    reset_halving,
+    rounds_of,
     start_run,
 )
 from manyarms.protocol import About, Policy, ask, reset, tell
@@ -37,7 +37,7 @@ class BracketingState(NamedTuple):
 
 @reset.register(BracketingState)
 def bracketing_reset(state: BracketingState, key: int, horizon: int) -> None:
-    reset_halving(state.table, key)
+    reset(state.table, key, horizon)
     state.clock[0] = 0
     state.clock[1] = -1
 
@@ -57,13 +57,12 @@ def bracketing_ask(state: BracketingState) -> tuple[int, int]:
 
 
 @rare
-def next_bracket(state: BracketingState, brackets: int) -> None:
+def next_bracket(state: BracketingState, number: int) -> None:
     """Open bracket B + 1, of 2^(B + 1) arms: at t = B 2^B there is time for another one."""
-    size = min(2 << brackets, state.table.sampler.n[0])
-    number = open_bracket(state.table, size)
+    size = min(2 << number, state.table.sampler.n[0])
     state.budget[number] = size * rounds_of(size)  # K log2 K: a pull of each arm left, and round
     state.won[number] = 0
-    start_run(state.table, number, state.budget[number])
+    open_bracket(state.table, size, state.budget[number])
 
 
 @rare
@@ -71,14 +70,6 @@ def run_again(state: BracketingState, number: int) -> None:
     """Begin a run of twice the budget."""
     state.budget[number] *= 2
     start_run(state.table, number, state.budget[number])
-
-
-@kernel
-def rounds_of(size: int) -> int:
-    rounds = 1
-    while (1 << rounds) < size:
-        rounds += 1
-    return rounds
 
 
 @tell.register(BracketingState)

@@ -7,15 +7,7 @@ from typing import NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.halving import (
-    Halving,
-    arm_of,
-    ask_bracket,
-    halving,
-    open_bracket,
-    reset_halving,
-    start_run,
-)
+from manyarms.policies.parts.halving import Halving, arm_of, ask_bracket, halving, open_bracket
 from manyarms.protocol import About, Policy, Variant, ask, reset, tell, uses
 from manyarms.protocol.parameters import Count
 from manyarms.protocol.recommend import recommend
@@ -33,10 +25,9 @@ class SequentialHalvingState(NamedTuple):
 
 @reset.register(SequentialHalvingState)
 def halving_reset(state: SequentialHalvingState, key: int, horizon: int) -> None:
-    reset_halving(state.table, key)
+    reset(state.table, key, horizon)
     size = state.size if state.size > 0 else arms_for(horizon)
-    open_bracket(state.table, min(size, horizon, state.table.sampler.n[0]))
-    start_run(state.table, 0, horizon)
+    open_bracket(state.table, min(size, horizon, state.table.sampler.n[0]), horizon)
 
 
 @kernel

@@ -19,11 +19,11 @@ from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, sampler
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
 from manyarms.policies.parts.randomness import RANKING, draw_fresh, reset_order
-from manyarms.protocol import tell
+from manyarms.protocol import reset, tell
 from manyarms.protocol.soundness import Known, holds, sound
 
 __all__ = ["Bracket", "Halving", "arm_of", "ask_bracket", "halving", "open_bracket"]
-__all__ += ["reset_halving", "start_run"]
+__all__ += ["rounds_of", "start_run"]
 
 _NOT_PULLED = -1e300
 
@@ -79,8 +79,8 @@ def halving(memory: Memory, n_arms: int, *, slots: int, brackets: int, largest: 
     )
 
 
-@kernel
-def reset_halving(table: Halving, key: int) -> None:
+@reset.register(Halving)
+def reset_halving(table: Halving, key: int, horizon: int) -> None:
     """Forget all brackets."""
     reset_order(table.sampler, table.words, key)
     restart(table.ties, draw(key, RANKING))
@@ -89,8 +89,8 @@ def reset_halving(table: Halving, key: int) -> None:
 
 
 @rare
-def open_bracket(table: Halving, size: int) -> int:
-    """Draw a bracket of `size` arms, each once; return its number."""
+def open_bracket(table: Halving, size: int, budget: int) -> None:
+    """Draw a bracket of `size` arms, each once, and begin its first run."""
     number = table.used[1]
     table.used[1] += 1
     bracket = table.bracket[number]
@@ -102,9 +102,7 @@ def open_bracket(table: Halving, size: int) -> int:
     for slot in range(bracket.first, bracket.first + size):
         table.arm[slot].arm = draw_fresh(table.sampler, table.words)
         table.arm[slot].bracket = number
-        table.arm[slot].pulls = 0
-        table.arm[slot].total = 0.0
-    return number
+    start_run(table, number, budget)
 
 
 @rare
@@ -113,14 +111,21 @@ def start_run(table: Halving, number: int, budget: int) -> None:
     bracket = table.bracket[number]
     bracket.left = bracket.size
     bracket.budget = budget
-    bracket.rounds = 1
-    while (1 << bracket.rounds) < bracket.size:
-        bracket.rounds += 1
+    bracket.rounds = rounds_of(bracket.size)
     for slot in range(bracket.first, bracket.first + bracket.size):
         table.order[slot] = slot
         table.arm[slot].pulls = 0
         table.arm[slot].total = 0.0
     start_round(table, number)
+
+
+@kernel
+def rounds_of(size: int) -> int:
+    """Return how often a bracket of this size is halved."""
+    rounds = 1
+    while (1 << rounds) < size:
+        rounds += 1
+    return rounds
 
 
 @kernel
