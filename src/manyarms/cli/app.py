@@ -196,7 +196,7 @@ def advise(
             others=numbers("others", others, "0.1,0.3,0.5", float) or None,
             objective=objective or "earn",
             policies=[load_policy(name) for name in policies.split(",")] if policies else None,
-            progress=watch.begin(f"the candidates play games of {horizon} pulls"),
+            progress=watch.begin(f"candidates play games of {horizon} pulls"),
             **given,
         )
     if json_path is None:
@@ -455,6 +455,7 @@ def warm(policies: str | None, replayed: bool) -> None:
         for policy in chosen:
             heard = watch.begin(f"compiling {policy.label}")
             if replayed:
+                heard(0, 1, "")
                 compile_replay(policy)
             else:
                 play(policy, planted(n=10, m=1), horizon=1, replications=1, progress=heard)
