@@ -148,3 +148,22 @@ def test_a_policy_without_a_tell_is_refused_before_it_plays(tmp_path: Path) -> N
         "FixedState has no `tell`. Write one and decorate it with @tell.register(FixedState)."
     )
     assert run_python(code).stdout.splitlines() == [expected, expected]
+
+
+@pytest.mark.compiled
+def test_without_numba_all_but_the_simulator_works() -> None:
+    done = run_python(
+        "import sys, pickle; sys.modules['numba'] = None\n"
+        "import manyarms as ma\n"
+        "live = ma.recorded(ma.InMemory(), ma.Prospector().live(n_arms=99, seed=1))\n"
+        "live.tell(live.ask(), 1.0)\n"
+        "class First:\n"
+        "    def ask(self): return 0\n"
+        "    def tell(self, arm, reward): pass\n"
+        "coins = ma.instances.planted(n=9, m=3)\n"
+        "ma.simulate(First, coins, horizon=5, replications=2)\n"
+        "try: ma.simulate(ma.MOSS(), coins, horizon=5)\n"
+        "except ma.MissingExtraError as error: print(pickle.loads(pickle.dumps(error)))\n"
+    )
+    assert done.stdout.startswith("numba must be installed to simulate, and it is not. Install ")
+    assert 'pip install "manyarms[sim]", or in a checkout pip install ".[sim]".' in done.stdout

@@ -196,7 +196,7 @@ def advise(
             others=numbers("others", others, "0.1,0.3,0.5", float) or None,
             objective=objective or "earn",
             policies=[load_policy(name) for name in policies.split(",")] if policies else None,
-            progress=watch.begin(f"the candidates play games of {horizon} pulls"),
+            progress=watch.begin(f"candidates play games of {horizon} pulls"),
             **given,
         )
     if json_path is None:
@@ -402,10 +402,10 @@ def replay_log(log: Path, policies: str, **given: Any) -> None:
     Example: manyarms replay clicks.csv --policies moss,prospector --reward clicked
     """
     from manyarms.cli.screen import show
+    from manyarms.cli.words import named_policies
     from manyarms.lab import replay
-    from manyarms.protocol import policy
 
-    show(str(replay(log, [policy(name) for name in policies.split(",")], **given)))
+    show(str(replay(log, named_policies(policies), **given)))
 
 
 @app.command()
@@ -423,22 +423,43 @@ def policies(as_json: bool) -> None:
 
 
 @app.command()
-def warm() -> None:
-    """Compile the paper's policies now, so that no run waits.
+@click.option(
+    "--policies",
+    help="Compile these policies, such as moss,prospector (default: those of the paper).",
+    shell_complete=complete_policies,
+)
+@click.option(
+    "--replay",
+    "replayed",
+    is_flag=True,
+    help="Compile what reopens long journals, not what simulates; up to a minute for each policy.",
+)
+def warm(policies: str | None, replayed: bool) -> None:
+    """Compile policies now, so that no run waits.
 
-    This is useful when you build a container image. Example: manyarms warm
+    This is useful when you build a container image.
+
+    Example: manyarms warm --policies prospector --replay
     """
     from manyarms.cli.screen import show, watching
+    from manyarms.cli.words import named_policies
     from manyarms.instances import planted
     from manyarms.lab import simulate as play
+    from manyarms.live.replay import compile_replay
     from manyarms.policies import PAPER_POLICIES
+    from manyarms.report.text import count_of
 
     begun = time.perf_counter()
+    chosen = named_policies(policies) if policies else PAPER_POLICIES
     with watching() as watch:
-        for policy in PAPER_POLICIES:
+        for policy in chosen:
             heard = watch.begin(f"compiling {policy.label}")
-            play(policy, planted(n=10, m=1), horizon=1, replications=1, progress=heard)
-    show(f"{len(PAPER_POLICIES)} policies ready, {_since(begun)}")
+            if replayed:
+                heard(0, 1, "")
+                compile_replay(policy)
+            else:
+                play(policy, planted(n=10, m=1), horizon=1, replications=1, progress=heard)
+    show(f"{count_of(len(chosen), 'policy', 'policies')} ready, {_since(begun)}")
 
 
 app.add_command(data)

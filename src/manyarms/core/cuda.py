@@ -42,7 +42,7 @@ _COMPILERS = ("numba-cuda", "nvidia-nvvm", "cuda-bindings")
 def need_gpu() -> None:
     """Raise unless there is a GPU that can be used; say what is missing."""
     if importlib.util.find_spec("numba_cuda") is None:
-        raise MissingExtraError("numba-cuda", "to play on a GPU", '"manyarms[cuda]"')
+        raise MissingExtraError("numba-cuda", "to play on a GPU", "cuda")
     if not jit_enabled():
         raise DeviceError(
             "NUMBA_DISABLE_JIT is set, and without the compiler no GPU can be used. Unset it, or "

@@ -1,7 +1,7 @@
 """One source, two machines: plain functions that Numba also compiles into the simulator.
 
-This is the only module that imports numba, and it does so on the first compilation only.
-The decorators collect functions; CPython keeps calling them as they are.
+This module imports numba on the first compilation only, and works without it: live use never
+compiles. The decorators collect functions; CPython keeps calling them as they are.
 
 * `kernel` and `rare`: one body for both machines.
 * `twin`: a Python body, and a compiled one where 64-bit integer types must be spelled out.
@@ -14,21 +14,29 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.util
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from manyarms.core.code_digest import can_be_cached, digest, reached
-from manyarms.core.compile_cache import CodeCache, cache_directory
-from manyarms.errors import CompilationError, DuplicateNameError, ParameterError
+from manyarms.core.compile_cache import CodeCache, cache_directory, has_code
+from manyarms.errors import (
+    CompilationError,
+    DuplicateNameError,
+    MissingExtraError,
+    ParameterError,
+)
 
 __all__ = [
     "Dispatched",
     "bodies_of",
+    "can_compile",
     "check_bodies",
     "compiled",
     "compiling",
     "generic",
+    "is_cached",
     "jit_enabled",
     "kernel",
     "optional",
@@ -66,6 +74,11 @@ class Dispatched(Protocol[P, R_co]):
 def jit_enabled() -> bool:
     """Whether loops are compiled; `NUMBA_DISABLE_JIT=1` makes CPython run them instead."""
     return os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+
+
+def can_compile() -> bool:
+    """Whether loops can be compiled: numba is installed, and not switched off."""
+    return jit_enabled() and importlib.util.find_spec("numba") is not None
 
 
 def kernel(function: F) -> F:
@@ -159,14 +172,28 @@ def compiled(loop: F, *state_classes: type, checked: bool = False) -> F:
     """
     if not jit_enabled():
         return loop
+    if not can_compile():
+        raise MissingExtraError("numba", "to simulate", "sim")
     from numba.extending import overload
 
     register_collected(overload)
+    name, cached = _key(loop, state_classes, checked)
+    made = _compiled(loop, name, cached)
+    return cast(F, _checked(made) if checked else made)
+
+
+def is_cached(loop: Callable[..., Any], *state_classes: type, checked: bool = False) -> bool:
+    """Whether `compiled` would find machine code on disk, so that nobody waits for the compiler."""
+    return can_compile() and has_code(_key(loop, state_classes, checked)[0], loop.__name__)
+
+
+def _key(
+    loop: Callable[..., Any], state_classes: Iterable[type], checked: bool
+) -> tuple[str, bool]:
+    """Return the digest of all that the machine code follows from, and whether it can be kept."""
     functions = reached([loop, *bodies_of(*state_classes)])
     checks = "1" if checked else os.environ.get("NUMBA_BOUNDSCHECK")
-    name = digest((LOOP_OPTIONS, INLINE, checks), functions)
-    made = _compiled(loop, name, can_be_cached(functions))
-    return cast(F, _checked(made) if checked else made)
+    return digest((LOOP_OPTIONS, INLINE, checks), functions), can_be_cached(functions)
 
 
 def _checked(loop: Any) -> Callable[..., Any]:
