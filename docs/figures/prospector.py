@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import manyarms as ma
+from manyarms.core.face import LIGHT, POLICY_COLOURS
 from manyarms.core.memory import ENDLESS
 from manyarms.policies.field import SubSampled
 from manyarms.protocol import ask, reset, tell
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 N_ARMS, HORIZON, ALPHA, SEED = 20_000, 50_000, 0.3, 4
-GREY, ORANGE, BLUE, PURPLE = "#8A8A8A", "#D55E00", "#0072B2", "#6A3D9A"
+GREY, ORANGE = LIGHT["faint"], POLICY_COLOURS["empmoss++"]
+BLUE, PURPLE = POLICY_COLOURS["moss++"], POLICY_COLOURS["prospector"]
 
 
 class Trace(NamedTuple):

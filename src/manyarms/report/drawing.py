@@ -12,9 +12,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from manyarms.core.face import LETTERS
 from manyarms.core.files import replace_file
 from manyarms.errors import MissingExtraError
-from manyarms.report.style import LOOK
+from manyarms.report.style import FONT, LOOK
 
 try:
     from matplotlib import style as matplotlib_style
@@ -87,7 +88,10 @@ def save_figure(figure: Figure, stem: str | os.PathLike[str]) -> list[Path]:
         memory = io.BytesIO()
         with look():
             figure.savefig(memory, format=ending, metadata=metadata)
-        drawn[stem.with_name(f"{stem.name}.{ending}")] = memory.getvalue()
+        content = memory.getvalue()
+        if ending == "svg":  # its text is text, in the letters of the pages around it
+            content = content.replace(f"'{FONT}'".encode(), LETTERS.replace('"', "'").encode())
+        drawn[stem.with_name(f"{stem.name}.{ending}")] = content
     stem.parent.mkdir(parents=True, exist_ok=True)
     for path, content in drawn.items():
         replace_file(path, content)

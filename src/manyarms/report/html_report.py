@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from manyarms.core.face import MARK, css
 from manyarms.core.files import replace_file
 from manyarms.errors import ResultsError
 from manyarms.lab.tables import PROVENANCE, ResultsFolder, damage, read_results
@@ -78,7 +79,8 @@ def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000)
 def _page(title: str, data: str) -> str:
     """Return data, styles and scripts as one file of HTML that needs nothing else."""
     script = "\n".join(map(_read, _SCRIPTS))
-    parts = {"title": html.escape(title), "styles": _read("page.css"), "script": script}
+    parts = {"title": html.escape(title), "script": script}
+    parts |= {"styles": css() + _read("page.css"), "mark": MARK}
     parts["data"] = data
     return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], _read("template.html"))
 

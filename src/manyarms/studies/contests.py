@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from manyarms.core.face import LIGHT
 from manyarms.core.statistics import Interval, mean_interval, median_interval
 from manyarms.errors import ContestFileError, ContestNotFoundError
 from manyarms.instances import captions, local_contests
@@ -294,7 +295,9 @@ def _draw(axes: Axes, played: Sequence[Result], order: list[str]) -> None:
             # those that coincide are spread
             x = own + (np.arange(count) - (count - 1) / 2) * min(0.08, 0.7 / count)
             y = np.full(count, place + 0.3)
-            axes.plot(x, y, linestyle="", marker=".", markersize=2.5, color="#999999", zorder=1)
+            axes.plot(
+                x, y, linestyle="", marker=".", markersize=2.5, color=LIGHT["faint"], zorder=1
+            )
     axes.set_xlim(0.6, len(order) + 0.4)
     axes.xaxis.set_major_locator(MultipleLocator(1))
 

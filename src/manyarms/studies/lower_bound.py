@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from manyarms.core.face import LIGHT
 from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
 from manyarms.instances.lower_bound import lower_bound_instance
@@ -40,7 +41,7 @@ DOUBLINGS = 8  # of the budget, from T^alpha up
 # Two means enter each check: with 97.5 % for each, both intervals hold with 95 %.
 _EACH = 0.975
 _BOUND = (2, 1.5)  # dashes
-_FORBIDDEN = "#DDDDDD"
+_FORBIDDEN = LIGHT["rule"]
 
 
 def experiments(
@@ -278,7 +279,7 @@ def trade_off_figure(points: Sequence[TradeOffPoint]) -> Figure:
         for point in (own[0], own[-1]):
             name, at = thousands(round(point.family.budget)), (point.easy[0], point.hard[0])
             name_place(right, f"B = {name}", at, (-6, -2), ha="right")
-        options: dict[str, Any] = {"color": "#555555", "linewidth": 0.8, "dashes": _BOUND}
+        options: dict[str, Any] = {"color": LIGHT["soft"], "linewidth": 0.8, "dashes": _BOUND}
         below = Line2D([], [], label="lower bound, given $R_0$", **options)
         handles = [*legend_lines(styles), below]
         figure.legend(handles=handles, loc="outside lower center", ncols=3)
@@ -295,13 +296,13 @@ def _draw_bound(axes: Axes, points: Sequence[TradeOffPoint]) -> None:
     top = 1.15 * max(point.lost for point in points)
     axes.fill_between(x, 0.0, np.maximum(bound, 0.0), color=_FORBIDDEN, linewidth=0)
     axes.plot(x[bound > 0], bound[bound > 0], color="black", linewidth=1.0)
-    axes.axhline(1.0, color="#777777", linewidth=0.8, dashes=(1, 2))
+    axes.axhline(1.0, color=LIGHT["faint"], linewidth=0.8, dashes=(1, 2))
     axes.set(xscale="log", xlim=(low, high), ylim=(0.0, max(top, 1.3)))
     axes.set(xlabel="exploration on instance 0, $2ΔR_0/K$")
     axes.set_ylabel("regret with a hidden group, in units of $TΔ/2$")
     note = "settling for $S_0$: hidden group never found"
     for y, text in ((0.06, "no policy gets here"), (1.01, note)):
-        axes.text(1.25 * low, y, text, fontsize=NOTE_SIZE, va="bottom", color="#333333")
+        axes.text(1.25 * low, y, text, fontsize=NOTE_SIZE, va="bottom", color=LIGHT["ink"])
 
 
 def _draw(left: Axes, right: Axes, points: Sequence[TradeOffPoint], style: LineStyle) -> None:

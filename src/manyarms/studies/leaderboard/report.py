@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from manyarms.core.face import LIGHT
 from manyarms.core.statistics import Interval
 from manyarms.report.drawing import Axes, Figure, drawing, save_figure
 from manyarms.report.style import policy_styles, policy_title
@@ -228,7 +229,7 @@ def _draw(axes: Axes, table: Sequence[Placing], members: Sequence[Standing]) -> 
     for policy in problems:  # the best first
         if len(named) < _NAMED:
             named.add(policy)
-    grey: dict[str, Any] = {"color": "#CFCFCF", "linewidth": 0.7}
+    grey: dict[str, Any] = {"color": LIGHT["rule"], "linewidth": 0.7}
     for policy in problems:
         if policy not in named:
             axes.step(*_profile(table, policy), where="post", **grey)
