@@ -29,8 +29,8 @@ _TIMES = (200, 100, 50, 20, 5, 1)  # checkpoints of a line, at most: as many as 
 _DIGITS = 5  # of numbers in the page: more than a screen can show
 # In the order in which they stand in the file; together they are one script.
 _SCRIPTS = (
-    *("data.js", "elements.js", "scale.js", "plot.js", "lines.js", "pointer.js", "figure.js"),
-    *("differences.js", "sections.js", "main.js"),
+    *("data.js", "elements.js", "scale.js", "plot.js", "lines.js", "pointer.js", "bar.js"),
+    *("figure.js", "runs.js", "differences.js", "sections.js", "main.js"),
 )
 
 

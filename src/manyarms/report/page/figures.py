@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.face import on_dark
+from manyarms.core.statistics import mean_interval
 from manyarms.lab.results import Result
 from manyarms.report.style import LineStyle, policy_styles, policy_title
 
 __all__ = ["curves", "looks", "over_time", "plainly", "summary", "swept"]
+
+_RUNS = 400  # of a policy, at most, that a histogram is drawn from
 
 
 def plainly(parameters: Mapping[str, Any]) -> str:
@@ -46,7 +49,26 @@ def summary(result: Result, most_times: int) -> dict[str, Any]:
         "policies": result.policies,
         "series": [_series(result, policy, kept) for policy in result.policies],
         "missed": [row.miss_rate for row in final.policies],
+        "runs": [_runs(rows) for rows in result.rows],
         "pairs": [number for p in final.pairs for number in (p.difference, p.low, p.high)],
+    }
+
+
+def _runs(rows: NDArray[Any]) -> dict[str, Any]:
+    """Return final regrets in order, of runs that found a best arm and of runs that missed it.
+
+    Of many runs only some are kept, evenly by rank, in both groups alike: `each` is how many
+    runs one of them stands for.
+    """
+    missed = rows["best_pulls"] == 0
+    each = max(1, math.ceil(len(rows) / _RUNS))
+    groups = {"found": rows["regret"][~missed, -1], "lost": rows["regret"][missed, -1]}
+    limits = mean_interval(missed, bounds=(0.0, 1.0))
+    return {
+        "count": len(rows),
+        "each": each,
+        "miss_limits": [limits.low, limits.high],
+        **{name: np.sort(own)[(each - 1) // 2 :: each].tolist() for name, own in groups.items()},
     }
 
 
