@@ -143,14 +143,13 @@ def draw_guard(folder: Path, *, horizon: int = 500_000) -> Path:
 
 
 def _note(axes: Axes, text: str, where: tuple[float, float]) -> None:
-    axes.annotate(text, where, (5, 0), textcoords="offset points", va="center", fontsize=8)
+    axes.annotate(text, where, (5, 0), textcoords="offset points", va="center", fontsize=7)
 
 
 def _save(figure: Any, path: Path) -> Path:
-    from manyarms.report.drawing import look
+    from manyarms.report.drawing import rendered
 
-    with look():
-        figure.savefig(path, format="svg", metadata={"Date": None})
+    path.write_bytes(rendered(figure, "svg"))
     return path
 
 

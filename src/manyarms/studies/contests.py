@@ -1,6 +1,6 @@
-"""The paper's policies on every caption contest that is found, as the paper has it and plain.
+"""The paper's policies on every caption contest that is found, as the paper plays it and plain.
 
-Who loses least, how often, and by how much the others lose more.
+It says which policy loses least, how often, and how much more the others lose.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def experiments(replications: int, seed: int) -> list[Experiment]:
 
 
 def _contests(but: Sequence[str] = ()) -> tuple[list[Path], list[str]]:
-    """Return the contests on this machine, but some, and why others cannot be played."""
+    """Return the contests on this machine that can be played, and why others cannot."""
     readable, left_out = [], []
     for name, path in local_contests().items():
         if name not in but:
@@ -81,7 +81,7 @@ def _contests(but: Sequence[str] = ()) -> tuple[list[Path], list[str]]:
 
 
 def contest_cell(path: Path, threshold: float | str, replications: int) -> Cell:
-    """Return what Figure 3 plays on contest 652, for the contest of a file, without the curve."""
+    """Return the cell of Figure 3 for the contest of a file, without the curve."""
     instance = captions(path, threshold=None if isinstance(threshold, str) else threshold)
     alpha = instance.problem(HORIZON).alpha
     return cell(
@@ -151,14 +151,14 @@ def _regrets(result: Result) -> NDArray[np.float64]:
 def _ranks(result: Result) -> NDArray[np.float64]:
     """Return each policy's place, 1 for the best; those that tie share the mean of their places.
 
-    MOSS Oracle ties with MOSS where a best caption is so rare that it keeps them all.
+    MOSS Oracle ties with MOSS if best captions are so rare that it keeps all captions.
     """
     row, column = _regrets(result)[:, None], _regrets(result)
     return np.asarray(0.5 + (column < row).sum(axis=1) + 0.5 * (column == row).sum(axis=1))
 
 
 def _median(values: NDArray[np.float64]) -> Interval:
-    """Return a median with its interval; of fewer than six contests it has none."""
+    """Return a median with its interval; with fewer than six contests there is no interval."""
     found = median_interval(values)
     return found if math.isfinite(found.low) else found._replace(low=math.nan, high=math.nan)
 

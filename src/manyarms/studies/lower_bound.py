@@ -1,7 +1,7 @@
 """The lower bound made visible: the same policies, with and without a hidden group.
 
-Measured regrets on both instances meet the inequalities of the proof, and a picture shows that
-who explores little on the easy instance loses on a hidden one.
+Measured regrets on both instances satisfy the inequalities of the proof. A figure shows that a
+policy which explores little on the easy instance loses on one with a hidden group.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def experiments(
 ) -> list[Experiment]:
     """Sweep the budget B, and with it the gap, from T^alpha up by doubling.
 
-    For each budget instance 0 is played, and instance 1: groups are exchangeable, so that group 1
-    stands for all. The luck is the same everywhere: differences are clearer.
+    For each budget, instance 0 and instance 1 are played. Groups are exchangeable, so group 1
+    stands for all of them. All games share the same luck, which makes differences clearer.
 
     The policies are the same on all instances: MOSS Oracle stays tuned to alpha', MOSS++ knows
-    no hardness. Policies told the best mean are left out, because the best mean tells them the
-    instance, and the theorem is not about them.
+    no hardness. Policies that know the best mean are left out: it reveals the instance to them,
+    and the theorem is not about them.
 
     >>> (experiment,) = experiments(10, seed=0)
     >>> [round(each.parameters["budget"]) for each in experiment.cells][::2][:3]
@@ -136,12 +136,12 @@ class TradeOffPoint:
 
     @property
     def lost(self) -> float:
-        """R̄/(TΔ/2): the regret in units of that of pulling S_0 for ever."""
+        """R̄/(TΔ/2): the regret, in units of what pulling only S_0 loses."""
         return self.hard.estimate / self.family.settled
 
     @property
     def bound(self) -> float:
-        """What R̄ cannot be below, given R_0; it says nothing below 0."""
+        """The least that R̄ can be, given R_0; a bound below 0 says nothing."""
         return self.family.tradeoff(self.easy.estimate)
 
     def check_trade_off(self) -> Part:
@@ -241,14 +241,14 @@ def trade_off_table(points: Sequence[TradeOffPoint]) -> Table:
 def trade_off_figure(points: Sequence[TradeOffPoint]) -> Figure:
     """Draw the trade-off between instance 0 and the instances that hide a group.
 
-    Left, in units in which all budgets share one bound: how much a policy explored the hidden
-    groups on instance 0, against what it lost where one of them is best. Right, in plain
-    regrets: R_0 against R̄ over the sweep of B, with the bound for each policy's own R_0.
+    The left plot has units in which all budgets share one bound. It shows how much a policy
+    explored the hidden groups on instance 0, against what it lost where one of them is best. The
+    right plot shows plain regrets, R_0 against R̄ for all B, and the bound for each policy's R_0.
 
     Parameters
     ----------
     points
-        Of one horizon and hardness, for several policies and budgets.
+        The points of one horizon and hardness, for several policies and budgets.
 
     Examples
     --------

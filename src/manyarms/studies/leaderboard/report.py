@@ -208,7 +208,7 @@ def _rank_text(rank: Interval) -> str:
 def profiles(table: Sequence[Placing], order: Sequence[Standing]) -> Figure:
     """Draw, for each policy, the share of its problems within a factor of the best.
 
-    The best is that among the policies of equal knowledge, who share a panel.
+    The best is the best of the policies with the same knowledge, which share a panel.
     """
     kinds = [kind for kind in KNOWLEDGE if any(placing.knowledge == kind for placing in table)]
     with drawing(*_SIZE) as figure:
