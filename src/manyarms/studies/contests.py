@@ -117,7 +117,7 @@ def report(results: Results, out: Path) -> Report:
 
 
 def contest_standings(played: Sequence[Result]) -> list[ContestStanding]:
-    """Compare policies over contests that were played alike; on each, everybody lost something.
+    """Compare policies over contests that were played alike, and on which every policy lost.
 
     >>> import manyarms as ma
     >>> coins, policies = ma.instances.planted(n=500, m=50), [ma.MOSS(), ma.Quantile()]

@@ -82,7 +82,7 @@ def entered(problem: SuiteProblem, replications: int) -> Cell:
 
 
 def random_problems(half: str, count: int = COUNT) -> Iterator[SuiteProblem]:
-    """Yield the problems of a half; more of them are the same ones first.
+    """Yield the problems of a half; a larger `count` begins with the same ones.
 
     >>> next(random_problems("held out")).name
     '1: ...'

@@ -143,7 +143,7 @@ def fit_exponent(
     Parameters
     ----------
     regrets
-        The final regrets of the runs, by horizon; one array for each factor, three horizons or more.
+        The final regrets of the runs, by horizon (three or more); one array for each factor.
     largest_log_power
         The largest b that is allowed.
     draws
