@@ -56,6 +56,12 @@ def test_numbers_are_those_of_the_tables(run: Path) -> None:
             middle = np.median(result.of(row.policy), axis=0)
             assert series["median"] == pytest.approx(middle.tolist(), rel=1e-4)
             assert series["low"][-1] == pytest.approx(result.of(row.policy)[:, -1].min(), rel=1e-4)
+            shown_runs = shown["runs"][k]
+            assert (shown_runs["count"], shown_runs["each"]) == (row.replications, 1)
+            assert len(shown_runs["lost"]) == round(row.miss_rate * row.replications)
+            final = np.sort(result.of(row.policy)[:, -1]).tolist()
+            ordered = sorted(shown_runs["found"] + shown_runs["lost"])
+            assert ordered == pytest.approx(final, rel=1e-4)
         for k, pair in enumerate(summary.pairs):
             numbers = (pair.difference, pair.low, pair.high)
             assert shown["pairs"][3 * k : 3 * k + 3] == pytest.approx(numbers, rel=1e-4)

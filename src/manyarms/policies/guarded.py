@@ -221,9 +221,9 @@ class Guarded(GuardPolicy):
     it doubles; then `theory.anytime_guarded_bound` holds, and a policy that was dropped comes back
     with the next guess.
 
-    The policy is not told what the guard's pulls gave. So until it is dropped it plays as it would
-    alone, and a policy whose own regret is below :math:`2 T^\beta \log T` is hardly ever dropped.
-    A policy that relies on what the names of arms mean loses that: they are given out at random.
+    The policy does not learn the rewards of the guard's pulls. So until it is dropped it plays as
+    it would alone, and a policy whose own regret is below :math:`2 T^\beta \log T` is hardly ever
+    dropped. Names of arms are given out at random, so a policy that relies on them loses that.
 
     Rewards may be late: the guard never has two pulls of an arm in flight at a time. Arms may come
     and go if the policy can take it; nothing is proved about that. Cost per pull: the policy's own,

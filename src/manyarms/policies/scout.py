@@ -43,7 +43,7 @@ class ScoutArm(Record):
     """What is known of an arm."""
 
     arm: int
-    pulls: int  # N, of which the reward was told
+    pulls: int  # N, those whose reward was told
     total: float  # S, of rewards cut to [0, 1]
     late: int  # pulls whose reward is late
 

@@ -57,9 +57,10 @@ class Study:
     replications, fewest
         How often each policy plays by default, and the smallest number that is allowed.
     experiments
-        Given the replications and the seed, what is played; names are unique within the study.
+        A function of the replications and the seed that returns what is played; names are unique
+        within the study.
     report
-        Given the results by name and a folder, draws, decides and writes.
+        A function of the results, by name, and of a folder; it draws, decides and writes.
     name
         What `manyarms reproduce` calls it; `find` fills it in.
     """

@@ -105,7 +105,7 @@ def balanced_tell(state: BalancedState, slot: int, reward: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class DynamicBalancing(SubroutinePolicy):
-    r"""Run the subroutines of `Parallel`, told nothing: balance what each of them may have lost.
+    r"""Run the subroutines of `Parallel`, but know nothing: balance what each may have lost.
 
     There are :math:`q = \lceil \log T \rceil` subroutines, MOSS on :math:`K_i = \min(\lceil 2
     T^{i/q} \log \sqrt T \rceil, T, n)` random arms. Each has a candidate bound on its regret after

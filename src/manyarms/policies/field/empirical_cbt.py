@@ -110,10 +110,10 @@ class EmpiricalCBT(Policy):
 
     Notes
     -----
-    Source: Chan & Hu, *Infinite arms bandit: optimality via confidence bounds*, 2018. It is told
-    the horizon, and neither the best mean nor the distribution of the means. Its theory is for
-    losses whose smallest mean is 0, that is :math:`\mu^* = 1`. With :math:`\mu^* < 1` it opens ever
-    new arms until the loss has grown, which takes the longer the larger :math:`1 - \mu^*` is. The
+    Source: Chan & Hu, *Infinite arms bandit: optimality via confidence bounds*, 2018. It
+    knows the horizon, but neither the best mean nor the distribution of the means. Its theory is
+    for losses whose smallest mean is 0, that is :math:`\mu^* = 1`. With :math:`\mu^* < 1` it opens
+    new arms until the loss has grown. The larger :math:`1 - \mu^*` is, the longer that takes. The
     standard deviation divides by N; whether the source does could not be checked, nor what it does
     where log log T < 1. When no new arm is left (the source has infinitely many) the smallest bound
     is played. An arm whose first reward is late waits for it while there are others.

@@ -1,4 +1,4 @@
-"""SS-UCB, told the share of best arms: UCB on just enough arms (after de Heide et al. 2021)."""
+"""SS-UCB that knows the share of best arms: UCB on just enough (after de Heide et al. 2021)."""
 
 from __future__ import annotations
 

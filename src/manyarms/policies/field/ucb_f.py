@@ -50,7 +50,7 @@ def ucb_f_ask(state: UcbFState) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class ManyArmedUCBV(Policy):
-    """What UCB-F and UCB-AIR are told about the arms."""
+    """What UCB-F and UCB-AIR know about the arms."""
 
     b: Annotated[float, number(at_least=0.01, at_most=100.0)] = 1.0
     perfect_best: Flag = False

@@ -1,4 +1,4 @@
-"""The page of random problems: who loses least where nobody chose the problems."""
+"""The page of random problems: which policy loses least on problems that nobody chose."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from manyarms.core.face import LIGHT
 from manyarms.core.statistics import Interval
 from manyarms.report.drawing import Axes, Figure, drawing, save_figure
 from manyarms.report.style import policy_styles, policy_title
@@ -207,7 +208,7 @@ def _rank_text(rank: Interval) -> str:
 def profiles(table: Sequence[Placing], order: Sequence[Standing]) -> Figure:
     """Draw, for each policy, the share of its problems within a factor of the best.
 
-    The best is that among the policies of equal knowledge, who share a panel.
+    The best is the best of the policies with the same knowledge, which share a panel.
     """
     kinds = [kind for kind in KNOWLEDGE if any(placing.knowledge == kind for placing in table)]
     with drawing(*_SIZE) as figure:
@@ -228,7 +229,7 @@ def _draw(axes: Axes, table: Sequence[Placing], members: Sequence[Standing]) -> 
     for policy in problems:  # the best first
         if len(named) < _NAMED:
             named.add(policy)
-    grey: dict[str, Any] = {"color": "#CFCFCF", "linewidth": 0.7}
+    grey: dict[str, Any] = {"color": LIGHT["rule"], "linewidth": 0.7}
     for policy in problems:
         if policy not in named:
             axes.step(*_profile(table, policy), where="post", **grey)

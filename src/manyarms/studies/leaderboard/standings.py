@@ -86,9 +86,9 @@ def placings(result: Result) -> list[Placing]:
 
 
 def _surely_better(regrets: Sequence[Floats], largest: float) -> NDArray[np.bool_]:
-    """By (one, other): whether one has less mean regret beyond doubt, by a paired interval.
+    """Return by (one, other) whether a paired interval says that one has less mean regret.
 
-    A policy's rivals share the error, so that the ranks it could have hold with 95 %.
+    The error is shared among the rivals of a policy, so that its possible ranks hold with 95 %.
     """
     pairs: dict[int, list[tuple[int, int]]] = {}  # by the runs that both have
     for a, b in combinations(range(len(regrets)), 2):
@@ -221,7 +221,7 @@ def in_short(table: Sequence[Placing], order: Sequence[Standing]) -> str:
 
 
 def _ratio(over: float, under: float) -> float:
-    """Return one regret over another; nothing over nothing is 1."""
+    """Return the ratio of two regrets; it is 1 if both are 0."""
     if under > 0.0:
         return over / under
     return 1.0 if over == under else math.inf
