@@ -23,6 +23,7 @@ from manyarms.errors import ParameterError, PathError
 from manyarms.serve.access import LONGEST_TOKEN, Caller, add_token, new_token
 from manyarms.serve.app import App
 from manyarms.serve.messages import NewToken
+from manyarms.serve.quick import QuickProtocol
 from manyarms.serve.service import Service, Settings
 from manyarms.serve.threads import insisting
 
@@ -104,7 +105,7 @@ async def serve(
         listener.close()
         raise
     app = App(service)
-    server = _Server(_config(app, settings))
+    server = _Server(_config(app, settings, service))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         # Windows has none, and only the main thread hears them
@@ -136,7 +137,8 @@ def _end(server: uvicorn.Server, service: Service) -> None:
     server.should_exit = True
 
 
-def _config(app: Any, settings: Settings) -> uvicorn.Config:
+def _config(app: Any, settings: Settings, service: Service | None = None) -> uvicorn.Config:
+    quick = type("Protocol", (QuickProtocol,), {"service": service})
     return uvicorn.Config(
         app,
         lifespan="off",
@@ -144,7 +146,7 @@ def _config(app: Any, settings: Settings) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         date_header=False,
-        http="httptools",
+        http="httptools" if service is None else quick,
         ws="none",
         backlog=2048,
         timeout_keep_alive=75,
