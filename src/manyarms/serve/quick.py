@@ -66,13 +66,25 @@ class QuickProtocol(HttpToolsProtocol):
         if self._plain is not None:
             self._go_the_long_way()
 
+    def on_message_begin(self) -> None:
+        """Begin a request; its scope is made on the long way."""
+        self.url, self.headers = b"", []
+        self.expect_100_continue = False
+
     def on_headers_complete(self) -> None:
         """Wait for the body if this may be a plain ask or tell."""
         plain = _PLAIN.fullmatch(self.url)
         if plain is not None and self._is_free():
             self._plain, self._body = plain, b""
         else:
-            super().on_headers_complete()
+            self._make_scope()
+
+    def _make_scope(self) -> None:
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()
+        self.url, self.expect_100_continue = url, expects
+        self.headers += headers
+        super().on_headers_complete()
 
     def _is_free(self) -> bool:
         """Whether nothing stands between this request and its answer."""
@@ -108,7 +120,7 @@ class QuickProtocol(HttpToolsProtocol):
 
     def _go_the_long_way(self) -> None:
         self._plain = None
-        super().on_headers_complete()
+        self._make_scope()
         if self._body:
             super().on_body(self._body)
 
