@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from manyarms.serve.messages import Failure
 
-__all__ = ["LimitedProtocol", "limited", "raise_open_files"]
+__all__ = ["LimitedProtocol", "look_at_all", "raise_open_files"]
 
 _MOST_HEAD = 64 << 10  # bytes of a request line and its headers
 _SPARE = 200  # connections beyond the limit that are told so, and files that a node needs
@@ -37,15 +37,16 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._headed: Any = None  # the scope of the last request whose head is complete
-        self._head: tuple[Any, int] = (None, 0)  # of which request so many bytes came
-        self._waits: tuple[Any, float] = (None, 0.0)  # for the end of which head, since when
+        self.request = 0  # counts the requests that have begun
+        self.headed = 0  # the last request whose head is complete
+        self._head = 0, 0  # the request whose head is read, and how many bytes of it came
+        self._waits = 0, 0.0  # the request that the sweep waits for, and since when
         self._paused = 0.0  # since when the client does not read
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Make room for a new connection, or let it be told that there is none."""
         super().connection_made(transport)
-        self._waits = None, time.monotonic()
+        self._waits = self.request, time.monotonic()
         if len(self.connections) > self.most + _SPARE:
             transport.abort()
         elif len(self.connections) > self.most and not self._made_room():
@@ -64,16 +65,21 @@ class LimitedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Read on, unless the head of a request is too large."""
         super().data_received(data)
-        if self._headed is not self.scope:
-            scope, size = self._head
-            size = len(data) + (size if scope is self.scope else 0)
-            self._head = self.scope, size
+        if self.headed != self.request:
+            request, size = self._head
+            size = len(data) + (size if request == self.request else 0)
+            self._head = self.request, size
             if size > _MOST_HEAD:
                 self._end(431, f"The head of a request has more than {_MOST_HEAD} bytes.")
 
+    def on_message_begin(self) -> None:
+        """Count a request."""
+        self.request += 1
+        super().on_message_begin()
+
     def on_headers_complete(self) -> None:
         """Note that a head is complete."""
-        self._headed = self.scope
+        self.headed = self.request
         super().on_headers_complete()
 
     def pause_writing(self) -> None:
@@ -95,9 +101,9 @@ class LimitedProtocol(HttpToolsProtocol):
         answers = self.cycle is not None and not self.cycle.response_complete
         if not closing and (answers or self.timeout_keep_alive_task is not None):
             return  # its application, or the server's timer, looks after it
-        scope, since = self._waits
-        if scope is not self.scope:
-            self._waits = self.scope, now
+        request, since = self._waits
+        if request != self.request:
+            self._waits = self.request, now
         elif now - since > self.seconds:
             if closing:
                 self.transport.abort()  # it does not take the rest
@@ -123,11 +129,6 @@ async def _too_many(scope: Any, receive: Any, send: Any) -> None:
     ]
     await send({"type": "http.response.start", "status": 503, "headers": headers})
     await send({"type": "http.response.body", "body": msgspec.json.encode(_TOO_MANY)})
-
-
-def limited(most: int, seconds: float) -> type[LimitedProtocol]:
-    """Return the protocol of a server with these limits."""
-    return type("Limited", (LimitedProtocol,), {"most": most, "seconds": seconds})
 
 
 async def look_at_all(connections: set[Any], seconds: float) -> None:
