@@ -70,7 +70,7 @@ def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) 
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
     gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
     gc.freeze()
-    sys.setswitchinterval(0.0002)  # so that the committer need not wait for the loop
+    sys.setswitchinterval(0.001)  # so that no thread need wait for long, and few interrupt another
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, say))
 
