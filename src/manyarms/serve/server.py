@@ -81,7 +81,7 @@ def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) 
     gc.freeze()
     raise_open_files(settings.connections)
     os.umask(0o077)  # a database has the secret that signs sessions
-    sys.setswitchinterval(0.0002)  # so that the committer need not wait for the loop
+    sys.setswitchinterval(0.001)  # so that no thread need wait for long, and few interrupt another
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, say))
 
