@@ -74,9 +74,7 @@ def test_the_cache_serves_the_next_process_and_notices_edits(tmp_path: Path) -> 
 @pytest.mark.compiled
 def test_the_cache_notices_changed_constants(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
-        "from numbers_of_mine import ARM, OTHER\n"
-        + OWN_POLICY.format(arm="ARM + 0 * OTHER")
-        + LOOP
+        "from numbers_of_mine import ARM, OTHER\n" + OWN_POLICY.format(arm="ARM + 0 * OTHER") + LOOP
     )
     code = "import sys; sys.dont_write_bytecode = True\n" + ASK
     for arm, other in ((0, 9), (9, 0)):  # the same values, exchanged
