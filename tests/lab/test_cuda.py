@@ -24,7 +24,7 @@ from tests.policies.battery import EVERY_POLICY, label
 
 ROOT = Path(__file__).parents[2]
 # One for each way to keep arms: all of them take minutes, and `make gpu` compiles them.
-SOME = ("hybrid-moss++", "prospector", "kl-ucb", "thompson", "corral-igw", "cbt")
+SOME = ("hybrid-moss++", "kl-ucb", "thompson", "corral-igw", "cbt")
 
 
 class HostSlab(device.Slab):

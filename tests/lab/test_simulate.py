@@ -155,6 +155,7 @@ def test_summary_numbers() -> None:
     assert "moss++" in str(summary)
 
 
+@pytest.mark.compiled
 def test_the_summary_says_what_was_not_seen() -> None:
     # one run that did not miss: the chance of a miss is below m with (1 - m) = 0.025
     text = str(_simulate(replications=1).summary())

@@ -162,6 +162,7 @@ def test_integers_that_python_does_not_write_are_refused(change: tuple[str, str]
     assert re.fullmatch("file: must hold integers of at most 64 bits, got an .* bits.", problem)
 
 
+@pytest.mark.slow
 def test_large_sweeps_are_read_in_linear_time() -> None:
     values = ", ".join(f"0.{k}" for k in range(500_000, 530_000))
     begun = time.process_time()

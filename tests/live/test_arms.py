@@ -119,7 +119,7 @@ def test_whatever_happens_a_retired_arm_is_never_asked_again(policy: ma.Policy) 
 
 @pytest.mark.parametrize("policy", MORE_POLICIES, ids=label)
 def test_arms_may_come_and_go_before_the_first_pull_and_between_stages(policy: ma.Policy) -> None:
-    for moment in range(40):
+    for moment in range(0, 40, 3):
         live = policy.live(n_arms=3, horizon=100, seed=moment)
         play_live(live, moment, lambda arm, k: float(arm == 2))
         live.add_arms(2)
@@ -274,6 +274,7 @@ def _binomial_limits(trials: int, probability: float, error: float) -> tuple[int
     return low, high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "n", "before", "between"),
     [

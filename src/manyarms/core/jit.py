@@ -50,8 +50,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # `_nrt=False` switches reference counting off. It halves the cost of a pull, is sound because
 # kernels never allocate, and turns an accidental allocation into a compile error.
-LOOP_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
-INLINE: dict[str, Any] = {"forceinline": True}
+# Nobody calls a kernel from C: its wrapper would be a tenth of the time that compiling takes.
+CALLED: dict[str, Any] = {"no_cfunc_wrapper": True}
+LOOP_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, **CALLED}
+INLINE: dict[str, Any] = {"forceinline": True, **CALLED}
 
 _collected: list[tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]] = []
 _met: dict[Any, int] = {}  # how many of these each machine knows, by its `overload`
@@ -92,7 +94,7 @@ def kernel(function: F) -> F:
 
 def rare(function: F) -> F:
     """As `kernel`, for what is called too rarely to be worth inlining: it compiles once."""
-    _collect(function, lambda *args: function, {})
+    _collect(function, lambda *args: function, CALLED)
     return function
 
 
