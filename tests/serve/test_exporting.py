@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
+import threading
+import time
 import tracemalloc
+from collections.abc import Iterator
 
 import pyarrow.parquet
 import pytest
@@ -24,6 +28,35 @@ def test_parquet_holds_one_group_at_a_time(monkeypatch: pytest.MonkeyPatch) -> N
     tracemalloc.stop()
     assert total > 900_000
     assert peak < total / 2
+
+
+def test_an_export_that_is_cut_short_leaves_nothing_behind() -> None:
+    """Not while its next piece is waited for, either: the process must be able to end."""
+    closed = threading.Event()
+    go_on = threading.Event()
+
+    def pieces() -> Iterator[bytes]:
+        try:
+            yield b"first"
+            go_on.wait(5)
+            yield b"second"
+        finally:
+            closed.set()
+
+    async def look() -> None:
+        stream = exporting._in_thread(pieces)
+        assert await anext(stream) == b"first"
+        task = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    begun = time.monotonic()
+    asyncio.run(look())  # waits for threads that run for the loop
+    assert time.monotonic() - begun < 2
+    go_on.set()
+    assert closed.wait(5)
 
 
 def test_parquet_can_be_read() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import contextlib
 import csv
 import io
 import itertools
-import queue
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
@@ -79,34 +79,36 @@ def _opened(url: str, rows: Callable[[Database], Iterator[bytes]]) -> Iterator[b
 async def _in_thread(make: Callable[[], Iterator[bytes]]) -> AsyncGenerator[bytes]:
     """Yield what a thread makes; it waits while nobody takes it."""
     loop = asyncio.get_running_loop()
-    ready: queue.Queue[bytes | BaseException | None] = queue.Queue(maxsize=4)
+    ready: asyncio.Queue[bytes | BaseException | None] = asyncio.Queue(maxsize=4)
     gone = threading.Event()
 
+    def put(piece: bytes | BaseException | None) -> bool:
+        putting = ready.put(piece)
+        try:
+            there = asyncio.run_coroutine_threadsafe(putting, loop)
+        except RuntimeError:  # the loop has ended
+            putting.close()
+            return False
+        while not gone.is_set():
+            with contextlib.suppress(TimeoutError):
+                there.result(0.5)
+                return True
+        there.cancel()
+        return False
+
     def run() -> None:
-        last: BaseException | None = None
         try:
             for piece in make():
-                while not gone.is_set():
-                    try:
-                        ready.put(piece, timeout=0.5)
-                        break
-                    except queue.Full:
-                        continue
-                if gone.is_set():
+                if not put(piece):
                     return
         except BaseException as error:
-            last = error
-        while not gone.is_set():
-            try:
-                ready.put(last, timeout=0.5)
-                return
-            except queue.Full:
-                continue
+            put(error)
+        else:
+            put(None)
 
-    thread = threading.Thread(target=run, name="export", daemon=True)
-    thread.start()
+    threading.Thread(target=run, name="export", daemon=True).start()
     try:
-        while (piece := await loop.run_in_executor(None, ready.get)) is not None:
+        while (piece := await ready.get()) is not None:
             if isinstance(piece, BaseException):
                 raise unavailable("The export ended early.") from piece
             yield piece

@@ -45,7 +45,7 @@ policy, reward_range, seed, window.
     name = path.removeprefix(".")
     field = _FIELD.match(said)
     if field is not None and isinstance(node, inspect.StructType):
-        return _of_field(*field.groups(), name, [one.encode_name for one in node.fields])
+        return _of_field(field[1], field[2], name, [one.encode_name for one in node.fields])
     what = f"`{name}`" if name else "The body"
     expected = _EXPECTED.match(said)
     choices = _choices(node)
@@ -105,4 +105,4 @@ def _choices(node: Any) -> list[str]:
     if not literal:
         return []
     others = ["a number" for kind in kinds if isinstance(kind, inspect.FloatType)]
-    return [*(repr(value) for value in sorted(literal[0].values)), *others]
+    return [*(repr(value) for value in sorted(map(str, literal[0].values))), *others]
