@@ -30,7 +30,7 @@ __all__ = ["QuickProtocol"]
 Move = AskMove | TellMove
 
 _logger = logging.getLogger("manyarms.serve")
-_PLAIN = re.compile(rb"/v1/experiments/([A-Za-z0-9][A-Za-z0-9._-]{0,99})/(ask|tell)s")
+_PLAIN = re.compile(r"/v1/experiments/([A-Za-z0-9][A-Za-z0-9._-]{0,99})/(ask|tell)s")
 _HEADERS = b"".join(b"%s: %s\r\n" % pair for pair in ALWAYS)
 _OK = STATUS_LINE[200] + b"content-type: application/json\r\n" + _HEADERS
 _decode_ask = msgspec.json.Decoder(m.Ask).decode
@@ -57,7 +57,7 @@ class QuickProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._pending = _Pending()
-        self._plain: re.Match[bytes] | None = None  # of a request whose body is to come
+        self._plain: tuple[str, str] | None = None  # of a request whose body is to come
         self._body = b""
 
     def data_received(self, data: bytes) -> None:
@@ -73,7 +73,7 @@ class QuickProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Wait for the body if this may be a plain ask or tell."""
-        plain = _PLAIN.fullmatch(self.url)
+        plain = _parts(self.url)
         if plain is not None and self._is_free():
             self._plain, self._body = plain, b""
         else:
@@ -112,7 +112,7 @@ class QuickProtocol(HttpToolsProtocol):
         plain = self._plain
         if plain is None:
             super().on_message_complete()
-        elif self._applied(plain):
+        elif self._applied(*plain):
             self._plain = None
         else:
             self._go_the_long_way()
@@ -126,11 +126,10 @@ class QuickProtocol(HttpToolsProtocol):
 
     # Plain asks and tells
 
-    def _applied(self, plain: re.Match[bytes]) -> bool:
+    def _applied(self, name: str, right: str) -> bool:
         """Whether the request was applied, and will be answered when that is committed."""
         begun = time.perf_counter()
         headers = dict(self.headers)
-        name, right = plain[1].decode(), plain[2].decode()
         owned = self.service.node.ready(name)
         caller = self.service.access.known(headers.get(b"authorization", b""))
         if owned is None or caller is None or FORWARDED in headers or len(self._body) > MOST_BYTES:
@@ -151,7 +150,7 @@ class QuickProtocol(HttpToolsProtocol):
             return True
         self._begin_to_answer()
         answer = functools.partial(self._answer, right, begun, owned, move, result)
-        owned.touch().done.add_done_callback(answer)
+        owned.touch().callbacks.append(answer)
         return True
 
     def _begin_to_answer(self) -> None:
@@ -201,6 +200,13 @@ class QuickProtocol(HttpToolsProtocol):
         if not pending.keep_alive:
             self.transport.close()
         self.on_response_complete()
+
+
+@functools.lru_cache(1000)
+def _parts(url: bytes) -> tuple[str, str] | None:
+    """Return the experiment of a plain request, and the right it needs: to ask or to tell."""
+    found = _PLAIN.fullmatch(url.decode("latin-1"))
+    return None if found is None else (found[1], found[2])
 
 
 def _move(right: str, body: bytes, key: str) -> Move:
