@@ -144,19 +144,15 @@ class QuickProtocol(HttpToolsProtocol):
         except (RefusedError, msgspec.MsgspecError, UnicodeDecodeError):
             return False  # nothing was done: the long way says why
         except BrokenError as error:
-            refusal = self.service.node.broke(owned, error)
-            self._begin_to_answer()
-            self._refuse(right, begun, refusal)
-            return True
-        self._begin_to_answer()
-        answer = functools.partial(self._answer, right, begun, owned, move, result)
-        owned.touch().callbacks.append(answer)
+            self._refuse(right, begun, self.service.node.broke(owned, error))
+        except Exception:
+            self._refuse(right, begun, _failed(right))
+        else:
+            self._pending.response_complete = False
+            self.cycle = self._pending  # type: ignore[assignment]
+            answer = functools.partial(self._answer, right, begun, owned, move, result)
+            owned.touch().callbacks.append(answer)
         return True
-
-    def _begin_to_answer(self) -> None:
-        pending = self._pending
-        pending.response_complete = False
-        self.cycle = pending  # type: ignore[assignment]
 
     def _answer(
         self,
@@ -173,8 +169,7 @@ class QuickProtocol(HttpToolsProtocol):
             try:
                 body = move.answer(owned, result, done.result())
             except Exception:
-                _logger.exception("%s failed", right)
-                error = refuse(500, "failed", "This failed; the log of the node says why.")
+                error = _failed(right)
         if error is None:
             self._send(_OK, body)
             self.service.metrics.count(right, 200, time.perf_counter() - begun)
@@ -207,6 +202,11 @@ def _parts(url: bytes) -> tuple[str, str] | None:
     """Return the experiment of a plain request, and the right it needs: to ask or to tell."""
     found = _PLAIN.fullmatch(url.decode("latin-1"))
     return None if found is None else (found[1], found[2])
+
+
+def _failed(right: str) -> RefusedError:
+    _logger.exception("%s failed", right)
+    return refuse(500, "failed", "This failed; the log of the node says why.")
 
 
 def _move(right: str, body: bytes, key: str) -> Move:
