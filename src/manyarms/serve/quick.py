@@ -31,7 +31,7 @@ __all__ = ["QuickProtocol"]
 Move = AskMove | TellMove
 
 _logger = logging.getLogger("manyarms.serve")
-_PLAIN = re.compile(rb"/v1/experiments/([A-Za-z0-9][A-Za-z0-9._-]{0,99})/(ask|tell)s")
+_PLAIN = re.compile(r"/v1/experiments/([A-Za-z0-9][A-Za-z0-9._-]{0,99})/(ask|tell)s")
 _HEADERS = b"".join(b"%s: %s\r\n" % pair for pair in ALWAYS)
 _OK = STATUS_LINE[200] + b"content-type: application/json\r\n" + _HEADERS
 _decode_ask = msgspec.json.Decoder(m.Ask).decode
@@ -58,7 +58,7 @@ class QuickProtocol(LimitedProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._pending = _Pending()
-        self._plain: re.Match[bytes] | None = None  # of a request whose body is to come
+        self._plain: tuple[str, str] | None = None  # of a request whose body is to come
         self._body = b""
 
     def data_received(self, data: bytes) -> None:
@@ -75,7 +75,7 @@ class QuickProtocol(LimitedProtocol):
 
     def on_headers_complete(self) -> None:
         """Wait for the body if this may be a plain ask or tell."""
-        plain = _PLAIN.fullmatch(self.url)
+        plain = _parts(self.url)
         if plain is not None and self._is_free():
             self._plain, self._body, self.headed = plain, b"", self.request
         else:
@@ -114,7 +114,7 @@ class QuickProtocol(LimitedProtocol):
         plain = self._plain
         if plain is None:
             super().on_message_complete()
-        elif self._applied(plain):
+        elif self._applied(*plain):
             self._plain = None
         else:
             self._go_the_long_way()
@@ -128,11 +128,10 @@ class QuickProtocol(LimitedProtocol):
 
     # Plain asks and tells
 
-    def _applied(self, plain: re.Match[bytes]) -> bool:
+    def _applied(self, name: str, right: str) -> bool:
         """Whether the request was applied, and will be answered when that is committed."""
         begun = time.perf_counter()
         headers = dict(self.headers)
-        name, right = plain[1].decode(), plain[2].decode()
         owned = self.service.node.ready(name)
         caller = self.service.access.known(headers.get(b"authorization", b""))
         if owned is None or caller is None or FORWARDED in headers or len(self._body) > MOST_BYTES:
@@ -147,19 +146,15 @@ class QuickProtocol(LimitedProtocol):
         except (RefusedError, msgspec.MsgspecError, UnicodeDecodeError):
             return False  # nothing was done: the long way says why
         except BrokenError as error:
-            refusal = self.service.node.broke(owned, error)
-            self._begin_to_answer()
-            self._refuse(right, begun, refusal)
-            return True
-        self._begin_to_answer()
-        answer = functools.partial(self._answer, right, begun, owned, move, result)
-        owned.touch().done.add_done_callback(answer)
+            self._refuse(right, begun, self.service.node.broke(owned, error))
+        except Exception:
+            self._refuse(right, begun, _failed(right))
+        else:
+            self._pending.response_complete = False
+            self.cycle = self._pending  # type: ignore[assignment]
+            answer = functools.partial(self._answer, right, begun, owned, move, result)
+            owned.touch().callbacks.append(answer)
         return True
-
-    def _begin_to_answer(self) -> None:
-        pending = self._pending
-        pending.response_complete = False
-        self.cycle = pending  # type: ignore[assignment]
 
     def _answer(
         self,
@@ -176,8 +171,7 @@ class QuickProtocol(LimitedProtocol):
             try:
                 body = move.answer(owned, result, done.result())
             except Exception:
-                _logger.exception("%s failed", right)
-                error = refuse(500, "failed", "This failed; the log of the node says why.")
+                error = _failed(right)
         if error is None:
             self._send(_OK, body)
             self.service.metrics.count(right, 200, time.perf_counter() - begun)
@@ -203,6 +197,18 @@ class QuickProtocol(LimitedProtocol):
         if not pending.keep_alive:
             self.transport.close()
         self.on_response_complete()
+
+
+@functools.lru_cache(1000)
+def _parts(url: bytes) -> tuple[str, str] | None:
+    """Return the experiment of a plain request, and the right it needs: to ask or to tell."""
+    found = _PLAIN.fullmatch(url.decode("latin-1"))
+    return None if found is None else (found[1], found[2])
+
+
+def _failed(right: str) -> RefusedError:
+    _logger.exception("%s failed", right)
+    return refuse(500, "failed", "This failed; the log of the node says why.")
 
 
 def _move(right: str, body: bytes, key: str) -> Move:
