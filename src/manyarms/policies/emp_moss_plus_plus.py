@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel, rare
+from manyarms.core.lockstep import is_slow
 from manyarms.core.memory import Memory, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
-from manyarms.core.tournament import clear, enter, leader
+from manyarms.core.tournament import clear, enter, leader, must_look
 from manyarms.policies.parts.best_means import (
     Chosen,
     best_means,
@@ -144,6 +145,13 @@ def emp_moss_plus_plus_ask(state: EmpMossPlusPlusState) -> tuple[int, int]:
     else:
         number = leader(state.arms.slots.rank, state.arms.slots.ties)
     return ask_member(state.mixtures, state.arms.slots, number)
+
+
+@is_slow.register(EmpMossPlusPlusState)
+def emp_moss_plus_plus_is_slow(state: EmpMossPlusPlusState) -> bool:
+    clock = state.clock[0]
+    opens = clock.fresh + clock.newest > 0
+    return clock.left == 0 or (not opens and must_look(state.arms.slots.rank))
 
 
 @kernel

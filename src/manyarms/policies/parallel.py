@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.jit import rare
+from manyarms.core.lockstep import is_slow
 from manyarms.core.memory import Memory, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.errors import ParameterError
@@ -17,6 +18,7 @@ from manyarms.policies.parts.subroutines import (
     Subroutine,
     SubroutineClock,
     SubroutinePolicy,
+    arms_of,
     ask_subroutine,
     has_subroutines,
     reset_subroutines,
@@ -79,6 +81,11 @@ def parallel_ask(state: ParallelState) -> tuple[int, int]:
     return ask_subroutine(state, clock.running)
 
 
+@is_slow.register(ParallelState)
+def parallel_is_slow(state: ParallelState) -> bool:
+    return state.clock[0].left == 0 or is_slow(arms_of(state, state.clock[0].running))
+
+
 tell.register(ParallelState)(tell_subroutine)
 
 
@@ -139,6 +146,6 @@ class Parallel(ToldBestMean, SubroutinePolicy):
             factor=factor,
             clock=memory.records(1, ParallelClock),
             subroutine=memory.records(room["runs"], Subroutine),
-            arms=self._arms(memory, n_arms, draws=pulls, **room),
+            arms=self._arms(memory, n_arms, **room),
             epochs=stream(memory),
         )

@@ -173,6 +173,6 @@ class DynamicBalancing(SubroutinePolicy):
             regret_factor=self.regret_factor,
             clock=memory.records(1, BalancedClock),
             subroutine=memory.records(room["runs"], BalancedSubroutine),
-            arms=self._arms(memory, n_arms, draws=pulls, **room),
+            arms=self._arms(memory, n_arms, **room),
             ties=stream(memory),
         )
