@@ -302,9 +302,11 @@ def run(
     from manyarms.errors import ResultsError
     from manyarms.lab import load_spec
     from manyarms.lab import run as play
+    from manyarms.lab.tables import REGRET, RUNS
     from manyarms.report import write_report
 
     experiment = load_spec(spec)
+    before = _changed(folder)
     games = sum(player.replications for cell in experiment.cells for player in cell.players)
     show(
         f"{experiment.name}: {len(experiment.cells)} settings, {games} games, "
@@ -320,11 +322,21 @@ def run(
             scheduler=scheduler,
             progress=watch.begin(experiment.name),
         )
-    show(summary_table(results))
+    if before is not None and before == _changed(folder):
+        show("This run is finished already, so nothing was played.")
+    show(summary_table(results), f"The tables are {folder / RUNS} and {folder / REGRET}.")
     try:
         show(f"Look at {write_report(folder)}")
     except ResultsError as error:  # too much for one page: the run is as good as ever
         show(f"No page was written: {error}")
+
+
+def _changed(folder: Path) -> int | None:
+    """Return when a run in this folder last began or ended; None if there is none."""
+    from manyarms.lab.tables import PROVENANCE
+
+    note = folder / PROVENANCE
+    return note.stat().st_mtime_ns if note.exists() else None
 
 
 @app.command("show")
