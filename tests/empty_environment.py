@@ -63,19 +63,20 @@ def main(wheel: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         scripts = Path(folder) / ("Scripts" if os.name == "nt" else "bin")
+        python = str(scripts / "python")
         environment = os.environ | {"MANYARMS_CACHE": folder}
         environment.pop("PYTHONPATH", None)
 
         def install(what: str) -> None:
-            words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", what]
-            subprocess.run([scripts / "python", *words], check=True)
+            quietly = ["--quiet", "--disable-pip-version-check"]
+            subprocess.run([python, "-m", "pip", "install", *quietly, what], check=True)
 
-        def python(code: str) -> None:
-            words = [scripts / "python", "-W", "error", "-c", code]
+        def run(code: str) -> None:
+            words = [python, "-W", "error", "-c", code]
             subprocess.run(words, check=True, cwd=folder, env=environment)
 
         install(str(wheel.resolve()))
-        python(LIVE)
+        run(LIVE)
         command = subprocess.run(
             [scripts / "manyarms", "--version"],
             capture_output=True,
@@ -89,7 +90,7 @@ def main(wheel: Path) -> None:
         if command.returncode != 1 or "needs click" not in said or '"manyarms[lab]"' not in said:
             sys.exit("`manyarms --version` without extras must say what is missing.")
         install(f"{wheel.resolve()}[sim]")
-        python(SIMULATION)
+        run(SIMULATION)
     sys.stdout.write(f"{wheel.name} plays live without extras, and simulates with [sim].\n")
 
 

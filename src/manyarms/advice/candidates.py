@@ -20,7 +20,7 @@ from manyarms.policies import Doubling
 from manyarms.protocol import About, Policy, described, policy
 from manyarms.protocol.plain import PlainMaker, PlainPolicy
 from manyarms.protocol.policy import in_brackets, short_form
-from manyarms.protocol.registry import maker, name_of
+from manyarms.protocol.registry import maker, name_of, own_name
 
 __all__ = ["Candidate", "admitted_by", "candidates"]
 
@@ -119,7 +119,7 @@ def _forms(question: Question, name: str, about: About) -> Iterator[Candidate]:
                 untold, made = made, made.with_best_mean(question.best_mean)
                 values = {f.name: getattr(made, f.name) for f in fields(made)}
                 given |= {k: v for k, v in values.items() if v != getattr(untold, k)}
-            called = made.label if ":" in name else _with_words(label, own)
+            called = _with_words(own_name(label), own)
             yield Candidate(made, called, _code(name, given), facts, _word(name, given))
 
 

@@ -12,6 +12,7 @@ from manyarms import __version__
 from manyarms.cli.completion import complete_policies
 from manyarms.cli.data import data
 from manyarms.cli.serve import serve, token
+from manyarms.cli.warm import warm
 from manyarms.cli.watch import watch
 from manyarms.studies import PAPER, STUDIES
 
@@ -302,9 +303,11 @@ def run(
     from manyarms.errors import ResultsError
     from manyarms.lab import load_spec
     from manyarms.lab import run as play
+    from manyarms.lab.tables import REGRET, RUNS
     from manyarms.report import write_report
 
     experiment = load_spec(spec)
+    before = _changed(folder)
     games = sum(player.replications for cell in experiment.cells for player in cell.players)
     show(
         f"{experiment.name}: {len(experiment.cells)} settings, {games} games, "
@@ -320,11 +323,21 @@ def run(
             scheduler=scheduler,
             progress=watch.begin(experiment.name),
         )
-    show(summary_table(results))
+    if before is not None and before == _changed(folder):
+        show("This run is finished already, so nothing was played.")
+    show(summary_table(results), f"The tables are {folder / RUNS} and {folder / REGRET}.")
     try:
         show(f"Look at {write_report(folder)}")
     except ResultsError as error:  # too much for one page: the run is as good as ever
         show(f"No page was written: {error}")
+
+
+def _changed(folder: Path) -> int | None:
+    """Return when a run in this folder last began or ended; None if there is none."""
+    from manyarms.lab.tables import PROVENANCE
+
+    note = folder / PROVENANCE
+    return note.stat().st_mtime_ns if note.exists() else None
 
 
 @app.command("show")
@@ -422,46 +435,7 @@ def policies(as_json: bool) -> None:
     list_policies(as_json=as_json)
 
 
-@app.command()
-@click.option(
-    "--policies",
-    help="Compile these policies, such as moss,prospector (default: those of the paper).",
-    shell_complete=complete_policies,
-)
-@click.option(
-    "--replay",
-    "replayed",
-    is_flag=True,
-    help="Compile what reopens long journals, not what simulates; up to a minute for each policy.",
-)
-def warm(policies: str | None, replayed: bool) -> None:
-    """Compile policies now, so that no run waits.
-
-    This is useful when you build a container image.
-
-    Example: manyarms warm --policies prospector --replay
-    """
-    from manyarms.cli.screen import show, watching
-    from manyarms.cli.words import named_policies
-    from manyarms.instances import planted
-    from manyarms.lab import simulate as play
-    from manyarms.live.replay import compile_replay
-    from manyarms.policies import PAPER_POLICIES
-    from manyarms.report.text import count_of
-
-    begun = time.perf_counter()
-    chosen = named_policies(policies) if policies else PAPER_POLICIES
-    with watching() as watch:
-        for policy in chosen:
-            heard = watch.begin(f"compiling {policy.label}")
-            if replayed:
-                heard(0, 1, "")
-                compile_replay(policy)
-            else:
-                play(policy, planted(n=10, m=1), horizon=1, replications=1, progress=heard)
-    show(f"{count_of(len(chosen), 'policy', 'policies')} ready, {_since(begun)}")
-
-
+app.add_command(warm)
 app.add_command(data)
 app.add_command(serve)
 app.add_command(watch)

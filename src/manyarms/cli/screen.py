@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,11 +35,10 @@ __all__ = ["Watch", "counting", "duration", "out", "show", "summary_table", "wat
 __all__ += ["summary_parts", "write_json"]
 
 _LINE_EVERY = 10.0  # seconds, in a log or a pipe
-_WIDE = 200  # where nobody looks, nothing is cut
 
 # names and paths are data: neither [bold] nor :smile: means anything in them
 _AS_IS: Any = {"highlight": False, "markup": False, "emoji": False}
-out = Console(**_AS_IS, width=None if sys.stdout.isatty() else _WIDE)
+out = Console(**_AS_IS)  # as wide as the terminal; in a pipe as COLUMNS says, or 80
 _notes = Console(**_AS_IS, stderr=True)
 
 
@@ -58,7 +56,8 @@ def show(*things: Table | str) -> None:
                 out.print()
             _show_grid(part)
         if left_out := [name for name in thing.optional if name not in parts[0].head]:
-            _show_text(f"(A wider terminal also shows: {', '.join(left_out)}.)")
+            wider = "A wider terminal" if out.is_terminal else "COLUMNS=200"
+            _show_text(f"({wider} also shows: {', '.join(left_out)}.)")
 
 
 def _show_text(text: str) -> None:
@@ -81,7 +80,9 @@ def _show_grid(table: Table) -> None:
     grid = Grid(*head, box=None, pad_edge=False)
     for row in table.rows:
         grid.add_row(*(Text(printable(cell)) for cell in row))
-    out.print(grid, width=max(out.width, out.measure(grid).minimum), crop=False)
+    with out.capture() as drawn:
+        out.print(grid, width=max(out.width, out.measure(grid).minimum), crop=False)
+    out.file.write("\n".join(line.rstrip() for line in drawn.get().split("\n")))
 
 
 def write_json(content: Any, path: str) -> None:

@@ -39,6 +39,7 @@ __all__ = [
     "is_cached",
     "jit_enabled",
     "kernel",
+    "need_numba",
     "optional",
     "rare",
     "twin",
@@ -81,6 +82,12 @@ def jit_enabled() -> bool:
 def can_compile() -> bool:
     """Whether loops can be compiled: numba is installed, and not switched off."""
     return jit_enabled() and importlib.util.find_spec("numba") is not None
+
+
+def need_numba(purpose: str) -> None:
+    """Say how to install numba if it is not there; it is not imported."""
+    if importlib.util.find_spec("numba") is None:
+        raise MissingExtraError("numba", purpose, "sim")
 
 
 def kernel(function: F) -> F:
@@ -174,8 +181,7 @@ def compiled(loop: F, *state_classes: type, checked: bool = False) -> F:
     """
     if not jit_enabled():
         return loop
-    if not can_compile():
-        raise MissingExtraError("numba", "to simulate", "sim")
+    need_numba("to simulate")
     from numba.extending import overload
 
     register_collected(overload)

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.jit import can_compile, compiled, compiling, is_cached
+from manyarms.core.jit import can_compile, compiled, compiling, is_cached, need_numba
 from manyarms.core.memory import CHECKED
 from manyarms.errors import CompilationError, ParameterError, SavedFileError
 from manyarms.live.arms import ArmNumbers
@@ -66,8 +66,10 @@ def _is_cached(game: LiveGame) -> bool:
 
 def compile_replay(policy: Policy) -> None:
     """Compile what plays long games of the policy again, unless the cache has it already."""
+    need_numba("to compile")
     game = LiveGame(policy, ArmNumbers(2), 2, 0, (0.0, 1.0))
-    replay_compiled(game, Events.of([]))
+    if not replay_compiled(game, Events.of([])):
+        raise CompilationError(f"{policy.label} cannot be compiled: CPython replays its games.")
 
 
 def _check(game: LiveGame, events: Events, what: str) -> None:

@@ -328,7 +328,7 @@ GUARDED_FORMS = (
         guarded_subset,
         About(
             needs="horizon",
-            guarantee="near Pareto optimal, as MOSS++, constant 10",
+            guarantee="Pareto optimal, as MOSS++, constant 10",
             nanoseconds=34,
             scaling="log of arms in the subset",
             good_at="SS-Greedy with a guarantee, nearly free",
@@ -343,7 +343,7 @@ GUARDED_FORMS = (
         guarded_alike,
         About(
             needs="horizon",
-            guarantee="near Pareto optimal, as MOSS++, constant 10",
+            guarantee="Pareto optimal, as MOSS++, constant 10",
             nanoseconds=40,
             scaling="log of arms in the set",
             good_at="empMOSS++ with a guarantee, nearly free",

@@ -354,7 +354,7 @@ class Prospector(GuardPolicy):
     anytime = True
     about = About(
         needs="nothing",
-        guarantee="near Pareto optimal, as MOSS++, constant 10",
+        guarantee="Pareto optimal, as MOSS++, constant 10",
         nanoseconds=36,
         scaling="log of arms opened",
         good_at="nothing known of the arms; rare or plenty best ones",
@@ -365,7 +365,7 @@ class Prospector(GuardPolicy):
             Variant(
                 label="prospector(bold)",
                 parameters={"bold": True},
-                guarantee="near Pareto optimal, as MOSS++, constant 10",
+                guarantee="Pareto optimal, as MOSS++, constant 10",
                 rewards="[0, 1]",
             ),
         ),
