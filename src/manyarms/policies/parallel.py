@@ -117,6 +117,8 @@ class Parallel(ToldBestMean, SubroutinePolicy):
     >>> import manyarms as ma
     >>> live = ma.Parallel(best_mean=0.9).live(n_arms=1_000_000, horizon=20_000, seed=1)
     >>> live.tell(live.ask(), reward=1.0)
+    >>> live.progress().stage
+    'subroutine 10 of 10'
     """
 
     name = "parallel"

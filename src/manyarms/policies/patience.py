@@ -156,7 +156,10 @@ class Patience(ToldBestMean, SigmaPolicy):
     --------
     >>> import manyarms as ma
     >>> live = ma.Patience(best_mean=0.9).live(n_arms=1_000_000, horizon=20_000, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> for _ in range(14):
+    ...     live.tell(live.ask(), reward=0.0)
+    >>> live.progress().arms_touched  # thirteen failures were too many
+    2
     """
 
     name = "patience"

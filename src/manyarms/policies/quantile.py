@@ -62,7 +62,10 @@ class Quantile(RoundPolicy):
     --------
     >>> import manyarms as ma
     >>> live = ma.Quantile().live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=0.0)
+    >>> for _ in range(100):
+    ...     live.tell(live.ask(), reward=0.0)
+    >>> live.progress().stage
+    'round 6'
     """
 
     name = "quantile"

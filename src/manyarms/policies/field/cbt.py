@@ -84,9 +84,13 @@ class CBT(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.cbt import CBT
+    >>> from manyarms.policies.field import CBT
     >>> live = CBT(b=1.0).live(n_arms=1_000_000, horizon=20_000, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> for _ in range(100):
+    ...     pull = live.ask()
+    ...     live.tell(pull, reward=float(pull.arm % 4 == 0))
+    >>> pull.arm % 4  # an arm that never fails
+    0
     """
 
     name = "cbt"

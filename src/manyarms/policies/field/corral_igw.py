@@ -216,9 +216,12 @@ class CorralIGW(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.corral_igw import CorralIGW
+    >>> from manyarms.policies.field import CorralIGW
     >>> live = CorralIGW().live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> for pull in live.ask(20):
+    ...     live.tell(pull, reward=float(pull.arm % 2))
+    >>> live.recommend().arm % 2
+    1
     """
 
     name = "corral-igw"

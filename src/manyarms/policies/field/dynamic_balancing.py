@@ -146,9 +146,11 @@ class DynamicBalancing(SubroutinePolicy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.dynamic_balancing import DynamicBalancing
+    >>> from manyarms.policies.field import DynamicBalancing
     >>> live = DynamicBalancing().live(n_arms=1_000_000, horizon=20_000, seed=1)
     >>> live.tell(live.ask(), reward=1.0)
+    >>> live.progress().stage  # q = ⌈log 20000⌉
+    'subroutine 7 of 10'
     """
 
     name = "dynamic-balancing"

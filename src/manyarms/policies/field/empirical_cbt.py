@@ -122,9 +122,13 @@ class EmpiricalCBT(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.empirical_cbt import EmpiricalCBT
-    >>> live = EmpiricalCBT().live(n_arms=1_000_000, horizon=20_000, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import EmpiricalCBT
+    >>> live = EmpiricalCBT().live(n_arms=1_000_000, horizon=1000, seed=1)
+    >>> for _ in range(100):
+    ...     pull = live.ask()
+    ...     live.tell(pull, reward=float(pull.arm % 4 == 0))
+    >>> len(live.arms()), pull.arm % 4
+    (5, 0)
     """
 
     name = "empirical-cbt"

@@ -100,9 +100,12 @@ class IMOSS(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.imoss import IMOSS
-    >>> live = IMOSS(b=0.6).live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import IMOSS
+    >>> live = IMOSS(b=0.5).live(n_arms=1_000_000, seed=1)  # no horizon needed
+    >>> for _ in range(100):
+    ...     live.tell(live.ask(), reward=0.0)
+    >>> len(live.arms())  # t^b
+    10
     """
 
     name = "imoss"

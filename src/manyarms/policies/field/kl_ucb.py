@@ -126,9 +126,9 @@ class KLUCB(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.kl_ucb import KLUCB
-    >>> live = KLUCB().live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import KLUCB
+    >>> KLUCB(c=3.0).label, KLUCB.anytime
+    ('kl-ucb(c=3.0)', True)
     """
 
     name = "kl-ucb"

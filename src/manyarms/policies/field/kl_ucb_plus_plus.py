@@ -38,9 +38,9 @@ class KLUCBPlusPlus(KLMOSS):
 
     Examples
     --------
-    >>> from manyarms.policies.field.kl_ucb_plus_plus import KLUCBPlusPlus
-    >>> live = KLUCBPlusPlus().live(n_arms=3, horizon=100, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import KLUCBPlusPlus
+    >>> KLUCBPlusPlus(exploration=0.5).label
+    'kl-ucb++(exploration=0.5)'
     """
 
     name = "kl-ucb++"

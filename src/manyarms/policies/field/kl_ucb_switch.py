@@ -39,9 +39,13 @@ class KLUCBSwitch(KLMOSS):
 
     Examples
     --------
-    >>> from manyarms.policies.field.kl_ucb_switch import KLUCBSwitch
+    >>> from manyarms.policies.field import KLUCBSwitch
     >>> live = KLUCBSwitch().live(n_arms=3, horizon=100, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> for _ in range(50):
+    ...     pull = live.ask()
+    ...     live.tell(pull, reward=float(pull.arm == 2))
+    >>> live.recommend().arm
+    2
     """
 
     name = "kl-ucb-switch"

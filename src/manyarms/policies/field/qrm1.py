@@ -77,9 +77,10 @@ class QRM1(RoundPolicy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.qrm1 import QRM1
+    >>> from manyarms.policies.field import QRM1
     >>> live = QRM1(rho=0.05).live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=0.0)
+    >>> len({pull.arm for pull in live.ask(100)})  # 1 / rho
+    20
     """
 
     name = "qrm1"

@@ -117,9 +117,12 @@ class QRM2Restarted(RoundPolicy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.qrm2_restarted import QRM2Restarted
+    >>> from manyarms.policies.field import QRM2Restarted
     >>> live = QRM2Restarted().live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=0.0)
+    >>> for _ in range(100):
+    ...     live.tell(live.ask(), reward=0.0)
+    >>> live.progress().stage, live.progress().arms_touched  # ⌈2^(6 · 0.347)⌉ arms
+    ('round 6', 5)
     """
 
     name = "qrm2-restarted"

@@ -125,9 +125,9 @@ class SatisficingTS(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.satisficing import SatisficingTS
-    >>> live = SatisficingTS(target=0.8).live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import SatisficingTS
+    >>> SatisficingTS(tolerance=0.2).with_best_mean(0.9)  # what a simulation does
+    SatisficingTS(target=0.7, tolerance=0.2)
     """
 
     name = "satisficing-ts"

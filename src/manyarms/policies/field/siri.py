@@ -173,9 +173,10 @@ class SiRI(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.siri import SiRI
+    >>> from manyarms.policies.field import SiRI
     >>> live = SiRI(beta=1.0).live(n_arms=1_000_000, horizon=1000, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> len({pull.arm for pull in live.ask(30)})  # ⌈0.3 √1000⌉
+    10
     """
 
     name = "siri"

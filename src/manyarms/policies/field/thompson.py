@@ -116,9 +116,12 @@ class Thompson(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.thompson import Thompson
-    >>> live = Thompson().live(n_arms=1_000_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import Thompson
+    >>> live = Thompson().live(n_arms=2, seed=1)  # no horizon needed
+    >>> for pull in live.ask(100):  # a batch spreads over the arms by itself
+    ...     live.tell(pull, reward=float(pull.arm))
+    >>> [pull.arm for pull in live.ask(4)]
+    [1, 1, 1, 1]
     """
 
     name = "thompson"

@@ -94,9 +94,12 @@ class TwoTarget(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.two_target import TwoTarget
-    >>> live = TwoTarget(m=3).live(n_arms=1_000_000, horizon=20_000, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import TwoTarget
+    >>> live = TwoTarget(m=3).live(n_arms=1_000_000, horizon=100, seed=1)
+    >>> for _ in range(60):
+    ...     live.tell(live.ask(), reward=1.0)
+    >>> live.progress().stage
+    'exploiting'
     """
 
     name = "two-target"

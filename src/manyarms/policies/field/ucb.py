@@ -52,9 +52,9 @@ class UCB(SigmaPolicy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.ucb import UCB
-    >>> live = UCB(sigma=0.5).live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import UCB
+    >>> UCB().with_reward_range((0.0, 10.0)).sigma  # half the width, as a live handle takes it
+    5.0
     """
 
     name = "ucb"

@@ -53,9 +53,10 @@ class UCB1(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.ucb1 import UCB1
-    >>> live = UCB1().live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import UCB1
+    >>> live = UCB1().live(n_arms=3, seed=1)  # no horizon needed
+    >>> sorted(pull.arm for pull in live.ask(3))  # each arm once
+    [0, 1, 2]
     """
 
     name = "ucb1"

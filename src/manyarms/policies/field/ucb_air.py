@@ -78,9 +78,9 @@ class UCBAIR(ManyArmedUCBV):
 
     Examples
     --------
-    >>> from manyarms.policies.field.ucb_air import UCBAIR
-    >>> live = UCBAIR(b=1.0).live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import UCBAIR
+    >>> UCBAIR(b=0.5).exponent, UCBAIR(b=0.5, perfect_best=True).exponent
+    (0.25, 0.3333333333333333)
     """
 
     name = "ucb-air"

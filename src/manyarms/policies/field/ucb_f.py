@@ -95,9 +95,12 @@ class UCBF(ManyArmedUCBV):
 
     Examples
     --------
-    >>> from manyarms.policies.field.ucb_f import UCBF
-    >>> live = UCBF(b=1.0).live(n_arms=1_000_000, horizon=20_000, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import UCBF
+    >>> live = UCBF(b=1.0).live(n_arms=1_000_000, horizon=10_000, seed=1)
+    >>> for _ in range(200):
+    ...     live.tell(live.ask(), reward=1.0)
+    >>> live.progress().arms_touched  # K = 10000^(1/2)
+    100
     """
 
     name = "ucb-f"

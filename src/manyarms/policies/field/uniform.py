@@ -49,9 +49,10 @@ class Uniform(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.uniform import Uniform
-    >>> live = Uniform().live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import Uniform
+    >>> pulls = Uniform().live(n_arms=1_000_000_000, seed=1).ask(100)
+    >>> len({pull.arm for pull in pulls})
+    100
     """
 
     name = "uniform"
