@@ -359,6 +359,22 @@ def test_tables_of_text_pages_are_sorted_by_click_and_by_key(text_page: Browser)
     assert text_page.problems() == []
 
 
+def test_long_tables_of_text_pages_can_be_searched(browser: Browser, tmp_path: Path) -> None:
+    rows = [[name, "1"] for name in ("moss", "moss++(beta=0.6)", *(f"mine-{k}" for k in range(9)))]
+    path = tmp_path / "long.html"
+    path.write_text(as_html([Table(["policy", "regret"], rows)], title="Long"), encoding="utf-8")
+    browser.open(path)
+    browser.run("""(i => { i.value = "MOSS beta"; i.dispatchEvent(new Event("input")); })(
+        document.querySelector(".find input"))""")
+    left = """[...document.querySelectorAll("tbody tr")].filter(r => r.offsetHeight)
+        .map(r => r.cells[0].textContent)"""
+    assert browser.run(left) == ["moss++(beta=0.6)"]
+    assert browser.run('document.querySelector("[role=status]").textContent') == "1 of 11 rows"
+    dot = 'getComputedStyle(document.querySelector("td.policy"), "::before").backgroundColor'
+    assert browser.run(dot) == "rgb(230, 159, 0)"  # that of MOSS in every figure
+    assert browser.problems() == []
+
+
 @pytest.mark.parametrize("width", [400, 1400])
 def test_text_pages_fit_a_phone(text_page: Browser, width: int) -> None:
     text_page.run('for (const d of document.querySelectorAll("details")) d.open = true')

@@ -96,4 +96,4 @@ def test_a_stand_in_is_called_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert str(report.shown[0]).startswith(f"Figure 3 shows a {label}, not the contest. Get")
     assert "on a stand-in for the caption contest" in (tmp_path / "report.html").read_text()
     assert label in (tmp_path / "fig3.svg").read_text()
-    assert f'["Not the data themselves","{label}"]' in (tmp_path / "report.html").read_text()
+    assert f'["Stand-in, not real data","{label}"]' in (tmp_path / "report.html").read_text()

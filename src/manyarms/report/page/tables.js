@@ -1,7 +1,7 @@
 // Tables that can be sorted by their heads and searched, on pages of text and on the site.
 (() => {
   "use strict";
-  const SEARCHED = 8; // rows, at least
+  const SEARCHED = 10; // rows, at least
   const WORDY = 14; // characters: a cell that needs room, or its words stand one below another
 
   /** What a row is sorted by: numbers by what a cell begins with, before words; nothing comes last. */
