@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent
 # Fast tests of these rooms say the same with the JIT as without it, so they run once: without it,
 # where nothing waits for the compiler, a wrong index raises, and coverage counts.
 ONCE = {"advice", "attack", "cli", "live", "project", "protocol", "remote", "report", "serve"}
-ONCE |= {"studies", "theory", "test_spec.py", "test_labels.py"}
+ONCE |= {"studies", "theory", "test_bad_specs.py", "test_labels.py", "test_spec.py"}
 # Examples in the code of these play more games than CPython should.
 PLAYED = {"advice", "studies"}
 
@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _seeds_that_are_not_given() -> None:
-    """A seed that is not given is 0."""
+    """Let a seed that is not given be 0."""
     from manyarms.live import handle
 
     handle._any_seed = lambda: 0
