@@ -65,7 +65,8 @@ def answers(port: int, *pieces: bytes, count: int = 1) -> list[tuple[int, bytes,
         for piece in pieces:
             link.sendall(piece)
             time.sleep(0.05 * (len(pieces) > 1))
-        data, found = b"", []
+        data = b""
+        found: list[tuple[int, bytes, bytes]] = []
         while len(found) < count:
             head, ended, rest = data.partition(b"\r\n\r\n")
             length = re.search(rb"content-length: (\d+)", head)
