@@ -77,7 +77,7 @@ class QuickProtocol(LimitedProtocol):
 
     def on_message_begin(self) -> None:
         """Begin a request; its scope is made on the long way."""
-        self.request += 1
+        self.begin_head()
         self.url, self.headers = b"", []
         self.expect_100_continue = False
 
@@ -85,7 +85,7 @@ class QuickProtocol(LimitedProtocol):
         """Wait for the body if this may be a plain ask or tell."""
         plain = _parts(self.url)
         if plain is not None and self._is_free():
-            self._plain, self._body, self.headed = plain, b"", self.request
+            self._plain, self._body, self.in_head = plain, b"", False
         else:
             self._make_scope()
 
