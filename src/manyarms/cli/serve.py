@@ -23,9 +23,7 @@ def _needs_extra() -> None:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError(
-            error.name or "starlette", "to serve", '"manyarms[serve]"'
-        ) from None
+        raise MissingExtraError(error.name or "starlette", "to serve", "serve") from None
 
 
 @click.command()

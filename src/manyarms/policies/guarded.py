@@ -33,17 +33,8 @@ from manyarms.policies.parts.guard_slots import (
 )
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import GUARDED
-from manyarms.protocol import (
-    About,
-    Policy,
-    arrive,
-    ask,
-    count_late,
-    generation,
-    reset,
-    retire,
-    tell,
-)
+from manyarms.protocol import Policy, arrive, ask, count_late, generation, reset, retire, tell
+from manyarms.protocol.about import About
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.policy import in_brackets
 from manyarms.protocol.registry import Form
@@ -230,9 +221,9 @@ class Guarded(GuardPolicy):
     it doubles; then `theory.anytime_guarded_bound` holds, and a policy that was dropped comes back
     with the next guess.
 
-    The policy is not told what the guard's pulls gave. So until it is dropped it plays as it would
-    alone, and a policy whose own regret is below :math:`2 T^\beta \log T` is hardly ever dropped.
-    A policy that relies on what the names of arms mean loses that: they are given out at random.
+    The policy does not learn the rewards of the guard's pulls. So until it is dropped it plays as
+    it would alone, and a policy whose own regret is below :math:`2 T^\beta \log T` is hardly ever
+    dropped. Names of arms are given out at random, so a policy that relies on them loses that.
 
     Rewards may be late: the guard never has two pulls of an arm in flight at a time. Arms may come
     and go if the policy can take it; nothing is proved about that. Cost per pull: the policy's own,
@@ -337,7 +328,7 @@ GUARDED_FORMS = (
         guarded_subset,
         About(
             needs="horizon",
-            guarantee="near Pareto optimal, as MOSS++, constant 10",
+            guarantee="Pareto optimal, as MOSS++, constant 10",
             nanoseconds=34,
             scaling="log of arms in the subset",
             good_at="SS-Greedy with a guarantee, nearly free",
@@ -352,7 +343,7 @@ GUARDED_FORMS = (
         guarded_alike,
         About(
             needs="horizon",
-            guarantee="near Pareto optimal, as MOSS++, constant 10",
+            guarantee="Pareto optimal, as MOSS++, constant 10",
             nanoseconds=40,
             scaling="log of arms in the set",
             good_at="empMOSS++ with a guarantee, nearly free",

@@ -28,7 +28,7 @@ class AsyncRemote:
 
     Notes
     -----
-    It needs httpx, which `pip install "manyarms[serve]"` brings. Use it in one event loop.
+    It needs httpx, which the extra `serve` installs. Use it in one event loop.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class AsyncRemote:
         try:
             import httpx
         except ImportError:
-            raise MissingExtraError("httpx", "for AsyncRemote", '"manyarms[serve]"') from None
+            raise MissingExtraError("httpx", "for AsyncRemote", "serve") from None
         scheme, host, prefix = base_of(url, timeout, patience)
         self.url, self.experiment = url, experiment
         self._calls = Calls(prefix, experiment, worker)

@@ -23,7 +23,7 @@ from manyarms.errors import (
     UnknownArmError,
 )
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import Pull, check_reward
+from manyarms.live.game import Pull, check_reward, pairs_of
 from manyarms.live.saving import described_policy
 from manyarms.live.verdict import StopVerdict, check_question
 from manyarms.protocol.policy import Policy
@@ -256,7 +256,7 @@ class Calls:
         check_choice("again", again, ("refuse", "ignore"))
         tells = [
             {"pull": _number(pull), "reward": check_reward(reward, None)}
-            for pull, reward in rewards
+            for pull, reward in pairs_of(rewards)
         ]
         return [
             self._results("tells", {"tells": some}, "tell", again, many=many)

@@ -60,6 +60,16 @@ class Caller(NamedTuple):
         """Whether its time is over."""
         return self.expires is not None and self.expires <= time.time()
 
+    def is_plain(self, right: str, experiment: str) -> bool:
+        """Whether it may do this, and nothing else about it must be looked at."""
+        return (
+            may(self.role, right)
+            and self.role != "browser"
+            and self.experiment in (None, experiment)
+            and self.rate is None
+            and self.expires is None
+        )
+
 
 def new_token() -> str:
     """Return a new token."""
@@ -82,6 +92,7 @@ class Access:
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
         self._known: dict[tuple[str, str], tuple[float, Caller | None]] = {}
+        self._headers: dict[bytes, tuple[float, Caller]] = {}
         self._codes: dict[str, tuple[float, Caller]] = {}
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
 
@@ -113,9 +124,22 @@ class Access:
             self._known.clear()
         self._known[kind, value] = time.monotonic() + _REMEMBERED, caller
 
+    def known(self, header: bytes) -> Caller | None:
+        """Return who sends this header `Authorization`; None if the database must be asked."""
+        seen = self._headers.get(header)
+        return None if seen is None or seen[0] < time.monotonic() else seen[1]
+
+    def remember_header(self, header: bytes, caller: Caller | None) -> None:
+        """Note who sends a header `Authorization`, for as long as a token is remembered."""
+        if header[:7].lower() == b"bearer " and caller is not None:  # else it holds no token
+            if len(self._headers) > 1000:
+                self._headers.clear()
+            self._headers[header] = time.monotonic() + _REMEMBERED, caller
+
     def forget(self) -> None:
         """Ask the database again: a token was made or taken back."""
         self._known.clear()
+        self._headers.clear()
 
     # Sessions
 

@@ -205,7 +205,7 @@ def _arrow() -> Any:
     try:
         import pyarrow.parquet
     except ImportError:
-        error = MissingExtraError("pyarrow", "to export Parquet", '"manyarms[lab]"')
+        error = MissingExtraError("pyarrow", "to export Parquet")
         raise refuse(501, "no_parquet", str(error)) from None
     return pyarrow
 

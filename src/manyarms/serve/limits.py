@@ -18,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from manyarms.serve.messages import Failure
 
-__all__ = ["LimitedProtocol", "limited", "raise_open_files"]
+__all__ = ["LimitedProtocol", "look_at_all", "raise_open_files"]
 
 _MOST_HEAD = 64 << 10  # bytes of a request line and its headers
 _SPARE = 200  # connections beyond the limit that are told so, and files that a node needs
@@ -39,7 +39,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._begun = 0  # requests
-        self._in_head = False
+        self.in_head = False
         self._head = 0  # bytes of one that is not complete
         self._waits = 0, 0.0  # after how many requests, since when
         self._paused = 0.0  # since when the client does not read
@@ -66,20 +66,24 @@ class LimitedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Read on, unless the head of a request is too large."""
         super().data_received(data)
-        if self._in_head:
+        if self.in_head:
             self._head += len(data)
             if self._head > _MOST_HEAD:
                 self._end(431, f"The head of a request has more than {_MOST_HEAD} bytes.")
 
     def on_message_begin(self) -> None:
         """Note that a request begins."""
-        self._begun += 1
-        self._in_head, self._head = True, 0
+        self.begin_head()
         super().on_message_begin()
+
+    def begin_head(self) -> None:
+        """Count a request, and from now on the bytes of its head."""
+        self._begun += 1
+        self.in_head, self._head = True, 0
 
     def on_headers_complete(self) -> None:
         """Note that a head is complete."""
-        self._in_head = False
+        self.in_head = False
         super().on_headers_complete()
 
     def pause_writing(self) -> None:
@@ -129,11 +133,6 @@ async def _too_many(scope: Any, receive: Any, send: Any) -> None:
     ]
     await send({"type": "http.response.start", "status": 503, "headers": headers})
     await send({"type": "http.response.body", "body": msgspec.json.encode(_TOO_MANY)})
-
-
-def limited(most: int, seconds: float) -> type[LimitedProtocol]:
-    """Return the protocol of a server with these limits."""
-    return type("Limited", (LimitedProtocol,), {"most": most, "seconds": seconds})
 
 
 async def look_at_all(connections: set[Any], seconds: float) -> None:

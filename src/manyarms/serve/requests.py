@@ -20,7 +20,7 @@ from manyarms.serve.validation import failure_of_body
 if TYPE_CHECKING:
     from manyarms.serve.service import Service
 
-__all__ = ["MOST_BYTES", "Handler", "Request", "Response", "answered"]
+__all__ = ["ALWAYS", "MOST_BYTES", "Handler", "Request", "Response", "answered"]
 
 MOST_BYTES = 2 << 20  # of a body that is no stream
 SLOWEST = 30.0  # seconds until the next piece of a body must be there
@@ -38,7 +38,7 @@ def _encoded(name: str, value: str) -> tuple[bytes, bytes]:
     return name.encode(), value.encode("latin-1")
 
 
-_ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
 class Response:
@@ -64,7 +64,7 @@ class Response:
         """Send it all; `receive` says of a stream's reader that it has gone."""
         given = self.headers if more is None else self.headers | more
         headers = [_encoded(k, v) for k, v in given.items()]
-        headers += _ALWAYS
+        headers += ALWAYS
         if self.stream is None:
             headers.append((b"content-length", b"%d" % len(self.body)))
         await send({"type": "http.response.start", "status": self.status, "headers": headers})

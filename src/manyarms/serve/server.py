@@ -30,8 +30,9 @@ from manyarms.serve.access import (
     new_token,
 )
 from manyarms.serve.app import App
-from manyarms.serve.limits import limited, look_at_all, raise_open_files
+from manyarms.serve.limits import LimitedProtocol, look_at_all, raise_open_files
 from manyarms.serve.messages import NewToken
+from manyarms.serve.quick import QuickProtocol
 from manyarms.serve.service import Service, Settings, is_wildcard, joined, local_host
 from manyarms.serve.threads import insisting
 
@@ -80,7 +81,7 @@ def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) 
     gc.freeze()
     raise_open_files(settings.connections)
     os.umask(0o077)  # a database has the secret that signs sessions
-    sys.setswitchinterval(0.0002)  # so that the committer need not wait for the loop
+    sys.setswitchinterval(0.001)  # so that no thread need wait for long, and few interrupt another
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, say))
 
@@ -116,7 +117,7 @@ async def serve(
         listener.close()
         raise
     app = App(service)
-    server = _Server(_config(app, settings))
+    server = _Server(_config(app, settings, service))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         # Windows has none, and only the main thread hears them
@@ -153,7 +154,9 @@ def _end(server: uvicorn.Server, service: Service) -> None:
     server.should_exit = True
 
 
-def _config(app: Any, settings: Settings) -> uvicorn.Config:
+def _config(app: Any, settings: Settings, service: Service | None = None) -> uvicorn.Config:
+    protocol = LimitedProtocol if service is None else QuickProtocol
+    limits = {"most": settings.connections, "seconds": settings.request_seconds}
     return uvicorn.Config(
         app,
         lifespan="off",
@@ -161,7 +164,7 @@ def _config(app: Any, settings: Settings) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         date_header=False,
-        http=limited(settings.connections, settings.request_seconds),
+        http=type("Protocol", (protocol,), limits | {"service": service}),
         ws="none",
         backlog=2048,
         timeout_keep_alive=settings.idle_seconds,

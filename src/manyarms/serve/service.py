@@ -32,7 +32,7 @@ from manyarms.serve.owned import Answers, BrokenError, Owned
 from manyarms.serve.scribe_link import ScribeLink
 from manyarms.serve.threads import LostError, insisting
 
-__all__ = ["ElsewhereError", "Service", "Settings", "headers_of"]
+__all__ = ["ElsewhereError", "Service", "Settings", "headers_of", "not_known"]
 
 _LOOK = 1.0  # seconds between looks at the scribe
 _LISTED = 50  # experiments of a listing whose views are asked for
@@ -124,7 +124,10 @@ def headers_of(scope: Any) -> Headers:
     return dict(scope["headers"])
 
 
-def _unknown(why: str) -> RefusedError:
+def not_known(error: BaseException) -> RefusedError:
+    """Return the refusal of a request of which nobody knows whether it was done."""
+    lost = isinstance(error, LostError)
+    why = "Another node has taken over" if lost else "The database does not answer"
     return unavailable(
         f"{why}; whether this was done is not known. Send it again, with the same Idempotency-Key.",
         code="unknown",
@@ -195,6 +198,7 @@ class Service:
         if isinstance(known, bool):
             known = await self.node.read(lambda database: find_caller(database, digest))
             self.access.remember("digest", digest, known)
+            self.access.remember_header(headers.get(b"authorization", b""), known)
         # addresses are written down in many places: only pages' tokens may be there
         if known is not None and b"authorization" not in headers and known.role != "browser":
             return None
@@ -276,18 +280,18 @@ class Service:
                     result = await result
             except RefusedError as error:
                 refusal = error
-            except LostError:
-                raise _unknown("Another node has taken over") from None
+            except LostError as error:
+                raise not_known(error) from None
             except BrokenError as error:
                 raise self.node.broke(owned, error) from error
             try:
                 answers = await owned.touch().done
-            except LostError:
+            except LostError as error:
                 if once:
-                    raise _unknown("Another node has taken over") from None
+                    raise not_known(error) from None
                 continue
-            except TimeoutError:
-                raise _unknown("The database does not answer") from None
+            except TimeoutError as error:
+                raise not_known(error) from None
             if refusal is not None:
                 raise refusal
             return owned, result, answers

@@ -42,7 +42,7 @@ def _driver() -> Any:
     try:
         import psycopg
     except ImportError:
-        raise MissingExtraError("psycopg", "to use PostgreSQL", '"manyarms[postgres]"') from None
+        raise MissingExtraError("psycopg", "to use PostgreSQL", "postgres") from None
     return psycopg
 
 

@@ -30,8 +30,8 @@ from manyarms.theory.schedules import (
 __all__ = ["guard_arrive", "guard_learn", "guard_reset", "guard_retire", "guard_turn"]
 __all__ += ["stage_begins", "stage_words"]
 
-_FIRST_GUESS = 256  # of the horizon, where none is told (docs/guard.md, "Without the horizon")
-_AHEAD = 4  # the guess is always above so many times the pulls made
+_FIRST_GUESS = 256  # of the horizon, if it is unknown (docs/guard.md, "Without the horizon")
+_AHEAD = 4  # the guess is always above this many times the pulls made
 _NEVER = 1 << 62
 
 
@@ -46,7 +46,7 @@ def stage_words(guard: Guard) -> str:
 
 @kernel
 def guard_reset(guard: Guard, key: int, horizon: int) -> None:
-    """Begin a new order; `horizon` is 0 where none is told."""
+    """Begin a new order; `horizon` is 0 if it is unknown."""
     reset_order(guard.sampler, guard.words, key)
     clock = guard.clock[0]
     clock.arms = guard.sampler.n[0] - guard.retired.filled[0]

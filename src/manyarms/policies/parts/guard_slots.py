@@ -54,7 +54,7 @@ class GuardClock(Record):
     """Where the guard is."""
 
     horizon: int  # T, or the present guess
-    guessed: int  # 1 if T was not told
+    guessed: int  # 1 if T is unknown
     arms: int  # slots there can be
     opened: int
     made: int  # pulls launched
