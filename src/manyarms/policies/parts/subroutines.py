@@ -27,7 +27,7 @@ from manyarms.protocol import arrive, count_late, retire
 from manyarms.protocol.soundness import Known, holds, sound
 from manyarms.theory.schedules import subroutines, subset_size
 
-__all__ = ["Subroutine", "SubroutineClock", "arms_of", "ask_subroutine", "has_subroutines"]
+__all__ = ["Subroutine", "SubroutineClock", "ask_subroutine", "has_subroutines"]
 __all__ += ["reset_subroutines", "room_for", "slots_of", "subroutine_of", "tell_subroutine"]
 
 MOST_SUBROUTINES = 64  # log T is smaller for every T
