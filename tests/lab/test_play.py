@@ -69,7 +69,8 @@ def live_arms(policy: ma.Policy, instance: Instance, late: dict[str, Any]) -> li
             live.tell(*waiting.pop(0))
         for pull in live.ask(min(batch, HORIZON - len(arms))):
             arms.append(pull.arm)
-            reward = next_reward(reel, numbers, record_of(reel, numbers, key, pull.arm))
+            record_of(reel, numbers, key, pull.arm)
+            reward = next_reward(reel, numbers)
             waiting.append((pull, reward))
     return arms
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.lockstep import is_slow
 from manyarms.core.memory import Ints, Memory, Records
 from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.policies.parts.fresh import FreshArms, choose, drawable, hold, present, put_back
@@ -87,11 +86,6 @@ def moss_plus_plus_ask(state: MossPlusPlusState) -> tuple[int, int]:
         next_iteration(state)
     state.clock[0].left -= 1
     return ask_member(state.mixtures, state.arms.slots, choose_member(state))
-
-
-@is_slow.register(MossPlusPlusState)
-def moss_plus_plus_is_slow(state: MossPlusPlusState) -> bool:
-    return state.clock[0].left == 0 or is_slow(state.arms)
 
 
 @retire.register(MossPlusPlusState)
@@ -188,5 +182,10 @@ class MOSSPlusPlus(MixturePolicy):
             waiting=memory.ints(len(sets)),
             arms=self._arms(memory, n_arms, arms=largest),
             order=stream(memory),
-            mixtures=mixtures(memory, shares=min(sum(sets), pulls), arms=len(sets)),
+            mixtures=mixtures(
+                memory,
+                shares=min(sum(sets), pulls),
+                arms=len(sets),
+                most=max(n_arms, pulls),
+            ),
         )
