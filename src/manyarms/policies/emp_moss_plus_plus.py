@@ -247,7 +247,10 @@ class EmpMOSSPlusPlus(MixturePolicy):
     --------
     >>> import manyarms as ma
     >>> live = ma.EmpMOSSPlusPlus(beta=0.5).live(n_arms=1_000_000, horizon=20_000, seed=7)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> for pull in live.ask(2000):
+    ...     live.tell(pull, reward=float(pull.arm % 8 == 0))
+    >>> live.recommend().arm % 8
+    0
     """
 
     name = "empmoss++"

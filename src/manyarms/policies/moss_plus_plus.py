@@ -155,10 +155,9 @@ class MOSSPlusPlus(MixturePolicy):
     --------
     >>> import manyarms as ma
     >>> live = ma.MOSSPlusPlus(beta=0.5).live(n_arms=1_000_000_000, horizon=20_000, seed=1)
-    >>> for pull in live.ask(1000):
-    ...     live.tell(pull, reward=0.0)
-    >>> live.progress().stage
-    'iteration 2 of 6'
+    >>> live.tell(live.ask(), reward=1.0)
+    >>> live
+    <Live moss++: 1 of 20000 pulls on 1000000000 arms>
     """
 
     name = "moss++"

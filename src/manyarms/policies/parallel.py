@@ -108,10 +108,10 @@ class Parallel(ToldBestMean, SubroutinePolicy):
     Examples
     --------
     >>> import manyarms as ma
+    >>> ma.Parallel(best_mean=0.9, subset_factor=1).label
+    'parallel(best_mean=0.9, subset_factor=1)'
     >>> live = ma.Parallel(best_mean=0.9).live(n_arms=1_000_000, horizon=20_000, seed=1)
     >>> live.tell(live.ask(), reward=1.0)
-    >>> live.progress().stage
-    'subroutine 10 of 10'
     """
 
     name = "parallel"
