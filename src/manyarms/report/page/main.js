@@ -27,8 +27,9 @@ section("differences", "Differences", "Differences",
   "Which policy loses less than another, and whether that is more than luck.", new Differences().card);
 if (report.claims.length) {
   section("claims", "Claims", "Claims",
-    "Each sentence of the paper as inequalities, each decided by an interval; those of a claim hold " +
-    "together with 95 %. It holds if all its parts do, holds in part if some hold and some fail, fails " +
-    "if some fail and none holds, and is undecided if none fails and some cannot be told.", makeClaims());
+    "Each sentence of the paper is written as inequalities, its parts. An interval decides each part; " +
+    "the intervals of a claim are right together with 95 %. A claim holds if all its parts do, holds in " +
+    "part if some hold and some fail, fails if some fail and none holds, and is undecided if none fails " +
+    "and some are undecided.", makeClaims());
 }
 section("repeat", "Repeat", "Repeat it", "", makeRepeat());
