@@ -171,6 +171,6 @@ def test_more_replications_may_revise_fewer() -> None:
         'Claim 3: 100 replications said "undecided", 2000 say "holds in part".'
     ]
     assert revisions([_claim(NO, WHO_KNOWS)], [_claim(NO, NO)]) == [
-        "Claim 3: the verdict stands, but 1 of its 2 parts are decided in another way than by 100."
+        "Claim 3: the verdict stands, but 1 of its 2 parts are decided differently than by 100."
     ]
     assert revisions(few, few) == []

@@ -128,8 +128,8 @@ class Result(ResultFrames):
         ----------
         objective
             "earn", for regret, or "find", for simple regret. With "find", `regret` is the best
-            mean minus the mean of the recommended arm. There is one checkpoint, the horizon. A miss is
-            a run whose recommended arm is no best arm.
+            mean minus the mean of the recommended arm. There is one checkpoint, the horizon. A miss
+            is a run whose recommended arm is no best arm.
 
         Examples
         --------

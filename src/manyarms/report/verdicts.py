@@ -304,6 +304,6 @@ def revisions(few: Sequence[Claim], many: Sequence[Claim]) -> list[str]:
         elif changed:
             notes.append(
                 f"Claim {after.number}: the verdict stands, but {changed} of its "
-                f"{len(after.parts)} parts are decided in another way than by {before.replications}."
+                f"{len(after.parts)} parts are decided differently than by {before.replications}."
             )
     return notes

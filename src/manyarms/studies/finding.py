@@ -34,8 +34,8 @@ N_ARMS, HORIZON = 20_000, 20_000
 _CONTESTS = ("652", "540")  # of those that are on this machine
 _HOW = (
     "Mean simple regret with a 95 % interval. Simple regret is the best mean minus the mean of the "
-    "recommended arm; if means are drawn, the best mean is their supremum. SiRI then knows how rare "
-    "good arms are. The other policies know at most the horizon."
+    "recommended arm; if means are drawn, the best mean is their supremum. SiRI then knows how "
+    "rare good arms are. The other policies know at most the horizon."
 )
 
 
