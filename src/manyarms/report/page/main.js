@@ -21,7 +21,7 @@ if (report.figures.length) {
     element("div", { class: `cards ${cards.length > 1 ? "two" : ""}` }, cards));
 }
 section("runs", "Runs", "What means hide",
-  "Few runs that never meet a good arm can make up most of a mean. Each row shows the runs of one " +
+  "A few runs that never meet a good arm can make up most of a mean. Each row shows the runs of one " +
   "policy: how much each of them had lost at the end, and how many of them missed.", new Runs().card);
 section("differences", "Differences", "Differences",
   "Which policy loses less than another, and whether that is more than luck.", new Differences().card);
