@@ -23,6 +23,14 @@ INSTANCE = ma.instances.planted(n=300, m=10)
 POLICIES = [ma.MOSS(), ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus(), ma.Parallel()]
 
 
+class _Plain:
+    def ask(self) -> int:
+        return 0
+
+    def tell(self, arm: int, reward: float) -> None:
+        pass
+
+
 def _simulate(**changes: object) -> Result:
     arguments: dict[str, object] = {"horizon": 200, "replications": 7, "seed": 3, "workers": 1}
     arguments |= changes
@@ -155,6 +163,7 @@ def test_summary_numbers() -> None:
     assert "moss++" in str(summary)
 
 
+@pytest.mark.compiled
 def test_the_summary_says_what_was_not_seen() -> None:
     # one run that did not miss: the chance of a miss is below m with (1 - m) = 0.025
     text = str(_simulate(replications=1).summary())
@@ -284,7 +293,9 @@ def test_bad_numbers(changes: dict[str, object], message: str) -> None:
         ([], "at least one policy, got none"),
         (["moss"], r"got 'moss'. For a name use policy\('moss'\)"),
         ("moss", r"got 'moss'. For a name use policy\('moss'\)"),
-        ([ma.MOSS], "A class becomes a policy by calling it"),
+        ([ma.MOSS], "Call the class: MOSS"),
+        ([dict], r"A class that plays needs `ask\(\)` and `tell\(arm, reward\)`"),
+        ([_Plain()], "Pass the class, _Plain: each game makes a player of it"),
         (None, "got None"),
         ([ma.MOSS(), ma.MOSS()], "got moss twice"),
         ([ma.MOSSOracle(m=301)], "`m` must be .* <= 300, got 301"),

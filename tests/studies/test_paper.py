@@ -46,6 +46,7 @@ def test_what_is_played_is_what_the_paper_plays() -> None:
         assert find(name).experiments(100, 0) == [played[name]]
 
 
+@pytest.mark.compiled
 def test_everything_in_one_folder(small_paper: tuple[Path, Report]) -> None:
     folder, report = small_paper
     endings = ("pdf", "svg", "png")

@@ -5,7 +5,7 @@ because CPython need not wrap every number it reads, and they hold only what was
 policy may be given room for 2^40 pulls and pays for those it makes.
 
 `ENDLESS` is for arms that come and go: it has no bounds to keep. `CHECKED` is for compiled code
-that must not trust its numbers. `LANES` makes templates for a GPU, where memory is what there is
+that must not trust its numbers. `lanes` makes templates for a GPU, where memory is what there is
 least of.
 
 What is used together lies together: `records` gives rows of named fields, one cache line for a
@@ -29,7 +29,7 @@ __all__ = [
     "ARRAYS",
     "CHECKED",
     "ENDLESS",
-    "LANES",
+    "NO_ROOM",
     "SPARSE",
     "Floats",
     "Ints",
@@ -38,6 +38,7 @@ __all__ = [
     "Records",
     "Word",
     "is_shared",
+    "lanes",
     "logarithms",
     "places",
     "power_of_two",
@@ -48,6 +49,7 @@ Word: TypeAlias = Annotated[int, np.uint64]  # a key, or 64 random bits
 Ints: TypeAlias = MutableSequence[int]  # int64
 Floats: TypeAlias = MutableSequence[float]  # float64
 
+NO_ROOM = -2  # the "arm" of a policy whose memory was made for fewer arms than it meets
 _END = 1 << 62
 _LOGS = 4096  # logarithms of smaller numbers are computed once
 
@@ -75,6 +77,7 @@ class Memory(Protocol):
 
     endless: bool  # whether lengths are no bounds
     arms_may_come: bool  # whether there must be room for more arms than there are
+    arms_met: int  # for so many different arms there must be room; beyond, `ask` may say NO_ROOM
 
     def ints(self, length: int, *, most: int | None = None) -> Ints:
         """Return `length` signed integers; if none is above `most`, they may take less memory."""
@@ -92,6 +95,7 @@ class Memory(Protocol):
 class _Arrays:
     endless = False
     arms_may_come = True
+    arms_met = _END
 
     # np.zeros maps pages lazily, so memory that a run never touches is never paid for.
     def ints(self, length: int, *, most: int | None = None) -> Ints:
@@ -110,6 +114,9 @@ class _Arrays:
 class _Lanes(_Arrays):
     arms_may_come = False
 
+    def __init__(self, arms_met: int) -> None:
+        self.arms_met = arms_met
+
     def ints(self, length: int, *, most: int | None = None) -> Ints:
         few = most is not None and most <= np.iinfo(np.int32).max
         return cast(Ints, np.zeros(length, np.int32 if few else np.int64))
@@ -126,6 +133,7 @@ class _Checked:
 
     endless = False
     arms_may_come = True
+    arms_met = _END
 
     def ints(self, length: int, *, most: int | None = None) -> Ints:
         return cast(Ints, cast(Any, ARRAYS.ints(max(2, length)))[::-1])
@@ -157,6 +165,8 @@ class _Zeros(dict[int, Any]):
 
 
 class _Sparse:
+    arms_met = _END
+
     def __init__(self, *, endless: bool) -> None:
         self.endless, self.arms_may_come = endless, True
 
@@ -200,10 +210,14 @@ def _fields(kind: type) -> list[tuple[str, Any]]:
 
 
 ARRAYS: Memory = _Arrays()
-LANES: Memory = _Lanes()
 CHECKED: Memory = _Checked()
 SPARSE: Memory = _Sparse(endless=False)
 ENDLESS: Memory = _Sparse(endless=True)
+
+
+def lanes(arms_met: int) -> Memory:
+    """Return memory for templates of a GPU's lanes, which meet no more than so many arms."""
+    return _Lanes(arms_met)
 
 
 def _compiled_release() -> Callable[..., Any]:

@@ -11,14 +11,13 @@ from typing import NamedTuple
 
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Memory, Record, Records, Word
+from manyarms.core.memory import NO_ROOM, Memory, Record, Records, Word
 from manyarms.core.rng import draw
 from manyarms.instances._world import World, mean_of, reward_of
 from manyarms.protocol.recommend import Scale, lower_limit
 
 __all__ = [
     "NO_ARM",
-    "NO_ROOM",
     "Tape",
     "arm_of",
     "best_record",
@@ -29,7 +28,7 @@ __all__ = [
 ]
 
 _NOBODY = -(1 << 62)  # no arm
-NO_ARM, NO_ROOM = -1, -2
+NO_ARM = -1
 MEANS = 0
 REWARDS = 1
 
@@ -79,13 +78,14 @@ def rewind(tape: Tape) -> None:
 def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
     """Return the number of the arm's record, written at its first pull.
 
-    Returns NO_ARM if there is no such arm, and NO_ROOM if there is no room for its record.
+    Returns NO_ARM if there is no such arm, and NO_ROOM if the policy, or the tape, has no room
+    for it.
     """
     last = tape.last[0]
     if last.arm == arm:  # most often the leader once more
         return last.number
     if arm < 0 or arm >= world.n_arms:
-        return NO_ARM
+        return NO_ROOM if arm == NO_ROOM else NO_ARM
     at = find(tape.number, arm)
     if tape.number.cells[at] != 0:
         number = tape.number.cells[at + 1]

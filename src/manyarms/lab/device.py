@@ -25,7 +25,8 @@ __all__ = ["Device"]
 _STREAMS = 4  # batches at a time
 _MOST_WAITING = 4096  # chunks
 _MOST_BENCHES = 64
-_SHARE = 0.9  # of the free memory
+_SHARE = 0.85  # of the free memory
+_COMPILING = 16  # compiling has a place for one lane, and this part of the memory of a batch
 _PAUSE = 0.01  # seconds without a new chunk, and the batch begins
 
 Waiting: TypeAlias = list[tuple[Chunk, "Future[Played]"]]
@@ -50,8 +51,9 @@ class Device:
         need_gpu()
         self._seed, self._meter, self._record_arms = seed, meter, record_arms
         load = Load(THREADS * processors())
-        share = int(_SHARE * free_bytes()) // (_STREAMS + 1)
-        self._places = [Place(share, load) for _ in range(_STREAMS + 1)]
+        share = int(_SHARE * free_bytes()) // _STREAMS
+        self._compiling = Place(share // _COMPILING, load)
+        self._places = [Place(share, load) for _ in range(_STREAMS)]
         self._benches: dict[tuple[int, int], Bench] = {}
         self._arms: dict[str, int] = {}  # by policy: for how many arms tapes needed room
         self._waiting: dict[tuple[int, int], Waiting] = {}
@@ -60,7 +62,7 @@ class Device:
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._work, args=(place,), daemon=True)
-            for place in self._places[1:]
+            for place in self._places
         ]
         for thread in self._threads:
             thread.start()
@@ -71,7 +73,7 @@ class Device:
 
     def compile(self, chunk: Chunk) -> None:
         """Compile the policy's kernel."""
-        self._bench(chunk).compile(self._places[0])
+        self._bench(chunk).compile(self._compiling)
 
     def submit(self, chunk: Chunk) -> Future[Played]:
         """Let a chunk wait until a batch of its player begins."""

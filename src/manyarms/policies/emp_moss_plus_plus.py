@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel, rare
+from manyarms.core.lockstep import is_slow
 from manyarms.core.memory import Memory, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
-from manyarms.core.tournament import clear, enter, leader
+from manyarms.core.tournament import clear, enter, leader, must_look
 from manyarms.policies.parts.best_means import (
     Chosen,
     best_means,
@@ -146,6 +147,13 @@ def emp_moss_plus_plus_ask(state: EmpMossPlusPlusState) -> tuple[int, int]:
     return ask_member(state.mixtures, state.arms.slots, number)
 
 
+@is_slow.register(EmpMossPlusPlusState)
+def emp_moss_plus_plus_is_slow(state: EmpMossPlusPlusState) -> bool:
+    clock = state.clock[0]
+    opens = clock.fresh + clock.newest > 0
+    return clock.left == 0 or (not opens and must_look(state.arms.slots.rank))
+
+
 @kernel
 def in_the_set(state: EmpMossPlusPlusState, slot: int) -> bool:
     return state.arms.slots.slot[slot].asked != _OUTSIDE
@@ -250,8 +258,8 @@ class EmpMOSSPlusPlus(MixturePolicy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "empmoss++"
-    about: ClassVar[About] = About(
+    name = "empmoss++"
+    about = About(
         needs="horizon",
         guarantee="none proven",
         nanoseconds=21,

@@ -33,17 +33,8 @@ from manyarms.policies.parts.guard_slots import (
 )
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import GUARDED
-from manyarms.protocol import (
-    About,
-    Policy,
-    arrive,
-    ask,
-    count_late,
-    generation,
-    reset,
-    retire,
-    tell,
-)
+from manyarms.protocol import Policy, arrive, ask, count_late, generation, reset, retire, tell
+from manyarms.protocol.about import About
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.policy import in_brackets
 from manyarms.protocol.registry import Form
@@ -337,7 +328,7 @@ GUARDED_FORMS = (
         guarded_subset,
         About(
             needs="horizon",
-            guarantee="near Pareto optimal, as MOSS++, constant 10",
+            guarantee="Pareto optimal, as MOSS++, constant 10",
             nanoseconds=34,
             scaling="log of arms in the subset",
             good_at="SS-Greedy with a guarantee, nearly free",
@@ -352,7 +343,7 @@ GUARDED_FORMS = (
         guarded_alike,
         About(
             needs="horizon",
-            guarantee="near Pareto optimal, as MOSS++, constant 10",
+            guarantee="Pareto optimal, as MOSS++, constant 10",
             nanoseconds=40,
             scaling="log of arms in the set",
             good_at="empMOSS++ with a guarantee, nearly free",

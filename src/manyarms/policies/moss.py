@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
+from manyarms.core.lockstep import is_slow
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.fresh import FreshArms, hold, present, reset_arms
 from manyarms.policies.parts.parameters import IndexPolicy
@@ -14,7 +15,7 @@ from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tel
 __all__ = ["MOSS"]
 
 
-@uses(arms=(ask, tell, count_late, retire))
+@uses(arms=(ask, tell, count_late, retire, is_slow))
 class MossState(NamedTuple):
     """The arms pulled so far, ranked by their index."""
 
@@ -67,8 +68,8 @@ class MOSS(IndexPolicy):
     >>> live.tell(pull, reward=1.0)
     """
 
-    name: ClassVar[str] = "moss"
-    about: ClassVar[About] = About(
+    name = "moss"
+    about = About(
         needs="horizon",
         guarantee="minimax over n arms for T ≥ n",
         nanoseconds=86,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.checks import check_int, check_one
 from manyarms.core.jit import kernel
+from manyarms.core.lockstep import is_slow
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.fresh import FreshArms, hold, present, reset_arms
 from manyarms.policies.parts.parameters import IndexPolicy, kl_form
@@ -18,7 +19,7 @@ from manyarms.theory.schedules import subset_size
 __all__ = ["MOSSOracle"]
 
 
-@uses(arms=(ask, tell, count_late, retire))
+@uses(arms=(ask, tell, count_late, retire, is_slow))
 class MossOracleState(NamedTuple):
     """How large the set is to be, and its arms pulled so far, ranked by their index."""
 
@@ -79,8 +80,8 @@ class MOSSOracle(IndexPolicy):
     True
     """
 
-    name: ClassVar[str] = "moss-oracle"
-    about: ClassVar[About] = About(
+    name = "moss-oracle"
+    about = About(
         needs="horizon, hardness or m",
         guarantee="minimax up to a logarithm",
         nanoseconds=19,

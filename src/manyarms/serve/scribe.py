@@ -46,7 +46,8 @@ class Scribe:
 
     def tick(self) -> None:
         """Follow what the node owns; make snapshots where they are due."""
-        for row in self._database.experiments():
+        rows = self._database.experiments()
+        for row in rows:
             if row.owner != self._owner or row.spec == "null":
                 continue
             try:
@@ -60,6 +61,9 @@ class Scribe:
                 if self._failures.get(row.name) != repr(error):  # said once
                     self._failures[row.name] = repr(error)
                     _logger.exception("%s cannot be followed", row.name)
+        deleted = next((row for row in rows if row.state == "deleted"), None)
+        if deleted is not None:
+            self._database.purge(deleted.id)  # a little now: others have their turn
         if time.monotonic() - self._cleaned > 600:
             self._cleaned = time.monotonic()
             self._database.run(

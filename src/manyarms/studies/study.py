@@ -113,11 +113,7 @@ def reproduce(
     ['fig1.pdf', 'fig1.png', 'fig1.svg']
     """
     folder = Path(out)
-    planned: dict[str, Experiment] = {}
-    for one in studies:
-        count = one.replications if replications is None else replications
-        check_int("replications", count, at_least=one.fewest)
-        planned |= {each.name: each for each in one.experiments(count, seed)}
+    planned = _planned(studies, replications, seed)
     pulls = sum(experiment.pulls for experiment in planned.values())
     results = {
         name: run(
@@ -140,6 +136,18 @@ def reproduce(
         options = {"replications": replications, "seed": seed}
         _write_page(report, studies, results, folder, options)
     return report
+
+
+def _planned(
+    studies: Sequence[Study], replications: int | None, seed: int
+) -> dict[str, Experiment]:
+    """Return the experiments by name: those that studies share are played once."""
+    planned: dict[str, Experiment] = {}
+    for one in studies:
+        count = one.replications if replications is None else replications
+        check_int("replications", count, at_least=one.fewest)
+        planned |= {each.name: each for each in one.experiments(count, seed)}
+    return planned
 
 
 def _write_page(

@@ -90,6 +90,14 @@ _COLUMNS = (
     "id, name, spec, state, epoch, head, owner, lease_until - {now}, engine, generation, secret, "
     "keyed, first_arms, n_arms, created"
 )
+# what belongs to an experiment, and the column that numbers it there
+_TABLES = {
+    "events": "seq",
+    "ask_keys": "key",
+    "arms": "number",
+    "minutes": "minute",
+    "snapshots": "seq",
+}
 SETTABLE = ("state", "engine", "generation", "keyed", "first_arms", "n_arms", "spec")
 
 
@@ -134,10 +142,11 @@ class Database(ABC):
         """Commit batches in one durable transaction; return for each whether its fence stood."""
 
     @abstractmethod
-    def add_arms(self, experiment: int, rows: Iterable[tuple[int, str]]) -> None:
-        """Insert arms; raises `ValueError` with a key that is there already.
+    def add_arms(self, experiment: int, epoch: int, rows: Iterable[tuple[int, str]]) -> bool:
+        """Insert arms, if `epoch` is that of the owner; return whether it is.
 
-        They are as durable as the next commit, which makes them known.
+        Raises `ValueError` with a key that is there already. They are as durable as the next
+        commit, which makes them known.
         """
 
     @abstractmethod
@@ -205,6 +214,47 @@ class Database(ABC):
             "UPDATE experiments SET owner = '', lease_until = 0 WHERE id = :id AND epoch = :epoch",
             id=experiment,
             epoch=epoch,
+        )
+
+    def bury(self, experiment: int, epoch: int) -> bool:
+        """Take an experiment out of sight, if we are its owner; its name is free at once.
+
+        What it has is deleted by `purge`, bit by bit.
+        """
+        rows = self.run(
+            "UPDATE experiments SET name = '~' || id || ' ' || name, spec = 'null', "
+            "state = 'deleted', epoch = epoch + 1, owner = '', lease_until = 0 "
+            "WHERE id = :x AND epoch = :epoch RETURNING id",
+            x=experiment,
+            epoch=epoch,
+        )
+        return bool(rows)
+
+    def purge(self, experiment: int, *, most: int = 2000) -> None:
+        """Delete some rows of a buried experiment, the experiment itself with the last ones."""
+        left = most
+        with self.transaction():
+            for table, column in _TABLES.items():
+                gone = self.run(
+                    f"DELETE FROM {table} WHERE experiment = :x AND {column} IN (SELECT {column} "
+                    f"FROM {table} WHERE experiment = :x LIMIT :left) RETURNING 1",
+                    x=experiment,
+                    left=left,
+                )
+                left -= len(gone)
+                if left <= 0:
+                    return
+            self.run("DELETE FROM experiments WHERE id = :x AND state = 'deleted'", x=experiment)
+
+    def after_restore(self) -> None:
+        """Make a database safe that was restored from a backup: what it had since is unknown.
+
+        Tickets of the lost time are of an earlier generation. Epochs leap beyond those of the lost
+        time, so that a node that still runs since then cannot pass the fence by chance.
+        """
+        self.run(
+            "UPDATE experiments SET generation = generation + 1, epoch = epoch + 1000000, "
+            "owner = '', lease_until = 0"
         )
 
     def events(self, experiment: int, after: int, *, most: int = 1 << 60) -> Iterator[LogRow]:

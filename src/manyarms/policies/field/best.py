@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.checks import check_int
 from manyarms.core.memory import Memory
@@ -57,9 +57,9 @@ class Best(Policy):
     3
     """
 
-    name: ClassVar[str] = "best"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "best"
+    anytime = True
+    about = About(
         needs="a best arm",
         guarantee="no regret",
         nanoseconds=5,

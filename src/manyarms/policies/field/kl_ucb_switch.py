@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from manyarms.policies.field.kl_moss import KLMOSS
 from manyarms.protocol import About
@@ -40,13 +39,17 @@ class KLUCBSwitch(KLMOSS):
 
     Examples
     --------
-    >>> from manyarms.policies.field.kl_ucb_switch import KLUCBSwitch
+    >>> from manyarms.policies.field import KLUCBSwitch
     >>> live = KLUCBSwitch().live(n_arms=3, horizon=100, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> for _ in range(50):
+    ...     pull = live.ask()
+    ...     live.tell(pull, reward=float(pull.arm == 2))
+    >>> live.recommend().arm
+    2
     """
 
-    name: ClassVar[str] = "kl-ucb-switch"
-    about: ClassVar[About] = About(
+    name = "kl-ucb-switch"
+    about = About(
         needs="horizon",
         guarantee="optimal per problem and minimax over n arms",
         nanoseconds=54,

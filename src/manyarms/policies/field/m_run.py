@@ -129,9 +129,9 @@ class NonRecallingMRun(Policy):
     2
     """
 
-    name: ClassVar[str] = "non-recalling-m-run"
+    name = "non-recalling-m-run"
     recall: ClassVar[bool] = False
-    about: ClassVar[About] = About(
+    about = About(
         needs="horizon, μ* = 1",
         guarantee="2√T failures, uniform means",
         nanoseconds=32,
@@ -189,6 +189,6 @@ class MRun(NonRecallingMRun):
     True
     """
 
-    name: ClassVar[str] = "m-run"
+    name = "m-run"
     recall: ClassVar[bool] = True
-    about: ClassVar[About] = replace(NonRecallingMRun.about, nanoseconds=6)
+    about = replace(NonRecallingMRun.about, nanoseconds=6)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from manyarms.policies.field.sub_sampled import OnSubset
 from manyarms.policies.field.ucb import UCB
@@ -47,8 +46,8 @@ class SSUCBOracle(OnSubset, SigmaPolicy):
     True
     """
 
-    name: ClassVar[str] = "ss-ucb-oracle"
-    about: ClassVar[About] = About(
+    name = "ss-ucb-oracle"
+    about = About(
         needs="horizon, share of best arms",
         guarantee="(log T)²/(share · smallest gap)",
         nanoseconds=390,

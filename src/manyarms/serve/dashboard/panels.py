@@ -36,6 +36,7 @@ def _environment() -> Environment:
     )
     made.filters |= {
         "thousands": words.thousands,
+        "count": words.count,
         "number": words.number,
         "duration": words.duration,
         "moment": words.moment,
