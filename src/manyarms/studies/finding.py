@@ -33,9 +33,9 @@ PROMPTS = "prompts"
 N_ARMS, HORIZON = 20_000, 20_000
 _CONTESTS = ("652", "540")  # of those that are on this machine
 _HOW = (
-    "What the recommended arm lacks of the best mean (of its supremum, where means are drawn), on "
-    "average, with a 95 % interval. SiRI knows how rare good arms are where means are drawn; the "
-    "others know at most the horizon."
+    "Mean simple regret with a 95 % interval. Simple regret is the best mean minus the mean of the "
+    "recommended arm; if means are drawn, the best mean is their supremum. SiRI then knows how "
+    "rare good arms are. The other policies know at most the horizon."
 )
 
 
@@ -116,7 +116,9 @@ def report(results: Results, out: Path) -> Report:
     files = save_figure(earn_and_find(prompts, title=title), out / "find")
     found = [each.by("find") for each in cells]
     table = _table(found, intervals=True).markdown()
-    files.append(write_text(out / "find.md", f"{_HOW} The least of a row is bold.\n\n{table}"))
+    files.append(
+        write_text(out / "find.md", f"{_HOW} The least value of a row is bold.\n\n{table}")
+    )
     section = Section(title="Simple regret, problem by problem", text=_HOW)
     page = Presentation(sections={"find": section})
     return Report(files, [_table(found, intervals=False)], page)
@@ -139,7 +141,7 @@ def _table(results: Sequence[Result], *, intervals: bool) -> Table:
 
 
 def earn_and_find(result: Result, *, title: str = "") -> Figure:
-    """Draw what each policy loses on the way, and what its recommended arm lacks in the end.
+    """Draw what each policy loses on the way against the simple regret of its recommended arm.
 
     Parameters
     ----------
@@ -166,7 +168,7 @@ def earn_and_find(result: Result, *, title: str = "") -> Figure:
             axes.errorbar([x], [y], yerr=[[y - low], [high - y]], capsize=2, **options)
         axes.set(
             xlabel="mean regret of a pull",
-            ylabel="what the recommended\narm lacks of the best mean",
+            ylabel="mean simple regret of\nthe recommended arm",
             title=title,
         )
         axes.set_xlim(left=0.0)

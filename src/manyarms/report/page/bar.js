@@ -104,8 +104,8 @@ class Bar {
       segments("Show", { mean: "mean", median: "median" }, "mean", (value) => this.set("centre", value)),
       segments("Bands", { none: "off", interval: "95 %", spread: "runs" }, "interval",
         (value) => this.set("band", value)),
-      segments("Regret", kinds, "linear", (value) => this.set("logY", value === "log")),
-      segments("Axis below", kinds, "linear", (value) => this.set("logX", value === "log")),
+      segments("Regret axis", kinds, "linear", (value) => this.set("logY", value === "log")),
+      segments("Horizontal axis", kinds, "linear", (value) => this.set("logX", value === "log")),
     ];
   }
 
@@ -117,9 +117,7 @@ class Bar {
       this.legend);
     // what is jumped to must not be hidden behind the bar
     new ResizeObserver(() => {
-      const sticky = getComputedStyle(chosen).position === "sticky";
-      const height = sticky ? `calc(3.2rem + ${chosen.offsetHeight}px)` : "";
-      document.documentElement.style.scrollPaddingTop = height;
+      document.documentElement.style.scrollPaddingTop = `calc(3.2rem + ${chosen.offsetHeight}px)`;
     }).observe(chosen);
     return chosen;
   }

@@ -20,7 +20,7 @@ __all__ = ["contents", "of_a_run"]
 _AGAINST = "Final regret, problem by problem", "What each policy had lost at the end of the run."
 _FOUND = (
     "Simple regret, problem by problem",
-    "What the arm that a policy recommends in the end lacks of the best mean.",
+    "The best mean minus the mean of the arm that a policy recommends in the end.",
 )
 _OVER_TIME = "Regret over time", "What was lost so far, against always pulling a best arm."
 _NAMED = 8  # policies, before the rest is only counted

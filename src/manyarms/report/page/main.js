@@ -21,14 +21,15 @@ if (report.figures.length) {
     element("div", { class: `cards ${cards.length > 1 ? "two" : ""}` }, cards));
 }
 section("runs", "Runs", "What means hide",
-  "Few runs that never meet a good arm can make up most of a mean. Each row shows the runs of one " +
+  "A few runs that never meet a good arm can make up most of a mean. Each row shows the runs of one " +
   "policy: how much each of them had lost at the end, and how many of them missed.", new Runs().card);
 section("differences", "Differences", "Differences",
   "Which policy loses less than another, and whether that is more than luck.", new Differences().card);
 if (report.claims.length) {
   section("claims", "Claims", "Claims",
-    "Each sentence of the paper as inequalities, each decided by an interval; those of a claim hold " +
-    "together with 95 %. It holds if all its parts do, holds in part if some hold and some fail, fails " +
-    "if some fail and none holds, and is undecided if none fails and some cannot be told.", makeClaims());
+    "Each sentence of the paper is written as inequalities, its parts. An interval decides each part; " +
+    "the intervals of a claim are right together with 95 %. A claim holds if all its parts do, holds in " +
+    "part if some hold and some fail, fails if some fail and none holds, and is undecided if none fails " +
+    "and some are undecided.", makeClaims());
 }
 section("repeat", "Repeat", "Repeat it", "", makeRepeat());

@@ -101,6 +101,6 @@ function runAxis(setting, scale, width) {
 }
 
 const meaningOf = ({ objective }) => (objective === "find"
-  ? "What the recommended arm lacks of the best mean. Missed: the share of runs that recommend no best arm."
-  : "Regret at the end. Missed: the share of runs that never pulled a best arm.");
+  ? "Simple regret is the best mean minus the mean of the recommended arm. Missed is the share of runs that recommend no best arm."
+  : "The numbers are regrets at the end. Missed is the share of runs that never pulled a best arm.");
 
