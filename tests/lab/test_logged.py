@@ -103,7 +103,7 @@ def test_rows_that_say_nothing_are_left_out_and_counted() -> None:
     ("log", "given", "message"),
     [
         ({"arm": [1, 2, 1], "reward": [0, 1]}, {}, "got 3 values in 'arm' and 2 in 'reward'"),
-        ({"arm": ["a"] * 9, "reward": [1] * 9}, {}, "at least 2 arms, got only a. If"),
+        ({"arm": ["a"] * 9, "reward": [1] * 9}, {}, "at least 2 arms, got only arm a. If"),
         (log_of(40), {"n_arms": 3}, "`n_arms` must be at least 4, the number of arms in the log"),
         (log_of(20), {}, "6 rows for each arm, 24 for 4 arms, got 20: a pull takes about 4 rows"),
     ],

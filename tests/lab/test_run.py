@@ -21,7 +21,8 @@ from manyarms.lab.workbench import Workbench
 from tests.lab.runs import FINAL, SPEC, Killed, final, stop_after, stopped, tree
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.usefixtures("small_chunks")
+# each plays fifty chunks, which takes CPython ten times as long
+pytestmark = [pytest.mark.compiled, pytest.mark.usefixtures("small_chunks")]
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from manyarms.live.databases import Database, database_of
+from manyarms.live.databases import Batch, Database, database_of
 from manyarms.serve.scribe import Scribe
 from tests.serve.machines import call, in_thread
 
@@ -62,6 +62,20 @@ def test_rows_are_deleted_bit_by_bit(store: str, database: Database) -> None:
     scribe.tick()
     assert database.run("SELECT count(*) FROM experiments WHERE id = :x", x=row.id)[0][0] == 0
     assert rows_of(database, new.id)["events"] == 2
+
+
+def test_keys_of_old_asks_go_some_at_a_time(database: Database) -> None:
+    name = f"keys-{uuid.uuid4().hex[:8]}"
+    assert database.create(name, "{}", "running", "secret", n_arms=1)
+    row = database.find(name)
+    assert row is not None
+    keys = [(f"k{k}", k, 1, None, "", None, time.time() - 100 * (k < 5)) for k in range(8)]
+    assert database.commit([Batch(row.id, row.epoch, 0, keys=keys)]) == [True]
+    assert database.drop_old_keys(row.id, 50.0, most=3)
+    assert rows_of(database, row.id)["ask_keys"] == 5
+    assert database.drop_old_keys(row.id, 50.0, most=3)
+    assert not database.drop_old_keys(row.id, 50.0, most=3)
+    assert {key[0] for key in database.last_ask_keys(row.id, 9)} == {"k5", "k6", "k7"}
 
 
 def test_only_the_owner_deletes_and_adds_arms(database: Database) -> None:

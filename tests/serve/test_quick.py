@@ -64,8 +64,9 @@ def answers(port: int, *pieces: bytes, count: int = 1) -> list[tuple[int, bytes,
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for piece in pieces:
             link.sendall(piece)
-            time.sleep(0.05 * (len(pieces) > 1))
-        data, found = b"", []
+            time.sleep(0.2 * (len(pieces) > 1))
+        data = b""
+        found: list[tuple[int, bytes, bytes]] = []
         while len(found) < count:
             head, ended, rest = data.partition(b"\r\n\r\n")
             length = re.search(rb"content-length: (\d+)", head)
@@ -82,10 +83,10 @@ def answers(port: int, *pieces: bytes, count: int = 1) -> list[tuple[int, bytes,
 
 
 def test_both_ways_answer_alike(served: InThread, quick: list[bool]) -> None:
-    whole = answers(served.port, post("asks", b'{"k": 2}'))[0]
     request = post("asks", b'{"k": 2}')
+    whole = answers(served.port, request)[0]
     in_pieces = answers(served.port, request[:-3], request[-3:])[0]
-    assert quick == [True]  # what is not whole goes the long way
+    assert quick == [True]  # what comes slowly goes the long way
     assert whole[0] == in_pieces[0] == 200
     lines = [re.sub(rb"length: \d+", b"", head) for _, head, _ in (whole, in_pieces)]
     assert sorted(lines[0].split(b"\r\n")) == sorted(lines[1].split(b"\r\n"))
@@ -133,6 +134,25 @@ def test_bodies_that_are_wrong(served: InThread, quick: list[bool], body: bytes)
     status, _, said = answers(served.port, post("asks", body))[0]
     assert status in (400, 422), said
     assert quick == [False]
+
+
+def test_large_bodies(served: InThread) -> None:
+    for room, status in ((100_000, 200), (3_000_000, 413)):
+        asks = post("asks", b"{%s}" % (b" " * room))
+        assert answers(served.port, asks)[0][0] == status
+
+
+def test_a_body_may_come_after_its_head(served: InThread, quick: list[bool]) -> None:
+    assert call(served.port, "POST", f"{PATH}/asks", b'{"k": 1}')[0] == 200
+    head, _, body = post("asks", b'{"k": 1}').partition(b"\r\n\r\n")
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as link:
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        link.sendall(head + b"\r\n\r\n")
+        link.sendall(body)
+        assert link.recv(65536).startswith(b"HTTP/1.1 200")
+        link.sendall(head + b"\r\n\r\n")  # and leaves
+    assert answers(served.port, head + b"\r\n\r\n" + body)[0][0] == 200
+    assert len(quick) == 3
 
 
 def test_a_key_is_asked_for_once(served: InThread, quick: list[bool]) -> None:

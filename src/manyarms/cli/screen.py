@@ -169,6 +169,15 @@ def _bar(*columns: ProgressColumn | str) -> Progress:
     )
 
 
+def _rate(speed: float) -> str:
+    """Return pulls per second, in words.
+
+    >>> _rate(4e7), _rate(25_300)
+    ('40 million pulls/s', '25,300 pulls/s')
+    """
+    return f"{speed / 1e6:.0f} million pulls/s" if speed >= 1e6 else f"{speed:,.0f} pulls/s"
+
+
 @contextmanager
 def counting(total: int) -> Iterator[Callable[[str], None]]:
     """Show how many of `total` things are done; what is yielded takes the name of each."""
@@ -209,7 +218,7 @@ class Watch:
             total=self._total or total,
             completed=self._before + done if self._total else done,
             description=printable(f"{self._label}  {note}"),
-            rate=f"{speed / 1e6:.0f} million pulls/s" if speed else "",
+            rate=_rate(speed) if speed else "",
         )
         if not _notes.is_terminal:
             self._say(f": {done / max(1, total):.0%}{note and f', {note}'}")

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from manyarms.core.code_digest import can_be_cached, digest, reached, version_of
 from manyarms.core.compile_cache import CodeCache, cache_directory
 from manyarms.core.jit import bodies_of, jit_enabled, register_collected
-from manyarms.core.lockstep import companions, held_back, is_slow, still_playing
 from manyarms.core.memory import is_shared
 from manyarms.errors import DeviceError, MissingExtraError
 
@@ -34,9 +33,9 @@ __all__ = ["Slab", "free_bytes", "lane_bytes", "lane_kernel", "launch", "need_gp
 __all__ += ["gpu_is_there", "new_stream", "processors", "read"]
 
 BLOCK = 32  # threads: a warp, so that as many fit as registers allow
+_REGISTERS = 168  # of a thread: so that 12 warps share a processor
 _ALIGNED = 256  # bytes
 _NAP = 0.0003  # seconds
-_ENOUGH = 1  # as many lanes must wait with long work as go on without, and it is done
 _simulator = threading.Lock()  # it runs one kernel at a time
 _COMPILERS = ("numba-cuda", "nvidia-nvvm", "cuda-bindings")
 
@@ -272,11 +271,11 @@ def _kernel(text: str, step: Any, classes: tuple[type, ...], names: tuple[Any, .
         known[name] = kind(value) if isinstance(value, np.dtype) else value
     exec(text, known)
     # the linker, if it had a hand in optimizing, would undo what `_exact` asks for
-    made = cuda.jit(known["kernel"], lto=False)
-    functions = reached([step, *bodies_of(*classes), *_lockstep().values()])
+    made = cuda.jit(known["kernel"], lto=False, max_registers=_REGISTERS)
+    functions = reached([step, *bodies_of(*classes)])
     versions = [version_of(name) for name in _COMPILERS]
     if can_be_cached(functions):
-        folder = cache_directory(digest((text, versions), functions))
+        folder = cache_directory(digest((text, versions, _REGISTERS), functions))
         if folder is not None:
             made._cache = _kernel_cache(folder, known["kernel"])
     return made
@@ -327,8 +326,6 @@ def _for_device(body: Any) -> Any:
     """Return a body for which `math` is CPython's: there, floor and ceil give integers."""
     if body is None:
         return None
-    if body in _lockstep():
-        return _lockstep()[body]
     ours = _device_math()
     swaps = {math: ours, math.ceil: ours.ceil, math.floor: ours.floor}
     swapped = {
@@ -343,31 +340,6 @@ def _for_device(body: Any) -> Any:
     made = FunctionType(body.__code__, known, body.__name__, body.__defaults__, body.__closure__)
     made.__module__, made.__qualname__ = body.__module__, body.__qualname__
     return made
-
-
-@functools.cache
-def _lockstep() -> dict[Any, Callable[..., Any]]:
-    """Return what the functions of `core.lockstep` are on a GPU: votes of lanes side by side."""
-    cuda = _cuda()
-
-    def own_companions() -> Any:
-        return cuda.activemask()
-
-    def any_playing(companions: Any, playing: bool) -> Any:
-        return cuda.any_sync(companions, playing)
-
-    def others_first(companions: Any, playing: bool, state: Any) -> Any:
-        slow = playing and is_slow(state)
-        waiting = cuda.popc(cuda.ballot_sync(companions, slow))
-        running = cuda.popc(cuda.ballot_sync(companions, playing and not slow))
-        wait = waiting < _ENOUGH * running
-        return not playing or (slow and wait)
-
-    return {
-        companions: own_companions,
-        still_playing: any_playing,
-        held_back: others_first,
-    }
 
 
 @functools.cache

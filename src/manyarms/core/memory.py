@@ -85,8 +85,8 @@ class Memory(Protocol):
     def floats(self, length: int) -> Floats:
         """Return `length` floats."""
 
-    def records(self, length: int, kind: type[R]) -> Records[R]:
-        """Return `length` rows."""
+    def records(self, length: int, kind: type[R], *, most: int | None = None) -> Records[R]:
+        """Return `length` rows; if no integer in them is above `most`, they may take less."""
 
     def logs(self) -> Floats:
         """Return a table of log 0, log 1, …: where it is 0, it is filled when it is needed."""
@@ -104,7 +104,7 @@ class _Arrays:
     def floats(self, length: int) -> Floats:
         return cast(Floats, np.zeros(length, np.float64))
 
-    def records(self, length: int, kind: type[R]) -> Records[R]:
+    def records(self, length: int, kind: type[R], *, most: int | None = None) -> Records[R]:
         return cast(Records[R], np.zeros(length, np.dtype(_fields(kind), align=True)))
 
     def logs(self) -> Floats:
@@ -118,8 +118,13 @@ class _Lanes(_Arrays):
         self.arms_met = arms_met
 
     def ints(self, length: int, *, most: int | None = None) -> Ints:
-        few = most is not None and most <= np.iinfo(np.int32).max
-        return cast(Ints, np.zeros(length, np.int32 if few else np.int64))
+        return cast(Ints, np.zeros(length, np.int32 if _are_small(most) else np.int64))
+
+    def records(self, length: int, kind: type[R], *, most: int | None = None) -> Records[R]:
+        fields = _fields(kind)
+        if _are_small(most):
+            fields = [(name, np.int32 if one is np.int64 else one) for name, one in fields]
+        return cast(Records[R], np.zeros(length, np.dtype(fields, align=True)))
 
     def logs(self) -> Floats:
         return cast(Floats, logarithms(_LOGS))
@@ -141,7 +146,7 @@ class _Checked:
     def floats(self, length: int) -> Floats:
         return cast(Floats, cast(Any, ARRAYS.floats(max(2, length)))[::-1])
 
-    def records(self, length: int, kind: type[R]) -> Records[R]:
+    def records(self, length: int, kind: type[R], *, most: int | None = None) -> Records[R]:
         return cast(Records[R], cast(Any, ARRAYS.records(max(2, length), kind))[::-1])
 
     def logs(self) -> Floats:
@@ -176,7 +181,7 @@ class _Sparse:
     def floats(self, length: int) -> Floats:
         return cast(Floats, self._zeros(float, length))
 
-    def records(self, length: int, kind: type[R]) -> Records[R]:
+    def records(self, length: int, kind: type[R], *, most: int | None = None) -> Records[R]:
         return cast(Records[R], self._zeros(kind, length))
 
     def logs(self) -> Floats:
@@ -195,6 +200,10 @@ def logarithms(count: int) -> NDArray[np.float64]:
 def is_shared(array: NDArray[Any]) -> bool:
     """Whether all states share the array, because nobody changes it."""
     return array is logarithms(_LOGS)
+
+
+def _are_small(most: int | None) -> bool:
+    return most is not None and most <= np.iinfo(np.int32).max
 
 
 def _fields(kind: type) -> list[tuple[str, Any]]:

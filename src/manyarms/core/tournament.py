@@ -24,8 +24,7 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Floats, Ints, Memory, Record, Records, power_of_two
 from manyarms.core.rng import Stream, below, next_word
 
-__all__ = ["Tournament", "clear", "disband", "enter", "highest", "leader", "must_look", "rekey"]
-__all__ += ["tournament"]
+__all__ = ["Tournament", "clear", "disband", "enter", "highest", "leader", "rekey", "tournament"]
 
 _ROOM = 1 << 50  # where there is no end to it
 _SPAN, _BLOCKS = 3, 8  # a node stands for 2^3 blocks of the level below: a cache line or two
@@ -97,17 +96,10 @@ def clear(rank: Tournament) -> None:
 
 
 @kernel
-def must_look(rank: Tournament) -> bool:
-    """Whether the leaders must be looked for before one is known."""
-    board = rank.board[rank.number]
-    return board.top < 0 and board.leaders == 0
-
-
-@kernel
 def leader(rank: Tournament, ties: Stream) -> int:
     """Return a slot of the largest key, or -1 if there is none; several cost a word of `ties`."""
     board = rank.board[rank.number]
-    if must_look(rank):
+    if board.top < 0 and board.leaders == 0:
         _find_leaders(rank)
     if board.top >= 0 or board.leaders == 0:
         return board.top
@@ -120,7 +112,7 @@ def leader(rank: Tournament, ties: Stream) -> int:
 def highest(rank: Tournament) -> float:
     """Return the largest key, or -inf if there is no slot."""
     board = rank.board[rank.number]
-    if must_look(rank):
+    if board.top < 0 and board.leaders == 0:
         _find_leaders(rank)
     if board.top >= 0:
         return rank.seat[board.top].key

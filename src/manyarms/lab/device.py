@@ -29,7 +29,13 @@ _SHARE = 0.85  # of the free memory
 _COMPILING = 16  # compiling has a place for one lane, and this part of the memory of a batch
 _PAUSE = 0.01  # seconds without a new chunk, and the batch begins
 
+_arms: dict[tuple[str, int, int], int] = {}  # by game: for how many arms lanes needed room
 Waiting: TypeAlias = list[tuple[Chunk, "Future[Played]"]]
+
+
+def _game(chunk: Chunk) -> tuple[str, int, int]:
+    """Return what decides, for the most part, how many arms are met."""
+    return chunk.player.policy.label, chunk.cell.instance.n_arms, chunk.cell.horizon
 
 
 class Device:
@@ -55,7 +61,6 @@ class Device:
         self._compiling = Place(share // _COMPILING, load)
         self._places = [Place(share, load) for _ in range(_STREAMS)]
         self._benches: dict[tuple[int, int], Bench] = {}
-        self._arms: dict[str, int] = {}  # by policy: for how many arms tapes needed room
         self._waiting: dict[tuple[int, int], Waiting] = {}
         self._latest = 0.0
         self._changed = threading.Condition()
@@ -108,7 +113,7 @@ class Device:
                 chunk.player,
                 seed=self._seed,
                 record_arms=self._record_arms,
-                arms=self._arms.get(chunk.player.policy.name, FIRST_ARMS),
+                arms=_arms.get(_game(chunk), FIRST_ARMS),
             )
         return self._benches[place]
 
@@ -141,7 +146,7 @@ class Device:
         place.load.add(len(numbers))
         try:
             played = bench.play(numbers, place, self._stop.is_set, self._meter.add)
-            self._arms[chunks[0].player.policy.name] = bench.arms
+            _arms[_game(chunks[0])] = bench.arms
         except BaseException as error:  # whatever it is, the main thread raises it
             for _, future in taken:
                 future.set_exception(error)

@@ -206,8 +206,8 @@ def _arm_count(given: int | None, recorded: int | None, names: NDArray[Any]) -> 
     """Return how many arms there were: given, known from a game, or those in the log."""
     if given is None and recorded is None and len(names) == 1:
         raise ParameterError(
-            f"`log` must have at least 2 arms, got only {names.tolist()[0]}. If there were other "
-            f"arms that were never chosen, pass their number with them: n_arms=..."
+            f"`log` must have at least 2 arms, got only arm {names.tolist()[0]}. If there were "
+            f"other arms that were never chosen, give the number of all arms, `n_arms`."
         )
     count = check_int("n_arms", given or recorded or len(names), at_least=2)
     if count < len(names):

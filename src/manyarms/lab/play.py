@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from manyarms.core.jit import generic, kernel
-from manyarms.core.lockstep import companions, held_back, still_playing
 from manyarms.core.memory import Floats, Ints, Memory, Records
 from manyarms.core.rng import draw
 from manyarms.instances._tape import Tape, arm_of, best_record, next_reward, record_of, rewind
@@ -144,7 +143,6 @@ def play(
     """
     times, regret, best_pulls = recorder.times, recorder.regret, recorder.best_pulls
     last = len(times) - 1
-    beside = companions()
     for replication in range(len(best_pulls)):
         key = draw(stretch.key[0], stretch.first + replication)
         tape_key = draw(key, 1)
@@ -158,29 +156,22 @@ def play(
         checkpoint = 0
         while times[checkpoint] <= stretch.start:
             checkpoint += 1
-        time, number = stretch.start, 0
-        while still_playing(beside, time < stretch.stop):
-            if held_back(beside, time < stretch.stop, state):
-                continue
+        for time in range(stretch.start, stretch.stop):
             place, arm = next_pull(rewards, state, time)
             number = record_of(tape, world, tape_key, arm)
             if number < 0:  # kernels do not raise: the caller does
                 recorder.distinct_arms[replication] = number
                 recorder.recommended[replication] = arm
-                time = stretch.stop
-                continue
-            mean = tape.record[number].mean
-            receive(rewards, state, place, next_reward(tape, world, number))
+                return
+            mean = tape.last[0].mean
+            receive(rewards, state, place, next_reward(tape, world))
             total += world.best_mean - mean
             best += int(mean >= world.good_mean)
             if time < recorder.arms.shape[1]:
                 recorder.arms[replication, time] = arm
-            time += 1
-            if time == times[checkpoint]:
+            if time + 1 == times[checkpoint]:
                 regret[replication, checkpoint] = total
                 checkpoint += 1
-        if number < 0:
-            return
         regret[replication, last + 1] = total
         best_pulls[replication] = best
         if stretch.stop == times[last]:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.lockstep import is_slow
 from manyarms.core.memory import Memory, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
-from manyarms.core.tournament import clear, enter, leader, must_look
+from manyarms.core.tournament import clear, enter, leader
 from manyarms.policies.parts.best_means import (
     Chosen,
     best_means,
@@ -147,13 +146,6 @@ def emp_moss_plus_plus_ask(state: EmpMossPlusPlusState) -> tuple[int, int]:
     return ask_member(state.mixtures, state.arms.slots, number)
 
 
-@is_slow.register(EmpMossPlusPlusState)
-def emp_moss_plus_plus_is_slow(state: EmpMossPlusPlusState) -> bool:
-    clock = state.clock[0]
-    opens = clock.fresh + clock.newest > 0
-    return clock.left == 0 or (not opens and must_look(state.arms.slots.rank))
-
-
 @kernel
 def in_the_set(state: EmpMossPlusPlusState, slot: int) -> bool:
     return state.arms.slots.slot[slot].asked != _OUTSIDE
@@ -255,7 +247,10 @@ class EmpMOSSPlusPlus(MixturePolicy):
     --------
     >>> import manyarms as ma
     >>> live = ma.EmpMOSSPlusPlus(beta=0.5).live(n_arms=1_000_000, horizon=20_000, seed=7)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> for pull in live.ask(2000):
+    ...     live.tell(pull, reward=float(pull.arm % 8 == 0))
+    >>> live.recommend().arm % 8
+    0
     """
 
     name = "empmoss++"
@@ -282,5 +277,5 @@ class EmpMOSSPlusPlus(MixturePolicy):
             arms=self._arms(memory, n_arms, arms=slots),
             chosen=chosen(memory, slots),
             order=stream(memory),
-            mixtures=mixtures(memory, shares=sum(sets), arms=len(sets)),
+            mixtures=mixtures(memory, shares=sum(sets), arms=len(sets), most=max(n_arms, pulls)),
         )

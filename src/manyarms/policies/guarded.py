@@ -14,15 +14,7 @@ from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
 from manyarms.policies.field import Greedy
 from manyarms.policies.field.sub_sampled import on_subset
 from manyarms.policies.parts.fresh import is_retired, strike
-from manyarms.policies.parts.guard import (
-    guard_arrive,
-    guard_learn,
-    guard_reset,
-    guard_retire,
-    guard_turn,
-    stage_begins,
-    stage_words,
-)
+from manyarms.policies.parts.guard import guard_learn, guard_retire, guard_turn, stage_begins
 from manyarms.policies.parts.guard_slots import (
     Guard,
     count_guarded_late,
@@ -30,6 +22,7 @@ from manyarms.policies.parts.guard_slots import (
     launch_pull,
     next_note,
     open_next,
+    stage_words,
 )
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import GUARDED
@@ -69,7 +62,7 @@ def guarded_reset(state: GuardedState, key: int, horizon: int) -> None:
     state.clock[0].told = 0
     state.clock[0].bound = 0
     state.clock[0].last = -1
-    guard_reset(state.guard, key, horizon)
+    reset(state.guard, key, horizon)
     reset(state.inner, draw(key, GUARDED), horizon)
 
 
@@ -134,7 +127,7 @@ def forget_last(state: GuardedState, note: int) -> None:
 
 @arrive.register(GuardedState)
 def guarded_arrive(state: GuardedState, count: int) -> None:
-    guard_arrive(state.guard, count)
+    arrive(state.guard, count)
     arrive(state.inner, count)
 
 

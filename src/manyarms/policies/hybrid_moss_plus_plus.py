@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.lockstep import is_slow
 from manyarms.core.memory import Ints, Memory, Records
 from manyarms.core.rng import Stream, below, next_word, stream
-from manyarms.core.tournament import leader, must_look
+from manyarms.core.tournament import leader
 from manyarms.policies.parts.fresh import FreshArms, draw_arm, present, put_back, resize
 from manyarms.policies.parts.history import (
     History,
@@ -122,12 +121,6 @@ def hybrid_ask(state: HybridMossPlusPlusState) -> tuple[int, int]:
     return ask_member(state.mixtures, state.arms.slots, number)
 
 
-@is_slow.register(HybridMossPlusPlusState)
-def hybrid_is_slow(state: HybridMossPlusPlusState) -> bool:
-    clock = state.clock[0]
-    return clock.left == 0 or (clock.waiting == 0 and must_look(state.arms.slots.rank))
-
-
 @retire.register(HybridMossPlusPlusState)
 def hybrid_retire(state: HybridMossPlusPlusState, arm: int) -> None:
     arms, slots, clock = state.arms, state.arms.slots, state.clock[0]
@@ -217,5 +210,10 @@ class HybridMOSSPlusPlus(MixturePolicy):
             arms=self._arms(memory, n_arms, arms=slots, draws=real[0]),
             order=stream(memory),
             history=history(memory, n_arms, arms=min(n_arms, pulls, 2 * sum(real))),
-            mixtures=mixtures(memory, shares=min(2 * sum(real) + p * p, pulls), arms=p),
+            mixtures=mixtures(
+                memory,
+                shares=min(2 * sum(real) + p * p, pulls),
+                arms=p,
+                most=max(n_arms, pulls),
+            ),
         )

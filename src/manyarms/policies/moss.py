@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from manyarms.core.lockstep import is_slow
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.fresh import FreshArms, hold, present, reset_arms
 from manyarms.policies.parts.parameters import IndexPolicy
@@ -15,7 +14,7 @@ from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tel
 __all__ = ["MOSS"]
 
 
-@uses(arms=(ask, tell, count_late, retire, is_slow))
+@uses(arms=(ask, tell, count_late, retire))
 class MossState(NamedTuple):
     """The arms pulled so far, ranked by their index."""
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from manyarms.core.checks import check_int, check_one
 from manyarms.core.jit import kernel
-from manyarms.core.lockstep import is_slow
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.fresh import FreshArms, hold, present, reset_arms
 from manyarms.policies.parts.parameters import IndexPolicy, kl_form
@@ -19,7 +18,7 @@ from manyarms.theory.schedules import subset_size
 __all__ = ["MOSSOracle"]
 
 
-@uses(arms=(ask, tell, count_late, retire, is_slow))
+@uses(arms=(ask, tell, count_late, retire))
 class MossOracleState(NamedTuple):
     """How large the set is to be, and its arms pulled so far, ranked by their index."""
 

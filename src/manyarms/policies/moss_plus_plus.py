@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.lockstep import is_slow
 from manyarms.core.memory import Ints, Memory, Records
 from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.policies.parts.fresh import FreshArms, choose, drawable, hold, present, put_back
@@ -89,11 +88,6 @@ def moss_plus_plus_ask(state: MossPlusPlusState) -> tuple[int, int]:
     return ask_member(state.mixtures, state.arms.slots, choose_member(state))
 
 
-@is_slow.register(MossPlusPlusState)
-def moss_plus_plus_is_slow(state: MossPlusPlusState) -> bool:
-    return state.clock[0].left == 0 or is_slow(state.arms)
-
-
 @retire.register(MossPlusPlusState)
 def moss_plus_plus_retire(state: MossPlusPlusState, arm: int) -> None:
     arms, slots, clock = state.arms, state.arms.slots, state.clock[0]
@@ -161,10 +155,9 @@ class MOSSPlusPlus(MixturePolicy):
     --------
     >>> import manyarms as ma
     >>> live = ma.MOSSPlusPlus(beta=0.5).live(n_arms=1_000_000_000, horizon=20_000, seed=1)
-    >>> for pull in live.ask(1000):
-    ...     live.tell(pull, reward=0.0)
-    >>> live.progress().stage
-    'iteration 2 of 6'
+    >>> live.tell(live.ask(), reward=1.0)
+    >>> live
+    <Live moss++: 1 of 20000 pulls on 1000000000 arms>
     """
 
     name = "moss++"
@@ -188,5 +181,10 @@ class MOSSPlusPlus(MixturePolicy):
             waiting=memory.ints(len(sets)),
             arms=self._arms(memory, n_arms, arms=largest),
             order=stream(memory),
-            mixtures=mixtures(memory, shares=min(sum(sets), pulls), arms=len(sets)),
+            mixtures=mixtures(
+                memory,
+                shares=min(sum(sets), pulls),
+                arms=len(sets),
+                most=max(n_arms, pulls),
+            ),
         )

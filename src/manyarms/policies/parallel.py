@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.jit import rare
-from manyarms.core.lockstep import is_slow
 from manyarms.core.memory import Memory, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.errors import ParameterError
@@ -18,7 +17,6 @@ from manyarms.policies.parts.subroutines import (
     Subroutine,
     SubroutineClock,
     SubroutinePolicy,
-    arms_of,
     ask_subroutine,
     has_subroutines,
     reset_subroutines,
@@ -81,11 +79,6 @@ def parallel_ask(state: ParallelState) -> tuple[int, int]:
     return ask_subroutine(state, clock.running)
 
 
-@is_slow.register(ParallelState)
-def parallel_is_slow(state: ParallelState) -> bool:
-    return state.clock[0].left == 0 or is_slow(arms_of(state, state.clock[0].running))
-
-
 tell.register(ParallelState)(tell_subroutine)
 
 
@@ -115,10 +108,10 @@ class Parallel(ToldBestMean, SubroutinePolicy):
     Examples
     --------
     >>> import manyarms as ma
+    >>> ma.Parallel(best_mean=0.9, subset_factor=1).label
+    'parallel(best_mean=0.9, subset_factor=1)'
     >>> live = ma.Parallel(best_mean=0.9).live(n_arms=1_000_000, horizon=20_000, seed=1)
     >>> live.tell(live.ask(), reward=1.0)
-    >>> live.progress().stage
-    'subroutine 10 of 10'
     """
 
     name = "parallel"

@@ -10,15 +10,7 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.tournament import Tournament, clear, highest, leader, rekey, tournament
-from manyarms.policies.parts.guard import (
-    guard_arrive,
-    guard_learn,
-    guard_reset,
-    guard_retire,
-    guard_turn,
-    stage_begins,
-    stage_words,
-)
+from manyarms.policies.parts.guard import guard_learn, guard_retire, guard_turn, stage_begins
 from manyarms.policies.parts.guard_slots import (
     Guard,
     count_guarded_late,
@@ -26,6 +18,7 @@ from manyarms.policies.parts.guard_slots import (
     is_gone,
     launch_pull,
     open_next,
+    stage_words,
 )
 from manyarms.policies.parts.kl import kl_upper
 from manyarms.policies.parts.parameters import GuardPolicy
@@ -89,7 +82,7 @@ def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
         state.arm[slot].pulls = 0
         state.arm[slot].total = 0.0
         state.arm[slot].rests = 0
-    guard_reset(state.guard, key, 0 if state.guess else horizon)
+    reset(state.guard, key, 0 if state.guess else horizon)
     restart(state.ties, draw(key, TIES))
     clear(state.by_mean)
     clear(state.by_shrunk)
@@ -256,7 +249,7 @@ def prospector_count_late(state: ProspectState, note: int, change: int) -> None:
 
 @arrive.register(ProspectState)
 def prospector_arrive(state: ProspectState, count: int) -> None:
-    guard_arrive(state.guard, count)
+    arrive(state.guard, count)
     state.clock[0].ranked = 0
 
 

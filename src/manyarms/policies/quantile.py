@@ -64,8 +64,10 @@ class Quantile(RoundPolicy):
     >>> live = ma.Quantile().live(n_arms=1_000_000, seed=1)  # no horizon needed
     >>> for _ in range(100):
     ...     live.tell(live.ask(), reward=0.0)
-    >>> live.progress().stage
-    'round 6'
+    >>> print(live.progress())
+    100 pulls, round 6
+    100 rewards told, 0 pending, 0 abandoned; mean reward 0
+    5 arms tried; 1000000 to choose from
     """
 
     name = "quantile"

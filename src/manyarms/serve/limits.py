@@ -1,7 +1,7 @@
 """Limits of connections: how many, how long they may be silent, how large a head may be.
 
-Requests and bodies have their own limits in `requests`. Here nothing is done for each request but
-one comparison: a sweep looks at all connections once in a while.
+Bodies have their own limits in `requests`. Here little is done for each request: a sweep looks at
+all connections once in a while.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.request = 0  # counts the requests that have begun
-        self.headed = 0  # the last request whose head is complete
-        self._head = 0, 0  # the request whose head is read, and how many bytes of it came
-        self._waits = 0, 0.0  # the request that the sweep waits for, and since when
+        self._begun = 0  # requests
+        self.in_head = False
+        self._head = 0  # bytes of one that is not complete
+        self._waits = 0, 0.0  # after how many requests, since when
         self._paused = 0.0  # since when the client does not read
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Make room for a new connection, or let it be told that there is none."""
         super().connection_made(transport)
-        self._waits = self.request, time.monotonic()
+        self._waits = 0, time.monotonic()
         if len(self.connections) > self.most + _SPARE:
             transport.abort()
         elif len(self.connections) > self.most and not self._made_room():
@@ -65,21 +65,24 @@ class LimitedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Read on, unless the head of a request is too large."""
         super().data_received(data)
-        if self.headed != self.request:
-            request, size = self._head
-            size = len(data) + (size if request == self.request else 0)
-            self._head = self.request, size
-            if size > _MOST_HEAD:
+        if self.in_head:
+            self._head += len(data)
+            if self._head > _MOST_HEAD:
                 self._end(431, f"The head of a request has more than {_MOST_HEAD} bytes.")
 
     def on_message_begin(self) -> None:
-        """Count a request."""
-        self.request += 1
+        """Note that a request begins."""
+        self.begin_head()
         super().on_message_begin()
+
+    def begin_head(self) -> None:
+        """Count a request, and from now on the bytes of its head."""
+        self._begun += 1
+        self.in_head, self._head = True, 0
 
     def on_headers_complete(self) -> None:
         """Note that a head is complete."""
-        self.headed = self.request
+        self.in_head = False
         super().on_headers_complete()
 
     def pause_writing(self) -> None:
@@ -101,9 +104,9 @@ class LimitedProtocol(HttpToolsProtocol):
         answers = self.cycle is not None and not self.cycle.response_complete
         if not closing and (answers or self.timeout_keep_alive_task is not None):
             return  # its application, or the server's timer, looks after it
-        request, since = self._waits
-        if request != self.request:
-            self._waits = self.request, now
+        begun, since = self._waits
+        if begun != self._begun:
+            self._waits = self._begun, now
         elif now - since > self.seconds:
             if closing:
                 self.transport.abort()  # it does not take the rest

@@ -16,11 +16,13 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+import msgspec
+
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError
 from manyarms.live.databases.database import LEASE
 from manyarms.serve.errors import RefusedError, refuse
-from manyarms.serve.game import ReplayError
-from manyarms.serve.messages import Failure
+from manyarms.serve.game import ReplayError, as_replay_error, engine_of
+from manyarms.serve.messages import Failure, Spec
 from manyarms.serve.owned import MOST_KEYS, AskedBefore, BrokenError, Owned
 from manyarms.serve.threads import Committer, DatabaseThread, LostError, insisting
 
@@ -61,6 +63,7 @@ class ServiceNode:
         self._ended: set[int] = set()  # stopped, and no pull is in flight
         self._unplayable: dict[str, float] = {}  # not adopted again until then
         self._keeper: asyncio.Task[None] | None = None
+        self._warming: asyncio.Task[None] | None = None
         self.closing = False
         self.takeovers = 0
 
@@ -73,6 +76,12 @@ class ServiceNode:
             lambda: self.committer.call(lambda database: database.hold_session(self.owner))
         )
         self._keeper = asyncio.create_task(self._keep())
+        self._warming = asyncio.create_task(self._warm_up())
+
+    async def _warm_up(self) -> None:
+        """Import the policies that are played here now, not during a takeover."""
+        with contextlib.suppress(UnreachableError):
+            await self._loader.call(_warmed_up)
 
     async def read(self, function: Callable[[Database], T]) -> T:
         """Return what the database says, or refuse."""
@@ -335,5 +344,12 @@ def _loaded(database: Database, row: ExperimentRow) -> Owned:
     keys = database.last_ask_keys(row.id, MOST_KEYS)
     owned.all_keys = len(keys) < MOST_KEYS
     for key, pull, k, again, body in reversed(keys):
-        owned.keys[key] = AskedBefore(pull, k, tuple(json.loads(again or "[]")), body)
+        owned.keys[key] = AskedBefore(pull, k, tuple(json.loads(again)) if again else (), body)
     return owned
+
+
+def _warmed_up(database: Database) -> None:
+    for row in database.experiments():
+        if row.spec != "null":
+            with contextlib.suppress(ReplayError), as_replay_error(row.name):
+                engine_of(msgspec.json.decode(row.spec, type=Spec))

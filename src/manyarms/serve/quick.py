@@ -2,7 +2,7 @@
 
 They are applied as soon as they are read, without a task of their own, and answered by the commit.
 Whatever is not plain goes the long way, through `app`: what another node owns, a caller that is not
-known yet, a refusal, a page, a body that comes in pieces.
+known yet, a refusal, a page, a body that is large or slow.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from typing import Any
 
 import msgspec
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from manyarms.serve import messages as m
@@ -23,7 +24,7 @@ from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.limits import LimitedProtocol
 from manyarms.serve.moves import AskMove, TellMove, check_key
 from manyarms.serve.owned import Answers, BrokenError, Owned
-from manyarms.serve.requests import ALWAYS, MOST_BYTES, answered
+from manyarms.serve.requests import ALWAYS, answered
 from manyarms.serve.service import Service, not_known
 
 __all__ = ["QuickProtocol"]
@@ -34,6 +35,7 @@ _logger = logging.getLogger("manyarms.serve")
 _PLAIN = re.compile(r"/v1/experiments/([A-Za-z0-9][A-Za-z0-9._-]{0,99})/(ask|tell)s")
 _HEADERS = b"".join(b"%s: %s\r\n" % pair for pair in ALWAYS)
 _OK = STATUS_LINE[200] + b"content-type: application/json\r\n" + _HEADERS
+_SLOW = 0.05  # seconds after which a body is not waited for here
 _decode_ask = msgspec.json.Decoder(m.Ask).decode
 _decode_tells = msgspec.json.Decoder(m.Tells).decode
 
@@ -60,16 +62,22 @@ class QuickProtocol(LimitedProtocol):
         self._pending = _Pending()
         self._plain: tuple[str, str] | None = None  # of a request whose body is to come
         self._body = b""
+        self._timer: asyncio.TimerHandle | None = None
 
     def data_received(self, data: bytes) -> None:
-        """Read what came; a request that is not whole yet goes the long way."""
+        """Read what came; many clients send the body of a request a moment after its head."""
         super().data_received(data)
-        if self._plain is not None:
-            self._go_the_long_way()
+        if self._plain is not None and self._timer is None:
+            self._timer = self.loop.call_later(_SLOW, self._go_the_long_way)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget what did not come."""
+        self._take_plain()
+        super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
         """Begin a request; its scope is made on the long way."""
-        self.request += 1
+        self.begin_head()
         self.url, self.headers = b"", []
         self.expect_100_continue = False
 
@@ -77,7 +85,7 @@ class QuickProtocol(LimitedProtocol):
         """Wait for the body if this may be a plain ask or tell."""
         plain = _parts(self.url)
         if plain is not None and self._is_free():
-            self._plain, self._body, self.headed = plain, b"", self.request
+            self._plain, self._body, self.in_head = plain, b"", False
         else:
             self._make_scope()
 
@@ -108,20 +116,27 @@ class QuickProtocol(LimitedProtocol):
             super().on_body(body)
         else:
             self._body += body
+            if len(self._body) > HIGH_WATER_LIMIT:
+                self._go_the_long_way()
 
     def on_message_complete(self) -> None:
         """Answer."""
-        plain = self._plain
+        plain = self._take_plain()
         if plain is None:
             super().on_message_complete()
-        elif self._applied(*plain):
-            self._plain = None
-        else:
+        elif not self._applied(*plain):
             self._go_the_long_way()
             super().on_message_complete()
 
+    def _take_plain(self) -> tuple[str, str] | None:
+        plain, self._plain = self._plain, None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        return plain
+
     def _go_the_long_way(self) -> None:
-        self._plain = None
+        self._take_plain()
         self._make_scope()
         if self._body:
             super().on_body(self._body)
@@ -134,7 +149,7 @@ class QuickProtocol(LimitedProtocol):
         headers = dict(self.headers)
         owned = self.service.node.ready(name)
         caller = self.service.access.known(headers.get(b"authorization", b""))
-        if owned is None or caller is None or FORWARDED in headers or len(self._body) > MOST_BYTES:
+        if owned is None or caller is None or FORWARDED in headers:
             return False
         try:
             if not caller.is_plain(right, name):

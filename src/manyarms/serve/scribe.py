@@ -29,6 +29,7 @@ TICK = 0.25  # seconds between looks
 SNAPSHOT_EVENTS = 5000  # between snapshots, at least
 _REST = 10  # times as long as a snapshot took, until the next
 _KEYS_KEPT = 48 * 3600.0
+_CLEANED_EVERY = 600.0  # seconds
 _MOST_REPLICAS = 64
 _logger = logging.getLogger("manyarms.scribe")
 
@@ -64,11 +65,9 @@ class Scribe:
         deleted = next((row for row in rows if row.state == "deleted"), None)
         if deleted is not None:
             self._database.purge(deleted.id)  # a little now: others have their turn
-        if time.monotonic() - self._cleaned > 600:
+        due = time.monotonic() - self._cleaned > _CLEANED_EVERY
+        if due and not any(self._database.drop_old_keys(row.id, _KEYS_KEPT) for row in rows):
             self._cleaned = time.monotonic()
-            self._database.run(
-                f"DELETE FROM ask_keys WHERE at < {self._database.now} - :kept", kept=_KEYS_KEPT
-            )
 
     def _replica(self, name: str) -> Replica:
         replica = self._replicas.pop(name, None)

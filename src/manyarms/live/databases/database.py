@@ -6,15 +6,15 @@ one thread at a time.
 
 from __future__ import annotations
 
-import contextlib
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 from manyarms.errors import StoreError
+from manyarms.live.databases.upkeep import Upkeep
 
 __all__ = [
     "LEASE",
@@ -90,21 +90,11 @@ _COLUMNS = (
     "id, name, spec, state, epoch, head, owner, lease_until - {now}, engine, generation, secret, "
     "keyed, first_arms, n_arms, created"
 )
-# what belongs to an experiment, and the column that numbers it there
-_TABLES = {
-    "events": "seq",
-    "ask_keys": "key",
-    "arms": "number",
-    "minutes": "minute",
-    "snapshots": "seq",
-}
 SETTABLE = ("state", "engine", "generation", "keyed", "first_arms", "n_arms", "spec")
 
 
-class Database(ABC):
+class Database(Upkeep):
     """One connection to the tables."""
-
-    now: str  # the clock, in SQL
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -126,16 +116,8 @@ class Database(ABC):
         """Disconnect. Closed twice is closed."""
 
     @abstractmethod
-    def run(self, sql: str, **values: Any) -> list[Any]:
-        """Run one statement; return its rows. Raises `UnreachableError` if there is no answer."""
-
-    @abstractmethod
     def stream(self, sql: str, **values: Any) -> Iterator[Any]:
         """Run a query of many rows, and yield them bit by bit."""
-
-    @abstractmethod
-    def transaction(self) -> contextlib.AbstractContextManager[None]:
-        """Do all of it, or nothing."""
 
     @abstractmethod
     def commit(self, batches: Sequence[Batch]) -> list[bool]:
@@ -214,47 +196,6 @@ class Database(ABC):
             "UPDATE experiments SET owner = '', lease_until = 0 WHERE id = :id AND epoch = :epoch",
             id=experiment,
             epoch=epoch,
-        )
-
-    def bury(self, experiment: int, epoch: int) -> bool:
-        """Take an experiment out of sight, if we are its owner; its name is free at once.
-
-        What it has is deleted by `purge`, bit by bit.
-        """
-        rows = self.run(
-            "UPDATE experiments SET name = '~' || id || ' ' || name, spec = 'null', "
-            "state = 'deleted', epoch = epoch + 1, owner = '', lease_until = 0 "
-            "WHERE id = :x AND epoch = :epoch RETURNING id",
-            x=experiment,
-            epoch=epoch,
-        )
-        return bool(rows)
-
-    def purge(self, experiment: int, *, most: int = 2000) -> None:
-        """Delete some rows of a buried experiment, the experiment itself with the last ones."""
-        left = most
-        with self.transaction():
-            for table, column in _TABLES.items():
-                gone = self.run(
-                    f"DELETE FROM {table} WHERE experiment = :x AND {column} IN (SELECT {column} "
-                    f"FROM {table} WHERE experiment = :x LIMIT :left) RETURNING 1",
-                    x=experiment,
-                    left=left,
-                )
-                left -= len(gone)
-                if left <= 0:
-                    return
-            self.run("DELETE FROM experiments WHERE id = :x AND state = 'deleted'", x=experiment)
-
-    def after_restore(self) -> None:
-        """Make a database safe that was restored from a backup: what it had since is unknown.
-
-        Tickets of the lost time are of an earlier generation. Epochs leap beyond those of the lost
-        time, so that a node that still runs since then cannot pass the fence by chance.
-        """
-        self.run(
-            "UPDATE experiments SET generation = generation + 1, epoch = epoch + 1000000, "
-            "owner = '', lease_until = 0"
         )
 
     def events(self, experiment: int, after: int, *, most: int = 1 << 60) -> Iterator[LogRow]:
@@ -353,16 +294,6 @@ class Database(ABC):
             token=token,
             experiment=experiment,
             action=action,
-        )
-
-    def drop_unpublished(self, experiment: int, epoch: int, n_arms: int) -> None:
-        """Delete arms that an import which did not end has left, if we are the owner."""
-        self.run(
-            "DELETE FROM arms WHERE experiment = :x AND number >= :n AND EXISTS (SELECT 1 FROM "
-            "experiments WHERE id = :x AND epoch = :epoch AND n_arms = :n)",
-            x=experiment,
-            n=n_arms,
-            epoch=epoch,
         )
 
     def snapshot(

@@ -217,11 +217,9 @@ class CorralIGW(Policy):
     Examples
     --------
     >>> from manyarms.policies.field import CorralIGW
-    >>> live = CorralIGW().live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> for pull in live.ask(20):
-    ...     live.tell(pull, reward=float(pull.arm % 2))
-    >>> live.recommend().arm % 2
-    1
+    >>> live = CorralIGW(bases=4).live(n_arms=1_000_000, seed=1)  # no horizon needed
+    >>> pulls = live.ask(20)  # each in flight remembers its probability
+    >>> live.tell_many((pull, 1.0) for pull in pulls)
     """
 
     name = "corral-igw"

@@ -39,11 +39,9 @@ class SSUCBOracle(OnSubset, SigmaPolicy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.ss_ucb_oracle import SSUCBOracle
+    >>> from manyarms.policies.field import SSUCBOracle
     >>> SSUCBOracle(share=0.05).set_size(1_000_000, 20_000)
     199
-    >>> SSUCBOracle(share=0.05).live(n_arms=2000, horizon=5000, seed=1).ask().arm < 2000
-    True
     """
 
     name = "ss-ucb-oracle"

@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 from manyarms.core.hash_map import HashMap, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
-from manyarms.core.lockstep import is_slow
 from manyarms.core.memory import Ints, Memory
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
-from manyarms.core.tournament import leader, must_look
+from manyarms.core.tournament import leader
 from manyarms.policies.parts.randomness import FRESH, TIES
 from manyarms.policies.parts.slots import (
     Slots,
@@ -79,11 +78,6 @@ def ask_arms(arms: FreshArms) -> tuple[int, int]:
     """Return the slot of largest index and its arm."""
     slot = choose(arms)
     return slot, arms.slots.slot[slot].member
-
-
-@is_slow.register(FreshArms)
-def arms_are_slow(arms: FreshArms) -> bool:
-    return unopened(arms.slots) <= 0 and must_look(arms.slots.rank)
 
 
 @tell.register(FreshArms)
