@@ -34,6 +34,12 @@ def test_every_policy_of_the_package_has_a_colour_of_its_own_in_every_figure() -
         assert rule in face.css()
 
 
+def test_the_report_can_draw_every_marker() -> None:
+    script = (PACKAGE / "report" / "page" / "plot.js").read_text(encoding="utf-8")
+    for style in policy_styles([*face.POLICY_COLOURS, *face.OTHERS]).values():
+        assert re.search(rf'^  "?{re.escape(style.marker)}"?: "M', script, re.M), style.marker
+
+
 def test_no_other_file_has_colours() -> None:
     drawing = [*PACKAGE.glob("studies/**/*.py"), *PACKAGE.glob("report/*.py")]
     sheets = [*PACKAGE.rglob("*.css"), *ROOT.glob("docs/*.css"), *ROOT.glob("docs/figures/*.py")]
