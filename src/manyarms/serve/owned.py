@@ -87,6 +87,13 @@ class Forming:
     def __post_init__(self) -> None:
         self.done.add_done_callback(self._call)
 
+    def when_done(self, callback: Callable[[asyncio.Future[Answers]], None]) -> None:
+        """Call back when the batch is committed, or nobody waits for it any more."""
+        if self.done.done():  # the database was away for long: those who waited have gone
+            self.done.add_done_callback(callback)
+        else:
+            self.callbacks.append(callback)
+
     def _call(self, done: asyncio.Future[Answers]) -> None:
         """Let all hear of it in one go: the loop takes longer to call each by itself."""
         for callback in self.callbacks:

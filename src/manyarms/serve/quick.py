@@ -166,7 +166,7 @@ class QuickProtocol(HttpToolsProtocol):
             self._pending.response_complete = False
             self.cycle = self._pending  # type: ignore[assignment]
             answer = functools.partial(self._answer, right, begun, owned, move, result)
-            owned.touch().callbacks.append(answer)
+            owned.touch().when_done(answer)
         return True
 
     def _answer(
