@@ -4,8 +4,9 @@
 #   docker run --rm manyarms policies
 #   docker run --rm -v "$PWD/out:/data/out" manyarms reproduce fig2a
 #
-# EXTRAS are those of pyproject.toml, with commas between them. WARM=yes compiles the paper's
-# policies while the image is built; the code is used on processors of the same kind only.
+# EXTRAS are those of pyproject.toml, with commas between them; `serve` alone has no simulator.
+# WARM=yes compiles the paper's policies while the image is built, for which `lab` is needed; the
+# code is used on processors of the same kind only.
 ARG PYTHON=3.13
 
 FROM python:${PYTHON}-slim AS build

@@ -1,5 +1,6 @@
-"""Install a wheel without extras into an environment of its own, and use it: `make build`.
+"""Install a wheel into an environment of its own, and use it: `make build`.
 
+First without extras, which must do for live use; then with the extra `sim`, for a simulation.
 Not a test of pytest's, because installing takes a minute and needs a package index.
 """
 
@@ -12,22 +13,47 @@ import tempfile
 import venv
 from pathlib import Path
 
-LIBRARY = """
+LIVE = """
+import importlib.util
 import sys
 from importlib.metadata import requires
 
 import manyarms as ma
 
-handle = ma.MOSSPlusPlus().live(n_arms=1_000_000, horizon=1000, seed=1)
-for _ in range(50):
-    pull = handle.ask()
-    handle.tell(pull, float(pull.arm % 2))
-assert not {"numba", "click", "matplotlib", "pyarrow"} & set(sys.modules), "live use imports more"
+assert importlib.util.find_spec("numba") is None, "numba was installed"
+
+def play(live, pulls):
+    for _ in range(pulls):
+        pull = live.ask()
+        live.tell(pull, float(pull.arm % 2))
+
+for policy in (ma.MOSSPlusPlus(), ma.Scout(), ma.policy("thompson")):
+    play(policy.live(n_arms=1_000_000, horizon=1000, seed=1), 50)
+for store in ("shop.journal", "sqlite:///shop.db"):
+    with ma.recorded(store, ma.Prospector().live(n_arms=1_000_000, seed=1)) as live:
+        play(live, 500)
+    with ma.recorded(store) as live:  # replayed without a compiler
+        live.verdict()
+        assert live.recommend().told > 1, live.recommend()
+assert ma.Remote is not None
+assert not {"click", "matplotlib", "pyarrow"} & set(sys.modules), "live use imports more"
+instance = ma.instances.planted(n=1000, alpha=0.2, horizon=500)
+try:
+    ma.simulate(ma.MOSS(), instance, horizon=500)
+except ma.MissingExtraError as error:
+    assert 'pip install "manyarms[sim]"' in str(error), error
+else:
+    raise AssertionError("simulate must say that numba is missing")
+extras = {line.partition("extra == ")[2].strip("'\\"") for line in requires("manyarms")} - {""}
+assert extras == {"sim", "lab", "dask", "docs", "serve", "postgres", "cuda"}, extras
+"""
+
+SIMULATION = """
+import manyarms as ma
+
 instance = ma.instances.planted(n=1000, alpha=0.2, horizon=500)
 result = ma.simulate([ma.MOSS(), ma.MOSSPlusPlus()], instance, horizon=500, replications=4)
 assert result.regret.shape == (2, 4, 100), result.regret.shape
-extras = {line.partition("extra == ")[2].strip("'\\"") for line in requires("manyarms")} - {""}
-assert extras == {"lab", "dask", "docs", "serve", "postgres"}, extras
 print(result.summary())
 """
 
@@ -37,16 +63,20 @@ def main(wheel: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         scripts = Path(folder) / ("Scripts" if os.name == "nt" else "bin")
-        install = [str(scripts / "python"), "-m", "pip", "install", "--quiet", str(wheel.resolve())]
-        subprocess.run([*install, "--disable-pip-version-check"], check=True)
+        python = str(scripts / "python")
         environment = os.environ | {"MANYARMS_CACHE": folder}
         environment.pop("PYTHONPATH", None)
-        subprocess.run(
-            [scripts / "python", "-W", "error", "-c", LIBRARY],
-            check=True,
-            cwd=folder,
-            env=environment,
-        )
+
+        def install(what: str) -> None:
+            quietly = ["--quiet", "--disable-pip-version-check"]
+            subprocess.run([python, "-m", "pip", "install", *quietly, what], check=True)
+
+        def run(code: str) -> None:
+            words = [python, "-W", "error", "-c", code]
+            subprocess.run(words, check=True, cwd=folder, env=environment)
+
+        install(str(wheel.resolve()))
+        run(LIVE)
         command = subprocess.run(
             [scripts / "manyarms", "--version"],
             capture_output=True,
@@ -55,11 +85,13 @@ def main(wheel: Path) -> None:
             cwd=folder,
             env=environment,
         )
-    said = command.stdout + command.stderr
-    sys.stdout.write(said)
-    if command.returncode != 1 or "needs click" not in said or '"manyarms[lab]"' not in said:
-        sys.exit("`manyarms --version` without extras must say what is missing.")
-    sys.stdout.write(f"{wheel.name} installs and runs without extras.\n")
+        said = command.stdout + command.stderr
+        sys.stdout.write(said)
+        if command.returncode != 1 or "needs click" not in said or '"manyarms[lab]"' not in said:
+            sys.exit("`manyarms --version` without extras must say what is missing.")
+        install(f"{wheel.resolve()}[sim]")
+        run(SIMULATION)
+    sys.stdout.write(f"{wheel.name} plays live without extras, and simulates with [sim].\n")
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ __all__ = [
     "TurnError",
     "UnknownArmError",
     "UnknownNameError",
+    "how_to_install",
     "nearest",
 ]
 
@@ -76,6 +77,16 @@ def nearest(name: object, known: Iterable[str], listed: Iterable[str] | None = N
     near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
     shown = names if listed is None else sorted(listed)
     return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(shown)}."
+
+
+def how_to_install(extra: str) -> str:
+    """Return the commands that install an extra, from a package index and in a checkout.
+
+    >>> how_to_install("sim")
+    'Install the extra `sim`: pip install "manyarms[sim]", or in a checkout pip install ".[sim]".'
+    """
+    index, checkout = f'pip install "manyarms[{extra}]"', f'pip install ".[{extra}]"'
+    return f"Install the extra `{extra}`: {index}, or in a checkout {checkout}."
 
 
 class ManyarmsError(Exception):
@@ -227,10 +238,13 @@ class DeviceError(ManyarmsError, RuntimeError):
 class MissingExtraError(ManyarmsError, ImportError):
     """A package of an optional part of manyarms is not installed."""
 
-    def __init__(self, package: str, purpose: str, install: str = '"manyarms[lab]"') -> None:
-        super().__init__(
-            f"{package} must be installed {purpose}, and it is not. Run `pip install {install}`."
-        )
+    def __init__(self, package: str, purpose: str, extra: str | None = "lab") -> None:
+        self._arguments = (package, purpose, extra)
+        how = how_to_install(extra) if extra else f"Run `pip install {package.partition(' ')[0]}`."
+        super().__init__(f"{package} must be installed {purpose}, and it is not. {how}")
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str | None]]:
+        return type(self), self._arguments  # so that it may cross processes
 
 
 class ContestNotFoundError(ManyarmsError, FileNotFoundError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,15 @@ from numpy.typing import NDArray
 
 import manyarms as ma
 from manyarms.instances import from_means, planted
+from manyarms.protocol.loading import load_policy
 
 Regrets = NDArray[np.float64]
+PLAIN = """
+class Greedy:
+    name = "my-greedy"
+    def ask(self): return 0
+    def tell(self, arm, reward): pass
+"""
 SOME = ["moss", "moss-oracle", "quantile", "moss++", "empmoss++", "patience", "parallel"]
 
 
@@ -119,6 +127,16 @@ def test_what_is_printed_can_be_typed_and_fits_a_terminal() -> None:
     assert (live.n_arms, live.horizon) == (2000, 64)
     others = set(str(advice).splitlines()) - {line}
     assert max(map(len, others)) <= 80
+
+
+def test_a_policy_of_ones_own_has_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine_alone.py").write_text(PLAIN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = load_policy("mine_alone:Greedy")
+    advice = small(n=20, horizon=30, policies=[name])
+    assert {row.label for row in advice.rows} == {ma.policy(name).label} == {"my-greedy"}
+    assert "import mine_alone ma.plain_policy(mine_alone.Greedy).live(" in words(advice)
+    assert "--policy mine_alone:Greedy" in words(advice)
 
 
 def test_the_table() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.advice.candidates import Candidate, candidates
+from manyarms.cli.words import policy_from
 from manyarms.instances import Gaussian, planted
 from manyarms.protocol import About, described
 from tests.advice.test_question import ask
@@ -52,21 +53,21 @@ def test_finders_play_where_an_arm_is_to_be_found() -> None:
 
 def test_other_forms_play_too() -> None:
     labels = found(best_mean=0.7)
-    assert {"moss++ β=0.5", "moss++ β=0.6", "hybrid-moss++(kl) β=0.6", "patience(kl)"} <= set(
+    assert {"moss++", "moss++(beta=0.6)", "hybrid-moss++(kl, beta=0.6)", "patience(kl)"} <= set(
         labels
     )
-    assert {"moss++(kl++) β=0.5", "empmoss++(kl) β=0.5", "prospector β=0.55"} <= set(labels)
-    assert "empmoss++(kl) β=0.55" not in labels  # nothing is proven of it
+    assert {"moss++(kl++)", "empmoss++(kl)", "prospector(beta=0.55)"} <= set(labels)
+    assert "empmoss++(kl, beta=0.55)" not in labels  # nothing is proven of it
     assert labels["ss-greedy(T^2/3)"].policy == ma.policy("ss-greedy", exponent=2 / 3)
-    assert labels["hybrid-moss++ β=0.5"].proven
-    assert not labels["hybrid-moss++(kl) β=0.5"].proven
+    assert labels["hybrid-moss++"].proven
+    assert not labels["hybrid-moss++(kl)"].proven
 
 
 def test_rewards_outside_the_unit_interval_leave_some_out() -> None:
     normal = planted(n=100, m=5, rewards=Gaussian(0.5))
     here = found(n=None, instance=normal)
-    assert not {"kl-moss", "thompson", "hybrid-moss++(kl) β=0.5"} & set(here)
-    assert {"moss", "hybrid-moss++ β=0.5"} <= set(here)
+    assert not {"kl-moss", "thompson", "hybrid-moss++(kl)"} & set(here)
+    assert {"moss", "hybrid-moss++"} <= set(here)
 
 
 def test_what_is_known_is_told_and_can_be_typed() -> None:
@@ -79,6 +80,7 @@ def test_what_is_known_is_told_and_can_be_typed() -> None:
     )
     for player in here.values():
         assert eval(player.code, {"ma": ma}) == player.policy
+        assert policy_from(player.word, planted(n=9, m=3), None) == player.policy
 
 
 def test_a_policy_joins_by_being_registered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,5 +102,7 @@ def test_one_may_choose_among_some() -> None:
     here = found(policies=["moss", "moss-oracle", mine], best_mean=0.8)
     assert list(here) == ["moss", "patience(best_mean=0.8)"]
     assert list(found(policies=ma.MOSS())) == ["moss"]
+    (tuned,) = found(policies=ma.MOSSPlusPlus(beta=0.55)).values()
+    assert (tuned.code, tuned.word) == ('ma.policy("moss++", beta=0.55)', "moss++:beta=0.55")
     with pytest.raises(ma.ParameterError, match="`policies` must contain some that need to"):
         found(policies=["moss-oracle"])

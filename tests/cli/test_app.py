@@ -216,6 +216,7 @@ def test_policies_are_listed(run: Run) -> None:
 @pytest.mark.compiled
 def test_warm_compiles_everything(run: Run) -> None:
     assert "8 policies ready" in run("warm")
+    assert "1 policy ready" in run("warm", "--policies", "quantile", "--replay")
 
 
 @pytest.mark.slow
@@ -351,7 +352,9 @@ def test_run_show_and_plot(tmp_path: Path, run: Run) -> None:
     assert "small: 2 settings, 24 games, 1.44e+03 pulls" in printed
     assert "moss++(beta=0.75)" in printed
     before = (folder / "regret.parquet").read_bytes()
-    run("run", str(spec), "--out", str(folder))  # finished: nothing to do
+    assert f"The tables are {folder / 'runs.parquet'} and" in printed
+    assert "nothing was played" not in printed
+    assert "nothing was played" in run("run", str(spec), "--out", str(folder))
     assert (folder / "regret.parquet").read_bytes() == before
     rows = json.loads(run("show", str(folder), "--json"))
     played = [(row["alpha"], row["policy"]) for row in rows]
@@ -371,7 +374,10 @@ def test_run_and_show_refuse_in_one_sentence(tmp_path: Path, run: Run) -> None:
     assert "Did you mean 'beta'?" in message
     assert "horizon" in message
     assert not (tmp_path / "out").exists()
-    assert "must hold results of manyarms" in run("show", str(tmp_path), code=1)
+    for name, why in (("", "it has no provenance.json"), ("nowhere", "there is no such folder")):
+        refused = run("show", str(tmp_path / name), code=1)
+        assert "must hold results of manyarms" in refused
+        assert why in refused
 
 
 def test_replay_reads_a_log(run: Run, tmp_path: Path) -> None:

@@ -38,6 +38,19 @@ def test_notes_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err == f"manyarms: {SHOWN}\n"
 
 
+def test_a_log_hears_of_progress_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with watching() as watch:
+        begun = watch.begin("a run")
+        assert capsys.readouterr().err == ""  # it may be refused yet
+        begun(0, 8, "")
+        begun(1, 8, "compiling moss")
+        monkeypatch.setattr(screen, "_LINE_EVERY", 0.0)
+        begun(2, 8, "compiling moss++")
+    assert capsys.readouterr().err == "manyarms: a run\nmanyarms: a run: 25%, compiling moss++\n"
+
+
 def test_a_policys_own_name_is_shown_as_it_is(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,7 +81,7 @@ def test_tables_fit_and_nothing_is_cut(
     for word in (*names, *row[:2]):
         assert word in text
     assert set(" ".join(row[2:3]).split()) <= set(text.split())
-    assert ("A wider terminal also shows: runs" in text) == (width < 80)
+    assert ("COLUMNS=200 also shows: runs" in text) == (width < 80)
 
 
 @pytest.mark.parametrize("command", ["run", "reproduce", "data"])

@@ -88,6 +88,31 @@ def test_logs_come_from_anywhere(tmp_path: Path) -> None:
         ma.replay(tmp_path / "none.csv", ma.MOSS())
 
 
+def test_rows_that_say_nothing_are_left_out_and_counted() -> None:
+    log = log_of(800)
+    known = ma.replay(log, ma.MOSS())
+    rewards = [*log["reward"], np.nan, 1.0]
+    for arms in ([*log["arm"], 1, np.nan], [*map("item {}".format, log["arm"]), "item 1", None]):
+        result = ma.replay({"arm": arms, "reward": rewards}, ma.MOSS())
+        assert (result.left_out, result.policies) == (2, known.policies)
+        assert "left out: 2 rows without an arm or a reward" in str(result)
+    assert "left out" not in str(known)
+
+
+@pytest.mark.parametrize(
+    ("log", "given", "message"),
+    [
+        ({"arm": [1, 2, 1], "reward": [0, 1]}, {}, "got 3 values in 'arm' and 2 in 'reward'"),
+        ({"arm": ["a"] * 9, "reward": [1] * 9}, {}, "at least 2 arms, got only arm a. If"),
+        (log_of(40), {"n_arms": 3}, "`n_arms` must be at least 4, the number of arms in the log"),
+        (log_of(20), {}, "6 rows for each arm, 24 for 4 arms, got 20: a pull takes about 4 rows"),
+    ],
+)
+def test_logs_that_cannot_be_replayed_say_why(log: Any, given: Any, message: str) -> None:
+    with pytest.raises(ma.ParameterError, match=message):
+        ma.replay(log, ma.MOSS(), **given)
+
+
 def test_a_game_of_uniform_is_a_log_and_no_other() -> None:
     luck = np.random.default_rng(1)
     for policy in (ma.policy("uniform"), ma.MOSS()):

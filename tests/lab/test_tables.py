@@ -357,7 +357,7 @@ def test_folders_without_results(folder: Path, text: str, message: str) -> None:
     with pytest.raises(ResultsError, match=message):
         read_results(folder)
     (folder / "provenance.json").unlink()
-    with pytest.raises(ResultsError, match="No such file or directory"):
+    with pytest.raises(ResultsError, match="it has no provenance.json"):
         read_results(folder)
 
 

@@ -196,6 +196,21 @@ def test_larger_rewards_are_refused() -> None:
             ma.MOSS().live(n_arms=3, horizon=30, reward_range=limits)
 
 
+def test_calls_that_python_would_refuse_say_what_to_write() -> None:
+    policy: Any = ma.MOSS()
+    live: Any = policy.live(n_arms=3, horizon=9)
+    wrong = (ma.ParameterError, ma.UnknownNameError)
+    with pytest.raises(wrong, match=r"by name \(n_arms=..., arms=.*, got \['a', 'b'\] without one"):
+        policy.live(["a", "b"])
+    with pytest.raises(wrong, match="Unknown parameter of `live`: 'arm'. Did you mean 'arms'?"):
+        policy.live(arm=["a"])
+    for rewards in ([1.0], {0: 1.0}, 1.0, [(1, 2, 3)]):
+        with pytest.raises(wrong, match="must be pairs of a pull .*Nothing was told"):
+            live.tell_many(rewards)
+    with pytest.raises(wrong, match=r"the smaller one first, got \(1, 0\)"):
+        policy.live(n_arms=3, horizon=9, reward_range=(1, 0))
+
+
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_handle_is_not_copied(duplicate: Any) -> None:
     live = ma.MOSS().live(n_arms=3, horizon=30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,14 +71,40 @@ def test_long_histories_are_played_by_compiled_code(monkeypatch: pytest.MonkeyPa
     played = restored(saved, None, "it")
     with monkeypatch.context() as patch:
         patch.setattr(replay, "replay_by_hand", None)
-        replay.replay(played, Events.of(log), "it", long=100)
+        replay.replay(played, Events.of(log), "it", long=100, very_long=100)
     assert snapshot(played) == live.to_bytes()
     assert not replay.replay_compiled(restored(saved, None, "it"), Events.of(log), most=10)
     live.add_arms(3)  # arrays do not grow: by hand from here
     assert not replay.replay_compiled(restored(saved, None, "it"), Events.of(log))
     played = restored(saved, None, "it")
-    replay.replay(played, Events.of(log), "it", long=100)
+    replay.replay(played, Events.of(log), "it", long=100, very_long=100)
     assert snapshot(played) == live.to_bytes()
+
+
+@pytest.mark.parametrize(("cached", "very_long", "compiles"), [(0, 99, 0), (1, 99, 1), (0, 20, 1)])
+def test_the_compiler_is_waited_for_only_if_that_is_quicker(
+    cached: int, very_long: int, compiles: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = new(ma.MOSS())
+    saved, log = _recorded(live)
+    in_turn(live, 10)
+    tried = []
+    monkeypatch.setattr(replay, "_is_cached", lambda game: bool(cached))
+    monkeypatch.setattr(replay, "replay_compiled", lambda game, events: tried.append(game))
+    played = restored(saved, None, "it")
+    replay.replay(played, Events.of(log), "it", long=20, very_long=very_long)
+    assert len(tried) == compiles
+    assert snapshot(played) == live.to_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_warm_code_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path))
+    game = restored(_recorded(ma.Quantile().live(n_arms=60))[0], None, "it")
+    assert not replay._is_cached(game)
+    replay.compile_replay(ma.Quantile())
+    assert replay._is_cached(game)
 
 
 def _begun() -> LiveGame:

@@ -70,6 +70,7 @@ ONE_BY_ONE = KFailure(k=3)  # each arm until its third failure
 NORMAL = np.random.default_rng(5).normal(size=3000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "means", "asked"),
     [
@@ -83,7 +84,7 @@ def test_verdicts_that_stop_are_right(policy: ma.Policy, means: Any, asked: Any)
     verdicts = [stopped(policy, means, seed=seed, **asked) for seed in range(30)]
     given = [verdict for verdict in verdicts if verdict is not None]
     assert len(given) > 15
-    assert f"Of {given[0].met} arms met by chance {given[0].unsettled} may be" in str(given[0])
+    assert f"Of {given[0].met} arms drawn at random, {given[0].unsettled} may be" in str(given[0])
     assert sum(wrong(verdict, means) for verdict in given) <= 6  # at 5 %: 0.001 for more
 
 
@@ -154,8 +155,14 @@ def test_what_is_missing_is_said() -> None:
     assert live.verdict().arm is None
     for pull in live.ask(50):
         live.tell(pull, 0.0)
-    take = int(re.findall(r"take (\d+)", live.verdict().missing)[0])
-    assert live.verdict().missing == f"50 arms met by chance, and the top 5 % take {take}."
+    take = int(re.findall(r"at least (\d+)", live.verdict().missing)[0])
+    assert live.verdict().missing == (
+        "only 50 arms were drawn at random so far. To judge the top 5 %, at least "
+        f"{take} are needed."
+    )
+    assert "its mean is at least 0, with 99 %." in str(live.verdict())
+    assert "its mean is at least 0, with 95 %." in str(live.verdict(quantile=0.0))
+    assert live.verdict(quantile=0.0).limit == live.recommend().interval[0]
     for pull in live.ask(take - 50):
         live.tell(pull, 1.0)
     verdict = live.verdict()

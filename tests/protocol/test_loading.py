@@ -58,9 +58,14 @@ def spec(policy: str) -> str:
 def test_in_a_spec(folder: Path) -> None:
     plain = '{ name = "own_module:First", skip = [0, 4] }'
     (cell,) = parse_spec(spec(f'{plain}, {{ name = "own_module:Mine", sigma = 0.25 }}')).cells
-    labels = ["own_module:First(skip=0)", "own_module:First(skip=4)"]
-    labels += ["own_module:Mine(sigma=0.25)"]
+    labels = ["First(skip=0)", "First(skip=4)", "mine(sigma=0.25)"]
     assert [player.label for player in cell.players] == labels
+    assert [player.key for player in cell.players][2] == "own_module:Mine"
+    (folder / "other_module.py").write_text(MODULE)
+    (twins,) = parse_spec(
+        spec('{ name = "own_module:First" }, { name = "other_module:First" }')
+    ).cells
+    assert [player.label for player in twins.players] == ["own_module:First", "other_module:First"]
     played = ma.simulate(list(cell.players)[:2], cell.instance, horizon=9)  # type: ignore[arg-type]
     assert played.regret[0].max() == 0.0 < played.regret[1].min()
 

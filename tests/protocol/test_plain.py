@@ -95,3 +95,7 @@ def test_what_it_does_wrong_is_said() -> None:
             ma.simulate(ma.plain_policy(Stay, arm=arm), ARMS, horizon=3, replications=1)
     with pytest.raises(ma.ParameterError, match="`make` must be a class with `ask"):
         ma.plain_policy(ma.MOSS)
+    with pytest.raises(
+        ma.UnknownNameError, match="Unknown parameter of Told: 'sead'. Did you mean"
+    ):
+        ma.plain_policy(Told, sead=3)  # now, and not when it plays

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from manyarms.advice.candidates import candidates
-from manyarms.advice.question import question
+from manyarms.advice.question import Question, question
 from manyarms.advice.race import Race, affordable, race
 from manyarms.advice.reasons import caveats, problem_in_words, reasons
 from manyarms.core.checks import check_int
@@ -88,8 +89,9 @@ class Advice:
     rows
         One `AdviceRow` for each policy and case, the easiest case first; none where all policies
         are the same.
-    recommended, code
-        The policy to take, and what to type to use it live.
+    recommended, code, word
+        The policy to take, what to type in Python to make it, and what `--policy` of the command
+        line takes; "" if it has no name there.
     not_told_apart
         The policies that may be as good, by 95 % intervals that allow for costly runs that were
         not seen.
@@ -122,6 +124,7 @@ class Advice:
     reasons: tuple[str, ...]
     caveats: tuple[str, ...]
     objective: Objective = "earn"
+    word: str = ""
 
     @property
     def alphas(self) -> set[float]:
@@ -154,11 +157,19 @@ class Advice:
         lines = [_filled(sentence) for sentence in self.problem]
         if self.rows:
             lines += ["", *_table(self, everyone), ""]
-        taken = _code(f"{self.code}.live", f"n_arms={self.n:_}, horizon={self.horizon:_}")
-        lines += ["Take", *taken, "because", *_listed(self.reasons)]
+        lines += ["Take", *self._typed(), "because", *_listed(self.reasons)]
         if self.caveats:
             lines += ["What would change the advice", *_listed(self.caveats)]
         return "\n".join(lines)
+
+    def _typed(self) -> Iterator[str]:
+        """Yield what to type, indented: in Python, and in the shell."""
+        if self.word and not self.code.startswith("ma.policy("):  # module:Class
+            yield f"  import {self.word.partition(':')[0]}"
+        yield from _code(f"{self.code}.live", f"n_arms={self.n:_}, horizon={self.horizon:_}")
+        if self.word:
+            yield "or, on the command line,"
+            yield f"  --policy {shlex.quote(self.word)}"
 
 
 def _filled(text: str, indent: str = "") -> str:
@@ -189,7 +200,7 @@ def _table(advice: Advice, everyone: bool) -> Iterator[str]:
 
     scale = advice.horizon if advice.objective == "earn" else 1
     yield (
-        "Mean regret, as % of the horizon"
+        "Mean regret, in % of the horizon"
         if advice.objective == "earn"
         else "What the recommended arm lacks of the best mean, in hundredths"
     )
@@ -314,12 +325,16 @@ def advise(
         policies=policies,
         objective=objective,
     )
+    return _answered(asked, replications, seed=seed, workers=workers, progress=progress)
+
+
+def _answered(asked: Question, replications: int | None, **how: Any) -> Advice:
+    """Let the candidates play, and put the answer together."""
     if replications is not None:
         replications = check_int("replications", replications, at_least=1)
     everyone = candidates(asked)
     players = everyone if replications is not None else affordable(asked, everyone)
     skipped = [player for player in everyone if player not in players]
-    how = {"seed": seed, "workers": workers, "progress": progress}
     played = None if asked.trivial else race(asked, players, replications, **how)
     taken = players[0 if played is None else played.winner]
     alike = [] if played is None else [players[k].label for k in played.not_told_apart()]
@@ -339,6 +354,7 @@ def advise(
         reasons=reasons(asked, played, alike),
         caveats=caveats(asked, played, skipped),
         objective=asked.objective,
+        word=taken.word,
     )
 
 

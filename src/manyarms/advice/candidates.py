@@ -8,6 +8,7 @@ registered with an `about` joins by itself.
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -17,7 +18,9 @@ from manyarms.errors import ParameterError
 from manyarms.lab.experiment import Objective
 from manyarms.policies import Doubling
 from manyarms.protocol import About, Policy, described, policy
-from manyarms.protocol.registry import maker
+from manyarms.protocol.plain import PlainMaker, PlainPolicy
+from manyarms.protocol.policy import in_brackets, short_form
+from manyarms.protocol.registry import maker, name_of, own_name
 
 __all__ = ["Candidate", "admitted_by", "candidates"]
 
@@ -31,12 +34,16 @@ _UNKNOWN = About(
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy that may be recommended, what to call it and what to type, and its facts."""
+    """A policy that may be recommended, what to call it and what to type, and its facts.
+
+    `code` is for Python, `word` for `--policy` on the command line; "" if it has no name there.
+    """
 
     policy: Policy
     label: str
     code: str
     about: About
+    word: str = ""
 
     @property
     def proven(self) -> bool:
@@ -60,8 +67,7 @@ def candidates(question: Question) -> list[Candidate]:
     for one in chosen:
         if isinstance(one, Policy):
             made = one if question.best_mean is None else one.with_best_mean(question.best_mean)
-            about = said.get(one.name, _UNKNOWN)
-            found.append(Candidate(made, made.label, repr(made), about))
+            found.append(_as_given(made, said.get(one.name, _UNKNOWN)))
         else:
             found += _forms(question, one, said.get(one, _UNKNOWN))
     if not found:
@@ -70,6 +76,18 @@ def candidates(question: Question) -> list[Candidate]:
             "Leave it out, or say what you know."
         )
     return found
+
+
+def _as_given(made: Policy, about: About) -> Candidate:
+    """Return a policy that the user made, with what to type to make it again."""
+    code, word = repr(made), ""
+    changed = {f.name: v for f in fields(made) if (v := getattr(made, f.name)) != f.default}
+    if isinstance(made, PlainPolicy):
+        words = [made.make.__name__, *(f"{key}={value!r}" for key, value in made.parameters)]
+        code = f"ma.plain_policy({', '.join(words)})"
+    elif name_of(type(made)) == made.name and "policy" not in changed:  # no wrapper
+        code, word = _code(made.name, changed), _word(made.name, changed)
+    return Candidate(made, made.label, code, about, word)
 
 
 def _is_for(objective: Objective, about: About) -> bool:
@@ -92,7 +110,8 @@ def _forms(question: Question, name: str, about: About) -> Iterator[Candidate]:
             continue
         betas = sorted({*_BETAS, *([_MIDDLE] if _is_proven(facts) else [])})
         for beta in betas if "beta" in taken else (None,):
-            given = {**parameters, **told, **({} if beta is None else {"beta": beta})}
+            own = {} if beta is None or beta == taken["beta"].default else {"beta": beta}
+            given = {**parameters, **told, **own}
             made = policy(name, **given)
             if isinstance(made, Doubling):  # it is for those who do not know the horizon
                 continue
@@ -100,9 +119,45 @@ def _forms(question: Question, name: str, about: About) -> Iterator[Candidate]:
                 untold, made = made, made.with_best_mean(question.best_mean)
                 values = {f.name: getattr(made, f.name) for f in fields(made)}
                 given |= {k: v for k, v in values.items() if v != getattr(untold, k)}
-            words = "".join(f", {key}={value!r}" for key, value in given.items())
-            called = label if beta is None else f"{label} β={beta:g}"
-            yield Candidate(made, called, f'ma.policy("{name}"{words})', facts)
+            called = _with_words(own_name(label), own)
+            yield Candidate(made, called, _code(name, given), facts, _word(name, given))
+
+
+def _with_words(label: str, parameters: Mapping[str, Any]) -> str:
+    """Return a label that also shows these parameters.
+
+    >>> _with_words("prospector(bold)", {"beta": 0.6}), _with_words("moss", {})
+    ('prospector(bold, beta=0.6)', 'moss')
+    """
+    words = [short_form(key, value) for key, value in parameters.items()]
+    if label.endswith(")"):
+        return ", ".join([label[:-1], *words]) + ")"
+    return label + in_brackets(words)
+
+
+def _code(name: str, parameters: Mapping[str, Any]) -> str:
+    """Return what to type in Python; a policy of one's own is imported there, not named.
+
+    >>> _code("moss++", {"beta": 0.6})
+    'ma.policy("moss++", beta=0.6)'
+    """
+    words = [f"{key}={value!r}" for key, value in parameters.items()]
+    if ":" not in name:
+        return f"ma.policy({', '.join([json.dumps(name), *words])})"
+    place = name.replace(":", ".")
+    if isinstance(maker(name), PlainMaker):
+        return f"ma.plain_policy({', '.join([place, *words])})"
+    return f"{place}({', '.join(words)})"
+
+
+def _word(name: str, parameters: Mapping[str, Any]) -> str:
+    """Return what `--policy` takes.
+
+    >>> _word("moss++", {"index": "kl++", "beta": 0.6}), _word("moss", {})
+    ('moss++:index=kl++,beta=0.6', 'moss')
+    """
+    words = [f"{key}={value}" for key, value in parameters.items()]
+    return ":".join([name, ",".join(words)]) if words else name
 
 
 def _fits(question: Question, about: About) -> bool:

@@ -30,7 +30,14 @@ def problem_in_words(question: Question, played: Race | None) -> tuple[str, ...]
     said = f"{who} played {_runs(fewest)} each."
     if fewest < played.runs:
         said += f" The best went on; {len(played.left)} of them played {_runs(played.runs)}."
-    return (*sentences, said)
+    unit = f"in % of {_whole(question)}" if question.objective == "earn" else "in hundredths"
+    excess = f"The excess is what a policy loses beyond the best candidate of a case, {unit}."
+    return (*sentences, said, excess)
+
+
+def _whole(question: Question) -> str:
+    """Return what excesses are shares of."""
+    return "the most that can be lost" if question.rates else "the horizon"
 
 
 def _runs(number: int, what: str = "run") -> str:
@@ -114,15 +121,17 @@ def reasons(question: Question, played: Race | None, alike: Sequence[str]) -> tu
     else:
         where = int(played.excesses[winner].argmax())
         best = played.players[played.best_in(where)].label
-        what = "all that can be lost" if question.rates else "the horizon"
-        if question.objective == "earn":
-            lost = f"loses at most {_percent(worst[winner])} of {what} more than"
+        beyond = f"the best candidate{'' if several else f', {best}'}"
+        if question.objective == "find":
+            lost = f"recommends an arm at most {worst[winner]:.2g} below that of {beyond}"
+        elif several:
+            lost = f"has an excess of at most {_percent(worst[winner])} of {_whole(question)}"
         else:
-            lost = f"recommends an arm at most {worst[winner]:.2g} below that of"
-        sentences = [f"{name} {lost} the best candidate{'' if several else f', {best}'}."]
+            lost = f"loses {_percent(worst[winner])} of {_whole(question)} more than {beyond}"
+        sentences = [f"{name} {lost}."]
         if several:
             at = _hard(played, where)
-            sentences[0] += f" The difference is largest at hardness {at}, where {best} is best."
+            sentences[0] += f" The excess is largest at hardness {at}, where {best} is best."
     sentences += _rivals(played, question.objective)
     ends = played.means[winner].min(), played.means[winner].max()
     if question.objective == "earn":

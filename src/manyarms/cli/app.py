@@ -12,6 +12,7 @@ from manyarms import __version__
 from manyarms.cli.completion import complete_policies
 from manyarms.cli.data import data
 from manyarms.cli.serve import serve, token
+from manyarms.cli.warm import warm
 from manyarms.cli.watch import watch
 from manyarms.studies import PAPER, STUDIES
 
@@ -196,7 +197,7 @@ def advise(
             others=numbers("others", others, "0.1,0.3,0.5", float) or None,
             objective=objective or "earn",
             policies=[load_policy(name) for name in policies.split(",")] if policies else None,
-            progress=watch.begin(f"the candidates play games of {horizon} pulls"),
+            progress=watch.begin(f"candidates play games of {horizon} pulls"),
             **given,
         )
     if json_path is None:
@@ -302,9 +303,11 @@ def run(
     from manyarms.errors import ResultsError
     from manyarms.lab import load_spec
     from manyarms.lab import run as play
+    from manyarms.lab.tables import REGRET, RUNS
     from manyarms.report import write_report
 
     experiment = load_spec(spec)
+    before = _changed(folder)
     games = sum(player.replications for cell in experiment.cells for player in cell.players)
     show(
         f"{experiment.name}: {len(experiment.cells)} settings, {games} games, "
@@ -320,11 +323,21 @@ def run(
             scheduler=scheduler,
             progress=watch.begin(experiment.name),
         )
-    show(summary_table(results))
+    if before is not None and before == _changed(folder):
+        show("This run is finished already, so nothing was played.")
+    show(summary_table(results), f"The tables are {folder / RUNS} and {folder / REGRET}.")
     try:
         show(f"Look at {write_report(folder)}")
     except ResultsError as error:  # too much for one page: the run is as good as ever
         show(f"No page was written: {error}")
+
+
+def _changed(folder: Path) -> int | None:
+    """Return when a run in this folder last began or ended; None if there is none."""
+    from manyarms.lab.tables import PROVENANCE
+
+    note = folder / PROVENANCE
+    return note.stat().st_mtime_ns if note.exists() else None
 
 
 @app.command("show")
@@ -402,10 +415,10 @@ def replay_log(log: Path, policies: str, **given: Any) -> None:
     Example: manyarms replay clicks.csv --policies moss,prospector --reward clicked
     """
     from manyarms.cli.screen import show
+    from manyarms.cli.words import named_policies
     from manyarms.lab import replay
-    from manyarms.protocol import policy
 
-    show(str(replay(log, [policy(name) for name in policies.split(",")], **given)))
+    show(str(replay(log, named_policies(policies), **given)))
 
 
 @app.command()
@@ -422,25 +435,7 @@ def policies(as_json: bool) -> None:
     list_policies(as_json=as_json)
 
 
-@app.command()
-def warm() -> None:
-    """Compile the paper's policies now, so that no run waits.
-
-    This is useful when you build a container image. Example: manyarms warm
-    """
-    from manyarms.cli.screen import show, watching
-    from manyarms.instances import planted
-    from manyarms.lab import simulate as play
-    from manyarms.policies import PAPER_POLICIES
-
-    begun = time.perf_counter()
-    with watching() as watch:
-        for policy in PAPER_POLICIES:
-            heard = watch.begin(f"compiling {policy.label}")
-            play(policy, planted(n=10, m=1), horizon=1, replications=1, progress=heard)
-    show(f"{len(PAPER_POLICIES)} policies ready, {_since(begun)}")
-
-
+app.add_command(warm)
 app.add_command(data)
 app.add_command(serve)
 app.add_command(watch)

@@ -8,7 +8,13 @@ from collections.abc import Sequence
 
 from manyarms.cli.printable import printable
 from manyarms.core.files import fix_for
-from manyarms.errors import ManyarmsError, ParameterError, SpecError, UnknownNameError
+from manyarms.errors import (
+    ManyarmsError,
+    ParameterError,
+    SpecError,
+    UnknownNameError,
+    how_to_install,
+)
 
 __all__ = ["main"]
 
@@ -24,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         _say(
             f"version {__version__}; the command line needs {error.name or error}, which is not "
-            f'installed. Run `pip install "manyarms[lab]"`. The library works without it.'
+            f"installed. {how_to_install('lab')} The library works without it."
         )
         return 1
     words = list(sys.argv[1:] if arguments is None else arguments)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,11 +34,11 @@ from manyarms.report.text import Table
 __all__ = ["Watch", "counting", "duration", "out", "show", "summary_table", "watching"]
 __all__ += ["summary_parts", "write_json"]
 
-_WIDE = 200  # where nobody looks, nothing is cut
+_LINE_EVERY = 10.0  # seconds, in a log or a pipe
 
 # names and paths are data: neither [bold] nor :smile: means anything in them
 _AS_IS: Any = {"highlight": False, "markup": False, "emoji": False}
-out = Console(**_AS_IS, width=None if sys.stdout.isatty() else _WIDE)
+out = Console(**_AS_IS)  # as wide as the terminal; in a pipe as COLUMNS says, or 80
 _notes = Console(**_AS_IS, stderr=True)
 
 
@@ -56,7 +56,8 @@ def show(*things: Table | str) -> None:
                 out.print()
             _show_grid(part)
         if left_out := [name for name in thing.optional if name not in parts[0].head]:
-            _show_text(f"(A wider terminal also shows: {', '.join(left_out)}.)")
+            wider = "A wider terminal" if out.is_terminal else "COLUMNS=200"
+            _show_text(f"({wider} also shows: {', '.join(left_out)}.)")
 
 
 def _show_text(text: str) -> None:
@@ -79,7 +80,9 @@ def _show_grid(table: Table) -> None:
     grid = Grid(*head, box=None, pad_edge=False)
     for row in table.rows:
         grid.add_row(*(Text(printable(cell)) for cell in row))
-    out.print(grid, width=max(out.width, out.measure(grid).minimum), crop=False)
+    with out.capture() as drawn:
+        out.print(grid, width=max(out.width, out.measure(grid).minimum), crop=False)
+    out.file.write("\n".join(line.rstrip() for line in drawn.get().split("\n")))
 
 
 def write_json(content: Any, path: str) -> None:
@@ -166,6 +169,15 @@ def _bar(*columns: ProgressColumn | str) -> Progress:
     )
 
 
+def _rate(speed: float) -> str:
+    """Return pulls per second, in words.
+
+    >>> _rate(4e7), _rate(25_300)
+    ('40 million pulls/s', '25,300 pulls/s')
+    """
+    return f"{speed / 1e6:.0f} million pulls/s" if speed >= 1e6 else f"{speed:,.0f} pulls/s"
+
+
 @contextmanager
 def counting(total: int) -> Iterator[Callable[[str], None]]:
     """Show how many of `total` things are done; what is yielded takes the name of each."""
@@ -190,13 +202,12 @@ class Watch:
         self._now = 0  # pulls of the current one
         self._total: int | None = None  # of all runs, where that is known
         self._label = ""
+        self._said: float | None = None  # when a line was printed, where there is no bar
 
     def begin(self, label: str, total: int | None = None) -> Watch:
         """Name the run that follows, and the pulls of all; the result hears of its progress."""
-        self._label, self._total = label, total
+        self._label, self._total, self._said = label, total, None
         self._before, self._now = self._before + self._now, 0
-        if not _notes.is_terminal:
-            _notes.print(f"manyarms: {printable(label)}", soft_wrap=True)
         return self
 
     def __call__(self, done: int, total: int, note: str) -> None:
@@ -207,5 +218,15 @@ class Watch:
             total=self._total or total,
             completed=self._before + done if self._total else done,
             description=printable(f"{self._label}  {note}"),
-            rate=f"{speed / 1e6:.0f} million pulls/s" if speed else "",
+            rate=_rate(speed) if speed else "",
         )
+        if not _notes.is_terminal:
+            self._say(f": {done / max(1, total):.0%}{note and f', {note}'}")
+
+    def _say(self, how_far: str) -> None:
+        """Print a line now and then, the first one without `how_far`."""
+        now = time.monotonic()
+        if self._said is None or now - self._said >= _LINE_EVERY:
+            text = self._label if self._said is None else self._label + how_far
+            _notes.print(f"manyarms: {printable(text)}", soft_wrap=True)
+            self._said = now

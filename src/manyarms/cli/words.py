@@ -21,6 +21,7 @@ __all__ = [
     "instance_from",
     "json_rows",
     "load_policy",
+    "named_policies",
     "numbers",
     "own_arms",
     "policy_from",
@@ -49,6 +50,11 @@ def policy_from(text: str, instance: Instance, alpha: float | None) -> Policy:
         except (SyntaxError, ValueError):
             parameters[key.strip()] = value.strip()  # a word, such as rank=pulled
     return policy(name, **parameters, **told(name, parameters, instance, alpha))
+
+
+def named_policies(text: str) -> list[Policy]:
+    """Make the policies of an option, such as "moss,my_module:Mine"."""
+    return [policy(load_policy(name.strip())) for name in text.split(",")]
 
 
 def instance_from(

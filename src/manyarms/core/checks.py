@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import math
 import numbers
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-from manyarms.errors import ParameterError
+from manyarms.errors import ParameterError, UnknownNameError
 
 __all__ = [
+    "by_name",
     "check_choice",
     "check_flag",
     "check_int",
@@ -23,7 +27,42 @@ __all__ = [
     "shown",
 ]
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 _LONGEST = 200  # characters of a value that an error shows
+
+
+def by_name(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a method say which parameters it has, instead of a TypeError, if it is called wrongly.
+
+    >>> class Light:
+    ...     @by_name
+    ...     def show(self, *, colour=None, size=None):
+    ...         pass
+    >>> Light().show("red")
+    Traceback (most recent call last):
+    manyarms.errors.ParameterError: `show` takes its parameters by name (colour=..., size=...), got
+    'red' without one.
+    >>> Light().show(color="red")
+    Traceback (most recent call last):
+    manyarms.errors.UnknownNameError: Unknown parameter of `show`: 'color'. Did you mean 'colour'?
+    """
+    known = [*inspect.signature(function).parameters][1:]
+
+    @functools.wraps(function)
+    def call(*values: P.args, **given: P.kwargs) -> R:
+        if len(values) > 1:
+            raise ParameterError(
+                f"`{function.__name__}` takes its parameters by name "
+                f"({', '.join(f'{name}=...' for name in known)}), got {shown(values[1])} "
+                f"without one."
+            )
+        for name in given.keys() - {*known}:
+            raise UnknownNameError(f"parameter of `{function.__name__}`:", name, known)
+        return function(*values, **given)
+
+    return call
 
 
 def check_int(

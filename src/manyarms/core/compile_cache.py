@@ -15,18 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from manyarms.core.files import (
-    UnsafeError,
-    cache_root,
-    private_folder,
-    read_private,
-    replace_file,
-)
+from manyarms.core.files import UnsafeError, cache_root, private_folder, read_private, replace_file
 from manyarms.errors import CacheWarning
 
-__all__ = ["CodeCache", "cache_directory"]
+__all__ = ["CodeCache", "cache_directory", "has_code"]
 
 _MAGIC = b"manyarms code 1\n"
+_FOLDER = "compiled"
 _OWN = "Set MANYARMS_CACHE to a folder of your own."
 _warned: list[bool] = []  # not empty once the user knows
 
@@ -41,12 +36,18 @@ def cache_directory(name: str) -> Path | None:
         _warn(f"there is no home folder. {_OWN}")
         return None
     try:
-        return private_folder(root, "compiled", name)
+        return private_folder(root, _FOLDER, name)
     except UnsafeError as error:
         _warn(f"{error} Or set MANYARMS_CACHE to a folder of your own.")
     except OSError as error:
         _warn(f"{error}. {_OWN}")
     return None
+
+
+def has_code(name: str, loop: str) -> bool:
+    """Whether something is kept for this digest and a loop of this name; nothing is created."""
+    root = cache_root()
+    return root is not None and any((root / _FOLDER / name).glob(f"{loop}-*.code"))
 
 
 def _warn(reason: str) -> None:

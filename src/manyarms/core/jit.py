@@ -1,7 +1,7 @@
 """One source, two machines: plain functions that Numba also compiles into the simulator.
 
-This is the only module that imports numba, and it does so on the first compilation only.
-The decorators collect functions; CPython keeps calling them as they are.
+This module imports numba on the first compilation only, and works without it: live use never
+compiles. The decorators collect functions; CPython keeps calling them as they are.
 
 * `kernel` and `rare`: one body for both machines.
 * `twin`: a Python body, and a compiled one where 64-bit integer types must be spelled out.
@@ -14,23 +14,32 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.util
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from manyarms.core.code_digest import can_be_cached, digest, reached
-from manyarms.core.compile_cache import CodeCache, cache_directory
-from manyarms.errors import CompilationError, DuplicateNameError, ParameterError
+from manyarms.core.compile_cache import CodeCache, cache_directory, has_code
+from manyarms.errors import (
+    CompilationError,
+    DuplicateNameError,
+    MissingExtraError,
+    ParameterError,
+)
 
 __all__ = [
     "Dispatched",
     "bodies_of",
+    "can_compile",
     "check_bodies",
     "compiled",
     "compiling",
     "generic",
+    "is_cached",
     "jit_enabled",
     "kernel",
+    "need_numba",
     "optional",
     "rare",
     "twin",
@@ -42,8 +51,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # `_nrt=False` switches reference counting off. It halves the cost of a pull, is sound because
 # kernels never allocate, and turns an accidental allocation into a compile error.
-LOOP_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
-INLINE: dict[str, Any] = {"forceinline": True}
+# Nobody calls a kernel from C: its wrapper would be a tenth of the time that compiling takes.
+CALLED: dict[str, Any] = {"no_cfunc_wrapper": True}
+LOOP_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, **CALLED}
+INLINE: dict[str, Any] = {"forceinline": True, **CALLED}
 
 _collected: list[tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]] = []
 _met: dict[Any, int] = {}  # how many of these each machine knows, by its `overload`
@@ -68,6 +79,17 @@ def jit_enabled() -> bool:
     return os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 
+def can_compile() -> bool:
+    """Whether loops can be compiled: numba is installed, and not switched off."""
+    return jit_enabled() and importlib.util.find_spec("numba") is not None
+
+
+def need_numba(purpose: str) -> None:
+    """Say how to install numba if it is not there; it is not imported."""
+    if importlib.util.find_spec("numba") is None:
+        raise MissingExtraError("numba", purpose, "sim")
+
+
 def kernel(function: F) -> F:
     """Let compiled code call `function`, which stays an ordinary Python function.
 
@@ -79,7 +101,7 @@ def kernel(function: F) -> F:
 
 def rare(function: F) -> F:
     """As `kernel`, for what is called too rarely to be worth inlining: it compiles once."""
-    _collect(function, lambda *args: function, {})
+    _collect(function, lambda *args: function, CALLED)
     return function
 
 
@@ -159,14 +181,27 @@ def compiled(loop: F, *state_classes: type, checked: bool = False) -> F:
     """
     if not jit_enabled():
         return loop
+    need_numba("to simulate")
     from numba.extending import overload
 
     register_collected(overload)
+    name, cached = _key(loop, state_classes, checked)
+    made = _compiled(loop, name, cached)
+    return cast(F, _checked(made) if checked else made)
+
+
+def is_cached(loop: Callable[..., Any], *state_classes: type, checked: bool = False) -> bool:
+    """Whether `compiled` would find machine code on disk, so that nobody waits for the compiler."""
+    return can_compile() and has_code(_key(loop, state_classes, checked)[0], loop.__name__)
+
+
+def _key(
+    loop: Callable[..., Any], state_classes: Iterable[type], checked: bool
+) -> tuple[str, bool]:
+    """Return the digest of all that the machine code follows from, and whether it can be kept."""
     functions = reached([loop, *bodies_of(*state_classes)])
     checks = "1" if checked else os.environ.get("NUMBA_BOUNDSCHECK")
-    name = digest((LOOP_OPTIONS, INLINE, checks), functions)
-    made = _compiled(loop, name, can_be_cached(functions))
-    return cast(F, _checked(made) if checked else made)
+    return digest((LOOP_OPTIONS, INLINE, checks), functions), can_be_cached(functions)
 
 
 def _checked(loop: Any) -> Callable[..., Any]:

@@ -64,7 +64,7 @@ def data_frame(columns: Mapping[str, Sequence[Any]], library: Library | None = N
             return make({key: one_kind(column) for key, column in columns.items()})
         except ImportError:
             continue
-    raise MissingExtraError(library or "pandas or polars", "for data frames", library or "pandas")
+    raise MissingExtraError(library or "pandas or polars", "for data frames", None)
 
 
 def one_kind(column: Any) -> Any:

@@ -54,7 +54,7 @@ def _need(package: str, purpose: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        raise MissingExtraError(package, purpose, '"manyarms[dask]"') from error
+        raise MissingExtraError(package, purpose, "dask") from error
 
 
 def check_scheduler(address: Any) -> None:

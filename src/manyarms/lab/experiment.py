@@ -362,6 +362,24 @@ def check_objective(objective: Any) -> Objective:
     return found
 
 
+def _way_out(wrong: Any) -> str:
+    """Return what to write in place of something that is no policy."""
+    if isinstance(wrong, str):
+        return f" For a name use policy({wrong!r})."
+    if isinstance(wrong, type) and issubclass(wrong, Policy):
+        return f" Call the class: {wrong.__name__}()."
+    if is_plain(type(wrong)):
+        return f" Pass the class, {type(wrong).__name__}: each game makes a player of it."
+    if isinstance(wrong, type):
+        missing = [
+            f"`{name}`"
+            for name in ("ask()", "tell(arm, reward)")
+            if not callable(getattr(wrong, name.partition("(")[0], None))
+        ]
+        return f" A class that plays needs {' and '.join(missing)}."
+    return ""
+
+
 def _players(policies: Any, replications: int) -> tuple[Player, ...]:
     if isinstance(policies, str) or not isinstance(policies, Policy | Player | Iterable):
         policies = [policies]  # a plain class, or refused below, in words that fit
@@ -371,13 +389,9 @@ def _players(policies: Any, replications: int) -> tuple[Player, ...]:
         raise ParameterError("`policies` must hold at least one policy, got none.")
     for policy in chosen:
         if not isinstance(policy, Policy | Player):
-            fix = (
-                f"For a name use policy({policy!r})."
-                if isinstance(policy, str)
-                else "A class becomes a policy by calling it."
-            )
             raise ParameterError(
-                f"`policies` must hold policies such as MOSSPlusPlus(), got {policy!r}. {fix}"
+                f"`policies` must hold policies such as MOSSPlusPlus(), got {policy!r}."
+                f"{_way_out(policy)}"
             )
     policies = [policy for policy in chosen if isinstance(policy, Policy)]
     names = Counter(policy.name for policy in policies)

@@ -11,7 +11,7 @@ import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ from manyarms.protocol import Policy
 from manyarms.protocol.recommend import sigma_of
 
 __all__ = ["ReplayResult", "ReplayedPolicy", "replay"]
+
+_NOTHING = ("None", "nan", "<NA>")  # what is missing, as Python, NumPy and pandas write it
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,9 @@ class ReplayResult:
     policies
         A `ReplayedPolicy` each.
     rows, n_arms
-        Of the log.
+        Of the log; rows that were left out do not count.
+    left_out
+        The rows without an arm or a reward.
     horizon
         The pulls that each policy was given.
     mean_reward
@@ -77,6 +81,7 @@ class ReplayResult:
     n_arms: int
     horizon: int
     mean_reward: float
+    left_out: int = 0
 
     def __getitem__(self, label: str) -> ReplayedPolicy:
         found = [each for each in self.policies if each.policy == label]
@@ -93,6 +98,8 @@ class ReplayResult:
             f"{self.rows} rows, {self.n_arms} arms, {self.horizon} pulls; choosing at random "
             f"earned {rounded(self.mean_reward)} a pull",
         ]
+        if self.left_out:
+            lines.append(f"left out: {self.left_out} rows without an arm or a reward")
         table = [["policy", "pulls", "reward", "95 % interval"]]
         for each in self.policies:
             low, high = map(rounded, each.interval)
@@ -126,9 +133,11 @@ def replay(
     policies
         One policy or several. Each goes through the log by itself.
     arm, reward
-        The names of the columns (default: "arm" and "reward"). Rows without a reward are left out.
+        The names of the columns (default: "arm" and "reward"). Rows without an arm or a reward (NaN
+        or nothing) are left out; the result says how many.
     horizon
-        The number of pulls (default: what the log has room for).
+        The number of pulls (default: what the log has room for). A policy that comes to the end of
+        the log makes fewer.
     n_arms
         How many arms there were, if some may never have been chosen (default: those in the log).
     reward_range
@@ -159,44 +168,87 @@ def replay(
     Traceback (most recent call last):
     manyarms.errors.ParameterError: `log` must be of uniformly random choices, and it is not: ...
     """
-    chosen, rewards, told_arms = _read(log, arm, reward)
-    names, codes = np.unique(chosen, return_inverse=True)
-    count = check_int("n_arms", n_arms or told_arms or len(names), at_least=max(2, len(names)))
-    doubt = uniformity_doubt(codes, rewards, count)
-    if doubt:
-        raise ParameterError(
-            f"`log` must be of uniformly random choices, and it is not: {doubt}. Replay needs a "
-            f"log in which nothing but chance decided."
-        )
-    if reward_range is not None and not _within(rewards, reward_range):
-        raise ParameterError(
-            f"`log` must have rewards within `reward_range`, {reward_range}, got "
-            f"{rewards.min():g} to {rewards.max():g}. Scale them, or pass another range."
-        )
-    room = len(codes) / count
-    pulls = max(1, int(room - 2 * room**0.5)) if horizon is None else horizon
-    pulls = check_int("horizon", pulls, at_least=1)
-    several = [policies] if isinstance(policies, Policy) else list(policies)
-    wrong = [each for each in several if not isinstance(each, Policy)]
-    if wrong or not several:
-        got = repr(wrong[0]) if wrong else "none"
-        raise ParameterError(f"`policies` must be policies such as ma.MOSS(), got {got}.")
+    several = _policies(policies)
+    rows = _read(log, arm, reward)
+    names, codes = np.unique(rows.arms, return_inverse=True)
+    count = _arm_count(n_arms, rows.n_arms, names)
+    _check_rows(codes, rows.rewards, count, reward_range)
+    pulls = _pulls(horizon, len(codes), count)
     order = np.argsort(codes, kind="stable")
     places = np.split(order, np.cumsum(np.bincount(codes))[:-1])  # the rows of each arm
     return ReplayResult(
         tuple(
             _played(
                 policy.live(n_arms=count, horizon=pulls, seed=seed, reward_range=reward_range),
-                [rows.tolist() for rows in places],
-                rewards.tolist(),
+                [where.tolist() for where in places],
+                rows.rewards.tolist(),
             )
             for policy in several
         ),
         rows=len(codes),
         n_arms=count,
         horizon=pulls,
-        mean_reward=float(rewards.mean()),
+        mean_reward=float(rows.rewards.mean()),
+        left_out=rows.left_out,
     )
+
+
+def _policies(policies: Policy | Sequence[Policy]) -> list[Policy]:
+    several = [policies] if isinstance(policies, Policy) else list(policies)
+    wrong = [each for each in several if not isinstance(each, Policy)]
+    if wrong or not several:
+        got = repr(wrong[0]) if wrong else "none"
+        raise ParameterError(f"`policies` must be policies such as ma.MOSS(), got {got}.")
+    return several
+
+
+def _arm_count(given: int | None, recorded: int | None, names: NDArray[Any]) -> int:
+    """Return how many arms there were: given, known from a game, or those in the log."""
+    if given is None and recorded is None and len(names) == 1:
+        raise ParameterError(
+            f"`log` must have at least 2 arms, got only arm {names.tolist()[0]}. If there were "
+            f"other arms that were never chosen, give the number of all arms, `n_arms`."
+        )
+    count = check_int("n_arms", given or recorded or len(names), at_least=2)
+    if count < len(names):
+        raise ParameterError(
+            f"`n_arms` must be at least {len(names)}, the number of arms in the log, got {count}.",
+            parameter="n_arms",
+        )
+    return count
+
+
+def _check_rows(
+    codes: NDArray[Any], rewards: NDArray[np.float64], n_arms: int, limits: Any
+) -> None:
+    """Refuse choices that were not random, and rewards that cannot be."""
+    doubt = uniformity_doubt(codes, rewards, n_arms)
+    if doubt:
+        raise ParameterError(
+            f"`log` must be of uniformly random choices, and it is not: {doubt}. Replay needs a "
+            f"log in which nothing but chance decided."
+        )
+    if limits is not None and not _within(rewards, limits):
+        raise ParameterError(
+            f"`log` must have rewards within `reward_range`, {limits}, got {rewards.min():g} to "
+            f"{rewards.max():g}. Scale them, or pass another range."
+        )
+
+
+def _pulls(horizon: int | None, rows: int, n_arms: int) -> int:
+    """Return how many pulls to play: all but a few of the `rows / n_arms` that will be matched."""
+    if horizon is not None:
+        return check_int("horizon", horizon, at_least=1)
+    room = rows / n_arms
+    pulls = int(room - 2 * room**0.5)
+    if pulls < 1:
+        raise ParameterError(
+            f"`log` must have at least 6 rows for each arm, {6 * n_arms} for {n_arms} arms, got "
+            f"{rows}: a pull takes about {n_arms} rows. Or pass `horizon`, and see how far the "
+            f"policies come.",
+            parameter="log",
+        )
+    return pulls
 
 
 def _within(rewards: NDArray[np.float64], limits: tuple[float, float]) -> bool:
@@ -228,8 +280,16 @@ def _played(live: Live, places: list[list[int]], rewards: list[float]) -> Replay
     )
 
 
-def _read(log: Any, arm: str, reward: str) -> tuple[NDArray[Any], NDArray[np.float64], int | None]:
-    """Return the arms and rewards of the rows that have one, and the arms there are if known."""
+class _Rows(NamedTuple):
+    """The rows of a log that have an arm and a reward."""
+
+    arms: NDArray[Any]
+    rewards: NDArray[np.float64]
+    left_out: int
+    n_arms: int | None  # if the log is that of a game
+
+
+def _read(log: Any, arm: str, reward: str) -> _Rows:
     count: int | None = None
     if isinstance(log, Live | Journal):
         log = log.events()
@@ -248,12 +308,22 @@ def _read(log: Any, arm: str, reward: str) -> tuple[NDArray[Any], NDArray[np.flo
     except (TypeError, ValueError) as error:
         raise ParameterError(f"`log` must have numbers in {reward!r}: {error}.") from error
     arms = np.asarray(log[arm])
+    if arms.shape != rewards.shape:
+        raise ParameterError(
+            f"`log` must have columns of one length, got {len(arms)} values in {arm!r} and "
+            f"{len(rewards)} in {reward!r}."
+        )
     known = ~np.isnan(rewards)
-    if arms.shape != rewards.shape or not known.any():
-        raise ParameterError("`log` must have rows with an arm and a reward, got none.")
     if arms.dtype == object:
         arms = np.array([repr(name) for name in arms.tolist()])
-    return arms[known], rewards[known], count
+        known &= ~np.isin(arms, _NOTHING)
+    elif arms.dtype.kind == "f":
+        known &= ~np.isnan(arms)
+    if not known.any():
+        raise ParameterError(
+            f"`log` must have rows with an arm and a reward, got {len(arms)} rows without."
+        )
+    return _Rows(arms[known], rewards[known], int((~known).sum()), count)
 
 
 def _names(log: Any) -> Sequence[Any]:

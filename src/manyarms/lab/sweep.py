@@ -16,7 +16,7 @@ from manyarms.lab.problems import Problems
 from manyarms.lab.spec_tables import Rewards, SpecTable, Sweep, reward_maker, values_of
 from manyarms.lab.timing import check_late, checkpoint_times
 from manyarms.protocol.policy import Policy, in_brackets, short_form
-from manyarms.protocol.registry import policy
+from manyarms.protocol.registry import own_name, policy
 
 __all__ = ["build_cells", "told"]
 
@@ -119,9 +119,10 @@ def _instance_at(
     rest = {key: value for key, value in offered.items() if key in asked}
 
     def build(**given: Any) -> Instance:
-        return instance.make(**given, **rest)  # type: ignore[no-any-return]
+        made: Instance = instance.make(**given, **rest)
+        return made
 
-    return problems.made("instance", build, values)  # type: ignore[no-any-return]
+    return problems.made("instance", build, values)
 
 
 def _rewards_at(problems: Problems, model: Any, at: Mapping[str, Any]) -> Any:
@@ -149,7 +150,7 @@ def _policy_at(
         check_playable(made, instance, horizon)
         return made
 
-    return problems.made(entry.place, make, entry.parameters)  # type: ignore[no-any-return]
+    return problems.made(entry.place, make, entry.parameters)
 
 
 def told(
@@ -171,16 +172,19 @@ def _entries(policies: list[SpecTable]) -> list[_Entry]:
         for chosen in itertools.product(*(values_of(value) for value in table.values.values()))
     ]
     names = Counter(table.fixed["name"] for table, _ in found)
+    labels = Counter(_label(table, parameters) for table, parameters in found)
     entries = []
     for table, parameters in found:
-        name = table.fixed["name"]
+        name, label = table.fixed["name"], _label(table, parameters)
+        if labels[label] > 1:  # classes of one name in two modules
+            label = _label(table, parameters, name)
         inner = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
         key = name if names[name] == 1 or not inner else f"{name}({inner})"
-        entries.append(_Entry(table.place, name, _label(table, parameters), key, parameters))
+        entries.append(_Entry(table.place, name, label, key, parameters))
     return entries
 
 
-def _label(table: SpecTable, parameters: Mapping[str, Any]) -> str:
+def _label(table: SpecTable, parameters: Mapping[str, Any], name: str | None = None) -> str:
     """Return the name with what was swept, and with what is not as it would be by default."""
     defaults = {one.name: one.default for one in inspect.signature(table.make).parameters.values()}
     shown = []
@@ -189,7 +193,7 @@ def _label(table: SpecTable, parameters: Mapping[str, Any]) -> str:
         swept = isinstance(table.values[key], Sweep) and short != value  # moss(moss) says nothing
         if swept or value != defaults[key]:
             shown.append(short)
-    return table.fixed["name"] + in_brackets(shown)
+    return (name or own_name(table.fixed["name"])) + in_brackets(shown)
 
 
 def _column(entry: _Entry, played: Policy, key: str) -> Scalar | None:

@@ -360,10 +360,15 @@ def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:
         if provenance["format"] != FORMAT:
             raise ValueError(f"{PROVENANCE} is of another format: {shown(provenance['format'])}")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        reason = getattr(error, "strerror", None) or error
+        if not path.is_dir():
+            reason = "there is no such folder"
+        elif not (path / PROVENANCE).exists():
+            reason = f"it has no {PROVENANCE}, which `run` writes first"
+        else:
+            reason = f"{PROVENANCE} cannot be used ({getattr(error, 'strerror', None) or error})"
         raise ResultsError(
-            f"`folder` must hold results of manyarms, got '{path}': {PROVENANCE} cannot be used "
-            f"({reason})."
+            f"`folder` must hold results of manyarms, got '{path}': {reason}. Name the folder that "
+            f"was given to `run` as --out."
         ) from error
     if status != "finished":
         raise ResultsError(

@@ -34,6 +34,7 @@ from manyarms.protocol.keys import policy_key
 from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
 
 __all__ = ["MOST_REWARD", "ROOM", "ArmTally", "LiveGame", "Pull", "check_reward", "exchangeable"]
+__all__ += ["pairs_of"]
 
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 _ANY = object()  # the arm of a pull of which only the id is given
@@ -318,8 +319,34 @@ def check_range(reward_range: Any) -> tuple[float, float] | None:
         raise ParameterError(
             f"`reward_range` must be a pair (smallest, largest), or None, got {reward_range!r}."
         )
-    low = check_number("reward_range", low, at_least=-MOST_REWARD)
-    return low, check_number("reward_range", high, above=low, at_most=MOST_REWARD)
+    low, high = (
+        check_number("reward_range", end, at_least=-MOST_REWARD, at_most=MOST_REWARD)
+        for end in (low, high)
+    )
+    if low >= high:
+        raise ParameterError(
+            f"`reward_range` must be a pair (smallest, largest), the smaller one first, got "
+            f"{reward_range!r}."
+        )
+    return low, high
+
+
+def pairs_of(rewards: Any) -> list[tuple[Any, Any]]:
+    """Return the pairs that `tell_many` was given, or raise.
+
+    >>> pairs_of([1.0])
+    Traceback (most recent call last):
+    manyarms.errors.ParameterError: `rewards` must be pairs of a pull and its reward, such as
+    [(pull, 1.0)], got [1.0]. Nothing was told.
+    """
+    listed: Any = list(rewards) if isinstance(rewards, Iterable) else rewards
+    try:
+        return [(pull, reward) for pull, reward in listed]
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"`rewards` must be pairs of a pull and its reward, such as [(pull, 1.0)], got "
+            f"{shown(listed)}. Nothing was told."
+        ) from None
 
 
 def check_reward(reward: Any, limits: tuple[float, float] | None) -> float:

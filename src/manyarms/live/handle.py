@@ -16,7 +16,7 @@ from manyarms.errors import CopyError, TurnError
 from manyarms.live import estimates
 from manyarms.live.arms import arms_of
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import LiveGame, Pull, check_range, check_reward
+from manyarms.live.game import LiveGame, Pull, check_range, check_reward, pairs_of
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.ongoing import Ongoing
 from manyarms.live.recorder import EventRecorder
@@ -157,7 +157,7 @@ class Live(Ongoing):
             As for `tell`.
         """
         limits = self._game.reward_range
-        pairs = [(pull, check_reward(reward, limits)) for pull, reward in rewards]
+        pairs = [(pull, check_reward(reward, limits)) for pull, reward in pairs_of(rewards)]
         with self._lock, self._recorder as record:
             due: dict[int, float] = {}
             for pull, value in pairs:

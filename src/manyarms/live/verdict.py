@@ -65,14 +65,16 @@ class StopVerdict:
         the arms, with probability `confidence`, whenever you ask.
     epsilon, quantile, confidence
         What was asked.
-    limit
-        The lower limit of the arm's mean.
+    limit, limit_confidence
+        The lower limit of the arm's mean, and the probability with which such limits hold, for all
+        arms at all times. If `quantile` is above 0, a fifth of the error is spent on it: 99 % by
+        default. So it is lower than the limit that `recommend()` shows, which holds with 95 %.
     tried, beaten
         The number of arms with a known reward; and how many of them, including this one, are for
         sure not better than it by more than `epsilon`.
     met, unsettled
-        The number of arms that were met by chance; and how many of them may still be better by
-        more than `epsilon`, each judged by itself.
+        The number of arms that the policy drew at random; and how many of them may still be better
+        by more than `epsilon`, each judged by itself.
     n_arms, at_first
         The number of arms that the statement is about; and whether these are the arms that the
         game began with, because arms came or went since.
@@ -92,7 +94,7 @@ class StopVerdict:
     True
     >>> print(verdict)
     Stop: arm 'blue' is within 0.1 of the best of all 2 arms, with 95 %.
-    Its mean is at least 0.925. It is within 0.1 of 2 of the 2 arms tried.
+    Its mean is at least 0.925, with 95 %. It is within 0.1 of 2 of the 2 arms tried.
     """
 
     arm: Any
@@ -108,11 +110,12 @@ class StopVerdict:
     n_arms: int
     at_first: bool
     missing: str
+    limit_confidence: float = CONFIDENCE
 
     def __str__(self) -> str:
         if self.arm is None:
             return f"Go on: {self.missing}"
-        limit = f"mean is at least {rounded(self.limit)}"
+        limit = f"mean is at least {rounded(self.limit)}, with {100 * self.limit_confidence:g} %"
         if not self.stop:
             return f"Go on: {self.missing}\nThe best arm so far is {self._name}; its {limit}."
         return f"Stop: {self.statement}\nIts {limit}. {self._compared}"
@@ -122,8 +125,9 @@ class StopVerdict:
         if self.quantile == 0.0 or self.met == 0:
             tried = count(self.tried, "arm")
             return f"It is within {self.epsilon:g} of {self.beaten} of the {tried} tried."
-        met = count(self.met, "arm")
-        return f"Of {met} met by chance {self.unsettled} may be better by more than this."
+        drawn = count(self.met, "arm")
+        more = f"better by more than {self.epsilon:g}"
+        return f"Of {drawn} drawn at random, {self.unsettled} may be {more}."
 
     @property
     def statement(self) -> str:
@@ -189,6 +193,7 @@ def give_verdict(
         n_arms=game.n_arms if present_only else game.first_arms,
         at_first=not present_only and (game.arms.count > game.first_arms or bool(game.retired)),
         missing=missing,
+        limit_confidence=1.0 - share,
     )
 
 
@@ -283,9 +288,10 @@ def _missing(
         )
     looks = [(each, *look) for each in samples for look in each.sizes()]
     if not looks:
+        drawn = len(sample.open)
         return (
-            f"{count(len(sample.open), 'arm')} met by chance, and the top {100 * quantile:g} % "
-            f"take {sample.least()}."
+            f"only {count(drawn, 'arm')} {'was' if drawn == 1 else 'were'} drawn at random so far. "
+            f"To judge the top {100 * quantile:g} %, at least {sample.least()} are needed."
         )
     sample, size, error = min(looks, key=lambda look: _excess(*look))
     opened = int(sample.open[:size].sum())

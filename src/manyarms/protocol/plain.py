@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from manyarms.core.memory import Memory
-from manyarms.errors import ParameterError
+from manyarms.errors import ParameterError, UnknownNameError
 from manyarms.protocol.policy import (
     Policy,
     arrive,
@@ -81,7 +81,8 @@ def _method(state: PlainState, name: str) -> Callable[[int], None]:
         raise ParameterError(
             f"{state.policy.label} has no `{name}`, so that its arms cannot come or go. Write one."
         )
-    return getattr(state.player, name)  # type: ignore[no-any-return]
+    method: Callable[[int], None] = getattr(state.player, name)
+    return method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +177,11 @@ def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
         raise ParameterError(
             f"`make` must be a class with `ask()` and `tell(arm, reward)`, got {make!r}."
         )
-    for key, one in _known(make).items():
+    known = _known(make)
+    if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
+        for key in parameters.keys() - known.keys():
+            raise UnknownNameError(f"parameter of {make.__name__}:", key, known)
+    for key, one in known.items():
         told = key in _TOLD or key in parameters or one.default is not one.empty
         if not told and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
             raise ParameterError(f"`{key}` must be given to {make.__name__}.", parameter=key)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
+from manyarms.core.checks import by_name
 from manyarms.core.jit import Dispatched, generic, optional
 from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError
@@ -225,6 +226,7 @@ class Policy(ABC):
         """Say in words where a state is, such as "iteration 3 of 8"; "" if there are no stages."""
         return ""
 
+    @by_name
     def live(
         self,
         *,

@@ -17,6 +17,7 @@ __all__ = [
     "is_registered",
     "maker",
     "name_of",
+    "own_name",
     "policy",
     "policy_names",
     "register",
@@ -126,6 +127,19 @@ def name_of(make: Callable[..., Policy]) -> str | None:
     """Return the name under which a class or function is registered; None if it is not."""
     _load_ours()
     return next((name for name, known in _makers.items() if known is make), None)
+
+
+def own_name(name: str) -> str:
+    """Return what tables call the policy of a name: for "module:Class", the name of the class.
+
+    >>> own_name("moss++")
+    'moss++'
+    """
+    if ":" not in name:
+        return name
+    make: Any = maker(name)
+    made = getattr(make, "make", make)  # the class behind a plain policy
+    return str(getattr(made, "name", made.__name__))
 
 
 def policy(name: str, **parameters: Any) -> Policy:

@@ -53,6 +53,7 @@ class Caller(NamedTuple):
     rate: float | None = None
     expires: float | None = None
     cookie: bool = False
+    mark: str = ""  # of the token: a session ends when another token has its name
 
     @property
     def expired(self) -> bool:
@@ -78,6 +79,11 @@ def new_token() -> str:
 def digest_of(token: str) -> str:
     """Return what is kept of a token."""
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+def mark_of(digest: str) -> str:
+    """Return what a session knows of its token."""
+    return digest[:16]
 
 
 class Access:
@@ -150,7 +156,8 @@ class Access:
 
     def session_cookie(self, caller: Caller, *, path: str, secure: bool) -> str:
         """Return the header that begins a session."""
-        words = json.dumps([caller.name, caller.role, caller.experiment, time.time() + _SESSION])
+        until = time.time() + _SESSION
+        words = json.dumps([caller.name, caller.role, caller.experiment, until, caller.mark])
         text = words.encode().hex()
         value = f"{text}.{self._sign('session', text)}"
         more = "; Secure" if secure else ""
@@ -162,9 +169,10 @@ class Access:
             name, _, value = part.strip().partition("=")
             text, _, signature = value.partition(".")
             if name == COOKIE and hmac.compare_digest(signature, self._sign("session", text)):
-                who, role, experiment, until = json.loads(bytes.fromhex(text))
+                who, role, experiment, until, *mark = json.loads(bytes.fromhex(text))
                 if until > time.time():
-                    return Caller(who, role, experiment, expires=until, cookie=True)
+                    known = mark[0] if mark else ""  # those of older versions have none
+                    return Caller(who, role, experiment, expires=until, cookie=True, mark=known)
         return None
 
     def _sign(self, purpose: str, text: str) -> str:
@@ -297,20 +305,19 @@ def named_caller(database: Database, name: str) -> Caller | None:
 
 def _caller(database: Database, column: str, value: str) -> Caller | None:
     rows = database.run(
-        "SELECT name, role, experiment, origins, rate, expires FROM tokens "
+        "SELECT name, role, experiment, origins, rate, expires, sha256 FROM tokens "
         f"WHERE {column} = :value",
         value=value,
     )
     if not rows:
         return None
-    name, role, experiment, origins, rate, expires = rows[0]
-    return Caller(name, role, experiment, tuple(json.loads(origins)), rate, expires)
+    name, role, experiment, origins, rate, expires, digest = rows[0]
+    allowed = tuple(json.loads(origins))
+    return Caller(name, role, experiment, allowed, rate, expires, mark=mark_of(digest))
 
 
-def add_token(database: Database, new: NewToken, token: str, *, replace: bool = False) -> bool:
+def add_token(database: Database, new: NewToken, token: str) -> bool:
     """Keep a token; False if there is one of this name."""
-    if replace:
-        database.run("DELETE FROM tokens WHERE name = :name", name=new.name)
     rows = database.run(
         "INSERT INTO tokens (name, sha256, role, experiment, origins, rate, expires) VALUES "
         "(:name, :sha256, :role, :experiment, :origins, :rate, :expires) "

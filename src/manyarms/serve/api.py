@@ -16,6 +16,7 @@ from manyarms.serve.exporting import export
 from manyarms.serve.game import check_spec
 from manyarms.serve.importing import add_arms, number_of
 from manyarms.serve.moves import AskMove, TellMove, check_key
+from manyarms.serve.node import unavailable
 from manyarms.serve.owned import AskedBefore, Given, Owned, told_before
 from manyarms.serve.requests import Handler, Request, Response, answered
 from manyarms.serve.service import Service
@@ -139,7 +140,7 @@ async def put(service: Service, request: Request) -> Response:
 
 
 async def delete(service: Service, request: Request) -> Response:
-    """Delete a stopped experiment with all it has."""
+    """Delete a stopped experiment. It is gone at once; the scribe deletes its rows bit by bit."""
     name = request.experiment
 
     def check(owned: Owned) -> Owned:
@@ -149,13 +150,8 @@ async def delete(service: Service, request: Request) -> Response:
 
     owned, _, _ = await service.apply(name, check, forwarded=request.forwarded)
 
-    def drop(database: Database) -> None:
-        with database.transaction():
-            for table in ("events", "ask_keys", "arms", "snapshots", "minutes"):
-                database.run(f"DELETE FROM {table} WHERE experiment = :x", x=owned.id)
-            database.run("DELETE FROM experiments WHERE id = :x", x=owned.id)
-
-    await service.node.write(drop)
+    if not await service.node.write(lambda database: database.bury(owned.id, owned.epoch)):
+        raise unavailable("Another node has taken over. Send it again.")
     service.node.forget(owned)
     await service.note(request.caller, name, "delete")
     return answered(m.Done(name, "stopped"))
@@ -189,9 +185,10 @@ async def retire(service: Service, request: Request) -> Response:
     async def change(owned: Owned) -> bool:
         return owned.retire(await number_of(service, owned, key))
 
-    owned, _, _ = await service.apply(request.experiment, change, forwarded=request.forwarded)
-    await service.note(request.caller, request.experiment, f"retire {key}")
-    return answered(m.Done(owned.name, owned.state))  # type: ignore[arg-type]
+    owned, applied, _ = await service.apply(request.experiment, change, forwarded=request.forwarded)
+    if applied:
+        await service.note(request.caller, request.experiment, f"retire {key}")
+    return answered(m.Retired(owned.name, owned.state, applied))  # type: ignore[arg-type]
 
 
 HANDLERS: dict[str, Handler] = {

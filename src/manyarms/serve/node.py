@@ -327,7 +327,8 @@ async def _listens(address: str) -> bool:
     """Whether somebody listens there; no answer in time counts as yes."""
     host, _, port = address.rpartition(":")
     try:
-        _, writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), 1.0)
+        opening = asyncio.open_connection(host.strip("[]"), int(port))
+        _, writer = await asyncio.wait_for(opening, 1.0)
     except (ConnectionError, ValueError):
         return False
     except (OSError, TimeoutError):

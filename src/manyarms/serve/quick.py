@@ -16,11 +16,12 @@ from typing import Any
 
 import msgspec
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from manyarms.serve import messages as m
 from manyarms.serve.access import FORWARDED
 from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.limits import LimitedProtocol
 from manyarms.serve.moves import AskMove, TellMove, check_key
 from manyarms.serve.owned import Answers, BrokenError, Owned
 from manyarms.serve.requests import ALWAYS, answered
@@ -51,7 +52,7 @@ class _Pending:
         self.message_event = asyncio.Event()
 
 
-class QuickProtocol(HttpToolsProtocol):
+class QuickProtocol(LimitedProtocol):
     """Reads requests; answers plain asks and tells of experiments that this node owns."""
 
     service: Service
@@ -76,6 +77,7 @@ class QuickProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Begin a request; its scope is made on the long way."""
+        self.begin_head()
         self.url, self.headers = b"", []
         self.expect_100_continue = False
 
@@ -83,7 +85,7 @@ class QuickProtocol(HttpToolsProtocol):
         """Wait for the body if this may be a plain ask or tell."""
         plain = _parts(self.url)
         if plain is not None and self._is_free():
-            self._plain, self._body = plain, b""
+            self._plain, self._body, self.in_head = plain, b"", False
         else:
             self._make_scope()
 

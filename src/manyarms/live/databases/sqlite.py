@@ -197,14 +197,17 @@ class SQLite(Database):
         )
         return {int(number): key for number, key in json.loads(rows[0][0]).items()}
 
-    def add_arms(self, experiment: int, rows: Iterable[tuple[int, str]]) -> None:
-        """Insert arms; raises `ValueError` with a key that is there already."""
+    def add_arms(self, experiment: int, epoch: int, rows: Iterable[tuple[int, str]]) -> bool:
+        """Insert arms, if `epoch` is that of the owner; return whether it is."""
         arms = list(rows)
         try:
             self._set_sync("NORMAL")
             with self.transaction(), self._known_errors() as link:
+                if self.heads([experiment]).get(experiment, (None,))[0] != epoch:
+                    return False
                 for at in range(0, len(arms), _MOST):
                     _insert_arms(link, experiment, arms[at : at + _MOST])
+                return True
         except sqlite3.IntegrityError as error:
             raise ValueError(self.taken(experiment, arms)) from error
         finally:

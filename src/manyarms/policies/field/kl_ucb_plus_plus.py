@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from manyarms.policies.field.kl_moss import KLMOSS
 from manyarms.protocol import About
@@ -39,13 +38,13 @@ class KLUCBPlusPlus(KLMOSS):
 
     Examples
     --------
-    >>> from manyarms.policies.field.kl_ucb_plus_plus import KLUCBPlusPlus
-    >>> live = KLUCBPlusPlus().live(n_arms=3, horizon=100, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import KLUCBPlusPlus
+    >>> KLUCBPlusPlus(exploration=0.5).label
+    'kl-ucb++(exploration=0.5)'
     """
 
-    name: ClassVar[str] = "kl-ucb++"
-    about: ClassVar[About] = About(
+    name = "kl-ucb++"
+    about = About(
         needs="horizon",
         guarantee="minimax and asymptotically optimal, rewards 0 and 1",
         nanoseconds=82,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import rare
 from manyarms.core.memory import Ints, Memory
@@ -78,14 +78,14 @@ class UCBAIR(ManyArmedUCBV):
 
     Examples
     --------
-    >>> from manyarms.policies.field.ucb_air import UCBAIR
-    >>> live = UCBAIR(b=1.0).live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import UCBAIR
+    >>> UCBAIR(b=0.5).exponent, UCBAIR(b=0.5, perfect_best=True).exponent
+    (0.25, 0.3333333333333333)
     """
 
-    name: ClassVar[str] = "ucb-air"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "ucb-air"
+    anytime = True
+    about = About(
         needs="shape b of the means",
         guarantee="√T or T^(b/(b+1)), up to logarithms",
         nanoseconds=110,

@@ -15,6 +15,7 @@ from manyarms.policies.parts.fresh import strike
 from manyarms.policies.parts.guard_slots import RETIRED, TOLD, Guard, has_fresh, open_next, settle
 from manyarms.policies.parts.kl import bernoulli_kl, kl_upper
 from manyarms.policies.parts.randomness import reset_order
+from manyarms.protocol import arrive, reset
 from manyarms.theory.schedules import (
     guard_allowance,
     guard_error,
@@ -27,26 +28,16 @@ from manyarms.theory.schedules import (
     guard_upper_level,
 )
 
-__all__ = ["guard_arrive", "guard_learn", "guard_reset", "guard_retire", "guard_turn"]
-__all__ += ["stage_begins", "stage_words"]
+__all__ = ["guard_learn", "guard_retire", "guard_turn", "stage_begins"]
 
-_FIRST_GUESS = 256  # of the horizon, where none is told (docs/guard.md, "Without the horizon")
-_AHEAD = 4  # the guess is always above so many times the pulls made
+_FIRST_GUESS = 256  # of the horizon, if it is unknown (docs/guard.md, "Without the horizon")
+_AHEAD = 4  # the guess is always above this many times the pulls made
 _NEVER = 1 << 62
 
 
-def stage_words(guard: Guard) -> str:
-    """Say what the guard does, if it does something."""
-    clock = guard.clock[0]
-    if clock.at >= 0:
-        arms = "an arm" if clock.size == 1 else f"{clock.size} arms"
-        return f"the guard tests {arms}"
-    return "the guard has taken over" if clock.dropped == 1 else ""
-
-
-@kernel
+@reset.register(Guard)
 def guard_reset(guard: Guard, key: int, horizon: int) -> None:
-    """Begin a new order; `horizon` is 0 where none is told."""
+    """Begin a new order; `horizon` is 0 if it is unknown."""
     reset_order(guard.sampler, guard.words, key)
     clock = guard.clock[0]
     clock.arms = guard.sampler.n[0] - guard.retired.filled[0]
@@ -228,7 +219,7 @@ def guard_learn(guard: Guard, note: int, reward: float) -> int:
     return pull.slot
 
 
-@rare
+@arrive.register(Guard)
 def guard_arrive(guard: Guard, count: int) -> None:
     """Let new arms join those that have no slot yet."""
     guard.sampler.n[0] += count
