@@ -206,6 +206,16 @@ class Owned(Game):
             self.keys.popitem(last=False)
             self.all_keys = False
 
+    def recall(self, older: OrderedDict[str, AskedBefore]) -> None:
+        """Remember asks of long ago, too: all that are kept, or as many as may be."""
+        self.all_keys = len(older) < MOST_KEYS
+        for key, asked in self.keys.items():
+            older[key] = asked
+        self.keys = older
+        while len(older) > MOST_KEYS:
+            older.popitem(last=False)
+            self.all_keys = False
+
     def tell(self, pull: int, reward: float) -> Told | None:
         """Let a reward come; None if the pull is not in flight, which the database must explain."""
         live = self._there()
