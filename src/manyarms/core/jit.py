@@ -31,6 +31,7 @@ __all__ = [
     "generic",
     "jit_enabled",
     "kernel",
+    "on_gpu",
     "optional",
     "rare",
     "twin",
@@ -90,6 +91,16 @@ def twin(make_compiled: Callable[[], Callable[..., Any]]) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         _collect(function, lambda *args: body(), INLINE)
         return function
+
+    return decorate
+
+
+def on_gpu(function: Callable[..., Any]) -> Callable[[F], F]:
+    """Let the decorated function stand for `function` on a GPU: the same results, another way."""
+
+    def decorate(body: F) -> F:
+        setattr(function, "on_gpu", body)  # noqa: B010  functions have no such attribute
+        return body
 
     return decorate
 
