@@ -12,9 +12,7 @@ from manyarms.theory.schedules import (
     guard_allowance,
     guard_error,
     guard_lower_level,
-    guard_stage_arms,
-    guard_stage_pulls,
-    guard_stage_start,
+    guard_stage,
     guard_stages_planned,
     guard_upper_level,
     iteration_arms,
@@ -159,10 +157,9 @@ def guard_stages(horizon: int, *, beta: float, n: int = _MOST) -> GuardStages:
     n = check_int("n", n, at_least=1, at_most=_MOST)
     beta = check_number("beta", beta, at_least=0.5, at_most=1.0)
     low, up = guard_lower_level(t), guard_upper_level(t)
-    numbers = range(guard_stages_planned(t, beta))
-    arms = [min(guard_stage_arms(t, beta, i), n) for i in numbers]
-    pulls = [guard_stage_pulls(t, beta, i) for i in numbers]
-    starts = [guard_stage_start(t, beta, i) for i in numbers]
+    stages = (guard_stage(t, beta, i) for i in range(guard_stages_planned(t, beta)))
+    wanted, pulls, starts = zip(*stages, strict=True)
+    arms = [min(k, n) for k in wanted]
     levels = [low if k == n else up for k in arms]
     errors = [guard_error(x, low, need) for x, need in zip(levels, pulls, strict=True)]
     return GuardStages(
