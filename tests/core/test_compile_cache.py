@@ -63,11 +63,12 @@ def _played(tmp_path: Path, code: str = PLAY) -> list[str]:
 @pytest.mark.compiled
 def test_the_cache_serves_the_next_process_and_notices_edits(tmp_path: Path) -> None:
     source = tmp_path / "own.py"
-    source.write_text(OWN_POLICY.format(arm=0))
+    source.write_text(OWN_POLICY.format(arm=0) + LOOP)
     assert _played(tmp_path) == ["10.0", "0"]
     assert _played(tmp_path) == ["10.0", "1"]
-    source.write_text(OWN_POLICY.format(arm=9))  # same length, another arm
-    assert _played(tmp_path) == ["0.0", "0"]
+    assert _played(tmp_path, ASK) == ["0", "0"]
+    source.write_text(OWN_POLICY.format(arm=9) + LOOP)  # same length, another arm
+    assert _played(tmp_path, ASK) == ["9", "0"]
 
 
 @pytest.mark.slow

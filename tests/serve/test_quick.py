@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
 import time
@@ -10,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from manyarms.live.databases import Batch
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.serve import access
+from manyarms.serve.owned import Forming
 from manyarms.serve.quick import QuickProtocol
 from tests.serve.machines import TOKEN, InThread, call, in_thread
 
@@ -187,3 +190,18 @@ def test_a_client_that_leaves_before_its_answer(
         time.sleep(0.1)
     status, answer = call(served.port, "POST", f"{PATH}/asks", {})
     assert (status, answer["pulls"][0]["pull"]) == (200, 2)
+
+
+def test_who_comes_to_a_batch_that_nobody_waits_for_is_answered() -> None:
+    """The database was away for long, and is back: the batch that formed is still to be sent."""
+
+    async def play() -> list[str]:
+        heard: list[str] = []
+        forming = Forming(Batch(1, 1, 0), asyncio.get_running_loop().create_future())
+        forming.when_done(lambda done: heard.append(f"first {done.exception()!r}"))
+        forming.done.set_exception(TimeoutError())
+        forming.when_done(lambda done: heard.append(f"second {done.exception()!r}"))
+        await asyncio.sleep(0.01)
+        return heard
+
+    assert asyncio.run(play()) == ["first TimeoutError()", "second TimeoutError()"]

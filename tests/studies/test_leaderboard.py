@@ -432,7 +432,7 @@ def test_it_plays_ranks_and_writes(tmp_path: Path) -> None:
     assert len(titles) == 3
     text = (tmp_path / "leaderboard.md").read_text()
     assert "## Where we lose\n\n**empMOSS++** loses on" in text
-    assert text.index("figures/leaderboard.svg") < text.index("Of 3 policies on 2 problems")
+    assert text.index("figures/leaderboard.svg") < text.index("3 policies played 2 problems")
     assert "(figures/leaderboard.svg)" in text
     assert "all numbers" not in text
     html = (tmp_path / "leaderboard.html").read_text()

@@ -42,9 +42,6 @@ __all__ = ["FIRST_ARMS", "THREADS", "Bench", "Load", "Place"]
 # Measured on an H200, on which a policy's kernel takes some 160 registers.
 THREADS = 384  # of a processor: more do not fit
 _WIDEST = 8  # threads that share a lane's processor with nobody; more gain nothing
-_PART = 2  # a batch has at most this part of all threads
-_NEAR = 10 << 30  # bytes of a batch: with more, memory is farther away than more lanes are worth
-_FEW_LANES = 1584  # which a batch may have all the same
 
 FIRST_ARMS = (1 << 10) - 1  # room on the first tape
 _MORE_ARMS = 4  # then for so many times as much, each time
@@ -232,7 +229,7 @@ class Bench:
         shared = self._bytes(0, lane)
         own = self._bytes(1, lane) - shared
         room = max(0, place.size - shared) // own
-        return min(place.load.threads // _PART, room, max(_NEAR // own, _FEW_LANES))
+        return min(place.load.threads, room)
 
     def play(
         self,

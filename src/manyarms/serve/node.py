@@ -13,6 +13,7 @@ import json
 import logging
 import secrets
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -31,6 +32,7 @@ __all__ = ["ServiceNode", "unavailable"]
 T = TypeVar("T")
 _IDLE = 60.0  # seconds after which a lease is not renewed any more
 _KNOWN_ELSEWHERE = 1.0  # seconds that an owner is believed to be where it was
+_FIRST_KEYS = 2000  # of asks, that are loaded before an experiment is served
 _logger = logging.getLogger("manyarms.serve")
 
 
@@ -63,7 +65,7 @@ class ServiceNode:
         self._ended: set[int] = set()  # stopped, and no pull is in flight
         self._unplayable: dict[str, float] = {}  # not adopted again until then
         self._keeper: asyncio.Task[None] | None = None
-        self._warming: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()  # what nobody waits for
         self.closing = False
         self.takeovers = 0
 
@@ -76,12 +78,20 @@ class ServiceNode:
             lambda: self.committer.call(lambda database: database.hold_session(self.owner))
         )
         self._keeper = asyncio.create_task(self._keep())
-        self._warming = asyncio.create_task(self._warm_up())
+        self._later(_warmed_up)
 
-    async def _warm_up(self) -> None:
-        """Import the policies that are played here now, not during a takeover."""
-        with contextlib.suppress(UnreachableError):
-            await self._loader.call(_warmed_up)
+    def _later(
+        self, function: Callable[[Database], T], then: Callable[[T], None] = lambda result: None
+    ) -> None:
+        """Let the loader do this when it has time."""
+
+        async def do() -> None:
+            with contextlib.suppress(UnreachableError):
+                then(await self._loader.call(function))
+
+        task = asyncio.create_task(do())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def read(self, function: Callable[[Database], T]) -> T:
         """Return what the database says, or refuse."""
@@ -181,6 +191,8 @@ class ServiceNode:
             del self._loading[row.id]
         owned.start(self.committer.wake)
         self.owned[name] = owned
+        if not owned.all_keys:
+            self._later(lambda database: _keys(database, owned.id, MOST_KEYS), owned.recall)
         self._plan_expiry(owned)
         if gc.get_freeze_count():  # as `server.run` does in a process of its own
             gc.freeze()
@@ -341,14 +353,21 @@ def _loaded(database: Database, row: ExperimentRow) -> Owned:
     owned = Owned.load(database, row)
     assert isinstance(owned, Owned)
     database.drop_unpublished(row.id, row.epoch, row.n_arms)
-    keys = database.last_ask_keys(row.id, MOST_KEYS)
-    owned.all_keys = len(keys) < MOST_KEYS
-    for key, pull, k, again, body in reversed(keys):
-        owned.keys[key] = AskedBefore(pull, k, tuple(json.loads(again)) if again else (), body)
+    owned.keys = _keys(database, row.id, _FIRST_KEYS)
+    owned.all_keys = len(owned.keys) < _FIRST_KEYS
     return owned
 
 
+def _keys(database: Database, experiment: int, most: int) -> OrderedDict[str, AskedBefore]:
+    """Return the last asks that had keys, the latest last."""
+    return OrderedDict(
+        (key, AskedBefore(pull, k, tuple(json.loads(again)) if again else (), body))
+        for key, pull, k, again, body in reversed(database.last_ask_keys(experiment, most))
+    )
+
+
 def _warmed_up(database: Database) -> None:
+    """Import the policies that are played here now, not during a takeover."""
     for row in database.experiments():
         if row.spec != "null":
             with contextlib.suppress(ReplayError), as_replay_error(row.name):

@@ -87,6 +87,13 @@ class Forming:
     def __post_init__(self) -> None:
         self.done.add_done_callback(self._call)
 
+    def when_done(self, callback: Callable[[asyncio.Future[Answers]], None]) -> None:
+        """Call back when the batch is committed, or nobody waits for it any more."""
+        if self.done.done():  # the database was away for long: those who waited have gone
+            self.done.add_done_callback(callback)
+        else:
+            self.callbacks.append(callback)
+
     def _call(self, done: asyncio.Future[Answers]) -> None:
         """Let all hear of it in one go: the loop takes longer to call each by itself."""
         for callback in self.callbacks:
@@ -197,6 +204,16 @@ class Owned(Game):
         self.keys[key] = asked
         if len(self.keys) > MOST_KEYS:
             self.keys.popitem(last=False)
+            self.all_keys = False
+
+    def recall(self, older: OrderedDict[str, AskedBefore]) -> None:
+        """Remember asks of long ago, too: all that are kept, or as many as may be."""
+        self.all_keys = len(older) < MOST_KEYS
+        for key, asked in self.keys.items():
+            older[key] = asked
+        self.keys = older
+        while len(older) > MOST_KEYS:
+            older.popitem(last=False)
             self.all_keys = False
 
     def tell(self, pull: int, reward: float) -> Told | None:

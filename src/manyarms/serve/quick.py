@@ -59,6 +59,7 @@ class QuickProtocol(LimitedProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._root = self.service.root_path.encode()
         self._pending = _Pending()
         self._plain: tuple[str, str] | None = None  # of a request whose body is to come
         self._body = b""
@@ -83,7 +84,7 @@ class QuickProtocol(LimitedProtocol):
 
     def on_headers_complete(self) -> None:
         """Wait for the body if this may be a plain ask or tell."""
-        plain = _parts(self.url)
+        plain = _parts(self.url.removeprefix(self._root))
         if plain is not None and self._is_free():
             self._plain, self._body, self.in_head = plain, b"", False
         else:
@@ -168,7 +169,7 @@ class QuickProtocol(LimitedProtocol):
             self._pending.response_complete = False
             self.cycle = self._pending  # type: ignore[assignment]
             answer = functools.partial(self._answer, right, begun, owned, move, result)
-            owned.touch().callbacks.append(answer)
+            owned.touch().when_done(answer)
         return True
 
     def _answer(
