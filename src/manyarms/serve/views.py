@@ -100,15 +100,10 @@ def verdict(
 ) -> m.Verdict:
     """Return whether the recommended arm is good enough, as `Live.verdict` does."""
     asked = check_question(epsilon, quantile, confidence)
-    said = replica.judged(*asked) or StopVerdict(
-        arm=None,
-        stop=False,
-        **dict(zip(("epsilon", "quantile", "confidence"), asked, strict=True)),
-        limit=-math.inf,
-        **dict.fromkeys(("tried", "beaten", "met", "unsettled", "n_arms"), 0),
-        at_first=False,
-        missing="there are no arms yet.",
-    )
+    said = replica.judged(*asked)
+    if said is None:
+        why = "there are no arms yet."
+        said = StopVerdict(None, False, *asked, -math.inf, 0, 0, 0, 0, 0, False, why)
     known = dataclasses.asdict(said) | {"limit": _number(said.limit), "head": replica.game.head}
     if said.arm is not None:
         known["arm"] = replica.names([said.arm])[said.arm]
