@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 import uuid
@@ -15,7 +16,7 @@ from manyarms.live.databases import Batch, LogRow, UnreachableError, database_of
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.serve import node, threads
 from manyarms.serve.game import Game
-from manyarms.serve.owned import Owned
+from manyarms.serve.owned import Answers, Forming, Owned
 from tests.serve.machines import InThread, call, in_thread
 
 pytestmark = pytest.mark.interpreted
@@ -222,3 +223,24 @@ def test_a_key_is_known_as_long_as_it_is_kept(
         assert recalled.wait(20)
         assert [ask(one, Idempotency_Key=key) for key in keys] == given
         assert ask(one)[1]["pulls"][0]["pull"] == 5
+
+
+def test_keys_of_arms_come_with_the_commit(store: str) -> None:
+    committer = threads.Committer(store, lambda owned: None)
+    database = committer.database
+    database.open()
+    name = f"x{uuid.uuid4().hex[:8]}"
+    database.create(name, "{}", "running", "secret", keyed=1, n_arms=9)
+    row = database.find(name)
+    assert row is not None
+    keys = {0: 'a"\\', 5: "\U0001f600\u2028", 7: "plain"}
+    database.add_arms(row.id, 0, keys.items())
+
+    async def answered() -> Answers:
+        batch = Batch(row.id, 0, 0, [LogRow(1, 1, 0, 0, 0.0, 0.0)], unnamed={0, 5, 7})
+        assert committer._stood([batch]) == [True]
+        forming = Forming(batch, asyncio.get_running_loop().create_future())
+        return committer._answer(forming)
+
+    assert asyncio.run(answered()).names == keys
+    database.close()

@@ -79,7 +79,6 @@ class Forming:
 
     batch: Batch
     done: asyncio.Future[Answers]
-    unnamed: set[int] = field(default_factory=set)  # arms whose keys are wanted
     repeated: set[int] = field(default_factory=set)  # pulls that are not in flight
     dirty: bool = False
     callbacks: list[Callable[[asyncio.Future[Answers]], None]] = field(default_factory=list)
@@ -391,7 +390,7 @@ class Owned(Game):
     def _name(self, numbers: Iterable[int]) -> None:
         forming = self.touch()
         if self.keyed:
-            forming.unnamed.update(n for n in numbers if n not in self.names)
+            forming.batch.unnamed.update(n for n in numbers if n not in self.names)
 
     def arm_name(self, number: int) -> str | int:
         """Return what users call an arm, once its batch is committed."""

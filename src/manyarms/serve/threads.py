@@ -229,8 +229,10 @@ class Committer(DatabaseThread):
     def _answer(self, forming: Forming) -> Answers:
         database, x = self.database, forming.batch.experiment
         answers = Answers()
-        if forming.unnamed:
-            answers.names = database.keys_of(x, sorted(forming.unnamed))
+        unnamed = forming.batch.unnamed
+        answers.names = forming.batch.names
+        if len(answers.names) < len(unnamed):
+            answers.names = database.keys_of(x, sorted(unnamed))
         if forming.repeated:
             answers.ended = database.ended(x, sorted(forming.repeated))
         return answers

@@ -79,6 +79,8 @@ class Batch:
     # minute: asked, told, abandoned, reward, fresh
     minutes: dict[int, list[float]] = field(default_factory=dict)
     columns: dict[str, Any] = field(default_factory=dict)  # others of `experiments` to be set
+    unnamed: set[int] = field(default_factory=set)  # arms whose keys are wanted
+    names: dict[int, str] = field(default_factory=dict)  # keys that came with the commit, if any
 
     @property
     def new(self) -> int:

@@ -156,12 +156,12 @@ class PostgreSQL(Database):
         stood = [False] * len(batches)
         with self._known_errors() as link:
             if len(batches) == 1:  # one statement is its own transaction: one round trip
-                return [_stood(link.execute(*self._statement(batches[0])))]
+                return [_stood(link.execute(*self._statement(batches[0])), batches[0])]
             with link.pipeline(), link.transaction():
                 # in the order of experiments, so that two nodes never wait for each other
                 cursors = [(k, link.execute(*self._statement(batches[k]))) for k in ordered]
             for k, cursor in cursors:
-                stood[k] = _stood(cursor)
+                stood[k] = _stood(cursor, batches[k])
         return stood
 
     def _statement(self, batch: Batch) -> tuple[Any, dict[str, Any]]:
@@ -179,10 +179,10 @@ class PostgreSQL(Database):
         ):
             columns: Iterable[Sequence[Any]] = zip(*rows, strict=True)
             values |= {f"{letter}{k}": _array(column) for k, column in enumerate(columns)}
-        sql = _commit_sql(
-            self.now, settings, bool(batch.events), bool(batch.keys), bool(batch.minutes)
-        )
-        return sql, values
+        if batch.unnamed:
+            values["unnamed"] = _array(list(batch.unnamed))
+        parts = batch.events, batch.keys, batch.minutes, batch.unnamed
+        return _commit_sql(self.now, settings, *map(bool, parts)), values
 
     def add_arms(self, experiment: int, epoch: int, rows: Iterable[tuple[int, str]]) -> bool:
         """Insert arms, if `epoch` is that of the owner; return whether it is."""
@@ -227,8 +227,12 @@ def _lock_key(owner: str) -> int:
     return zlib.crc32(owner.encode()) - (1 << 31)
 
 
-def _stood(cursor: Any) -> bool:
-    return bool(cursor.fetchone()[0])
+def _stood(cursor: Any, batch: Batch) -> bool:
+    """Whether the fence of a batch stood; the keys that it wants have come with the answer."""
+    stood, *names = cursor.fetchone()
+    for found in filter(None, names):
+        batch.names = {int(number): key for number, key in found.items()}
+    return bool(stood)
 
 
 @functools.cache
@@ -239,7 +243,7 @@ def _translated(sql: str) -> Any:
 
 @functools.cache
 def _commit_sql(
-    now: str, settings: tuple[str, ...], events: bool, keys: bool, minutes: bool
+    now: str, settings: tuple[str, ...], events: bool, keys: bool, minutes: bool, names: bool
 ) -> Any:
     """Return the one statement of a batch: what follows the fence happens only if that stood."""
     more = "".join(f", {name} = :{name}" for name in settings)
@@ -266,4 +270,10 @@ def _commit_sql(
                 f", {letter} AS (INSERT INTO {table} SELECT fence.id, rows.* FROM fence, "
                 f"unnest({arrays}) AS rows{conflict})"
             )
-    return _translated("".join(parts) + " SELECT count(*) FROM fence")
+    parts.append(" SELECT (SELECT count(*) FROM fence)")
+    if names:  # in the same round trip
+        parts.append(
+            ", (SELECT json_object_agg(number, key) FROM arms WHERE experiment = :x "
+            "AND number = ANY(:unnamed::bigint[]))"
+        )
+    return _translated("".join(parts))
