@@ -333,6 +333,7 @@ class Verdict(Struct):
     n_arms: int
     at_first: bool
     missing: str  # what is missing, in words
+    limit_confidence: float
     head: int
 
 

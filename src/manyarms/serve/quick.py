@@ -26,6 +26,7 @@ from manyarms.serve.moves import AskMove, TellMove, check_key
 from manyarms.serve.owned import Answers, BrokenError, Owned
 from manyarms.serve.requests import ALWAYS, answered
 from manyarms.serve.service import Service, not_known
+from manyarms.serve.threads import LostError
 
 __all__ = ["QuickProtocol"]
 
@@ -63,6 +64,7 @@ class QuickProtocol(LimitedProtocol):
         self._pending = _Pending()
         self._plain: tuple[str, str] | None = None  # of a request whose body is to come
         self._body = b""
+        self._asked: list[tuple[bytes, bytes]] = []  # the headers of the one that was applied last
         self._timer: asyncio.TimerHandle | None = None
 
     def data_received(self, data: bytes) -> None:
@@ -169,6 +171,7 @@ class QuickProtocol(LimitedProtocol):
         else:
             self._pending.response_complete = False
             self.cycle = self._pending  # type: ignore[assignment]
+            self._asked = self.headers
             answer = functools.partial(self._answer, right, begun, owned, move, result)
             owned.touch().when_done(answer)
         return True
@@ -192,8 +195,18 @@ class QuickProtocol(LimitedProtocol):
         if error is None:
             self._send(_OK, body)
             self.service.metrics.count(right, 200, time.perf_counter() - begun)
+        elif isinstance(error, LostError) and self._may_repeat(move):
+            self._pending.response_complete = True
+            self._go_the_long_way()
+            super().on_message_complete()
         else:
             self._refuse(right, begun, error)
+
+    def _may_repeat(self, move: Move) -> bool:
+        """Whether a request may be applied again after a takeover, and its parts are still here."""
+        safe = isinstance(move, TellMove) or move.key is not None
+        last = self.cycle is self._pending and self.headers is self._asked  # type: ignore[comparison-overlap]
+        return safe and last and self.parser is not None
 
     def _refuse(self, right: str, begun: float, error: BaseException) -> None:
         refusal = error if isinstance(error, RefusedError) else not_known(error)
