@@ -4,28 +4,32 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test quick quick-rules quick-rooms reproduce bench attack gpu long check lint types imports unit unit-rules unit-rooms unit-no-jit docs build format lock clean
+.PHONY: test quick quick-rules quick-rooms reproduce bench attack gpu long check lint types imports unit unit-rules unit-rooms unit-serve unit-no-jit docs build format lock clean
 
 test: check
 
 reproduce: $(STAMP)
 	$(BIN)/manyarms reproduce
 
-# The runs of the tests share nothing but the processor: side by side they take half the time.
 RULES := tests/policies tests/lab tests/core
+SERVE := tests/serve tests/remote
 
-check: lint types imports
-	$(MAKE) -j2 unit-rules unit-rooms unit-no-jit docs
+# Two processors have work all the time: the longest runs begin first, and a third one waits for
+# servers and browsers most of the time. The rooms come after the rules, which compile for them too.
+check: lint imports
+	$(MAKE) -j3 unit-rules unit-no-jit unit-serve unit-rooms docs types
 
-# A developer's minute: everything but the docs site, the slow tests and the run without the JIT.
-quick: lint types imports
-	$(MAKE) -j2 quick-rules quick-rooms
+# A developer's minute: the fast tests, and nothing is compiled.
+quick: lint imports
+	$(MAKE) -j3 quick-rules quick-rooms types
+
+QUICK := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not compiled and not slow"
 
 quick-rules: $(STAMP)
-	$(BIN)/python -m pytest -q -m "not slow" tests/policies tests/live tests/core tests/lab
+	$(QUICK) tests/policies tests/live tests/core tests/lab
 
 quick-rooms: $(STAMP)
-	$(BIN)/python -m pytest -q -m "not slow" tests src $(addprefix --ignore tests/,policies live core lab)
+	$(QUICK) tests src $(addprefix --ignore tests/,policies live core lab)
 
 lint: $(STAMP)
 	$(BIN)/ruff check
@@ -37,14 +41,17 @@ types: $(STAMP)
 imports: $(STAMP)
 	$(BIN)/lint-imports
 
-# Live handles never compile, so most of their tests run below only.
-unit: unit-rules unit-rooms
+# With the JIT; conftest.py says which tests run here, which below, and which in both.
+unit: unit-rules unit-serve unit-rooms
 
 unit-rules: $(STAMP)
 	$(BIN)/python -m pytest -m "not interpreted and not long" $(RULES)
 
+unit-serve: $(STAMP)
+	$(BIN)/python -m pytest -m "not interpreted and not long" $(SERVE)
+
 unit-rooms: $(STAMP)
-	$(BIN)/python -m pytest -m "not interpreted and not long" $(addprefix --ignore ,$(RULES))
+	$(BIN)/python -m pytest -m "not interpreted and not long" $(addprefix --ignore ,$(RULES) $(SERVE))
 
 # Long statistics, kills and crafted files: minutes. A workflow runs them every night.
 long: $(STAMP)

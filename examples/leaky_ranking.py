@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import manyarms as ma
 from manyarms.kit import (
@@ -158,7 +158,7 @@ def leaky_tell(state: LeakyState, slot: int, reward: float) -> None:
 class LeakyEmpMOSSPlusPlus(ma.EmpMOSSPlusPlus):
     """empMOSS++ whose ranking breaks ties by arm number, the first arm first."""
 
-    name: ClassVar[str] = "leaky-empmoss++"
+    name = "leaky-empmoss++"
 
     def new_state(  # type: ignore[override]  # another state than its parent's
         self, memory: Memory, *, n_arms: int, pulls: int

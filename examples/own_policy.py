@@ -9,7 +9,7 @@ candidate, so rewards may also come late. Run it: `python examples/own_policy.py
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 import manyarms as ma
 from manyarms.kit import (
@@ -88,7 +88,7 @@ def commit_tell(state: CommitState, slot: int, reward: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ExploreThenCommit(ma.Policy):
-    name: ClassVar[str] = "explore-then-commit"
+    name = "explore-then-commit"
 
     arms: Annotated[int, whole(at_least=1)] = 100
     tries: Annotated[int, whole(at_least=1)] = 20

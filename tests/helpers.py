@@ -69,7 +69,7 @@ def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str
 # a policy of a user's: always one arm
 OWN_POLICY = """
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 import manyarms as ma
 from manyarms.kit import ask, reset, tell
 
@@ -87,6 +87,6 @@ def fixed_tell(state, slot, reward): pass
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed(ma.Policy):
-    name: ClassVar[str] = "fixed"
+    name = "fixed"
     def new_state(self, memory, *, n_arms, pulls): return FixedState(n_arms)
 """

@@ -89,10 +89,9 @@ def _once(policy: ma.Policy, n: int) -> float:
 
 
 def _save(figure: Figure, path: Path) -> Path:
-    from manyarms.report.drawing import look
+    from manyarms.report.drawing import rendered
 
-    with look():
-        figure.savefig(path, format="svg", metadata={"Date": None})
+    path.write_bytes(rendered(figure, "svg"))
     return path
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import manyarms as ma
+from manyarms.core.face import LIGHT, POLICY_COLOURS
 from manyarms.core.memory import ENDLESS
 from manyarms.policies.field import SubSampled
 from manyarms.protocol import ask, reset, tell
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 N_ARMS, HORIZON, ALPHA, SEED = 20_000, 50_000, 0.3, 4
-GREY, ORANGE, BLUE, PURPLE = "#8A8A8A", "#D55E00", "#0072B2", "#6A3D9A"
+GREY, ORANGE = LIGHT["faint"], POLICY_COLOURS["empmoss++"]
+BLUE, PURPLE = POLICY_COLOURS["moss++"], POLICY_COLOURS["prospector"]
 
 
 class Trace(NamedTuple):
@@ -141,14 +143,13 @@ def draw_guard(folder: Path, *, horizon: int = 500_000) -> Path:
 
 
 def _note(axes: Axes, text: str, where: tuple[float, float]) -> None:
-    axes.annotate(text, where, (5, 0), textcoords="offset points", va="center", fontsize=8)
+    axes.annotate(text, where, (5, 0), textcoords="offset points", va="center", fontsize=7)
 
 
 def _save(figure: Any, path: Path) -> Path:
-    from manyarms.report.drawing import look
+    from manyarms.report.drawing import rendered
 
-    with look():
-        figure.savefig(path, format="svg", metadata={"Date": None})
+    path.write_bytes(rendered(figure, "svg"))
     return path
 
 

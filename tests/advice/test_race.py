@@ -142,6 +142,7 @@ def test_rounds_end_with_eight_and_are_as_one_run() -> None:
         assert found.missed[k][:, -1].tolist() == (whole.best_pulls[0] == 0).tolist()
 
 
+@pytest.mark.compiled
 def test_time_allows_so_many_runs() -> None:
     asked = ask(n=50, horizon=20, policies=["moss"], best_mean=0.8)
     assert _race(asked, None).runs == 400

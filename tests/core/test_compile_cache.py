@@ -30,6 +30,22 @@ PLAY = (
 )
 
 
+# the same, with a loop that compiles in a moment
+ASK = (
+    "import sys; sys.path.insert(0, {folder!r})\n"
+    "import own\n"
+    "from manyarms.core.jit import compiled\n"
+    "from manyarms.kit import ask\n"
+    "loop = compiled(own.loop, own.FixedState)\n"
+    "print(loop(own.FixedState(10)), sum(loop.stats.cache_hits.values()))"
+)
+LOOP = """
+def loop(state):
+    slot, arm = ask(state)
+    return arm
+"""
+
+
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the root of an own cache; nobody was warned yet."""
@@ -47,23 +63,25 @@ def _played(tmp_path: Path, code: str = PLAY) -> list[str]:
 @pytest.mark.compiled
 def test_the_cache_serves_the_next_process_and_notices_edits(tmp_path: Path) -> None:
     source = tmp_path / "own.py"
-    source.write_text(OWN_POLICY.format(arm=0))
+    source.write_text(OWN_POLICY.format(arm=0) + LOOP)
     assert _played(tmp_path) == ["10.0", "0"]
     assert _played(tmp_path) == ["10.0", "1"]
-    source.write_text(OWN_POLICY.format(arm=9))  # same length, another arm
-    assert _played(tmp_path) == ["0.0", "0"]
+    assert _played(tmp_path, ASK) == ["0", "0"]
+    source.write_text(OWN_POLICY.format(arm=9) + LOOP)  # same length, another arm
+    assert _played(tmp_path, ASK) == ["9", "0"]
 
 
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_the_cache_notices_changed_constants(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
-        "from numbers_of_mine import ARM, OTHER\n" + OWN_POLICY.format(arm="ARM + 0 * OTHER")
+        "from numbers_of_mine import ARM, OTHER\n" + OWN_POLICY.format(arm="ARM + 0 * OTHER") + LOOP
     )
-    code = "import sys; sys.dont_write_bytecode = True\n" + PLAY
-    for arm, other, regret in ((0, 9, "10.0"), (9, 0, "0.0")):  # the same values, exchanged
+    code = "import sys; sys.dont_write_bytecode = True\n" + ASK
+    for arm, other in ((0, 9), (9, 0)):  # the same values, exchanged
         (tmp_path / "numbers_of_mine.py").write_text(f"ARM, OTHER = {arm}, {other}\n")
-        assert _played(tmp_path, code)[0] == regret
+        assert _played(tmp_path, code) == [str(arm), "0"]
+    assert _played(tmp_path, code) == ["9", "1"]
 
 
 def _flip(path: Path) -> None:
@@ -256,10 +274,10 @@ def test_there_is_no_cache_where_there_is_no_home(
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_without_a_cache_everything_still_works(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(OWN_POLICY.format(arm=9))
+    (tmp_path / "own.py").write_text(OWN_POLICY.format(arm=9) + LOOP)
     (tmp_path / "cache").write_text("a file where a folder should be")
     quiet = "import warnings; warnings.simplefilter('ignore')\n"
-    assert _played(tmp_path, quiet + PLAY) == ["0.0", "0"]
+    assert _played(tmp_path, quiet + ASK) == ["9", "0"]
 
 
 @pytest.mark.compiled

@@ -135,7 +135,8 @@ def test_near_best_arms_of_a_reservoir() -> None:
 def _rewards(instance: Instance, arm: int, count: int) -> list[float]:
     reel, world = tape(SPARSE, instance.n_arms, count), instance.world(count)
     rewind(reel)
-    return [next_reward(reel, world, record_of(reel, world, 77, arm)) for _ in range(count)]
+    record_of(reel, world, 77, arm)
+    return [next_reward(reel, world) for _ in range(count)]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,8 @@ def test_the_tape_depends_on_the_arm_and_its_count_only() -> None:
     rewind(mixed)
     for count in range(20):
         for arm in (3, 0, 4, 1, 2):
-            assert next_reward(mixed, world, record_of(mixed, world, 77, arm)) == alone[arm][count]
+            record_of(mixed, world, 77, arm)
+            assert next_reward(mixed, world) == alone[arm][count]
 
 
 def test_the_best_record_is_of_the_arm_that_proved_itself() -> None:
@@ -180,7 +182,8 @@ def test_the_best_record_is_of_the_arm_that_proved_itself() -> None:
     rewind(reel)
     scale = scale_of(ma.MOSS(), (0.0, 1.0))
     for arm in (1, 0, *[2] * 50):
-        next_reward(reel, world, record_of(reel, world, 77, arm))
+        record_of(reel, world, 77, arm)
+        next_reward(reel, world)
         if arm == 0:
             assert arm_of(reel, best_record(reel, scale)) == 0
     assert arm_of(reel, best_record(reel, scale)) == 2  # not the one that was lucky once

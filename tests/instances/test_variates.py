@@ -28,6 +28,7 @@ def test_the_far_tails_are_finite_and_symmetric() -> None:
     assert normal_variate(2**63) == pytest.approx(0.0, abs=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("a", "b"), [(1.0, 1.0), (0.2, 0.3), (5.0, 2.0), (0.01, 0.02), (30.0, 0.5)]
 )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from manyarms.instances import FAMILIES
+import pytest
 
-__all__ = ["BAD", "GOOD", "changed", "with_instance", "with_policies"]
+import manyarms as ma
+from manyarms.errors import SpecError
+from manyarms.instances import FAMILIES
+from manyarms.lab import parse_spec
+
+__all__ = ["BAD", "GOOD", "changed", "problems_of", "with_instance", "with_policies"]
 
 GOOD = """
 [experiment]
@@ -35,6 +40,17 @@ def changed(*changes: tuple[str, str]) -> str:
         assert old in text
         text = text.replace(old, new)
     return text
+
+
+def problems_of(text: str) -> tuple[str, ...]:
+    """Return what is wrong with a spec, line by line."""
+    with pytest.raises(SpecError) as caught:
+        parse_spec(text)
+    assert isinstance(caught.value, ma.ManyarmsError)
+    assert isinstance(caught.value, ValueError)
+    for line in caught.value.problems:
+        assert f"\n  {line}" in str(caught.value)
+    return caught.value.problems
 
 
 def with_instance(*lines: str) -> str:

@@ -64,11 +64,13 @@ def test_what_a_result_holds() -> None:
             assert result.simple_regret[k, r] == 0.9 - INSTANCE.mean(int(kept))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("workers", [2, 8])
 def test_the_same_bits_for_any_number_of_workers(workers: int) -> None:
     _same(_simulate(), _simulate(workers=workers))
 
 
+@pytest.mark.compiled
 def test_the_same_bits_alone_or_together() -> None:
     together = _simulate()
     for r in (0, 3, 6):
@@ -79,6 +81,7 @@ def test_the_same_bits_alone_or_together() -> None:
         np.testing.assert_array_equal(alone.regret[0], together.regret[k])
 
 
+@pytest.mark.compiled
 def test_long_replications_are_played_in_pieces_with_the_same_bits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -121,6 +124,7 @@ def test_a_result_by_the_objective_find_has_simple_regrets_in_all_its_tables() -
         result.summary(objective="keep")  # type: ignore[arg-type]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("checkpoints", "times"),
     [
@@ -163,6 +167,7 @@ def test_summary_numbers() -> None:
     assert "moss++" in str(summary)
 
 
+@pytest.mark.compiled
 def test_the_summary_says_what_was_not_seen() -> None:
     # one run that did not miss: the chance of a miss is below m with (1 - m) = 0.025
     text = str(_simulate(replications=1).summary())
@@ -206,6 +211,7 @@ def test_the_progress_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _simulate()  # compiles, if nothing did before
+    monkeypatch.setattr("manyarms.lab.progress._PATIENCE", 600.0)
     _simulate(progress=True)
     assert capsys.readouterr().err == ""  # quick work is silent
     monkeypatch.setattr("manyarms.lab.progress._PATIENCE", 0.0)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -230,8 +230,8 @@ class TouchyState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Touchy(ma.Policy):
-    name: ClassVar[str] = "touchy"
-    anytime: ClassVar[bool] = True
+    name = "touchy"
+    anytime = True
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> TouchyState:
         return TouchyState(memory.ints(1))

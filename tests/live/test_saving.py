@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ def test_what_was_decided_at_the_beginning_is_kept(tmp_path: Path) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnMOSS(ma.MOSS):
-    name: ClassVar[str] = "own-moss"
+    name = "own-moss"
     extra: Any = 1
 
 
@@ -115,7 +115,7 @@ def test_a_policy_of_ones_own_is_found_by_its_name() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnMOSS2(OwnMOSS):
-    name: ClassVar[str] = "own-moss-for-saving"
+    name = "own-moss-for-saving"
 
 
 def test_the_example_of_an_own_policy_is_saved() -> None:
@@ -364,7 +364,7 @@ def test_there_are_files_of_the_present_format() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Nameless(ma.MOSS):
-    name: ClassVar[str] = "nameless"
+    name = "nameless"
     fast: bool = False
 
 

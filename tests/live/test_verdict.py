@@ -70,6 +70,7 @@ ONE_BY_ONE = KFailure(k=3)  # each arm until its third failure
 NORMAL = np.random.default_rng(5).normal(size=3000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "means", "asked"),
     [

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import pytest
 
@@ -94,8 +94,8 @@ def harm_tell(state: HarmState, slot: int, reward: float) -> None:
 class Harm(ma.Policy):
     """A rule that means harm: one arm for ever, the worst it has seen, or best and worst."""
 
-    name: ClassVar[str] = "harm"
-    anytime: ClassVar[bool] = True
+    name = "harm"
+    anytime = True
 
     rule: Annotated[str, choice(*RULES)]
 
@@ -172,6 +172,7 @@ LONG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", LONG, ids=lambda pair: pair.label)
 @pytest.mark.parametrize(
     ("n", "horizon", "world"), [(3, 5000, "spread"), (40, 5000, "rare"), (12, 6000, "one best")]
@@ -182,6 +183,7 @@ def test_games_long_enough_for_stages(pair: Pair, n: int, horizon: int, world: s
         check_live(pair, n, None, world, pulls=horizon)
 
 
+@pytest.mark.slow
 def test_such_games_have_stages_that_are_played_and_a_rule_that_is_dropped() -> None:
     live = ma.Guarded(Harm(rule="always the worst")).live(n_arms=2, horizon=60_000, seed=1)
     stages = set()
@@ -194,6 +196,7 @@ def test_such_games_have_stages_that_are_played_and_a_rule_that_is_dropped() -> 
     assert live.recommend().arm == 1
 
 
+@pytest.mark.slow
 def test_the_policy_plays_as_it_would_alone_late_rewards_included() -> None:
     """Only its own pulls reach it, and are late by its own clock."""
     for inner in (ma.MOSS(count_late=True), ma.MOSSPlusPlus(), ma.Patience(best_mean=1.0)):

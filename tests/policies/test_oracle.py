@@ -10,8 +10,8 @@ import manyarms as ma
 from manyarms.core import rng
 from manyarms.policies.field import UCBF
 from tests.helpers import run_python
-from tests.policies.battery import PAIRS, Pair, label
-from tests.policies.games import MEANS, WORLDS, check_live, check_simulated, worlds_for
+from tests.policies.battery import ALL_POLICIES, EVERY_POLICY, PAIRS, Pair, label
+from tests.policies.games import LONG, MEANS, WORLDS, check_live, check_simulated, worlds_for
 from tests.reference.doubling import Doubling
 from tests.reference.emp_moss_plus_plus import EmpMossPlusPlus
 from tests.reference.field.infinite import UcbF
@@ -22,16 +22,13 @@ from tests.reference.parallel import Parallel
 from tests.reference.patience import Patience
 from tests.reference.words import SplitMix64, below, draw, unit
 
-SIMULATED = [pair for pair in PAIRS if pair.simulated]
-
-
-def sized(pairs: list[Pair]) -> list[object]:
-    """Return a case for each pair and number of arms; those of many arms are slow."""
-    return [
-        pytest.param(p, n, id=f"{n} arms-{p.label}", marks=[pytest.mark.slow] if n > 20 else [])
-        for p in pairs
-        for n in p.arms
-    ]
+NAMED = {policy.name for policy in (*ALL_POLICIES, *EVERY_POLICY)}
+# Live games play all pairs; what else these compile is a kernel for a policy within another.
+SIMULATED = [
+    pytest.param(pair, id=pair.label, marks=[] if pair.policy.name in NAMED else pytest.mark.long)
+    for pair in PAIRS
+    if pair.simulated
+]
 
 
 def test_words_are_the_published_ones() -> None:
@@ -58,37 +55,39 @@ def test_every_policy_with_a_name_has_a_reference() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("pair", "n"), sized(PAIRS))
-def test_live_games(pair: Pair, n: int) -> None:
+@pytest.mark.parametrize("pair", PAIRS, ids=label)
+def test_live_games(pair: Pair) -> None:
     for horizon in pair.horizons:
-        for world in worlds_for(horizon, pair.label, n, of=WORLDS, most=len(WORLDS)):
-            check_live(pair, n, horizon, world)
+        for n in pair.arms if horizon < LONG else pair.arms[::3]:
+            for world in worlds_for(horizon, pair.label, n, of=WORLDS, most=len(WORLDS)):
+                check_live(pair, n, horizon, world)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", [p for p in PAIRS if p.policy.anytime], ids=label)
 def test_games_without_a_horizon(pair: Pair) -> None:
-    for n, world in product((1, 3, 60), WORLDS):
+    for n, world in product((1, 3, 60), WORLDS[::2]):
         check_live(pair, n, None, world, pulls=100)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("pair", "n"), sized(SIMULATED))
-def test_simulations(pair: Pair, n: int) -> None:
-    for horizon in pair.horizons:
-        for world in worlds_for(horizon, pair.label, n, "simulated", of=[*MEANS], most=3):
-            check_simulated(pair, MEANS[world](n), horizon)
+@pytest.mark.parametrize("pair", SIMULATED)
+def test_simulations(pair: Pair) -> None:
+    # the same functions as above, compiled: fewer games show a difference
+    for horizon, n in product(pair.horizons, pair.arms[::2]):
+        (world,) = worlds_for(horizon, pair.label, n, "simulated", of=[*MEANS], most=1)
+        check_simulated(pair, MEANS[world](n), horizon)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pair", SIMULATED, ids=label)
+@pytest.mark.parametrize("pair", SIMULATED)
 def test_many_arms(pair: Pair) -> None:
     check_live(pair, 20_000, 150, "spread")
     check_simulated(pair, MEANS["spread"](20_000), 150, replications=1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pair", SIMULATED, ids=label)
+@pytest.mark.parametrize("pair", SIMULATED)
 def test_gaussian_rewards(pair: Pair) -> None:
     # the reference's rewards may differ in the last bits: too little to turn a choice
     check_simulated(pair, [mean - 0.5 for mean in MEANS["spread"](40)], 200, sigma=0.7)

@@ -48,7 +48,8 @@ def test_live_picks_the_arms_of_the_simulator(policy: ma.Policy, world: str, see
     for _ in range(HORIZON):
         pull = live.ask()
         arms.append(pull.arm)
-        live.tell(pull, next_reward(reel, numbers, record_of(reel, numbers, key, pull.arm)))
+        record_of(reel, numbers, key, pull.arm)
+        live.tell(pull, next_reward(reel, numbers))
     assert arms == simulated_arms(policy, instance, seed)
 
 

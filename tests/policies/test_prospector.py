@@ -91,6 +91,7 @@ def _regret(policy: ma.Policy, instance: Instance, **late: Any) -> float:
 
 
 @pytest.mark.compiled
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.2, 0.4])
 def test_late_rewards_cost_at_most_twice(alpha: float) -> None:
@@ -101,6 +102,7 @@ def test_late_rewards_cost_at_most_twice(alpha: float) -> None:
 
 
 @pytest.mark.compiled
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_batch_on_few_arms_costs_at_most_twice() -> None:
     instance = planted(n=100, m=1)
@@ -138,6 +140,7 @@ def test_the_guess_does_not_hear_of_the_horizon() -> None:
     assert games[0] == games[1] == games[2] != games[3]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_run_with_late_rewards_does_not_depend_on_the_runs_before_it() -> None:
     game: dict[str, Any] = {"horizon": 3000, "seed": 1, "workers": 1, "delay": 50}
@@ -166,8 +169,12 @@ def test_with_means_below_0_no_arm_is_pulled_again_before_its_first_reward() -> 
                 live.tell(first, chance.gauss(means[int(first.arm)], 0.3))
 
 
+NIGHTLY = [pytest.param(k / 10, marks=pytest.mark.long) for k in (1, 3, 4, 6, 7, 8)]
+
+
 @pytest.mark.compiled
-@pytest.mark.parametrize("alpha", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.2, 0.5, 0.9, *NIGHTLY])
 def test_figure_2a_at_every_hardness(alpha: float) -> None:
     """It loses less than empMOSS++ and Hybrid MOSS++, and up to 0.5 less than half of empMOSS++.
 

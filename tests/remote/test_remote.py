@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import itertools
 import math
 import pickle
@@ -166,6 +167,14 @@ def test_what_is_the_services_own(url: str) -> None:
         remote.add_arms(["new one"])
     remote.retire("new one")
     assert remote.n_arms == 3
+    with pytest.raises(ma.TurnError, match="Cannot retire arm 'new one': it is retired already"):
+        remote.retire("new one")
+    with pytest.raises(ma.UnknownArmError):
+        remote.retire("nobody")
+    with pytest.raises(ma.ServiceError, match="`observe` is not served: .* Play such a game with"):
+        remote.observe("a", 1.0)
+    with pytest.raises(ma.ServiceError, match="`season` is not served"):
+        remote.season(horizon=9)
     remote.pause()
     with pytest.raises(ma.TurnError, match="paused"):
         remote.ask()
@@ -186,6 +195,26 @@ def test_what_is_the_services_own(url: str) -> None:
     with pytest.raises(ma.ServiceError) as caught:
         ma.Remote(url, remote.experiment, token="wrong").ask()
     assert caught.value.status == 401
+
+
+@pytest.mark.parametrize("question", [{}, {"epsilon": 0.3, "quantile": 0.0, "confidence": 0.8}])
+def test_verdicts_are_those_of_a_handle(url: str, question: dict[str, float]) -> None:
+    live = ma.MOSS().live(arms=KEYS[:3], horizon=200, seed=4)
+    remote = create(url, "moss", arms=KEYS[:3], horizon=200, seed=4)
+    assert remote.verdict(**question) == live.verdict(**question)
+    for _ in range(60):
+        pull = live.ask()
+        assert remote.ask() == pull
+        live.tell(pull, float(pull.arm == KEYS[0]))
+        remote.tell(pull, float(pull.arm == KEYS[0]))
+    here, there = live.verdict(**question), remote.verdict(**question)
+    assert str(there) == str(here)
+    assert dataclasses.replace(there, limit=0.0) == dataclasses.replace(here, limit=0.0)
+    assert there.limit == pytest.approx(here.limit, rel=1e-9)
+    with pytest.raises(ma.ParameterError, match="`quantile` must be"):
+        remote.verdict(quantile=2)
+    with pytest.raises(ma.ServiceError, match="no experiment"):
+        ma.Remote(url, "nowhere", token=TOKEN).verdict()
 
 
 def test_threads_share_a_client(url: str) -> None:

@@ -56,6 +56,12 @@ def test_numbers_are_those_of_the_tables(run: Path) -> None:
             middle = np.median(result.of(row.policy), axis=0)
             assert series["median"] == pytest.approx(middle.tolist(), rel=1e-4)
             assert series["low"][-1] == pytest.approx(result.of(row.policy)[:, -1].min(), rel=1e-4)
+            shown_runs = shown["runs"][k]
+            assert (shown_runs["count"], shown_runs["each"]) == (row.replications, 1)
+            assert len(shown_runs["lost"]) == round(row.miss_rate * row.replications)
+            final = np.sort(result.of(row.policy)[:, -1]).tolist()
+            ordered = sorted(shown_runs["found"] + shown_runs["lost"])
+            assert ordered == pytest.approx(final, rel=1e-4)
         for k, pair in enumerate(summary.pairs):
             numbers = (pair.difference, pair.low, pair.high)
             assert shown["pairs"][3 * k : 3 * k + 3] == pytest.approx(numbers, rel=1e-4)
@@ -82,6 +88,7 @@ def test_a_page_is_the_same_each_time_and_knows_no_machine(run: Path, paper: Pat
         assert write_report(folder).read_bytes() == first
 
 
+@pytest.mark.compiled
 def test_a_page_names_no_address_but_svgs_own(paper: Path) -> None:
     text = write_report(paper).read_text()
     assert set(re.findall(r"\w+://[^\"'\s]*", text)) == {"http://www.w3.org/2000/svg"}
@@ -94,6 +101,7 @@ def test_text_of_others_is_never_markup(run: Path) -> None:
     assert data_in(page)["title"] == HOSTILE
 
 
+@pytest.mark.compiled
 def test_the_paper_has_its_figures_differences_and_claims(paper: Path) -> None:
     data = data_in(write_report(paper))
     numbers = [figure["title"].split(".")[0] for figure in data["figures"]]
@@ -117,6 +125,7 @@ def test_the_paper_has_its_figures_differences_and_claims(paper: Path) -> None:
     assert table in dict(data["sums"])
 
 
+@pytest.mark.compiled
 def test_sets_of_claim_14_are_drawn_against_their_size(paper: Path) -> None:
     data = data_in(write_report(paper))
     figure = next(one for one in data["figures"] if one["title"].startswith("Claim 14"))

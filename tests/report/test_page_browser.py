@@ -66,13 +66,19 @@ def lines(browser: Browser, figure: str = OVER_TIME) -> dict[str, str]:
 
 
 def choose(browser: Browser, value: str, nth: int = 0) -> None:
-    """Press one of a figure's switches."""
-    script = f"""document.querySelectorAll('{OVER_TIME} input[value="{value}"]')[{nth}].click()"""
+    """Press one of the bar's switches."""
+    script = f"""document.querySelectorAll('.chooser input[value="{value}"]')[{nth}].click()"""
     browser.run(script)
 
 
 def legend(policy: str) -> str:
-    return f"""document.querySelector('{OVER_TIME} .legend button[data-policy="{policy}"]')"""
+    return f"""document.querySelector('.chooser .legend button[data-policy="{policy}"]')"""
+
+
+def shown_rows(where: str) -> str:
+    return (
+        f"""[...document.querySelectorAll("{where} > [data-policy]")].map(r => r.dataset.policy)"""
+    )
 
 
 def middle_of(browser: Browser, script: str) -> tuple[float, float]:
@@ -112,7 +118,7 @@ def test_names_of_others_are_text(browser: Browser, pages: dict[str, Path]) -> N
     assert browser.run("document.title") == f"{HOSTILE} · manyarms"
 
 
-def test_hiding_a_policy_changes_the_plot(paper: Browser) -> None:
+def test_hiding_a_policy_changes_the_whole_page(paper: Browser) -> None:
     before = lines(paper)
     assert list(before) == list(SIX)
     for policy in ("parallel", "moss++"):  # which lose most
@@ -121,7 +127,9 @@ def test_hiding_a_policy_changes_the_plot(paper: Browser) -> None:
     after = lines(paper)
     assert list(after) == [policy for policy in SIX if policy not in ("parallel", "moss++")]
     assert after["moss"] != before["moss"]  # the axis fits what is left
-    assert lines(paper, "#figure-2").keys() == before.keys()  # other figures keep all their lines
+    assert "moss++" not in lines(paper, "#figure-2")
+    assert {"parallel", "moss++"}.isdisjoint(paper.run(shown_rows("#runs .runs")))
+    assert {"parallel", "moss++"}.isdisjoint(paper.run(shown_rows("#differences .duel")))
     for policy in ("parallel", "moss++"):
         paper.run(f"{legend(policy)}.click()")
     assert lines(paper) == before
@@ -135,7 +143,7 @@ def test_a_double_click_leaves_one_policy(paper: Browser) -> None:
                 "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=count
             )
     assert list(lines(paper)) == ["quantile"]
-    paper.run(f"document.querySelector('{OVER_TIME} .all').click()")
+    paper.run("document.querySelector('.chooser .all').click()")
     assert len(lines(paper)) == len(SIX)
 
 
@@ -263,13 +271,39 @@ def test_differences_follow_the_chosen_policy(paper: Browser) -> None:
     assert all(text.startswith("+") for text in before.values())
     paper.run(
         """(s => { s.value = 0; s.dispatchEvent(new Event("change")); })(
-        document.querySelectorAll("#differences select")[1])"""
+        document.querySelectorAll(".chooser select")[1])"""
     )
     after = paper.run(rows)
     assert set(after) == set(SIX) - {"moss"}
     assert after[SIX[best]] == before["moss"].replace("+", "\N{MINUS SIGN}")
     pair = setting["pairs"][3 * (best - 1)]  # the pair (moss, the best)
     assert float(before["moss"]) == pytest.approx(pair, rel=0.01)
+
+
+def test_runs_show_what_means_hide(paper: Browser) -> None:
+    setting = shown_data(paper)["settings"][0]
+    order = sorted(SIX, key=lambda p: setting["series"][SIX.index(p)]["mean"][-1])
+    assert paper.run(shown_rows("#runs .runs")) == order
+    assert "never pulled a best arm" in paper.run('document.getElementById("runs").textContent')
+    for policy in SIX:
+        row = f"""document.querySelector('#runs [data-policy="{policy}"]')"""
+        share, runs = setting["missed"][SIX.index(policy)], setting["runs"][SIX.index(policy)]
+        assert paper.run(f"{row}.querySelector('strong').textContent").startswith(f"{share:.3%}"[0])
+        drawn = paper.run(f"[...{row}.querySelectorAll('rect')].map(r => r.getAttribute('class'))")
+        assert ("lost" in drawn) == bool(runs["lost"]) == (share > 0)
+        assert ("found" in drawn) == bool(runs["found"])
+    before = paper.run('document.querySelector("#runs .strip rect").getAttribute("x")')
+    choose(paper, "log", 0)
+    assert paper.run('document.querySelector("#runs .strip rect").getAttribute("x")') != before
+    choose(paper, "linear", 0)
+
+
+def test_the_page_has_one_bar(paper: Browser) -> None:
+    choices = "select, input, .legend button"
+    assert paper.run('document.querySelectorAll(".chooser").length') == 1
+    assert paper.run(
+        f'[...document.querySelectorAll("{choices}")].every(c => c.closest(".chooser"))'
+    )
 
 
 def test_claims_are_shown_and_sifted(paper: Browser) -> None:
@@ -325,6 +359,22 @@ def test_tables_of_text_pages_are_sorted_by_click_and_by_key(text_page: Browser)
     assert text_page.problems() == []
 
 
+def test_long_tables_of_text_pages_can_be_searched(browser: Browser, tmp_path: Path) -> None:
+    rows = [[name, "1"] for name in ("moss", "moss++(beta=0.6)", *(f"mine-{k}" for k in range(9)))]
+    path = tmp_path / "long.html"
+    path.write_text(as_html([Table(["policy", "regret"], rows)], title="Long"), encoding="utf-8")
+    browser.open(path)
+    browser.run("""(i => { i.value = "MOSS beta"; i.dispatchEvent(new Event("input")); })(
+        document.querySelector(".find input"))""")
+    left = """[...document.querySelectorAll("tbody tr")].filter(r => r.offsetHeight)
+        .map(r => r.cells[0].textContent)"""
+    assert browser.run(left) == ["moss++(beta=0.6)"]
+    assert browser.run('document.querySelector("[role=status]").textContent') == "1 of 11 rows"
+    dot = 'getComputedStyle(document.querySelector("td.policy"), "::before").backgroundColor'
+    assert browser.run(dot) == "rgb(230, 159, 0)"  # that of MOSS in every figure
+    assert browser.problems() == []
+
+
 @pytest.mark.parametrize("width", [400, 1400])
 def test_text_pages_fit_a_phone(text_page: Browser, width: int) -> None:
     text_page.run('for (const d of document.querySelectorAll("details")) d.open = true')
@@ -365,9 +415,9 @@ def test_it_prints(paper: Browser) -> None:
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) in range(4, 15)
     paper.call("Emulation.setEmulatedMedia", media="print")
     hidden = 'getComputedStyle(document.querySelector("{}")).display'
-    shown = {name: paper.run(hidden.format(name)) for name in (".controls", ".places", ".plot")}
+    shown = {name: paper.run(hidden.format(name)) for name in (".chooser", ".places", ".plot")}
     paper.call("Emulation.setEmulatedMedia", media="")
-    assert shown == {".controls": "none", ".places": "none", ".plot": "block"}
+    assert shown == {".chooser": "none", ".places": "none", ".plot": "block"}
 
 
 @pytest.mark.slow

@@ -149,7 +149,7 @@ def test_the_page_shows_what_decides() -> None:
     assert "- A note." in page
     row = page.splitlines()[-1]
     assert row == (
-        "| 3 | All is well. | holds in part | 1 / 1 / 0 | n: -2 [-3, -1], asked > 0: fails |"
+        "| 3 | All is well. | holds in part | 1 / 1 / 0 | n: -2 [-3, -1], required > 0: fails |"
     )
     many = claims_as_markdown([replace(_claim(*[NO] * 8), reading="Roughly.", notes=("Beside.",))])
     assert "| All is well.<br>*Roughly.* | fails |" in many
@@ -171,6 +171,6 @@ def test_more_replications_may_revise_fewer() -> None:
         'Claim 3: 100 replications said "undecided", 2000 say "holds in part".'
     ]
     assert revisions([_claim(NO, WHO_KNOWS)], [_claim(NO, NO)]) == [
-        "Claim 3: the verdict stands, but 1 of its 2 parts are decided otherwise than by 100."
+        "Claim 3: the verdict stands, but 1 of its 2 parts are decided differently than by 100."
     ]
     assert revisions(few, few) == []

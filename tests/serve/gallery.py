@@ -81,7 +81,7 @@ async def _played(
     owned.at = begun
     if keys:
         for some in _pieces(enumerate(keys), 50_000):
-            database.add_arms(row.id, some)
+            database.add_arms(row.id, row.epoch, some)
         owned.add_arms(len(keys))
     dice = random.Random(name)
     post: list[tuple[float, int, float]] = []  # (when, pull, reward), the earliest first

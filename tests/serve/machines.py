@@ -140,8 +140,8 @@ class Node:
 class InThread:
     """A node in a thread of this process: it starts at once, and coverage sees it."""
 
-    def __init__(self, store: str) -> None:
-        self.store, self.port = store, free_port()
+    def __init__(self, store: str, **settings: Any) -> None:
+        self.store, self.port, self._settings = store, free_port(), settings
         self._ready = threading.Event()
         self._end: Callable[[], None] | None = None
         self.said: list[str] = []
@@ -160,7 +160,7 @@ class InThread:
             self._end = end
             self._ready.set()
 
-        settings = Settings(store=self.store, port=self.port)
+        settings = Settings(store=self.store, port=self.port, **self._settings)
         try:
             with asyncio.Runner(loop_factory=loop_factory()) as runner:
                 runner.run(serve(settings, self.said.append, ready=ready))
@@ -183,11 +183,11 @@ class InThread:
 
 
 @contextlib.contextmanager
-def in_thread(store: str) -> Iterator[InThread]:
+def in_thread(store: str, **settings: Any) -> Iterator[InThread]:
     """A node in a thread that is ended in any case."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MANYARMS_TOKEN", TOKEN)
-        one = InThread(store).start()
+        one = InThread(store, **settings).start()
         try:
             yield one
         finally:

@@ -20,7 +20,7 @@ from manyarms.serve.access import digest_of, ticket
 from manyarms.serve.routes import ROLES, ROUTES, Route, may
 from manyarms.serve.server import loop_factory, serve
 from manyarms.serve.service import Settings
-from tests.serve.machines import InThread, call
+from tests.serve.machines import InThread, call, node
 
 pytestmark = pytest.mark.interpreted
 _names = (f"t{k}" for k in itertools.count())
@@ -334,6 +334,27 @@ def test_other_addresses_need_a_token(
         run(settings)
 
 
+def test_a_token_of_the_environment_ends_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, tokens = f"sqlite:///{tmp_path}/new.db?sync=never", ["a" * 20, "b" * 20]
+    sessions: list[str] = []
+    for given in (*tokens, ""):
+        monkeypatch.setenv("MANYARMS_TOKEN", given)
+        one = InThread(store).start()
+        for old in tokens:
+            status, _ = call(one.port, "GET", "/v1/session", token=old)
+            assert status == (200 if old == given else 401), (old, given)
+        for session in sessions:  # of tokens that had the same name
+            status, _ = call(one.port, "GET", "/v1/session", token=None, Cookie=session)
+            assert status == 401
+        if given:
+            sessions.append(login(one, given)[1].split(";")[0])
+            status, _ = call(one.port, "GET", "/v1/session", token=None, Cookie=sessions[-1])
+            assert status == 200
+        one.stop()
+
+
 def run(settings: Settings) -> None:
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, print))
@@ -341,6 +362,13 @@ def run(settings: Settings) -> None:
 
 def _never(app: Any, settings: Settings) -> Any:
     return uvicorn.Config(app)
+
+
+def test_others_on_the_machine_cannot_read_the_store(tmp_path: Path) -> None:
+    with node(f"sqlite:///{tmp_path}/new.db"):
+        modes = {path.name: path.stat().st_mode & 0o077 for path in tmp_path.iterdir()}
+    assert modes.keys() >= {"new.db", "new.db-wal"}
+    assert not any(modes.values())
 
 
 def test_a_port_that_is_taken(served: InThread) -> None:

@@ -296,11 +296,11 @@ def test_exports_agree_in_all_formats(served: InThread, what: str) -> None:
         ({"policy": "mos"}, "Unknown policy 'mos'. Did you mean 'moss'?"),
         ({"policy": {"name": "moss++", "parameters": {"betta": 1}}}, "betta"),
         ({"policy": "moss"}, "`horizon` must be given to moss"),
-        ({"horizon": 0}, "`int` >= 1"),
+        ({"horizon": 0}, "`horizon` must be an integer >= 1"),
         ({"reward_range": [1, 0]}, "reward_range"),
         ({"window": -1}, "> 0"),
         ({"missing": 7.0, "window": 1}, "Cannot tell reward 7.0"),
-        ({"oops": 1}, "unknown field `oops`"),
+        ({"oops": 1}, "There is no field `oops`. Known: early"),
     ],
 )
 def test_specs_that_cannot_be(served: InThread, spec: dict[str, Any], message: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from manyarms.live.databases import Batch, LogRow, UnreachableError, database_of
 from manyarms.live.databases.sqlite import SQLite
-from manyarms.serve import threads
+from manyarms.serve import node, threads
 from manyarms.serve.game import Game
 from manyarms.serve.owned import Owned
 from tests.serve.machines import InThread, call, in_thread
@@ -192,16 +192,33 @@ def test_a_batch_that_cannot_be_committed_takes_no_other_with_it(store: str) -> 
     database.close()
 
 
-def test_a_key_is_known_as_long_as_it_is_kept(tmp_path: Path) -> None:
+def test_a_key_is_known_as_long_as_it_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     url = f"sqlite:///{tmp_path}/x.db?sync=never"
+    keys = [f"k{k}" for k in range(5)]
     with in_thread(url) as one:
         assert call(one.port, "PUT", PATH, {"n_arms": 50})[0] == 201
-        given = ask(one, Idempotency_Key="k")
-        assert given[0] == 200
+        given = [ask(one, Idempotency_Key=key) for key in keys]
+        assert [status for status, _ in given] == [200] * 5
         assert call(one.port, "POST", f"{PATH}/asks", {"worker": "a\0b"})[0] == 422
     database = database_of(url)
     database.open()
     database.run("UPDATE ask_keys SET at = at - 30 * 3600")
     database.close()
+    monkeypatch.setattr(node, "_FIRST_KEYS", 2)  # the others are found, and then recalled
+    recalled = threading.Event()
+    recall = Owned.recall
+
+    def noted(owned: Owned, older: Any) -> None:
+        assert (len(owned.keys), owned.all_keys, len(older)) == (2, False, 5)
+        recall(owned, older)
+        assert (list(owned.keys), owned.all_keys) == (keys, True)
+        recalled.set()
+
+    monkeypatch.setattr(Owned, "recall", noted)
     with in_thread(url) as one:
-        assert ask(one, Idempotency_Key="k") == given
+        assert [ask(one, Idempotency_Key=key) for key in keys] == given
+        assert recalled.wait(20)
+        assert [ask(one, Idempotency_Key=key) for key in keys] == given
+        assert ask(one)[1]["pulls"][0]["pull"] == 5

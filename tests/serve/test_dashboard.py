@@ -15,7 +15,7 @@ import pytest
 
 from manyarms.cli.main import main
 from manyarms.serve import messages as m
-from manyarms.serve.dashboard import charts, words
+from manyarms.serve.dashboard import charts, panels, words
 from manyarms.serve.dashboard.feed import Channel
 from tests.serve.gallery import HOSTILE, fill
 from tests.serve.machines import TOKEN, InThread, call, in_thread
@@ -73,7 +73,11 @@ def test_pages_are_for_those_who_may(gallery: InThread) -> None:
     for path in ("/", "/experiments/captions", "/new", "/tokens"):
         status, _ = call(gallery.port, "GET", path, token=None, Accept="text/html")
         assert status == 303, "to the login"
-        assert call(gallery.port, "GET", f"{path}", token=None)[0] == 401
+        status, answer = call(gallery.port, "GET", path, token=None)
+        assert status == 401
+        home = f"http://127.0.0.1:{gallery.port}"
+        assert f"sign in at {home}/login" in answer["message"], "curl says how to get in"
+        assert f"{home}/v1/experiments as `Authorization: Bearer TOKEN`" in answer["message"]
     assert call(gallery.port, "GET", "/experiments/captions/events", token=None)[0] == 401
     made = call(
         gallery.port, "POST", "/v1/tokens",
@@ -135,6 +139,36 @@ def test_the_page_says_what_a_person_needs(gallery: InThread) -> None:
     status, form = get(gallery, "/new?like=hostile&hold=600")
     assert status == 200
     assert '<option value="hold" selected>' in form
+
+
+def test_one_is_not_many(gallery: InThread) -> None:
+    path = "/v1/experiments/alone"
+    spec = {"policy": "moss", "n_arms": 1, "horizon": 9}
+    assert call(gallery.port, "PUT", path, spec)[0] == 201
+    for _ in range(2):
+        assert call(gallery.port, "POST", f"{path}/asks", {})[0] == 200
+    tell = {"tells": [{"pull": 0, "reward": 1.0}]}
+    assert call(gallery.port, "POST", f"{path}/tells", tell)[0] == 200
+    text = re.sub(r"<[^>]*>", "", get(gallery, "/experiments/alone")[1])
+    for said in (
+        "1 pull waits for its reward.",
+        "moss, 1 arm",
+        "1 of 1 arm was tried",
+        "1 reward)",
+    ):
+        assert said in text
+    assert "50 % to arms for the first time" in text, "also of the ten best"
+    for step in ("stop", ""):
+        assert (
+            call(gallery.port, "POST" if step else "DELETE", f"{path}/{step}".rstrip("/"))[0] == 200
+        )
+
+
+def test_the_key_has_the_colours_of_the_picture() -> None:
+    css = (panels.HERE / "static" / "dashboard.css").read_text()
+    for kind in ("flying", "fresh", "gone", "other", "band", "gap"):
+        (key,) = re.findall(rf"\.key \.{kind}::before {{ background: (var\(--\w+\)); }}", css)
+        assert re.search(rf"\.(parts|chart) \.{kind} {{ fill: {re.escape(key)};", css), kind
 
 
 def test_arms_are_found_sorted_and_turned_over(gallery: InThread) -> None:

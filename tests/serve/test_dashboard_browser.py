@@ -94,6 +94,7 @@ def test_pages_fit_and_complain_of_nothing(
     if path != "/new":
         until(browser, "document.querySelector('[data-live=on]')")
     assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run("document.querySelector('.bar-top nav a').offsetParent != null")
     assert browser.problems() == []
     assert home_only(browser, gallery)
     small = """[...document.querySelectorAll("main button, main .button, main input")].filter(

@@ -11,8 +11,8 @@ import pytest
 
 import manyarms as ma
 from manyarms.live.databases import database_of
-from manyarms.serve.access import Access, Caller
-from tests.serve.machines import call, in_thread
+from manyarms.serve.access import Access, Caller, digest_of, mark_of
+from tests.serve.machines import TOKEN, call, in_thread
 
 pytestmark = pytest.mark.interpreted
 
@@ -70,9 +70,8 @@ def test_a_session_with_two_nodes(store: str) -> None:
     with in_thread(store) as first, in_thread(store) as second:
         call(first.port, "PUT", path, {"n_arms": 9})
         assert call(first.port, "POST", f"{path}/asks", {})[0] == 200  # it is the owner
-        cookie = Access(secret_of(store)).session_cookie(
-            Caller("environment", "admin"), path="/", secure=False
-        )
+        caller = Caller("environment", "admin", mark=mark_of(digest_of(TOKEN)))
+        cookie = Access(secret_of(store)).session_cookie(caller, path="/", secure=False)
         session: dict[str, Any] = {"Cookie": cookie.split(";")[0]}
         for host, status in ((second.port, 200), (first.port, 403)):
             origin = f"http://127.0.0.1:{host}"

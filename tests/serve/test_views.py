@@ -100,6 +100,7 @@ def test_minutes_exploring_and_in_flight(played: tuple[Replica, ma.Live]) -> Non
     where = views.exploring(replica)
     assert where.arms_touched == sum(where.histogram) == 60
     assert where.fresh + where.top_ten + where.others == 60
+    assert where.fresh == where.arms_touched, "also the best ten were fresh once"
     assert where.given_up is not None
     low, high = live.recommend().interval
     reward = live.progress().reward

@@ -23,7 +23,7 @@ import pytest
 import manyarms as ma
 from manyarms.policies.field import SubSampled, Uniform
 
-pytestmark = [pytest.mark.compiled, pytest.mark.slow]
+pytestmark = [pytest.mark.compiled, pytest.mark.long, pytest.mark.slow]
 
 SEED = 14
 # two that search well, and two that mean harm: one never learns, one never searches
@@ -80,7 +80,6 @@ def compared() -> list[Compared]:
     return list(compare(240))
 
 
-@pytest.mark.long
 def test_no_run_exceeds_the_bound() -> None:
     for rule in RULES:
         own = [each for each in compared() if each.rule == rule]

@@ -74,6 +74,7 @@ def recency(policy: ma.Policy, value: Value, seed: int) -> tuple[float, float]:
     return late, variance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VALUES)
 def test_who_was_pulled_last_has_no_better_chance(name: str) -> None:
     """A z-test, false alarm 1e-6; a priority redrawn with every reward fails it."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from manyarms.instances import from_means
 from manyarms.lab.results import Result
@@ -168,6 +169,7 @@ def test_ratios_on_the_contest_are_told_by_means_and_medians() -> None:
     assert "medians" in lines[1]
 
 
+@pytest.mark.slow
 def test_claims_on_a_stand_in_say_so() -> None:
     for stand_in, labelled in ((True, [10, 11, 12, 14]), (False, [])):
         claims = paper_claims(_paper(fig3=replace(CONTEST, is_stand_in=stand_in)), FACTS)

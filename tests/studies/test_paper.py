@@ -46,6 +46,7 @@ def test_what_is_played_is_what_the_paper_plays() -> None:
         assert find(name).experiments(100, 0) == [played[name]]
 
 
+@pytest.mark.compiled
 def test_everything_in_one_folder(small_paper: tuple[Path, Report]) -> None:
     folder, report = small_paper
     endings = ("pdf", "svg", "png")
@@ -96,4 +97,4 @@ def test_a_stand_in_is_called_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert str(report.shown[0]).startswith(f"Figure 3 shows a {label}, not the contest. Get")
     assert "on a stand-in for the caption contest" in (tmp_path / "report.html").read_text()
     assert label in (tmp_path / "fig3.svg").read_text()
-    assert f'["Not the data themselves","{label}"]' in (tmp_path / "report.html").read_text()
+    assert f'["Stand-in, not real data","{label}"]' in (tmp_path / "report.html").read_text()

@@ -111,7 +111,7 @@ def test_the_page_says_the_numbers() -> None:
     assert blocks[0] == "# Random problems"
     words = in_short(TABLE, scores(TABLE))
     assert "**Prospector** loses least of 3 policies" in words
-    assert "Next of another kind is guarded-ss-greedy" in words
+    assert "The next policy of another kind is guarded-ss-greedy" in words
     assert words in blocks
     parts = [block for block in blocks if not isinstance(block, str)]
     assert parts[2].head == ["policy", "Beta (2)", "T from 10^3 on (1)", "T from 10^4 on (1)"]

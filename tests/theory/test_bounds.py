@@ -237,11 +237,14 @@ def test_bounds_follow_the_hardness_of_a_problem() -> None:
             lambda: moss_bound(np.array([1.5]), 4),
             r"must contain whole numbers >= 1, got 1.5",
         ),
-        (lambda: subroutine_bound(0.5, 1), r"`horizon` must be an integer >= 2, got 1. The bound"),
+        (
+            lambda: subroutine_bound(0.5, 1),
+            r"`horizon` must be an integer >= 2, got 1. One pull may",
+        ),
         (lambda: subroutine_bound(1.2, 10), r"`alpha` must be .* got 1.2. Above 1 no policy"),
         (
             lambda: moss_plus_plus_bound(0.5, np.array([4, 1]), beta=0.5),
-            r"`horizon` must contain whole numbers >= 2, got 1. The bound is 0",
+            r"`horizon` must contain whole numbers >= 2, got 1. One pull may",
         ),
         (lambda: moss_plus_plus_bound(0.5, 10, beta=0.4), r"`beta` must be .* got 0.4"),
         (lambda: parallel_bound(0.5, 2), r"`horizon` must be an integer >= 3, got 2. The proof"),

@@ -37,7 +37,10 @@ def _needs_extra() -> None:
     help="The port; 0 chooses a free one.",
 )
 @click.option(
-    "--address", default="", help="Where other nodes reach this one (default: host:port)."
+    "--address",
+    default="",
+    help="Where other nodes reach this one (default: host:port; on PostgreSQL it must be given if "
+    "the host is 0.0.0.0 or ::).",
 )
 @click.option(
     "--root-path", default="", help="The path under which a proxy serves it, such as /arms."
@@ -47,6 +50,33 @@ def _needs_extra() -> None:
     default="",
     help="Addresses of proxies whose X-Forwarded headers count, separated by commas.",
 )
+@click.option(
+    "--connections",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="The largest number of connections; those beyond get status 503.",
+)
+@click.option(
+    "--idle-seconds",
+    type=click.IntRange(1),
+    default=75,
+    show_default=True,
+    help="How long a connection is kept between two requests.",
+)
+@click.option(
+    "--request-seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="How long the head of a request may take.",
+)
+@click.option(
+    "--restored",
+    is_flag=True,
+    help="Give this once, after the database was restored from a backup: tickets from the lost "
+    "time are then refused.",
+)
 @click.option("--quiet", is_flag=True, help="Log warnings only.")
 def serve(
     store: str,
@@ -55,6 +85,10 @@ def serve(
     address: str,
     root_path: str,
     trusted_proxies: str,
+    connections: int,
+    idle_seconds: int,
+    request_seconds: float,
+    restored: bool,
     quiet: bool,
 ) -> None:
     """Serve experiments over HTTP, with a page to watch them.
@@ -72,6 +106,10 @@ def serve(
         address=address,
         root_path=root_path.rstrip("/"),
         trusted_proxies=tuple(filter(None, trusted_proxies.split(","))),
+        connections=connections,
+        idle_seconds=idle_seconds,
+        request_seconds=request_seconds,
+        restored=restored,
     )
     run(settings, click.echo, quiet=quiet)
 
@@ -119,6 +157,7 @@ def add(
     from manyarms.live.databases import database_of
     from manyarms.serve.access import add_token, new_token
     from manyarms.serve.messages import NewToken
+    from manyarms.serve.validation import failure_of_body
 
     given = {
         "name": name,
@@ -131,7 +170,7 @@ def add(
     try:
         new = msgspec.convert(given, NewToken)
     except msgspec.ValidationError as error:
-        raise ParameterError(f"{error}.") from error
+        raise ParameterError(failure_of_body(error, NewToken).message) from error
     if role == "browser" and not (origins and rate and experiment):
         raise ParameterError(
             "`--role` browser needs --experiment, --origin and --rate: everybody who sees the page "

@@ -15,13 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from manyarms.core.files import (
-    UnsafeError,
-    cache_root,
-    private_folder,
-    read_private,
-    replace_file,
-)
+from manyarms.core.files import UnsafeError, cache_root, private_folder, read_private, replace_file
 from manyarms.errors import CacheWarning
 
 __all__ = ["CodeCache", "cache_directory", "has_code"]

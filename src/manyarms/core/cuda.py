@@ -33,6 +33,7 @@ __all__ = ["Slab", "free_bytes", "lane_bytes", "lane_kernel", "launch", "need_gp
 __all__ += ["gpu_is_there", "new_stream", "processors", "read"]
 
 BLOCK = 32  # threads: a warp, so that as many fit as registers allow
+_REGISTERS = 168  # of a thread: so that 12 warps share a processor
 _ALIGNED = 256  # bytes
 _NAP = 0.0003  # seconds
 _simulator = threading.Lock()  # it runs one kernel at a time
@@ -270,11 +271,11 @@ def _kernel(text: str, step: Any, classes: tuple[type, ...], names: tuple[Any, .
         known[name] = kind(value) if isinstance(value, np.dtype) else value
     exec(text, known)
     # the linker, if it had a hand in optimizing, would undo what `_exact` asks for
-    made = cuda.jit(known["kernel"], lto=False)
+    made = cuda.jit(known["kernel"], lto=False, max_registers=_REGISTERS)
     functions = reached([step, *bodies_of(*classes)])
     versions = [version_of(name) for name in _COMPILERS]
     if can_be_cached(functions):
-        folder = cache_directory(digest((text, versions), functions))
+        folder = cache_directory(digest((text, versions, _REGISTERS), functions))
         if folder is not None:
             made._cache = _kernel_cache(folder, known["kernel"])
     return made
@@ -322,9 +323,10 @@ def _source(
 
 
 def _for_device(body: Any) -> Any:
-    """Return a body for which `math` is CPython's: there, floor and ceil give integers."""
+    """Return the body for a GPU; `math` is CPython's there: floor and ceil give integers."""
     if body is None:
         return None
+    body = getattr(body, "on_gpu", body)
     ours = _device_math()
     swaps = {math: ours, math.ceil: ours.ceil, math.floor: ours.floor}
     swapped = {

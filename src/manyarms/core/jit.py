@@ -40,6 +40,7 @@ __all__ = [
     "jit_enabled",
     "kernel",
     "need_numba",
+    "on_gpu",
     "optional",
     "rare",
     "twin",
@@ -51,8 +52,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # `_nrt=False` switches reference counting off. It halves the cost of a pull, is sound because
 # kernels never allocate, and turns an accidental allocation into a compile error.
-LOOP_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
-INLINE: dict[str, Any] = {"forceinline": True}
+# Nobody calls a kernel from C: its wrapper would be a tenth of the time that compiling takes.
+CALLED: dict[str, Any] = {"no_cfunc_wrapper": True}
+LOOP_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, **CALLED}
+INLINE: dict[str, Any] = {"forceinline": True, **CALLED}
 
 _collected: list[tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]] = []
 _met: dict[Any, int] = {}  # how many of these each machine knows, by its `overload`
@@ -99,7 +102,7 @@ def kernel(function: F) -> F:
 
 def rare(function: F) -> F:
     """As `kernel`, for what is called too rarely to be worth inlining: it compiles once."""
-    _collect(function, lambda *args: function, {})
+    _collect(function, lambda *args: function, CALLED)
     return function
 
 
@@ -110,6 +113,16 @@ def twin(make_compiled: Callable[[], Callable[..., Any]]) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         _collect(function, lambda *args: body(), INLINE)
         return function
+
+    return decorate
+
+
+def on_gpu(function: Callable[..., Any]) -> Callable[[F], F]:
+    """Let the decorated function stand for `function` on a GPU: the same results, another way."""
+
+    def decorate(body: F) -> F:
+        setattr(function, "on_gpu", body)  # noqa: B010  functions have no such attribute
+        return body
 
     return decorate
 

@@ -5,7 +5,7 @@ because CPython need not wrap every number it reads, and they hold only what was
 policy may be given room for 2^40 pulls and pays for those it makes.
 
 `ENDLESS` is for arms that come and go: it has no bounds to keep. `CHECKED` is for compiled code
-that must not trust its numbers. `LANES` makes templates for a GPU, where memory is what there is
+that must not trust its numbers. `lanes` makes templates for a GPU, where memory is what there is
 least of.
 
 What is used together lies together: `records` gives rows of named fields, one cache line for a
@@ -29,7 +29,7 @@ __all__ = [
     "ARRAYS",
     "CHECKED",
     "ENDLESS",
-    "LANES",
+    "NO_ROOM",
     "SPARSE",
     "Floats",
     "Ints",
@@ -38,6 +38,7 @@ __all__ = [
     "Records",
     "Word",
     "is_shared",
+    "lanes",
     "logarithms",
     "places",
     "power_of_two",
@@ -48,6 +49,7 @@ Word: TypeAlias = Annotated[int, np.uint64]  # a key, or 64 random bits
 Ints: TypeAlias = MutableSequence[int]  # int64
 Floats: TypeAlias = MutableSequence[float]  # float64
 
+NO_ROOM = -2  # the "arm" of a policy whose memory was made for fewer arms than it meets
 _END = 1 << 62
 _LOGS = 4096  # logarithms of smaller numbers are computed once
 
@@ -75,6 +77,7 @@ class Memory(Protocol):
 
     endless: bool  # whether lengths are no bounds
     arms_may_come: bool  # whether there must be room for more arms than there are
+    arms_met: int  # for so many different arms there must be room; beyond, `ask` may say NO_ROOM
 
     def ints(self, length: int, *, most: int | None = None) -> Ints:
         """Return `length` signed integers; if none is above `most`, they may take less memory."""
@@ -82,8 +85,8 @@ class Memory(Protocol):
     def floats(self, length: int) -> Floats:
         """Return `length` floats."""
 
-    def records(self, length: int, kind: type[R]) -> Records[R]:
-        """Return `length` rows."""
+    def records(self, length: int, kind: type[R], *, most: int | None = None) -> Records[R]:
+        """Return `length` rows; if no integer in them is above `most`, they may take less."""
 
     def logs(self) -> Floats:
         """Return a table of log 0, log 1, …: where it is 0, it is filled when it is needed."""
@@ -92,6 +95,7 @@ class Memory(Protocol):
 class _Arrays:
     endless = False
     arms_may_come = True
+    arms_met = _END
 
     # np.zeros maps pages lazily, so memory that a run never touches is never paid for.
     def ints(self, length: int, *, most: int | None = None) -> Ints:
@@ -100,7 +104,7 @@ class _Arrays:
     def floats(self, length: int) -> Floats:
         return cast(Floats, np.zeros(length, np.float64))
 
-    def records(self, length: int, kind: type[R]) -> Records[R]:
+    def records(self, length: int, kind: type[R], *, most: int | None = None) -> Records[R]:
         return cast(Records[R], np.zeros(length, np.dtype(_fields(kind), align=True)))
 
     def logs(self) -> Floats:
@@ -110,9 +114,17 @@ class _Arrays:
 class _Lanes(_Arrays):
     arms_may_come = False
 
+    def __init__(self, arms_met: int) -> None:
+        self.arms_met = arms_met
+
     def ints(self, length: int, *, most: int | None = None) -> Ints:
-        few = most is not None and most <= np.iinfo(np.int32).max
-        return cast(Ints, np.zeros(length, np.int32 if few else np.int64))
+        return cast(Ints, np.zeros(length, np.int32 if _are_small(most) else np.int64))
+
+    def records(self, length: int, kind: type[R], *, most: int | None = None) -> Records[R]:
+        fields = _fields(kind)
+        if _are_small(most):
+            fields = [(name, np.int32 if one is np.int64 else one) for name, one in fields]
+        return cast(Records[R], np.zeros(length, np.dtype(fields, align=True)))
 
     def logs(self) -> Floats:
         return cast(Floats, logarithms(_LOGS))
@@ -126,6 +138,7 @@ class _Checked:
 
     endless = False
     arms_may_come = True
+    arms_met = _END
 
     def ints(self, length: int, *, most: int | None = None) -> Ints:
         return cast(Ints, cast(Any, ARRAYS.ints(max(2, length)))[::-1])
@@ -133,7 +146,7 @@ class _Checked:
     def floats(self, length: int) -> Floats:
         return cast(Floats, cast(Any, ARRAYS.floats(max(2, length)))[::-1])
 
-    def records(self, length: int, kind: type[R]) -> Records[R]:
+    def records(self, length: int, kind: type[R], *, most: int | None = None) -> Records[R]:
         return cast(Records[R], cast(Any, ARRAYS.records(max(2, length), kind))[::-1])
 
     def logs(self) -> Floats:
@@ -157,6 +170,8 @@ class _Zeros(dict[int, Any]):
 
 
 class _Sparse:
+    arms_met = _END
+
     def __init__(self, *, endless: bool) -> None:
         self.endless, self.arms_may_come = endless, True
 
@@ -166,7 +181,7 @@ class _Sparse:
     def floats(self, length: int) -> Floats:
         return cast(Floats, self._zeros(float, length))
 
-    def records(self, length: int, kind: type[R]) -> Records[R]:
+    def records(self, length: int, kind: type[R], *, most: int | None = None) -> Records[R]:
         return cast(Records[R], self._zeros(kind, length))
 
     def logs(self) -> Floats:
@@ -187,6 +202,10 @@ def is_shared(array: NDArray[Any]) -> bool:
     return array is logarithms(_LOGS)
 
 
+def _are_small(most: int | None) -> bool:
+    return most is not None and most <= np.iinfo(np.int32).max
+
+
 def _fields(kind: type) -> list[tuple[str, Any]]:
     """Return names and NumPy types of a record's fields."""
     hints = get_type_hints(kind, localns={"Word": Word}, include_extras=True)
@@ -200,10 +219,14 @@ def _fields(kind: type) -> list[tuple[str, Any]]:
 
 
 ARRAYS: Memory = _Arrays()
-LANES: Memory = _Lanes()
 CHECKED: Memory = _Checked()
 SPARSE: Memory = _Sparse(endless=False)
 ENDLESS: Memory = _Sparse(endless=True)
+
+
+def lanes(arms_met: int) -> Memory:
+    """Return memory for templates of a GPU's lanes, which meet no more than so many arms."""
+    return _Lanes(arms_met)
 
 
 def _compiled_release() -> Callable[..., Any]:

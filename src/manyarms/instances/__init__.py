@@ -1,12 +1,6 @@
 """Instances: what is played on. Means by family, rewards by model."""
 
-from manyarms.instances.captions import (
-    Contest,
-    captions,
-    contest_652,
-    read_contest,
-    stand_in_652,
-)
+from manyarms.instances.captions import Contest, captions, contest_652, read_contest, stand_in_652
 from manyarms.instances.contests import find_contest, local_contests
 from manyarms.instances.instance import Instance
 from manyarms.instances.laws import reward

@@ -11,14 +11,13 @@ from typing import NamedTuple
 
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Memory, Record, Records, Word
+from manyarms.core.memory import NO_ROOM, Memory, Record, Records, Word
 from manyarms.core.rng import draw
 from manyarms.instances._world import World, mean_of, reward_of
 from manyarms.protocol.recommend import Scale, lower_limit
 
 __all__ = [
     "NO_ARM",
-    "NO_ROOM",
     "Tape",
     "arm_of",
     "best_record",
@@ -29,7 +28,7 @@ __all__ = [
 ]
 
 _NOBODY = -(1 << 62)  # no arm
-NO_ARM, NO_ROOM = -1, -2
+NO_ARM = -1
 MEANS = 0
 REWARDS = 1
 
@@ -43,8 +42,8 @@ class ArmRecord(Record):
     total: float
 
 
-class LastRecord(Record):
-    """The record asked for last."""
+class LastRecord(ArmRecord):
+    """The record asked for last, at hand; it is put back when another one is asked for."""
 
     arm: int
     number: int
@@ -76,40 +75,57 @@ def rewind(tape: Tape) -> None:
 
 
 @kernel
-def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
-    """Return the number of the arm's record, written at its first pull.
+def put_back(tape: Tape) -> None:
+    """Write down what was learned of the arm pulled last."""
+    last = tape.last[0]
+    if last.arm != _NOBODY:
+        tape.record[last.number].pulls = last.pulls
+        tape.record[last.number].total = last.total
 
-    Returns NO_ARM if there is no such arm, and NO_ROOM if there is no room for its record.
+
+@kernel
+def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
+    """Return the number of the arm's record, written at its first pull, and have it at hand.
+
+    Returns NO_ARM if there is no such arm, and NO_ROOM if the policy, or the tape, has no room
+    for it.
     """
     last = tape.last[0]
     if last.arm == arm:  # most often the leader once more
         return last.number
     if arm < 0 or arm >= world.n_arms:
-        return NO_ARM
+        return NO_ROOM if arm == NO_ROOM else NO_ARM
+    put_back(tape)
     at = find(tape.number, arm)
     if tape.number.cells[at] != 0:
         number = tape.number.cells[at + 1]
+        record = tape.record[number]
+        last.key = record.key
+        last.mean = record.mean
+        last.pulls = record.pulls
+        last.total = record.total
     else:
         number = tape.number.filled[0]
         if number >= tape.number.entries:
             return NO_ROOM
         insert(tape.number, at, arm, number)
-        record = tape.record[number]
-        record.key = draw(draw(key, REWARDS), arm)
-        record.mean = mean_of(world, arm, draw(key, MEANS))
-        record.pulls = 0
-        record.total = 0.0
+        last.key = draw(draw(key, REWARDS), arm)
+        last.mean = mean_of(world, arm, draw(key, MEANS))
+        last.pulls = 0
+        last.total = 0.0
+        tape.record[number].key = last.key
+        tape.record[number].mean = last.mean
     last.arm = arm
     last.number = number
     return number
 
 
 @kernel
-def next_reward(tape: Tape, world: World, number: int) -> float:
-    """Pull the arm of this record, which was asked for last: return its next reward."""
-    record = tape.record[number]
+def next_reward(tape: Tape, world: World) -> float:
+    """Pull the arm whose record was asked for last: return its next reward."""
+    record = tape.last[0]
     word = draw(record.key, record.pulls)
-    reward = reward_of(world, tape.last[0].arm, record.mean, word)
+    reward = reward_of(world, record.arm, record.mean, word)
     record.pulls += 1
     record.total += reward
     return reward
@@ -118,6 +134,7 @@ def next_reward(tape: Tape, world: World, number: int) -> float:
 @rare
 def best_record(tape: Tape, scale: Scale) -> int:
     """Return the record of the arm that the rule for all policies recommends, all rewards told."""
+    put_back(tape)
     best, highest = 0, -math.inf
     for number in range(tape.number.filled[0]):
         record = tape.record[number]

@@ -153,10 +153,8 @@ def from_means(
         One mean for each arm. Or where they stand, in a CSV or Parquet file: "items.csv:rate" is
         the column rate, "items.csv:clicks/views" a quotient of two, and "items.csv" the column
         mean.
-    rewards
-        The reward model (default: `Bernoulli()`).
-    label
-        What to call the instance.
+    rewards, label
+        As for `grouped`.
 
     Examples
     --------

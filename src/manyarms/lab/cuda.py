@@ -1,7 +1,8 @@
 """Replications on a GPU: one thread plays one, with the loop that the CPU plays, too.
 
-How many arms a replication will meet is not known before. So its tape has room for few, and where
-they were too few the batch begins anew with more: the same numbers, only later.
+How many arms a replication will meet is not known before. So its tape has room for few, and so have
+states that could need far more; where they were too few the batch begins anew with more: the same
+numbers, only later.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from manyarms.core.cuda import (
     read,
 )
 from manyarms.core.jit import check_bodies, compiling, kernel
-from manyarms.core.memory import LANES, Ints, logarithms
+from manyarms.core.memory import NO_ROOM, Ints, lanes, logarithms
 from manyarms.errors import DeviceError
-from manyarms.instances._tape import NO_ROOM, Tape, tape
+from manyarms.instances._tape import Tape, tape
 from manyarms.instances._world import World
 from manyarms.lab.experiment import Cell, Player, informed_policy
 from manyarms.lab.play import Recorder, Stretch, in_turn, late, play
@@ -41,11 +42,9 @@ __all__ = ["FIRST_ARMS", "THREADS", "Bench", "Load", "Place"]
 # Measured on an H200, on which a policy's kernel takes some 160 registers.
 THREADS = 384  # of a processor: more do not fit
 _WIDEST = 8  # threads that share a lane's processor with nobody; more gain nothing
-_PART = 2  # a batch has at most this part of all threads
-_NEAR = 10 << 30  # bytes of a batch: with more, memory is farther away than more lanes are worth
-_FEW_LANES = 1584  # which a batch may have all the same
 
-FIRST_ARMS, _MORE_ARMS = 1 << 10, 8  # room on the first tape, and how many times as much then
+FIRST_ARMS = (1 << 10) - 1  # room on the first tape
+_MORE_ARMS = 4  # then for so many times as much, each time
 _MOST_LOGS = 1 << 22  # the CPU's logarithms of whole numbers; those of larger ones are the GPU's
 _SPARE = 1 << 16  # bytes between arrays
 _FIRST_PIECE = 256  # pulls between two looks at the clock; then as many as take
@@ -135,6 +134,14 @@ class Place:
         return self._slab
 
 
+class Lane(NamedTuple):
+    """Templates of what each lane has for itself."""
+
+    state: Any
+    rewards: Any
+    tape: Tape
+
+
 class Batch(NamedTuple):
     """Replications under way."""
 
@@ -192,33 +199,37 @@ class Bench:
         self._world = cell.instance.world(cell.horizon)
         self._recorded = cell.horizon if record_arms else 0
         self._key = np.array([run_key(seed)], np.uint64)
-        informed = informed_policy(player.policy, cell.instance)
+        self._informed = informed_policy(player.policy, cell.instance)
         limits = (0.0, 1.0) if cell.instance.rewards.bounded else None
         self._scale = scale_of(player.policy, limits)
-        n_arms, pulls = cell.instance.n_arms, cell.horizon
-        self._state = informed.new_state(LANES, n_arms=n_arms, pulls=pulls)
-        check_bodies(self._state, (reset, ask, tell))
-        self._rewards: Any = in_turn()
-        if cell.delay > 0 or cell.batch > 1:
-            self._rewards = late(LANES, delay=cell.delay, batch=cell.batch, pulls=pulls)
         self.arms = arms  # several threads may raise it
+        self._lanes: dict[int, Lane] = {}
+        check_bodies(self.lane().state, (reset, ask, tell))
 
-    def _tape(self) -> Tape:
-        arms = min(self.arms, self._cell.horizon)
-        return tape(LANES, self._cell.instance.n_arms, arms)
+    def lane(self) -> Lane:
+        """Return the templates of a lane that meets no more than `arms` arms."""
+        cell, arms = self._cell, self.arms
+        if arms not in self._lanes:
+            memory, n_arms, pulls = lanes(arms), cell.instance.n_arms, cell.horizon
+            rewards: Any = in_turn()
+            if cell.delay > 0 or cell.batch > 1:
+                rewards = late(memory, delay=cell.delay, batch=cell.batch, pulls=pulls)
+            state = self._informed.new_state(memory, n_arms=n_arms, pulls=pulls)
+            self._lanes[arms] = Lane(state, rewards, tape(memory, n_arms, min(arms, pulls)))
+        return self._lanes[arms]
 
     def compile(self, place: Place) -> None:
         """Compile the kernel: play no pull of one replication."""
         with compiling(f"{self.label} for the GPU"):
-            self.batch(np.zeros(1, np.int64), place, self._tape()).play(0, 0)
+            self.batch(np.zeros(1, np.int64), place, self.lane()).play(0, 0)
 
-    def most_lanes(self, place: Place, reel: Tape | None = None) -> int:
-        """Return how many lanes a batch can have, with tapes like this one."""
-        reel = reel or self._tape()
-        shared = self._bytes(0, reel)
-        own = self._bytes(1, reel) - shared
+    def most_lanes(self, place: Place, lane: Lane | None = None) -> int:
+        """Return how many lanes like this one a batch can have."""
+        lane = lane or self.lane()
+        shared = self._bytes(0, lane)
+        own = self._bytes(1, lane) - shared
         room = max(0, place.size - shared) // own
-        return min(place.load.threads // _PART, room, max(_NEAR // own, _FEW_LANES))
+        return min(place.load.threads, room)
 
     def play(
         self,
@@ -232,20 +243,20 @@ class Bench:
         parts: list[Recorder] = []
         left = numbers
         while len(left) > 0:
-            reel = self._tape()
-            lanes = self.most_lanes(place, reel)
-            if lanes == 0:
+            arms, lane = self.arms, self.lane()
+            most = self.most_lanes(place, lane)
+            if most == 0:
                 raise DeviceError(
-                    f"{self.label} needs {self._bytes(1, reel) / 1e6:.0f} MB for one replication "
+                    f"{self.label} needs {self._bytes(1, lane) / 1e6:.0f} MB for one replication "
                     f"of this size, and the GPU has {place.size / 1e6:.0f} MB for a batch. Take "
                     f'engine="threads".'
                 )
-            part = self._play_batch(left[:lanes], place, reel, stopped, done)
+            part = self._play_batch(left[:most], place, lane, stopped, done)
             if part is None:
-                self.arms = max(self.arms, _MORE_ARMS * reel.number.entries)
+                self.arms = max(self.arms, _MORE_ARMS * (arms + 1) - 1)
             else:
                 parts.append(part)
-                left = left[lanes:]
+                left = left[most:]
         arms = np.concatenate([part.arms for part in parts]) if self._recorded > 0 else None
         rows = np.concatenate([rows_of(part) for part in parts])
         return Played(rows, arms, time.perf_counter() - begun)
@@ -254,12 +265,12 @@ class Bench:
         self,
         numbers: NDArray[np.int64],
         place: Place,
-        reel: Tape,
+        lane: Lane,
         stopped: Callable[[], bool],
         done: Callable[[int], None],
     ) -> Recorder | None:
-        """Play replications side by side; return None if their tapes have too little room."""
-        batch, horizon = self.batch(numbers, place, reel), self._cell.horizon
+        """Play replications side by side; return None if they meet too many arms."""
+        batch, horizon = self.batch(numbers, place, lane), self._cell.horizon
         start, piece = 0, _FIRST_PIECE
         while start < horizon:
             if stopped():
@@ -279,37 +290,37 @@ class Bench:
             piece = max(1, math.ceil(piece * _PIECE_SECONDS / seconds))
         return Recorder(*map(batch.read, batch.recorder))
 
-    def _bytes(self, lanes: int, reel: Tape) -> int:
+    def _bytes(self, count: int, lane: Lane) -> int:
         """Return how much memory so many lanes take, with what they share."""
-        own = lane_bytes((self._state, self._rewards, reel))
+        own = lane_bytes(lane)
         own += 8 * (len(self._cell.times) + 6 + self._recorded)
         shared = 8 * (min(self._cell.horizon, _MOST_LOGS) + len(self._cell.times))
         shared += lane_bytes(self._world)
-        return lanes * own + shared + _SPARE
+        return count * own + shared + _SPARE
 
-    def batch(self, numbers: NDArray[np.int64], place: Place, reel: Tape) -> Batch:
-        """Let replications of these numbers begin, each with such a tape."""
-        lanes, times = len(numbers), np.array(self._cell.times, np.int64)
-        slab = place.slab(self._bytes(lanes, reel))
-        own = {"state": self._state, "rewards": self._rewards, "tape": reel}
+    def batch(self, numbers: NDArray[np.int64], place: Place, lane: Lane) -> Batch:
+        """Let replications of these numbers begin, each in such a lane."""
+        count, times = len(numbers), np.array(self._cell.times, np.int64)
+        slab = place.slab(self._bytes(count, lane))
+        own = lane._asdict()
         common = {"world": self._world, "numbers": None, "stretch": None, "recorder": None}
         world: World = slab.shared(self._world)
         logs = slab.copy(logarithms(min(self._cell.horizon, _MOST_LOGS) + 1))
         return Batch(
             lane_kernel(play_lane, own, common, _compiled_in),
-            tuple(slab.lanes(part, lanes, logs) for part in own.values()),
+            tuple(slab.lanes(part, count, logs) for part in own.values()),
             world,
             slab.copy(numbers + self._cell.first_replication),
             slab.copy(self._key),
             self._scale,
             Recorder(
                 slab.copy(times),
-                slab.zeros((lanes, len(times) + 1), np.float64),
-                slab.zeros((lanes,), np.int64),
-                slab.zeros((lanes,), np.int64),
-                slab.zeros((lanes,), np.int64),
-                slab.zeros((lanes,), np.float64),
-                slab.zeros((lanes, self._recorded), np.int64),
+                slab.zeros((count, len(times) + 1), np.float64),
+                slab.zeros((count,), np.int64),
+                slab.zeros((count,), np.int64),
+                slab.zeros((count,), np.int64),
+                slab.zeros((count,), np.float64),
+                slab.zeros((count, self._recorded), np.int64),
             ),
             place,
         )

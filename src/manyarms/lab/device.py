@@ -25,10 +25,17 @@ __all__ = ["Device"]
 _STREAMS = 4  # batches at a time
 _MOST_WAITING = 4096  # chunks
 _MOST_BENCHES = 64
-_SHARE = 0.9  # of the free memory
+_SHARE = 0.85  # of the free memory
+_COMPILING = 16  # compiling has a place for one lane, and this part of the memory of a batch
 _PAUSE = 0.01  # seconds without a new chunk, and the batch begins
 
+_arms: dict[tuple[str, int, int], int] = {}  # by game: for how many arms lanes needed room
 Waiting: TypeAlias = list[tuple[Chunk, "Future[Played]"]]
+
+
+def _game(chunk: Chunk) -> tuple[str, int, int]:
+    """Return what decides, for the most part, how many arms are met."""
+    return chunk.player.policy.label, chunk.cell.instance.n_arms, chunk.cell.horizon
 
 
 class Device:
@@ -50,17 +57,17 @@ class Device:
         need_gpu()
         self._seed, self._meter, self._record_arms = seed, meter, record_arms
         load = Load(THREADS * processors())
-        share = int(_SHARE * free_bytes()) // (_STREAMS + 1)
-        self._places = [Place(share, load) for _ in range(_STREAMS + 1)]
+        share = int(_SHARE * free_bytes()) // _STREAMS
+        self._compiling = Place(share // _COMPILING, load)
+        self._places = [Place(share, load) for _ in range(_STREAMS)]
         self._benches: dict[tuple[int, int], Bench] = {}
-        self._arms: dict[str, int] = {}  # by policy: for how many arms tapes needed room
         self._waiting: dict[tuple[int, int], Waiting] = {}
         self._latest = 0.0
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._work, args=(place,), daemon=True)
-            for place in self._places[1:]
+            for place in self._places
         ]
         for thread in self._threads:
             thread.start()
@@ -71,7 +78,7 @@ class Device:
 
     def compile(self, chunk: Chunk) -> None:
         """Compile the policy's kernel."""
-        self._bench(chunk).compile(self._places[0])
+        self._bench(chunk).compile(self._compiling)
 
     def submit(self, chunk: Chunk) -> Future[Played]:
         """Let a chunk wait until a batch of its player begins."""
@@ -106,7 +113,7 @@ class Device:
                 chunk.player,
                 seed=self._seed,
                 record_arms=self._record_arms,
-                arms=self._arms.get(chunk.player.policy.name, FIRST_ARMS),
+                arms=_arms.get(_game(chunk), FIRST_ARMS),
             )
         return self._benches[place]
 
@@ -139,7 +146,7 @@ class Device:
         place.load.add(len(numbers))
         try:
             played = bench.play(numbers, place, self._stop.is_set, self._meter.add)
-            self._arms[chunks[0].player.policy.name] = bench.arms
+            _arms[_game(chunks[0])] = bench.arms
         except BaseException as error:  # whatever it is, the main thread raises it
             for _, future in taken:
                 future.set_exception(error)

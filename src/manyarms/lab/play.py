@@ -163,8 +163,8 @@ def play(
                 recorder.distinct_arms[replication] = number
                 recorder.recommended[replication] = arm
                 return
-            mean = tape.record[number].mean
-            receive(rewards, state, place, next_reward(tape, world, number))
+            mean = tape.last[0].mean
+            receive(rewards, state, place, next_reward(tape, world))
             total += world.best_mean - mean
             best += int(mean >= world.good_mean)
             if time < recorder.arms.shape[1]:

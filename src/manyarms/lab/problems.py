@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from manyarms.core import checks
 from manyarms.errors import ManyarmsError, nearest
 
 __all__ = ["Problems", "shown"]
+
+T = TypeVar("T")
 
 _LONGEST = 60  # characters of a value that an error shows
 
@@ -40,11 +42,11 @@ class Problems:
     def made(
         self,
         place: str,
-        make: Callable[..., Any],
+        make: Callable[..., T],
         arguments: Mapping[str, Any],
         *,
         only_named: bool = False,
-    ) -> Any:
+    ) -> T | None:
         """Return what a constructor makes, or None and note everything it refuses.
 
         An error names the parameter that is at fault. That one is left out, and the rest tried

@@ -118,7 +118,7 @@ class Result(ResultFrames):
 
     @property
     def simple_regret(self) -> NDArray[np.float64]:
-        """What the recommended arm lacks of the best mean, by (policy, replication)."""
+        """The best mean minus the mean of the recommended arm, by (policy, replication)."""
         return np.asarray(self.best_mean - self.recommended_mean)
 
     def by(self, objective: Objective) -> Result:
@@ -127,9 +127,9 @@ class Result(ResultFrames):
         Parameters
         ----------
         objective
-            "earn", for regret, or "find", for simple regret. With "find", `regret` is what the
-            recommended arm lacks of the best mean. There is one checkpoint, the horizon. A miss is
-            a run whose recommended arm is no best arm.
+            "earn", for regret, or "find", for simple regret. With "find", `regret` is the best
+            mean minus the mean of the recommended arm. There is one checkpoint, the horizon. A miss
+            is a run whose recommended arm is no best arm.
 
         Examples
         --------

@@ -119,9 +119,10 @@ def _instance_at(
     rest = {key: value for key, value in offered.items() if key in asked}
 
     def build(**given: Any) -> Instance:
-        return instance.make(**given, **rest)  # type: ignore[no-any-return]
+        made: Instance = instance.make(**given, **rest)
+        return made
 
-    return problems.made("instance", build, values)  # type: ignore[no-any-return]
+    return problems.made("instance", build, values)
 
 
 def _rewards_at(problems: Problems, model: Any, at: Mapping[str, Any]) -> Any:
@@ -149,7 +150,7 @@ def _policy_at(
         check_playable(made, instance, horizon)
         return made
 
-    return problems.made(entry.place, make, entry.parameters)  # type: ignore[no-any-return]
+    return problems.made(entry.place, make, entry.parameters)
 
 
 def told(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from manyarms.core.face import ON_ANY
 from manyarms.live.estimates import PROMISE, ArmEstimate, Progress, count, plain, rounded
 
 __all__ = ["MOST_ARMS_SHOWN", "handle_html"]
@@ -17,7 +18,6 @@ MOST_ARMS_SHOWN = 8
 
 _WIDTH, _ROW, _BAR = 640, 22, 8  # pixels
 _LEFT, _RIGHT = 170, 450  # where the axis of the intervals begins and ends
-_COLOUR = "#2f81c4"  # contrast 4:1 with white, 4:1 with black
 
 
 def handle_html(
@@ -57,8 +57,8 @@ def _progress_bar(progress: Progress) -> str:
     asked = _WIDTH * progress.pulls / whole
     return (
         f'<rect width="{_WIDTH}" height="{_BAR}" rx="2" opacity="0.15"/>'
-        f'<rect width="{asked:.1f}" height="{_BAR}" rx="2" fill="{_COLOUR}" opacity="0.5"/>'
-        f'<rect width="{done:.1f}" height="{_BAR}" rx="2" fill="{_COLOUR}"/>'
+        f'<rect width="{asked:.1f}" height="{_BAR}" rx="2" fill="{ON_ANY}" opacity="0.5"/>'
+        f'<rect width="{done:.1f}" height="{_BAR}" rx="2" fill="{ON_ANY}"/>'
     )
 
 
@@ -85,8 +85,8 @@ def _row(arm: ArmEstimate, top: float, low: float, high: float) -> str:
         f'<line x1="{_LEFT}" x2="{_RIGHT}" y1="{middle}" y2="{middle}" stroke="currentColor" '
         'opacity="0.12"/>'
         f'<line x1="{x(arm.interval[0]):.1f}" x2="{x(arm.interval[1]):.1f}" y1="{middle}" '
-        f'y2="{middle}" stroke="{_COLOUR}" stroke-width="3" stroke-linecap="round"/>'
-        f'<circle cx="{x(arm.estimate):.1f}" cy="{middle}" r="5" fill="{_COLOUR}"/>'
+        f'y2="{middle}" stroke="{ON_ANY}" stroke-width="3" stroke-linecap="round"/>'
+        f'<circle cx="{x(arm.estimate):.1f}" cy="{middle}" r="5" fill="{ON_ANY}"/>'
         f'<text x="{_RIGHT + 12}" y="{text}">{rounded(arm.estimate)} '
         f'<tspan opacity="0.7">from {count(arm.told, "reward")}</tspan></text></g>'
     )

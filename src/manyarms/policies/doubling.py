@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from manyarms.core.memory import Memory, Record, Records, Word
 from manyarms.core.rng import draw
@@ -11,18 +11,8 @@ from manyarms.errors import ParameterError
 from manyarms.policies.moss_plus_plus import MOSSPlusPlus
 from manyarms.policies.parallel import Parallel
 from manyarms.policies.parts.randomness import PHASES
-from manyarms.protocol import (
-    About,
-    Policy,
-    arrive,
-    ask,
-    count_late,
-    generation,
-    reset,
-    retire,
-    tell,
-    uses,
-)
+from manyarms.protocol import Policy, arrive, ask, count_late, generation, reset, retire, tell, uses
+from manyarms.protocol.about import About
 from manyarms.protocol.registry import Form
 from manyarms.protocol.soundness import Known, sound
 
@@ -103,7 +93,7 @@ class Doubling(Policy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    anytime: ClassVar[bool] = True
+    anytime = True
 
     policy: Policy
 

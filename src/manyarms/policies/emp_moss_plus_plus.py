@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Records
@@ -247,11 +247,14 @@ class EmpMOSSPlusPlus(MixturePolicy):
     --------
     >>> import manyarms as ma
     >>> live = ma.EmpMOSSPlusPlus(beta=0.5).live(n_arms=1_000_000, horizon=20_000, seed=7)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> for pull in live.ask(2000):
+    ...     live.tell(pull, reward=float(pull.arm % 8 == 0))
+    >>> live.recommend().arm % 8
+    0
     """
 
-    name: ClassVar[str] = "empmoss++"
-    about: ClassVar[About] = About(
+    name = "empmoss++"
+    about = About(
         needs="horizon",
         guarantee="none proven",
         nanoseconds=21,
@@ -274,5 +277,5 @@ class EmpMOSSPlusPlus(MixturePolicy):
             arms=self._arms(memory, n_arms, arms=slots),
             chosen=chosen(memory, slots),
             order=stream(memory),
-            mixtures=mixtures(memory, shares=sum(sets), arms=len(sets)),
+            mixtures=mixtures(memory, shares=sum(sets), arms=len(sets), most=max(n_arms, pulls)),
         )

@@ -14,15 +14,7 @@ from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
 from manyarms.policies.field import Greedy
 from manyarms.policies.field.sub_sampled import on_subset
 from manyarms.policies.parts.fresh import is_retired, strike
-from manyarms.policies.parts.guard import (
-    guard_arrive,
-    guard_learn,
-    guard_reset,
-    guard_retire,
-    guard_turn,
-    stage_begins,
-    stage_words,
-)
+from manyarms.policies.parts.guard import guard_learn, guard_retire, guard_turn, stage_begins
 from manyarms.policies.parts.guard_slots import (
     Guard,
     count_guarded_late,
@@ -30,20 +22,12 @@ from manyarms.policies.parts.guard_slots import (
     launch_pull,
     next_note,
     open_next,
+    stage_words,
 )
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import GUARDED
-from manyarms.protocol import (
-    About,
-    Policy,
-    arrive,
-    ask,
-    count_late,
-    generation,
-    reset,
-    retire,
-    tell,
-)
+from manyarms.protocol import Policy, arrive, ask, count_late, generation, reset, retire, tell
+from manyarms.protocol.about import About
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.policy import in_brackets
 from manyarms.protocol.registry import Form
@@ -78,7 +62,7 @@ def guarded_reset(state: GuardedState, key: int, horizon: int) -> None:
     state.clock[0].told = 0
     state.clock[0].bound = 0
     state.clock[0].last = -1
-    guard_reset(state.guard, key, horizon)
+    reset(state.guard, key, horizon)
     reset(state.inner, draw(key, GUARDED), horizon)
 
 
@@ -143,7 +127,7 @@ def forget_last(state: GuardedState, note: int) -> None:
 
 @arrive.register(GuardedState)
 def guarded_arrive(state: GuardedState, count: int) -> None:
-    guard_arrive(state.guard, count)
+    arrive(state.guard, count)
     arrive(state.inner, count)
 
 
@@ -230,9 +214,9 @@ class Guarded(GuardPolicy):
     it doubles; then `theory.anytime_guarded_bound` holds, and a policy that was dropped comes back
     with the next guess.
 
-    The policy is not told what the guard's pulls gave. So until it is dropped it plays as it would
-    alone, and a policy whose own regret is below :math:`2 T^\beta \log T` is hardly ever dropped.
-    A policy that relies on what the names of arms mean loses that: they are given out at random.
+    The policy does not learn the rewards of the guard's pulls. So until it is dropped it plays as
+    it would alone, and a policy whose own regret is below :math:`2 T^\beta \log T` is hardly ever
+    dropped. Names of arms are given out at random, so a policy that relies on them loses that.
 
     Rewards may be late: the guard never has two pulls of an arm in flight at a time. Arms may come
     and go if the policy can take it; nothing is proved about that. Cost per pull: the policy's own,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Records
@@ -23,33 +23,17 @@ from manyarms.policies.parts.iterations import (
     WaitingClock,
     arrive_later,
     ask_member,
+    become_mixture,
     is_gone,
     iteration_of,
     iterations_are_sound,
     lose_arm,
     reset_iterations,
 )
-from manyarms.policies.parts.mixtures import (
-    Mixtures,
-    add_share,
-    can_be_pulled,
-    close_mixture,
-    mixture_pulls,
-    mixtures,
-)
+from manyarms.policies.parts.mixtures import Mixtures, can_be_pulled, mixture_pulls, mixtures
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
 from manyarms.policies.parts.slots import begin, open_slot
-from manyarms.protocol import (
-    About,
-    arrive,
-    ask,
-    count_late,
-    generation,
-    reset,
-    retire,
-    tell,
-    uses,
-)
+from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
 from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
@@ -80,15 +64,13 @@ arrive.register(HybridMossPlusPlusState)(arrive_later)
 
 
 @rare
-def end_iteration(state: HybridMossPlusPlusState) -> None:
-    """Turn the iteration that ended into a mixture-arm, and remember its arms."""
+def remember_arms(state: HybridMossPlusPlusState) -> None:
+    """Remember how the arms of the iteration that ended did."""
     slots = state.arms.slots
     for k in range(slots.run[0].opened):
         slot = slots.slot[k]
-        add_share(state.mixtures, slot.member, slot.asked)
         if slot.member >= 0 and slot.pulls > 0:
             remember(state.history, slot.member, slot.pulls, slot.total)
-    close_mixture(state.mixtures)
 
 
 @kernel
@@ -104,7 +86,8 @@ def next_hybrid_iteration(state: HybridMossPlusPlusState) -> None:
     clock.iteration += 1
     i = clock.iteration
     if i > 1:
-        end_iteration(state)
+        become_mixture(state)
+        remember_arms(state)
     p = iterations(clock.horizon, state.beta)
     real = iteration_arms(p, i, present(state.arms))
     clock.left = iteration_pulls(p, i, clock.horizon)
@@ -200,11 +183,14 @@ class HybridMOSSPlusPlus(MixturePolicy):
     --------
     >>> import manyarms as ma
     >>> live = ma.HybridMOSSPlusPlus(beta=0.5).live(n_arms=1_000_000, horizon=20_000, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> for pull in live.ask(2000):
+    ...     live.tell(pull, reward=float(pull.arm % 8 == 0))
+    >>> live.progress().stage
+    'iteration 3 of 6'
     """
 
-    name: ClassVar[str] = "hybrid-moss++"
-    about: ClassVar[About] = About(
+    name = "hybrid-moss++"
+    about = About(
         needs="horizon",
         guarantee="Pareto optimal, √2 times MOSS++'s bound",
         nanoseconds=22,
@@ -223,9 +209,14 @@ class HybridMOSSPlusPlus(MixturePolicy):
         return HybridMossPlusPlusState(
             beta=self.beta,
             clock=memory.records(1, WaitingClock),
-            waiting=memory.ints(largest),
+            waiting=memory.ints(largest, most=n_arms),
             arms=self._arms(memory, n_arms, arms=slots, draws=real[0]),
             order=stream(memory),
             history=history(memory, n_arms, arms=min(n_arms, pulls, 2 * sum(real))),
-            mixtures=mixtures(memory, shares=min(2 * sum(real) + p * p, pulls), arms=p),
+            mixtures=mixtures(
+                memory,
+                shares=min(2 * sum(real) + p * p, pulls),
+                arms=p,
+                most=max(n_arms, pulls),
+            ),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.fresh import FreshArms, hold, present, reset_arms
@@ -67,8 +67,8 @@ class MOSS(IndexPolicy):
     >>> live.tell(pull, reward=1.0)
     """
 
-    name: ClassVar[str] = "moss"
-    about: ClassVar[About] = About(
+    name = "moss"
+    about = About(
         needs="horizon",
         guarantee="minimax over n arms for T ≥ n",
         nanoseconds=86,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.checks import check_int, check_one
 from manyarms.core.jit import kernel
@@ -79,8 +79,8 @@ class MOSSOracle(IndexPolicy):
     True
     """
 
-    name: ClassVar[str] = "moss-oracle"
-    about: ClassVar[About] = About(
+    name = "moss-oracle"
+    about = About(
         needs="horizon, hardness or m",
         guarantee="minimax up to a logarithm",
         nanoseconds=19,

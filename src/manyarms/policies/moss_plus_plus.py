@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Records
@@ -13,19 +13,13 @@ from manyarms.policies.parts.iterations import (
     WaitingClock,
     arrive_later,
     ask_member,
+    become_mixture,
     iteration_of,
     iterations_are_sound,
     lose_arm,
     reset_iterations,
 )
-from manyarms.policies.parts.mixtures import (
-    Mixtures,
-    add_share,
-    can_be_pulled,
-    close_mixture,
-    mixture_pulls,
-    mixtures,
-)
+from manyarms.policies.parts.mixtures import Mixtures, can_be_pulled, mixture_pulls, mixtures
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
 from manyarms.policies.parts.slots import begin, open_slot, unopened
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
@@ -59,9 +53,7 @@ def next_iteration(state: MossPlusPlusState) -> None:
     clock.iteration += 1
     i = clock.iteration
     if i > 1:
-        for k in range(slots.run[0].opened):
-            add_share(state.mixtures, slots.slot[k].member, slots.slot[k].asked)
-        close_mixture(state.mixtures)
+        become_mixture(state)
     p = iterations(clock.horizon, state.beta)
     clock.left = iteration_pulls(p, i, clock.horizon)
     clock.waiting = 0
@@ -164,10 +156,12 @@ class MOSSPlusPlus(MixturePolicy):
     >>> import manyarms as ma
     >>> live = ma.MOSSPlusPlus(beta=0.5).live(n_arms=1_000_000_000, horizon=20_000, seed=1)
     >>> live.tell(live.ask(), reward=1.0)
+    >>> live
+    <Live moss++: 1 of 20000 pulls on 1000000000 arms>
     """
 
-    name: ClassVar[str] = "moss++"
-    about: ClassVar[About] = About(
+    name = "moss++"
+    about = About(
         needs="horizon",
         guarantee="Pareto optimal, every beta in [1/2, 1)",
         nanoseconds=23,
@@ -187,5 +181,10 @@ class MOSSPlusPlus(MixturePolicy):
             waiting=memory.ints(len(sets)),
             arms=self._arms(memory, n_arms, arms=largest),
             order=stream(memory),
-            mixtures=mixtures(memory, shares=min(sum(sets), pulls), arms=len(sets)),
+            mixtures=mixtures(
+                memory,
+                shares=min(sum(sets), pulls),
+                arms=len(sets),
+                most=max(n_arms, pulls),
+            ),
         )

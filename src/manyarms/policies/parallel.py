@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import rare
 from manyarms.core.memory import Memory, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.errors import ParameterError
 from manyarms.policies.parts.fresh import FreshArms
-from manyarms.policies.parts.parameters import IndexPolicy, ToldBestMean
+from manyarms.policies.parts.parameters import ToldBestMean
 from manyarms.policies.parts.randomness import EPOCHS
 from manyarms.policies.parts.subroutines import (
     Subroutine,
     SubroutineClock,
+    SubroutinePolicy,
     ask_subroutine,
     has_subroutines,
     reset_subroutines,
@@ -82,7 +83,7 @@ tell.register(ParallelState)(tell_subroutine)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parallel(ToldBestMean, IndexPolicy):
+class Parallel(ToldBestMean, SubroutinePolicy):
     r"""Run the subroutine SR for many hardnesses, and always resume the one that lost least.
 
     There are :math:`q = \lceil \log T \rceil` subroutines, for :math:`\alpha_i = i/q`, and epochs
@@ -107,12 +108,14 @@ class Parallel(ToldBestMean, IndexPolicy):
     Examples
     --------
     >>> import manyarms as ma
+    >>> ma.Parallel(best_mean=0.9, subset_factor=1).label
+    'parallel(best_mean=0.9, subset_factor=1)'
     >>> live = ma.Parallel(best_mean=0.9).live(n_arms=1_000_000, horizon=20_000, seed=1)
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    name: ClassVar[str] = "parallel"
-    about: ClassVar[About] = About(
+    name = "parallel"
+    about = About(
         needs="horizon, μ*",
         guarantee="near minimax at every hardness, (log T)²",
         nanoseconds=52,
@@ -130,9 +133,6 @@ class Parallel(ToldBestMean, IndexPolicy):
         if self.subset_factor not in (1, 2):
             raise ParameterError(f"`subset_factor` must be 1 or 2, got {self.subset_factor!r}.")
 
-    def stage(self, state: ParallelState) -> str:
-        return f"subroutine {state.clock[0].running + 1} of {state.clock[0].subroutines}"
-
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> ParallelState:
         factor = float(self.subset_factor)
         room = room_for(memory, n_arms, pulls, factor)
@@ -141,6 +141,6 @@ class Parallel(ToldBestMean, IndexPolicy):
             factor=factor,
             clock=memory.records(1, ParallelClock),
             subroutine=memory.records(room["runs"], Subroutine),
-            arms=self._arms(memory, n_arms, draws=pulls, **room),
+            arms=self._arms(memory, n_arms, **room),
             epochs=stream(memory),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.hash_map import HashMap, hash_map
 from manyarms.core.jit import kernel, rare
@@ -156,11 +156,14 @@ class Patience(ToldBestMean, SigmaPolicy):
     --------
     >>> import manyarms as ma
     >>> live = ma.Patience(best_mean=0.9).live(n_arms=1_000_000, horizon=20_000, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> for _ in range(14):
+    ...     live.tell(live.ask(), reward=0.0)
+    >>> live.progress().arms_touched  # thirteen failures were too many
+    2
     """
 
-    name: ClassVar[str] = "patience"
-    about: ClassVar[About] = About(
+    name = "patience"
+    about = About(
         needs="horizon, μ*",
         guarantee="near minimax at every hardness, √log T",
         nanoseconds=7,

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.tournament import Tournament, clear, highest, leader, rekey, tournament
-from manyarms.policies.parts.guard import (
-    guard_arrive,
-    guard_learn,
-    guard_reset,
-    guard_retire,
-    guard_turn,
-    stage_begins,
-    stage_words,
-)
+from manyarms.policies.parts.guard import guard_learn, guard_retire, guard_turn, stage_begins
 from manyarms.policies.parts.guard_slots import (
     Guard,
     count_guarded_late,
@@ -26,6 +18,7 @@ from manyarms.policies.parts.guard_slots import (
     is_gone,
     launch_pull,
     open_next,
+    stage_words,
 )
 from manyarms.policies.parts.kl import kl_upper
 from manyarms.policies.parts.parameters import GuardPolicy
@@ -72,7 +65,7 @@ class ProspectState(NamedTuple):
 
     budget: float  # c2
     bold: bool
-    guess: bool  # the horizon, even if it is told
+    guess: bool  # the horizon, even if it is given
     late_counts: bool
     guard: Guard
     arm: Records[ProspectArm]  # by slot
@@ -89,7 +82,7 @@ def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
         state.arm[slot].pulls = 0
         state.arm[slot].total = 0.0
         state.arm[slot].rests = 0
-    guard_reset(state.guard, key, 0 if state.guess else horizon)
+    reset(state.guard, key, 0 if state.guess else horizon)
     restart(state.ties, draw(key, TIES))
     clear(state.by_mean)
     clear(state.by_shrunk)
@@ -256,7 +249,7 @@ def prospector_count_late(state: ProspectState, note: int, change: int) -> None:
 
 @arrive.register(ProspectState)
 def prospector_arrive(state: ProspectState, count: int) -> None:
-    guard_arrive(state.guard, count)
+    arrive(state.guard, count)
     state.clock[0].ranked = 0
 
 
@@ -324,7 +317,7 @@ class Prospector(GuardPolicy):
         Whether pulls in flight count (default: True): an arm with N rewards then rests while 4 N
         of its pulls are late, and others are tried. If False, only an arm without a reward rests.
     guess_horizon
-        Whether to guess the horizon even if it is told (default: False).
+        Whether to guess the horizon even if it is given (default: False).
 
     Notes
     -----
@@ -332,7 +325,7 @@ class Prospector(GuardPolicy):
     most :math:`10 (\log T)^{5/2}\, T^{\min(\max(\beta, 1+\alpha-\beta), 1)}`, the rate of MOSS++
     (`theory.guarded_bound`). Without a horizon a guess of it, always above 4 t, doubles, and
     nothing is forgotten (`theory.anytime_guarded_bound`). Where best arms never fail, the rule
-    alone loses about (n - m)/(m + 1), as if it were told that :math:`\mu^* = 1` (docs/guard.md,
+    alone loses about (n - m)/(m + 1), as if it knew that :math:`\mu^* = 1` (docs/guard.md,
     Proposition 7).
 
     While rewards are late no arm is pulled again before its first reward, as long as there are
@@ -350,9 +343,9 @@ class Prospector(GuardPolicy):
     True
     """
 
-    name: ClassVar[str] = "prospector"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "prospector"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="Pareto optimal, as MOSS++, constant 10",
         nanoseconds=36,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory, Records
 from manyarms.policies.parts.fresh import FreshArms, present
@@ -11,20 +11,18 @@ from manyarms.policies.parts.parameters import kl_form
 from manyarms.policies.parts.rounds import (
     RoundClock,
     RoundPolicy,
-    ask_in_rounds,
     last_round,
-    reset_rounds,
-    rounds_are_sound,
+    plays_rounds,
     set_size,
 )
-from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell, uses
+from manyarms.protocol import About, arrive, count_late, retire, tell, uses
 from manyarms.protocol.parameters import Share
-from manyarms.protocol.soundness import sound
 from manyarms.theory.schedules import quantile_arms
 
 __all__ = ["Quantile"]
 
 
+@plays_rounds
 @uses(arms=(tell, count_late, arrive, retire))
 class QuantileState(NamedTuple):
     """The round, and the arms of the growing set, ranked by their index."""
@@ -32,11 +30,6 @@ class QuantileState(NamedTuple):
     exponent: float
     clock: Records[RoundClock]  # [clock]
     arms: FreshArms
-
-
-reset.register(QuantileState)(reset_rounds)
-ask.register(QuantileState)(ask_in_rounds)
-sound.register(QuantileState)(rounds_are_sound)
 
 
 @set_size.register(QuantileState)
@@ -69,11 +62,16 @@ class Quantile(RoundPolicy):
     --------
     >>> import manyarms as ma
     >>> live = ma.Quantile().live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=0.0)
+    >>> for _ in range(100):
+    ...     live.tell(live.ask(), reward=0.0)
+    >>> print(live.progress())
+    100 pulls, round 6
+    100 rewards told, 0 pending, 0 abandoned; mean reward 0
+    5 arms tried; 1000000 to choose from
     """
 
-    name: ClassVar[str] = "quantile"
-    about: ClassVar[About] = About(
+    name = "quantile"
+    about = About(
         needs="nothing",
         guarantee="sublinear below hardness 0.35",
         nanoseconds=13,

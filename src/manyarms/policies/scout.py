@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
-from manyarms.core.rng import Stream, draw, restart, stream
+from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, disband, highest, leader, rekey, tournament
 from manyarms.policies.parts.prior import (
@@ -20,7 +20,7 @@ from manyarms.policies.parts.prior import (
     reset_prior,
     target_mean,
 )
-from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
+from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell
 from manyarms.protocol.parameters import number
 from manyarms.protocol.recommend import recommend
@@ -43,7 +43,7 @@ class ScoutArm(Record):
     """What is known of an arm."""
 
     arm: int
-    pulls: int  # N, of which the reward was told
+    pulls: int  # N, those whose reward was told
     total: float  # S, of rewards cut to [0, 1]
     late: int  # pulls whose reward is late
 
@@ -81,8 +81,7 @@ class ScoutState(NamedTuple):
 
 @reset.register(ScoutState)
 def scout_reset(state: ScoutState, key: int, horizon: int) -> None:
-    reset_order(state.sampler, state.words, key)
-    restart(state.ties, draw(key, TIES))
+    reset_draws(state, key)
     reset_prior(state.prior)
     clear(state.rank)
     plan = state.plan[0]
@@ -299,8 +298,8 @@ class Scout(Policy):
     1
     """
 
-    name: ClassVar[str] = "scout"
-    about: ClassVar[About] = About(
+    name = "scout"
+    about = About(
         kind="ours",
         needs="horizon",
         guarantee="none: measured only",

@@ -81,7 +81,8 @@ def _method(state: PlainState, name: str) -> Callable[[int], None]:
         raise ParameterError(
             f"{state.policy.label} has no `{name}`, so that its arms cannot come or go. Write one."
         )
-    return getattr(state.player, name)  # type: ignore[no-any-return]
+    method: Callable[[int], None] = getattr(state.player, name)
+    return method
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, overload
 
 from manyarms.errors import MissingExtraError
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull
-from manyarms.remote.calls import Answer, Attempts, Call, Calls, base_of, progress_of
+from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
+from manyarms.remote.calls import Answer, Attempts, Call, Calls, base_of, not_served, progress_of
 
 __all__ = ["AsyncRemote"]
 
@@ -117,6 +118,24 @@ class AsyncRemote:
     async def top(self, k: int) -> list[ArmEstimate]:
         """Return the `k` best arms. As `Remote.top`."""
         return await self._send(self._calls.top(k))
+
+    async def verdict(
+        self,
+        *,
+        epsilon: float = EPSILON,
+        quantile: float = QUANTILE,
+        confidence: float = CONFIDENCE,
+    ) -> StopVerdict:
+        """Return whether the recommended arm is good enough to stop. As `Remote.verdict`."""
+        return await self._send(self._calls.verdict(epsilon, quantile, confidence))
+
+    async def observe(self, arm: str | int, rewards: float | Iterable[float]) -> NoReturn:
+        """Raise `ServiceError`. As `Remote.observe`."""
+        raise not_served("observe")
+
+    async def season(self, **asked: Any) -> NoReturn:
+        """Raise `ServiceError`. As `Remote.season`."""
+        raise not_served("season")
 
     async def arms(self) -> list[ArmEstimate]:
         """Return what is known of every arm that was pulled, those of most pulls first."""

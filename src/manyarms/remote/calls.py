@@ -8,7 +8,7 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -25,9 +25,10 @@ from manyarms.errors import (
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull, check_reward, pairs_of
 from manyarms.live.saving import described_policy
+from manyarms.live.verdict import StopVerdict, check_question
 from manyarms.protocol.policy import Policy
 
-__all__ = ["MOST_PULLS", "Answer", "Attempts", "Call", "Calls", "base_of", "spec_of"]
+__all__ = ["MOST_PULLS", "Answer", "Attempts", "Call", "Calls", "base_of", "not_served", "spec_of"]
 
 T = TypeVar("T")
 MOST_PULLS = 10_000  # of one request
@@ -174,6 +175,17 @@ def progress_of(summary: dict[str, Any]) -> Progress:
     )
 
 
+def not_served(method: str) -> ServiceError:
+    """Return the error of a method that handles have, and services have not."""
+    return ServiceError(
+        f"`{method}` is not served: a service counts the rewards of pulls that it gave out, each "
+        f"once, and an observed reward belongs to none of them. Play such a game with a handle "
+        f"that is recorded in a database, ma.recorded('sqlite:///shop.db', live), or create a new "
+        f"experiment, which tries its arms anew.",
+        code="not_served",
+    )
+
+
 def base_of(url: str, timeout: float, patience: float) -> tuple[str, str, str]:
     """Return the scheme, the host with its port, and what stands before all paths."""
     check_number("timeout", timeout, above=0)
@@ -286,8 +298,12 @@ class Calls:
 
     def retire(self, arm: str | int) -> Call[None]:
         """Retire an arm."""
-        path = f"{self.path}/arms/{quote(str(arm), safe='')}"
-        return Call("DELETE", path, lambda answer, _: None)
+
+        def read(answer: Any, again: bool) -> None:
+            if not (answer["applied"] or again):
+                raise TurnError(f"Cannot retire arm {arm!r}: it is retired already.")
+
+        return Call("DELETE", f"{self.path}/arms/{quote(str(arm), safe='')}", read)
 
     def change(self, action: str, **content: Any) -> Call[None]:
         """Pause, resume or stop."""
@@ -309,6 +325,18 @@ class Calls:
             return [arm_of(seen) for seen in answer["arms"]]
 
         return Call("GET", f"{self.path}/leaders?k={k}", read)
+
+    def verdict(self, epsilon: float, quantile: float, confidence: float) -> Call[StopVerdict]:
+        """Look whether to stop."""
+        asked = check_question(epsilon, quantile, confidence)
+        query = urlencode(dict(zip(("epsilon", "quantile", "confidence"), asked, strict=True)))
+
+        def read(answer: Any, again: bool) -> StopVerdict:
+            known = {field.name: answer[field.name] for field in fields(StopVerdict)}
+            limit = -math.inf if answer["limit"] is None else answer["limit"]
+            return StopVerdict(**known | {"limit": limit})
+
+        return Call("GET", f"{self.path}/verdict?{query}", read)
 
     def pending(self) -> Call[list[Pull]]:
         """Look at what is waited for."""

@@ -8,13 +8,23 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from manyarms.live.estimates import ArmEstimate, Progress, count
 from manyarms.live.game import Pull
 from manyarms.live.handle import Live
+from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
 from manyarms.protocol.policy import Policy
-from manyarms.remote.calls import Answer, Attempts, Call, Calls, base_of, progress_of, spec_of
+from manyarms.remote.calls import (
+    Answer,
+    Attempts,
+    Call,
+    Calls,
+    base_of,
+    not_served,
+    progress_of,
+    spec_of,
+)
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
@@ -207,7 +217,7 @@ class Remote:
         return self._send(self._calls.add_arms(arms))
 
     def retire(self, arm: str | int) -> None:
-        """Never ask for an arm again. The token needs the role operator.
+        """Never ask for an arm again, as `Live.retire`. The token needs the role operator.
 
         Parameters
         ----------
@@ -261,6 +271,30 @@ class Remote:
             The number of arms, at most 1000.
         """
         return self._send(self._calls.top(k))
+
+    def verdict(
+        self,
+        *,
+        epsilon: float = EPSILON,
+        quantile: float = QUANTILE,
+        confidence: float = CONFIDENCE,
+    ) -> StopVerdict:
+        """Return whether the recommended arm is good enough to stop, as `Live.verdict` does.
+
+        Parameters
+        ----------
+        epsilon, quantile, confidence
+            As for `Live.verdict` (default: 0.1, 0.05 and 0.95).
+        """
+        return self._send(self._calls.verdict(epsilon, quantile, confidence))
+
+    def observe(self, arm: str | int, rewards: float | Iterable[float]) -> NoReturn:
+        """Raise `ServiceError`: only a handle can observe rewards that no pull earned."""
+        raise not_served("observe")
+
+    def season(self, **asked: Any) -> NoReturn:
+        """Raise `ServiceError`: only a handle can begin a game with what another one knows."""
+        raise not_served("season")
 
     def arms(self) -> list[ArmEstimate]:
         """Return what is known about every arm that was pulled, those with most pulls first."""

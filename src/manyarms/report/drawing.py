@@ -12,9 +12,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from manyarms.core.face import LETTERS
 from manyarms.core.files import replace_file
 from manyarms.errors import MissingExtraError
-from manyarms.report.style import LOOK
+from manyarms.report.style import FONT, LOOK
 
 try:
     from matplotlib import style as matplotlib_style
@@ -27,7 +28,7 @@ except ImportError as missing:
     raise MissingExtraError("matplotlib", "to draw figures") from missing
 
 __all__ = ["Axes", "Figure", "Line2D", "MaxNLocator", "MultipleLocator", "Patch"]
-__all__ += ["drawing", "look", "save_figure"]
+__all__ += ["drawing", "look", "rendered", "save_figure"]
 
 # Dates are left out: a figure drawn again from the same results is the same file.
 _METADATA: dict[str, dict[str, Any]] = {
@@ -56,6 +57,17 @@ def drawing(width: float, height: float) -> Iterator[Figure]:
         figure.set_layout_engine("none")
 
 
+def rendered(figure: Figure, ending: str) -> bytes:
+    """Return a figure as a file with this ending: "pdf", "svg" or "png"."""
+    memory = io.BytesIO()
+    with look():
+        figure.savefig(memory, format=ending, metadata=_METADATA[ending])
+    if ending != "svg":
+        return memory.getvalue()
+    # its text is text, in the letters of the pages around it
+    return memory.getvalue().replace(f"'{FONT}'".encode(), LETTERS.replace('"', "'").encode())
+
+
 def save_figure(figure: Figure, stem: str | os.PathLike[str]) -> list[Path]:
     """Write a figure as PDF, SVG and PNG (300 dots per inch).
 
@@ -82,12 +94,8 @@ def save_figure(figure: Figure, stem: str | os.PathLike[str]) -> list[Path]:
     ...     [path.name for path in save_figure(figure_1(), f"{folder}/new/fig1")]
     ['fig1.pdf', 'fig1.svg', 'fig1.png']
     """
-    stem, drawn = Path(stem), {}
-    for ending, metadata in _METADATA.items():
-        memory = io.BytesIO()
-        with look():
-            figure.savefig(memory, format=ending, metadata=metadata)
-        drawn[stem.with_name(f"{stem.name}.{ending}")] = memory.getvalue()
+    stem = Path(stem)
+    drawn = {stem.with_name(f"{stem.name}.{end}"): rendered(figure, end) for end in _METADATA}
     stem.parent.mkdir(parents=True, exist_ok=True)
     for path, content in drawn.items():
         replace_file(path, content)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_number, check_probability
+from manyarms.core.face import LIGHT
 from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
 from manyarms.lab.results import Result
@@ -211,7 +212,7 @@ def _plot(figure: Figure, title: str | None, note: str | None = None) -> Axes:
     lines = textwrap.wrap(note or "", _NOTE_WIDTH)
     if lines:
         note = "\n".join(lines)
-        figure.supxlabel(note, fontsize=NOTE_SIZE, color="#444444", parse_math=False)
+        figure.supxlabel(note, fontsize=NOTE_SIZE, color=LIGHT["soft"], parse_math=False)
     width, height = WIDE
     figure.set_size_inches(width, height + _LINE * (bool(title) + len(lines)))
     axes = figure.add_subplot()

@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from manyarms.core.face import MARK, css
 from manyarms.core.files import replace_file
 from manyarms.errors import ResultsError
 from manyarms.lab.tables import PROVENANCE, ResultsFolder, damage, read_results
@@ -28,8 +29,8 @@ _TIMES = (200, 100, 50, 20, 5, 1)  # checkpoints of a line, at most: as many as 
 _DIGITS = 5  # of numbers in the page: more than a screen can show
 # In the order in which they stand in the file; together they are one script.
 _SCRIPTS = (
-    *("data.js", "elements.js", "scale.js", "plot.js", "lines.js", "pointer.js", "figure.js"),
-    *("differences.js", "sections.js", "main.js"),
+    *("data.js", "elements.js", "scale.js", "plot.js", "lines.js", "pointer.js", "bar.js"),
+    *("figure.js", "runs.js", "differences.js", "sections.js", "main.js"),
 )
 
 
@@ -78,7 +79,8 @@ def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000)
 def _page(title: str, data: str) -> str:
     """Return data, styles and scripts as one file of HTML that needs nothing else."""
     script = "\n".join(map(_read, _SCRIPTS))
-    parts = {"title": html.escape(title), "styles": _read("page.css"), "script": script}
+    parts = {"title": html.escape(title), "script": script}
+    parts |= {"styles": css() + _read("page.css"), "mark": MARK}
     parts["data"] = data
     return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], _read("template.html"))
 

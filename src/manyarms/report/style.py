@@ -7,10 +7,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from itertools import cycle
 from typing import Any, NamedTuple
 
-__all__ = ["ALPHA", "BAND_OPACITY", "BAND_WIDTH", "HARDNESS", "LOOK", "MINIMAX_LINE", "NARROW"]
+from manyarms.core.face import LIGHT, OTHER_COLOURS, OTHERS, POLICY_COLOURS, colour_of
+
+__all__ = [
+    "ALPHA",
+    "BAND_OPACITY",
+    "BAND_WIDTH",
+    "FONT",
+    "HARDNESS",
+    "LOOK",
+    "MINIMAX_LINE",
+    "NARROW",
+]
 __all__ += ["NOTE_SIZE", "QUANTILE_LINE", "SUBSET_LINE", "WIDE", "LineStyle", "policy_styles"]
 __all__ += ["policy_title", "shades", "thousands"]
 
@@ -41,20 +51,20 @@ class LineStyle(NamedTuple):
         }
 
 
-# Colours of Okabe & Ito, which the colour-blind can tell apart, without their yellow, which is
-# too pale for a line; grey stands in for it. On hard problems MOSS, MOSS Oracle and Parallel do
-# the same: large triangles and small diamonds can be seen one behind the other.
-_NAMED = {
-    "moss": LineStyle("#E69F00", (1, 1), "^", size=5.5),
-    "moss-oracle": LineStyle("#000000", (2.5, 1.2), "D", size=3.0),
-    "quantile": LineStyle("#009E73", (6, 1.2, 1, 1.2), "v", size=4.5),
-    "parallel": LineStyle("#CC79A7", (3, 1, 1, 1, 1, 1), "P", size=4.5),
-    "moss++": LineStyle("#0072B2", (6, 1.5), "s"),
-    "empmoss++": LineStyle("#D55E00", (), "o"),
-    "anytime-moss++": LineStyle("#56B4E9", (1.5, 1), "<", size=4.5),
-    "prospector": LineStyle("#6A3D9A", (), "*", size=6.0),
-    "anytime-parallel": LineStyle("#767676", (6, 1.2, 2, 1.2), ">", size=4.5),
+# Dashes, markers and their sizes; colours are in `core.face`. On hard problems MOSS, MOSS Oracle
+# and Parallel do the same: large triangles and small diamonds can be seen one behind the other.
+_SHAPES: dict[str, tuple[tuple[float, ...], str, float]] = {
+    "moss": ((1, 1), "^", 5.5),
+    "moss-oracle": ((2.5, 1.2), "D", 3.0),
+    "quantile": ((6, 1.2, 1, 1.2), "v", 4.5),
+    "parallel": ((3, 1, 1, 1, 1, 1), "P", 4.5),
+    "moss++": ((6, 1.5), "s", 4.0),
+    "empmoss++": ((), "o", 4.0),
+    "anytime-moss++": ((1.5, 1), "<", 4.5),
+    "prospector": ((), "*", 6.0),
+    "anytime-parallel": ((6, 1.2, 2, 1.2), ">", 4.5),
 }
+_NAMED = {name: LineStyle(POLICY_COLOURS[name], *shape) for name, shape in _SHAPES.items()}
 
 # Rates that are no policy's.
 MINIMAX_LINE = LineStyle("#000000", (4, 1.2))
@@ -79,9 +89,8 @@ _TITLES = {
     "siri": "SiRI",
 }
 
-# For all other lines: Paul Tol's muted colours, with hollow markers, which no named line has.
-# 8, 5 and 7 have no common factor: the first 280 combinations are all different.
-_COLOURS = ("#332288", "#44AA99", "#882255", "#999933", "#88CCEE", "#CC6677", "#117733", "#AA4499")
+# For all other lines: hollow markers, which no named line has. 8 colours, 5 and 7 have no common
+# factor: the first 280 combinations are all different.
 _DASHES = ((), (5, 1.5), (1.5, 1), (7, 1.2, 1.5, 1.2), (3, 1, 1, 1, 1, 1))
 _MARKERS = ("o", "s", "^", "D", "v", "p", "h")
 
@@ -95,34 +104,44 @@ BAND_WIDTH = 0.25  # in standard deviations, above and below the mean: the autho
 BAND_OPACITY = 0.18
 NARROW = (3.4, 2.6)  # inches: one of two columns
 WIDE = (5.0, 2.8)  # inches: one column, or a plot with its legend beside it
-NOTE_SIZE = 7  # points
+NOTE_SIZE = 6  # points
 
-_TICKS = {"labelsize": 8, "direction": "out", "major.width": 0.6, "major.size": 2.5}
-# STIX comes with matplotlib, so that figures are the same wherever they are drawn, and goes with
-# the Times of most papers.
+_TICKS = {
+    "labelsize": 7,
+    "direction": "out",
+    "major.width": 0.6,
+    "major.size": 2.5,
+    "color": LIGHT["soft"],
+    "labelcolor": LIGHT["ink"],
+}
+FONT = "DejaVu Sans"  # comes with matplotlib: layouts are the same wherever they are drawn
 LOOK: dict[str, Any] = {
-    "font.family": "STIXGeneral",
-    "font.size": 9,
-    "mathtext.fontset": "stix",
-    "axes.labelsize": 9,
-    "axes.titlesize": 9.5,
+    "font.family": FONT,
+    "font.size": 8,
+    "mathtext.fontset": "dejavusans",
+    "text.color": LIGHT["ink"],
+    "axes.labelcolor": LIGHT["ink"],
+    "axes.edgecolor": LIGHT["soft"],
+    "axes.labelsize": 8,
+    "axes.titlesize": 8.5,
     "axes.linewidth": 0.6,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
-    "grid.color": "#E4E4E4",
+    "grid.color": LIGHT["rule"],
     "grid.linewidth": 0.5,
     **{f"{axis}tick.{key}": value for axis in "xy" for key, value in _TICKS.items()},
     "lines.linewidth": 1.3,
     "lines.markeredgewidth": 0.8,
-    "legend.fontsize": 8,
+    "legend.fontsize": 7,
     "legend.frameon": False,
     "legend.handlelength": 3.4,
     "legend.labelspacing": 0.55,
     "legend.borderpad": 0.1,
     "figure.constrained_layout.use": True,
     "pdf.fonttype": 42,  # fonts that publishers accept
+    "svg.fonttype": "none",  # text stays text: it can be searched, read aloud and corrected
     "svg.hashsalt": "manyarms",  # else the names within an SVG file are new each time
     "savefig.dpi": 300,
 }
@@ -131,23 +150,37 @@ LOOK: dict[str, Any] = {
 def policy_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
     """Return a style for each label: the policy's own where it has one, else the next free one.
 
-    A policy looks the same in every figure, whatever is drawn beside it, and with any parameters.
-    Where it is there in several forms, those with parameters are lines of their own.
+    A policy of the package looks the same in every figure, whatever is drawn beside it, and with
+    any parameters. If it is drawn in several forms, those with parameters are lines of their own.
 
     >>> policy_styles(["moss", "moss++(beta=0.6)"])["moss++(beta=0.6)"].colour
     '#0072B2'
     >>> styles = policy_styles(["moss++", "moss++(beta=0.6)", "mine"])
-    >>> [style.colour for style in styles.values()]
-    ['#0072B2', '#332288', '#44AA99']
+    >>> len({style.colour for style in styles.values()})
+    3
     """
-    free = zip(cycle(_COLOURS), cycle(_DASHES), cycle(_MARKERS))
     names = {label: label.partition("(")[0] for label in labels}
     forms = Counter(names.values())
-    return {
-        label: _NAMED.get(name if forms[name] == 1 else label)
-        or LineStyle(*next(free), filled=False)
-        for label, name in names.items()
-    }
+    homes = {label: name if forms[name] == 1 else label for label, name in names.items()}
+    styles = {label: _home(home) for label, home in homes.items()}
+    used = Counter(style.colour for style in styles.values() if style)
+    free = [_nth(len(OTHERS) + k) for k in range(len(styles) + len(OTHER_COLOURS))]
+    for label, style in styles.items():
+        if style is None:  # a colour that the figure has least often
+            styles[label] = next_free = min(free, key=lambda one: used[one.colour])
+            free.remove(next_free)
+            used[next_free.colour] += 1
+    return {label: style for label, style in styles.items() if style}
+
+
+def _home(name: str) -> LineStyle | None:
+    """Return the style of a policy of the package."""
+    return _NAMED.get(name) or (_nth(OTHERS[name]) if name in OTHERS else None)
+
+
+def _nth(place: int) -> LineStyle:
+    dashes, marker = _DASHES[place % len(_DASHES)], _MARKERS[place % len(_MARKERS)]
+    return LineStyle(colour_of(place), dashes, marker, filled=False)
 
 
 def policy_title(label: str) -> str:

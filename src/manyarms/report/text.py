@@ -2,7 +2,7 @@
 
 A page is a list of blocks: Markdown (a heading, a picture or a paragraph with `**strong**` and
 `` `code` ``), or a table. A table with a title is folded away in HTML, and left out of Markdown.
-In HTML the heads of a table are buttons: they sort it, and once more the other way round.
+In HTML a script makes the heads of a table buttons that sort it, and long tables can be searched.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from manyarms.core.face import MARK, css
 from manyarms.core.files import replace_file
 from manyarms.core.statistics import Interval
 from manyarms.report.style import thousands
@@ -58,7 +60,7 @@ Block = str | Table
 class Warm(str):
     """A cell of a table with a warmth from 0 to 1, its colour in HTML.
 
-    >>> as_html([Table(["regret"], [[Warm("12", 0.5)]])], title="A page").count("hsl")
+    >>> as_html([Table(["regret"], [[Warm("12", 0.5)]])], title="A page").count("--warmth:50%")
     1
     """
 
@@ -95,17 +97,16 @@ def as_html(
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{_STYLE}</style></head>\n"
-        f"<body><main>\n{body}\n</main>\n<script>{_SORT}</script></body></html>\n"
+        f'<meta name="color-scheme" content="light dark">\n'
+        f"<title>{html.escape(title)}</title>\n<style>{css()}{_read('text.css')}</style></head>\n"
+        f'<body><header class="mark">{MARK} manyarms</header><main>\n{body}\n</main>\n'
+        f"<script>{_read('tables.js')}</script></body></html>\n"
     )
 
 
 def _html(block: Block, pictures: Mapping[str, str]) -> str:
     if isinstance(block, Table):
-        head = "".join(
-            f'<th scope="col"><button type="button">{_inline(cell) or "#"}</button></th>'
-            for cell in block.head
-        )
+        head = "".join(f'<th scope="col">{_inline(cell) or "#"}</th>' for cell in block.head)
         rows = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in block.rows)
         table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table>"
         name = html.escape(block.title or "Table, which can be scrolled sideways")
@@ -123,11 +124,14 @@ def _html(block: Block, pictures: Mapping[str, str]) -> str:
     return f"<p>{_inline(block)}</p>"
 
 
+def _read(name: str) -> str:
+    return resources.files("manyarms.report.page").joinpath(name).read_text(encoding="utf-8")
+
+
 def _cell(text: str) -> str:
     if not isinstance(text, Warm):
         return f"<td>{_inline(text)}</td>"
-    # from white to a light orange, on which black is easy to read
-    return f'<td style="background:hsl(28 85% {97 - 35 * text.warmth:.0f}%)">{_inline(text)}</td>'
+    return f'<td class="warm" style="--warmth:{round(100 * text.warmth)}%">{_inline(text)}</td>'
 
 
 def _inline(text: str) -> str:
@@ -182,58 +186,3 @@ def write_text(path: Path, text: str) -> Path:
 def write_json(path: Path, content: object) -> Path:
     """Write plain data as JSON."""
     return write_text(path, json.dumps(content, indent=1, allow_nan=False))
-
-
-_STYLE = """
-:root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; margin: 0; }
-main { max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
-p, figcaption { max-width: 46rem; }
-h1 { font-size: 1.7rem; } h2 { font-size: 1.25rem; margin-top: 2.2rem; } h3 { font-size: 1.05rem; }
-.wide { overflow-x: auto; } .wide:focus-visible { outline: 2px solid #36c; }
-summary { cursor: pointer; } code { font-size: 0.92em; }
-table { border-collapse: collapse; font-size: 0.82rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.22rem 0.55rem; text-align: right; white-space: nowrap; }
-th { border-bottom: 1px solid #888; vertical-align: bottom; white-space: normal; }
-th button { all: unset; cursor: pointer; font-weight: 600; } th button:hover { color: #36c; }
-th button:focus-visible { outline: 2px solid #36c; }
-th[aria-sort=ascending] button::after { content: " ▲"; }
-th[aria-sort=descending] button::after { content: " ▼"; }
-td { border-bottom: 1px solid #eee; }
-th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff; }
-tbody tr:hover td { outline: 1px solid #bbb; }
-figure { margin: 1rem 0; } figure svg { width: 100%; min-width: 38rem; height: auto; }
-figcaption { font-size: 0.9rem; color: #555; } details { margin: 0.3rem 0; }
-@media (max-width: 40rem) {
-  main { margin: 1rem auto; padding: 0 0.7rem; }
-  table { font-size: 0.78rem; } th, td { padding: 0.22rem 0.4rem; } th { min-width: 4rem; }
-  td:first-child { max-width: 8.5rem; white-space: normal; overflow-wrap: anywhere; }
-}
-"""
-
-# Numbers sort by what a cell begins with, and before words; a cell without either comes last.
-_SORT = """
-for (const button of document.querySelectorAll("th button")) {
-  button.addEventListener("click", () => {
-    const head = button.parentElement;
-    const column = head.cellIndex;
-    const body = head.closest("table").tBodies[0];
-    const down = head.getAttribute("aria-sort") === "ascending";
-    for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
-    head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    const keyed = [...body.rows].map((row) => {
-      const text = row.cells[column].textContent.trim();
-      const value = Number.parseFloat(text.replace(/[,\u2009\u202f]/g, "").replace(/^\\[/, ""));
-      return { row, text, value, empty: text === "" || text === "-" };
-    });
-    keyed.sort((a, b) => {
-      if (a.empty !== b.empty) return a.empty ? 1 : -1;
-      const [x, y] = [Number.isNaN(a.value), Number.isNaN(b.value)];
-      if (x !== y) return x ? 1 : -1;
-      const order = x ? a.text.localeCompare(b.text) : a.value - b.value;
-      return down ? -order : order;
-    });
-    body.append(...keyed.map(({ row }) => row));
-  });
-}
-"""

@@ -66,7 +66,7 @@ class Part:
     def __str__(self) -> str:
         estimate, low, high = map(_short, self.interval)
         ends = "" if math.isnan(self.interval.low) else f" [{low}, {high}]"
-        return f"{self.what}: {estimate}{ends}, asked {self.rule}: {self.verdict}"
+        return f"{self.what}: {estimate}{ends}, required {self.rule}: {self.verdict}"
 
 
 Ask = Callable[[float], Part]  # decides a part, given the confidence of its interval
@@ -219,12 +219,12 @@ def tally(claims: Sequence[Claim]) -> str:
 
     >>> fact = exactly("arms", 3, "= 3", True)
     >>> tally([Claim(1, "There are 3 arms.", (fact,), 10)])
-    'Of 1 claims 1 holds, 0 fail, 0 are undecided. Of their 1 parts 1 holds, 0 fail, 0 are ...'
+    'Of 1 claims, 1 holds, 0 fail, 0 are undecided. Of their 1 parts, 1 holds, 0 fail, 0 are ...'
     """
     parts = [part.verdict for claim in claims for part in claim.parts]
     return (
-        f"Of {len(claims)} claims {counted(claim.verdict for claim in claims)}. Of their "
-        f"{len(parts)} parts {counted(parts)}."
+        f"Of {len(claims)} claims, {counted(claim.verdict for claim in claims)}. Of their "
+        f"{len(parts)} parts, {counted(parts)}."
     )
 
 
@@ -279,7 +279,7 @@ def claims_as_markdown(claims: Sequence[Claim], notes: Sequence[str] = ()) -> st
     blocks = [
         f"# The paper's claims, decided by {claims[0].replications} replications",
         " ".join([tally(claims), *why_undecided(claims)]),
-        "A part of a claim holds or fails if its interval lies wholly on one side of the bound. "
+        "A part of a claim holds or fails if its interval lies entirely on one side of the bound. "
         "The intervals of a claim share its error of 5 %, and allow for costly runs that were not "
         "seen. A claim holds if all its parts do, holds in part if some hold and some fail, fails "
         "if some fail and none holds, and is undecided if none fails and some are undecided.",
@@ -304,6 +304,6 @@ def revisions(few: Sequence[Claim], many: Sequence[Claim]) -> list[str]:
         elif changed:
             notes.append(
                 f"Claim {after.number}: the verdict stands, but {changed} of its "
-                f"{len(after.parts)} parts are decided otherwise than by {before.replications}."
+                f"{len(after.parts)} parts are decided differently than by {before.replications}."
             )
     return notes

@@ -53,11 +53,22 @@ class Caller(NamedTuple):
     rate: float | None = None
     expires: float | None = None
     cookie: bool = False
+    mark: str = ""  # of the token: a session ends when another token has its name
 
     @property
     def expired(self) -> bool:
         """Whether its time is over."""
         return self.expires is not None and self.expires <= time.time()
+
+    def is_plain(self, right: str, experiment: str) -> bool:
+        """Whether it may do this, and nothing else about it must be looked at."""
+        return (
+            may(self.role, right)
+            and self.role != "browser"
+            and self.experiment in (None, experiment)
+            and self.rate is None
+            and self.expires is None
+        )
 
 
 def new_token() -> str:
@@ -70,12 +81,18 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
+def mark_of(digest: str) -> str:
+    """Return what a session knows of its token."""
+    return digest[:16]
+
+
 class Access:
     """Knows sessions, and for two seconds what the database said of tokens."""
 
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
         self._known: dict[tuple[str, str], tuple[float, Caller | None]] = {}
+        self._headers: dict[bytes, tuple[float, Caller]] = {}
         self._codes: dict[str, tuple[float, Caller]] = {}
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
 
@@ -107,9 +124,22 @@ class Access:
             self._known.clear()
         self._known[kind, value] = time.monotonic() + _REMEMBERED, caller
 
+    def known(self, header: bytes) -> Caller | None:
+        """Return who sends this header `Authorization`; None if the database must be asked."""
+        seen = self._headers.get(header)
+        return None if seen is None or seen[0] < time.monotonic() else seen[1]
+
+    def remember_header(self, header: bytes, caller: Caller | None) -> None:
+        """Note who sends a header `Authorization`, for as long as a token is remembered."""
+        if header[:7].lower() == b"bearer " and caller is not None:  # else it holds no token
+            if len(self._headers) > 1000:
+                self._headers.clear()
+            self._headers[header] = time.monotonic() + _REMEMBERED, caller
+
     def forget(self) -> None:
         """Ask the database again: a token was made or taken back."""
         self._known.clear()
+        self._headers.clear()
 
     # Sessions
 
@@ -126,7 +156,8 @@ class Access:
 
     def session_cookie(self, caller: Caller, *, path: str, secure: bool) -> str:
         """Return the header that begins a session."""
-        words = json.dumps([caller.name, caller.role, caller.experiment, time.time() + _SESSION])
+        until = time.time() + _SESSION
+        words = json.dumps([caller.name, caller.role, caller.experiment, until, caller.mark])
         text = words.encode().hex()
         value = f"{text}.{self._sign('session', text)}"
         more = "; Secure" if secure else ""
@@ -138,9 +169,10 @@ class Access:
             name, _, value = part.strip().partition("=")
             text, _, signature = value.partition(".")
             if name == COOKIE and hmac.compare_digest(signature, self._sign("session", text)):
-                who, role, experiment, until = json.loads(bytes.fromhex(text))
+                who, role, experiment, until, *mark = json.loads(bytes.fromhex(text))
                 if until > time.time():
-                    return Caller(who, role, experiment, expires=until, cookie=True)
+                    known = mark[0] if mark else ""  # those of older versions have none
+                    return Caller(who, role, experiment, expires=until, cookie=True, mark=known)
         return None
 
     def _sign(self, purpose: str, text: str) -> str:
@@ -273,20 +305,19 @@ def named_caller(database: Database, name: str) -> Caller | None:
 
 def _caller(database: Database, column: str, value: str) -> Caller | None:
     rows = database.run(
-        "SELECT name, role, experiment, origins, rate, expires FROM tokens "
+        "SELECT name, role, experiment, origins, rate, expires, sha256 FROM tokens "
         f"WHERE {column} = :value",
         value=value,
     )
     if not rows:
         return None
-    name, role, experiment, origins, rate, expires = rows[0]
-    return Caller(name, role, experiment, tuple(json.loads(origins)), rate, expires)
+    name, role, experiment, origins, rate, expires, digest = rows[0]
+    allowed = tuple(json.loads(origins))
+    return Caller(name, role, experiment, allowed, rate, expires, mark=mark_of(digest))
 
 
-def add_token(database: Database, new: NewToken, token: str, *, replace: bool = False) -> bool:
+def add_token(database: Database, new: NewToken, token: str) -> bool:
     """Keep a token; False if there is one of this name."""
-    if replace:
-        database.run("DELETE FROM tokens WHERE name = :name", name=new.name)
     rows = database.run(
         "INSERT INTO tokens (name, sha256, role, experiment, origins, rate, expires) VALUES "
         "(:name, :sha256, :role, :experiment, :origins, :rate, :expires) "

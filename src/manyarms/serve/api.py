@@ -10,21 +10,18 @@ import msgspec
 from manyarms.errors import ManyarmsError
 from manyarms.live.databases import Database
 from manyarms.serve import messages as m
-from manyarms.serve.access import ticket, ticket_pull
 from manyarms.serve.api_looking import LOOKING
 from manyarms.serve.errors import RefusedError, failure_of, refuse
 from manyarms.serve.exporting import export
 from manyarms.serve.game import check_spec
 from manyarms.serve.importing import add_arms, number_of
+from manyarms.serve.moves import AskMove, TellMove, check_key
+from manyarms.serve.node import unavailable
 from manyarms.serve.owned import AskedBefore, Given, Owned, told_before
 from manyarms.serve.requests import Handler, Request, Response, answered
 from manyarms.serve.service import Service
 
 __all__ = ["HANDLERS"]
-
-_MOST_KEY = 200
-_MOST_OF_A_PAGE = 10  # pulls of an ask by the role browser
-_EDGE = "~"  # what keys begin with that nodes make for each other
 
 
 # Asks and tells
@@ -34,72 +31,41 @@ def _key_of(request: Request) -> str | None:
     """Return the key of an ask, if it has one."""
     given = request.headers.get(b"idempotency-key", b"").decode("latin-1")
     if given:
-        own = given.startswith(_EDGE) and not request.forwarded
-        if len(given) > _MOST_KEY or own:
-            raise refuse(
-                422,
-                "key",
-                f"An Idempotency-Key has at most {_MOST_KEY} characters, and does not begin with "
-                f"{_EDGE}.",
-            )
-        return given
-    return request.made_key or None
+        check_key(given, forwarded=request.forwarded)
+    return given or request.made_key or None
 
 
 async def ask(service: Service, request: Request) -> Response:
     """Give out pulls."""
     wanted: m.Ask = await request.read(m.Ask)
-    browser = request.caller is not None and request.caller.role == "browser"
-    if browser:
-        _check_page(wanted)
-    key = _key_of(request)
-    # a page that guesses the key of another program's ask does not get its pulls
-    body = f"page {wanted.k}" if browser else f"{wanted.k} {wanted.worker or ''}"
+    move = AskMove(wanted, _key_of(request), browser=_from_a_page(request))
 
     async def change(owned: Owned) -> Given:
-        before = await _asked_before(service, owned, key) if key is not None else None
-        if before is not None:
-            return owned.asked_before(before, body)
-        return owned.ask(wanted.k, wanted.worker, key, body)
+        before = None if move.knows(owned) else await _asked_before(service, owned, move.key)
+        return move.change(owned, before)
 
     try:
         owned, given, answers = await service.apply(
-            request.experiment, change, forwarded=request.forwarded, once=key is None
+            request.experiment, change, forwarded=request.forwarded, once=move.key is None
         )
     except RefusedError as error:
         if isinstance(error.failure, m.StoppedFailure):
             raise await _with_recommendation(service, request.experiment, error) from error
         raise
-    arms = given.arms | {pull: end[2] for pull, end in answers.ended.items()}
-    if wanted.tickets or browser:
-        sign = owned.secret, owned.name
-        pulls = [
-            m.GivenPull(pull, owned.arm_name(arms[pull]), ticket(*sign, pull, owned.generation))
-            for pull in given.pulls
-        ]
-    else:
-        pulls = [m.GivenPull(pull, owned.arm_name(arms[pull])) for pull in given.pulls]
-    return answered(m.Asked(pulls, given.again))
+    return Response(move.answer(owned, given, answers))
 
 
-def _check_page(wanted: m.Ask) -> None:
-    """Bound what everybody who sees a page may ask for: no pulls of others, and few."""
-    if wanted.worker is not None:
-        raise refuse(403, "role", "The role browser may not name a `worker`.")
-    if wanted.k > _MOST_OF_A_PAGE:
-        raise refuse(
-            403, "role", f"The role browser may ask for {_MOST_OF_A_PAGE} pulls at once, not more."
-        )
+def _from_a_page(request: Request) -> bool:
+    return request.caller is not None and request.caller.role == "browser"
 
 
-async def _asked_before(service: Service, owned: Owned, key: str) -> AskedBefore | None:
-    before = owned.keys.get(key)
-    if before is not None or (owned.all_keys and not key.startswith(_EDGE)):
-        return before
-    row = await service.node.read(lambda database: database.ask_key(owned.id, key))
-    if row is None:
-        return owned.keys.get(key)  # it may have come meanwhile
-    return AskedBefore(row[0], row[1], tuple(json.loads(row[2] or "[]")), row[3])
+async def _asked_before(service: Service, owned: Owned, key: str | None) -> AskedBefore | None:
+    row = await service.node.read(lambda database: database.ask_key(owned.id, key or ""))
+    return (
+        None
+        if row is None
+        else AskedBefore(row[0], row[1], tuple(json.loads(row[2] or "[]")), row[3])
+    )
 
 
 async def _with_recommendation(service: Service, name: str, refusal: RefusedError) -> RefusedError:
@@ -116,50 +82,17 @@ async def _with_recommendation(service: Service, name: str, refusal: RefusedErro
 async def tell(service: Service, request: Request) -> Response:
     """Let rewards come."""
     wanted: m.Tells = await request.read(m.Tells)
-    browser = request.caller is not None and request.caller.role == "browser"
-
-    def change(owned: Owned) -> list[tuple[m.Told | None, int, float]]:
-        results: list[tuple[m.Told | None, int, float]] = []
-        for one in wanted.tells:
-            pull = _pull_of(owned, one, browser)
-            if isinstance(pull, m.Told):
-                results.append((pull, 0, 0.0))
-            else:
-                results.append((owned.tell(pull, one.reward), pull, one.reward))
-        return results
-
-    _, results, answers = await service.apply(
-        request.experiment, change, forwarded=request.forwarded
+    move = TellMove(wanted, browser=_from_a_page(request))
+    owned, results, answers = await service.apply(
+        request.experiment, move.change, forwarded=request.forwarded
     )
-    return answered(
-        m.ToldMany(
-            [
-                told or told_before(pull, answers.ended.get(pull), reward)
-                for told, pull, reward in results
-            ]
-        )
-    )
-
-
-def _pull_of(owned: Owned, one: m.Tell, browser: bool) -> int | m.Told:
-    try:
-        if one.ticket is not None and one.pull is None:
-            return ticket_pull(owned.secret, owned.name, one.ticket, owned.generation)
-        if one.pull is None or one.ticket is not None:
-            raise refuse(422, "invalid", "A tell needs `pull` or `ticket`, one of them.")
-        if browser:
-            raise refuse(403, "role", "The role browser may tell by `ticket` only.")
-    except RefusedError as error:
-        why = error.failure
-        pull = -1 if one.pull is None else one.pull
-        return m.Told(pull, applied=False, status=why.status, code=why.code, message=why.message)
-    return one.pull
+    return Response(move.answer(owned, results, answers))
 
 
 async def abandon(service: Service, request: Request) -> Response:
     """Go on without some rewards."""
     wanted: m.Abandons = await request.read(m.Abandons)
-    if request.caller is not None and request.caller.role == "browser":
+    if _from_a_page(request):
         raise refuse(403, "role", "The role browser may not abandon pulls.")
     _, results, answers = await service.apply(
         request.experiment,
@@ -207,7 +140,7 @@ async def put(service: Service, request: Request) -> Response:
 
 
 async def delete(service: Service, request: Request) -> Response:
-    """Delete a stopped experiment with all it has."""
+    """Delete a stopped experiment. It is gone at once; the scribe deletes its rows bit by bit."""
     name = request.experiment
 
     def check(owned: Owned) -> Owned:
@@ -217,13 +150,8 @@ async def delete(service: Service, request: Request) -> Response:
 
     owned, _, _ = await service.apply(name, check, forwarded=request.forwarded)
 
-    def drop(database: Database) -> None:
-        with database.transaction():
-            for table in ("events", "ask_keys", "arms", "snapshots", "minutes"):
-                database.run(f"DELETE FROM {table} WHERE experiment = :x", x=owned.id)
-            database.run("DELETE FROM experiments WHERE id = :x", x=owned.id)
-
-    await service.node.write(drop)
+    if not await service.node.write(lambda database: database.bury(owned.id, owned.epoch)):
+        raise unavailable("Another node has taken over. Send it again.")
     service.node.forget(owned)
     await service.note(request.caller, name, "delete")
     return answered(m.Done(name, "stopped"))
@@ -257,9 +185,10 @@ async def retire(service: Service, request: Request) -> Response:
     async def change(owned: Owned) -> bool:
         return owned.retire(await number_of(service, owned, key))
 
-    owned, _, _ = await service.apply(request.experiment, change, forwarded=request.forwarded)
-    await service.note(request.caller, request.experiment, f"retire {key}")
-    return answered(m.Done(owned.name, owned.state))  # type: ignore[arg-type]
+    owned, applied, _ = await service.apply(request.experiment, change, forwarded=request.forwarded)
+    if applied:
+        await service.note(request.caller, request.experiment, f"retire {key}")
+    return answered(m.Retired(owned.name, owned.state, applied))  # type: ignore[arg-type]
 
 
 HANDLERS: dict[str, Handler] = {

@@ -62,6 +62,18 @@ async def leaders(service: Service, request: Request) -> Response:
     return answered(await service.view("leaders", request.experiment, k=k))
 
 
+async def verdict(service: Service, request: Request) -> Response:
+    """Return whether the recommended arm is good enough."""
+    query, asked = request.query, {}
+    for name in query.keys() & {"epsilon", "quantile", "confidence"}:
+        try:
+            asked[name] = float(query[name])
+        except ValueError:
+            text = query[name][:100]
+            raise refuse(422, "invalid", f"`{name}` must be a number, got {text!r}.") from None
+    return answered(await service.view("verdict", request.experiment, **asked))
+
+
 async def in_flight(service: Service, request: Request) -> Response:
     """Return what is waited for, the oldest pulls among it."""
     limit = _chosen(request, "limit", 20, m.MOST_PULLS)
@@ -160,6 +172,7 @@ LOOKING: dict[str, Handler] = {
     "arms": arms,
     "arm": arm,
     "leaders": leaders,
+    "verdict": verdict,
     "minutes": _view("minutes"),
     "in_flight": in_flight,
     "exploring": _view("exploring"),

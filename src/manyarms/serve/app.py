@@ -109,7 +109,7 @@ class App:
             access = self.service.access
             request.forwarded = access.is_forwarded(request.headers, scope["method"], path)
         response, more = await self._answer(route, request)
-        await response.send(send, more)
+        await response.send(send, more, receive)
         self.service.metrics.count(route.name, response.status, time.perf_counter() - begun)
 
     def _route(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:

@@ -1,14 +1,15 @@
-"""Events and arms leave as a stream: NDJSON, CSV or Parquet."""
+"""Events and arms leave as a stream: NDJSON, CSV, a CSV for spreadsheets, or Parquet."""
 
 from __future__ import annotations
 
 import asyncio
+import codecs
+import contextlib
 import csv
 import io
 import itertools
-import queue
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -26,6 +27,8 @@ from manyarms.serve.service import Service
 __all__ = ["export"]
 
 _PIECE = 2000  # rows of a piece
+_GROUP = 50_000  # rows of a group of Parquet
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # what a cell must not begin with in spreadsheets
 _KINDS = {
     ASKED: "asked",
     TOLD: "told",
@@ -46,15 +49,16 @@ async def export(service: Service, request: Request) -> Response:
         raise refuse(
             422,
             "invalid",
-            "`what` must be events or arms, and `format` ndjson, csv or parquet, got "
-            f"{what!r} and {form!r}.",
+            f"`what` must be events or arms, and `format` one of {', '.join(_FORMS)}, got "
+            f"{what[:100]!r} and {form[:100]!r}.",
         )
     row = await service.node.read(lambda database: database.find(request.experiment))
     if row is None:
         raise refuse(404, "unknown_experiment", f"There is no experiment {request.experiment!r}.")
     kind, write = _FORMS[form]
     columns, rows = _EXPORTS[what]
-    name = f"{row.name}-{what}.{form}"
+    ending = "csv" if form == "spreadsheet" else form
+    name = f"{row.name}-{what}.{ending}"
     url = service.settings.store
     if form == "parquet":
         _arrow()
@@ -72,37 +76,39 @@ def _opened(url: str, rows: Callable[[Database], Iterator[bytes]]) -> Iterator[b
         database.close()
 
 
-async def _in_thread(make: Callable[[], Iterator[bytes]]) -> AsyncIterator[bytes]:
+async def _in_thread(make: Callable[[], Iterator[bytes]]) -> AsyncGenerator[bytes]:
     """Yield what a thread makes; it waits while nobody takes it."""
     loop = asyncio.get_running_loop()
-    ready: queue.Queue[bytes | BaseException | None] = queue.Queue(maxsize=4)
+    ready: asyncio.Queue[bytes | BaseException | None] = asyncio.Queue(maxsize=4)
     gone = threading.Event()
 
+    def put(piece: bytes | BaseException | None) -> bool:
+        putting = ready.put(piece)
+        try:
+            there = asyncio.run_coroutine_threadsafe(putting, loop)
+        except RuntimeError:  # the loop has ended
+            putting.close()
+            return False
+        while not gone.is_set():
+            with contextlib.suppress(TimeoutError):
+                there.result(0.5)
+                return True
+        there.cancel()
+        return False
+
     def run() -> None:
-        last: BaseException | None = None
         try:
             for piece in make():
-                while not gone.is_set():
-                    try:
-                        ready.put(piece, timeout=0.5)
-                        break
-                    except queue.Full:
-                        continue
-                if gone.is_set():
+                if not put(piece):
                     return
         except BaseException as error:
-            last = error
-        while not gone.is_set():
-            try:
-                ready.put(last, timeout=0.5)
-                return
-            except queue.Full:
-                continue
+            put(error)
+        else:
+            put(None)
 
-    thread = threading.Thread(target=run, name="export", daemon=True)
-    thread.start()
+    threading.Thread(target=run, name="export", daemon=True).start()
     try:
-        while (piece := await loop.run_in_executor(None, ready.get)) is not None:
+        while (piece := await ready.get()) is not None:
             if isinstance(piece, BaseException):
                 raise unavailable("The export ended early.") from piece
             yield piece
@@ -178,8 +184,21 @@ def _as_ndjson(columns: dict[str, str], rows: Iterator[Any]) -> Iterator[bytes]:
 def _as_csv(columns: dict[str, str], rows: Iterator[Any]) -> Iterator[bytes]:
     for some in itertools.chain([[tuple(columns)]], _pieces(rows)):
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(some)
+        csv.writer(text).writerows(some)  # with \r\n: then a \r within a key is quoted, too
         yield text.getvalue().encode()
+
+
+def _as_spreadsheet(columns: dict[str, str], rows: Iterator[Any]) -> Iterator[bytes]:
+    """Write a CSV for people: a key that begins like a formula is a text, which an ' makes it."""
+    place = list(columns).index("key")
+
+    def guarded(row: tuple[Any, ...]) -> tuple[Any, ...]:
+        key = row[place]
+        risky = key is not None and key.startswith(_FORMULA)
+        return (*row[:place], f"'{key}", *row[place + 1 :]) if risky else row
+
+    yield codecs.BOM_UTF8  # without which spreadsheets take it for another code
+    yield from _as_csv(columns, map(guarded, rows))
 
 
 def _arrow() -> Any:
@@ -191,23 +210,46 @@ def _arrow() -> Any:
     return pyarrow
 
 
+class _Passing(io.RawIOBase):
+    """A file that forgets what was taken from it."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._length = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        part = bytes(data)
+        self._parts.append(part)
+        self._length += len(part)
+        return len(part)
+
+    def tell(self) -> int:
+        return self._length
+
+    def taken(self) -> bytes:
+        parts, self._parts = self._parts, []
+        return b"".join(parts)
+
+
 def _as_parquet(columns: dict[str, str], rows: Iterator[Any]) -> Iterator[bytes]:
     arrow = _arrow()
     schema = arrow.schema([(name, getattr(arrow, kind)()) for name, kind in columns.items()])
-    sink = io.BytesIO()
-    sent = 0
+    sink = _Passing()
     with arrow.parquet.ParquetWriter(sink, schema) as writer:
-        while some := list(itertools.islice(rows, 100_000)):
+        while some := list(itertools.islice(rows, _GROUP)):
             writer.write_table(
                 arrow.table([list(c) for c in zip(*some, strict=True)], schema=schema)
             )
-            yield sink.getvalue()[sent:]
-            sent = sink.tell()
-    yield sink.getvalue()[sent:]
+            yield sink.taken()
+    yield sink.taken()
 
 
 _FORMS: dict[str, tuple[str, Any]] = {
     "ndjson": ("application/x-ndjson", _as_ndjson),
     "csv": ("text/csv; charset=utf-8", _as_csv),
+    "spreadsheet": ("text/csv; charset=utf-8", _as_spreadsheet),
     "parquet": ("application/vnd.apache.parquet", _as_parquet),
 }

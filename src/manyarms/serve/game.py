@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 import time
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -235,8 +236,7 @@ class Game:
                 self._delayed(row.at - waiting[row.pull][0], row.reward)
 
     def _delayed(self, delay: float, reward: float) -> None:
-        which = sum(delay >= end for end in DELAYS)
-        seen = self.delays[which]
+        seen = self.delays[bisect_right(DELAYS, delay)]
         seen[0] += 1
         seen[1] += reward
         seen[2] += reward * reward

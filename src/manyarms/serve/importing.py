@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import csv
-import io
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -22,6 +21,7 @@ __all__ = ["add_arms", "number_of", "unknown_arm"]
 
 _ROWS = 2000  # arms of a transaction: others wait some milliseconds for it
 _MOST_KEY = 1000  # characters
+_MOST_LINE = 1 << 20
 _line = msgspec.json.Decoder(str | dict[str, Any]).decode
 
 
@@ -124,7 +124,11 @@ async def _stage(service: Service, owned: Owned, batches: AsyncIterator[list[str
             for k in range(0, len(keys), _ROWS):
                 some = keys[k : k + _ROWS]
                 rows = [(number + place, key) for place, key in enumerate(some)]
-                await service.node.write(lambda database, rows=rows: database.add_arms(x, rows))  # type: ignore[misc]
+                added = await service.node.write(
+                    lambda database, rows=rows: database.add_arms(x, epoch, rows)  # type: ignore[misc]
+                )
+                if not added:
+                    raise LostError
                 number += len(some)
     except ValueError as error:
         raise await _aborted(service, owned, begin, _twice(str(error))) from error
@@ -163,7 +167,7 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
     rest = b""
     async for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
-        if len(rest) > 1 << 20:
+        if len(rest) > _MOST_LINE:
             raise refuse(422, "invalid", "A line has more than a million bytes.")
         if whole:
             yield whole
@@ -190,24 +194,49 @@ async def _ndjson(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
 
 
 async def _csv(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
-    column, count = -1, 0
+    column, count = -1, 0  # where the keys are; lines before these
+    rest: list[str] = []  # the begin of a row that goes on in the next piece: it has a quoted line
     async for lines in _lines(pieces):
         try:
-            text = b"\n".join(lines).decode("utf-8-sig" if column < 0 else "utf-8")
-            rows = list(csv.reader(io.StringIO(text), strict=True))
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise refuse(
-                422, "invalid", f"After line {count}: {error}. No arm was added."
-            ) from error
-        if column < 0:
-            if not rows or "key" not in rows[0]:
+            text = b"\n".join(lines).decode("utf-8-sig" if count == 0 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise _no_csv(count, error) from error
+        given = rest + [f"{line}\n" for line in text.split("\n")]
+        rows, done, ends = _rows_in(given, count)
+        rest = given[done:]
+        if sum(map(len, rest)) > _MOST_LINE:
+            raise refuse(422, "invalid", f"Line {count + done + 1}: a row has too many bytes.")
+        if rows and column < 0:
+            if "key" not in rows[0]:
                 raise refuse(422, "invalid", "The first line of the CSV must name a column `key`.")
             column = rows.pop(0).index("key")
-            count += 1
-        keys = []
-        for row in rows:
-            count += 1
-            if row:
-                key = row[column] if column < len(row) else None
-                keys.append(_checked(key, f"Line {count}"))
-        yield keys
+            ends.pop(0)
+        yield [
+            _checked(row[column] if column < len(row) else None, f"Line {count + end}")
+            for row, end in zip(rows, ends, strict=True)
+            if row
+        ]
+        count += done
+    if rest:
+        raise _no_csv(count, "unexpected end of data")
+    if column < 0:
+        raise refuse(422, "invalid", "The first line of the CSV must name a column `key`.")
+
+
+def _rows_in(lines: list[str], count: int) -> tuple[list[list[str]], int, list[int]]:
+    """Return the whole rows in some lines, how many lines they are, and the last line of each."""
+    reader = csv.reader(lines, strict=True)
+    rows: list[list[str]] = []
+    ends: list[int] = []
+    try:
+        for row in reader:
+            rows.append(row)
+            ends.append(reader.line_num)
+    except csv.Error as error:
+        if "unexpected end" not in str(error):  # else the last row goes on
+            raise _no_csv(count + reader.line_num - 1, error) from error
+    return rows, ends[-1] if ends else 0, ends
+
+
+def _no_csv(count: int, why: object) -> RefusedError:
+    return refuse(422, "invalid", f"After line {count}: {why}. No arm was added.")

@@ -87,4 +87,13 @@ async def refused(service: Service, request: Request, error: RefusedError) -> Re
         return RedirectResponse(f"{service.root_path}/login", 303)
     if wants_page:
         return error_page(service.root_path, error)
-    return JSONResponse({"code": error.failure.code, "message": error.failure.message}, status)
+    message = error.failure.message
+    if status == 401:  # of a page: whoever asks has seen no documentation yet
+        here = f"{str(request.base_url).rstrip('/')}{service.root_path}"
+        message = (
+            f"This is the dashboard of manyarms. In a browser, sign in at {here}/login, with the "
+            f"link that `manyarms serve` printed, or with a token. Programs send a token to "
+            f"{here}/v1/experiments as `Authorization: Bearer TOKEN`; {here}/openapi.json "
+            f"describes all requests."
+        )
+    return JSONResponse({"code": error.failure.code, "message": message}, status)

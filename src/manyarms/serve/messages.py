@@ -37,6 +37,7 @@ __all__ = [
     "NewToken",
     "PolicySpec",
     "Ready",
+    "Retired",
     "Role",
     "Series",
     "Session",
@@ -50,6 +51,7 @@ __all__ = [
     "Told",
     "ToldMany",
     "TooMany",
+    "Verdict",
     "WaitingPull",
 ]
 
@@ -176,6 +178,14 @@ class Done(Struct):
 
     name: str
     state: State
+
+
+class Retired(Struct):
+    """The experiment's state now, and whether the arm was retired by this request."""
+
+    name: str
+    state: State
+    applied: bool
 
 
 class AddedToken(Struct):
@@ -307,6 +317,25 @@ class Leaders(Struct):
     head: int
 
 
+class Verdict(Struct):
+    """Whether the recommended arm is good enough to stop, as `Live.verdict` says."""
+
+    arm: str | int | None
+    stop: bool
+    epsilon: float
+    quantile: float
+    confidence: float
+    limit: float | None  # the lower limit of the arm's mean; None: none is known
+    tried: int
+    beaten: int
+    met: int
+    unsettled: int
+    n_arms: int
+    at_first: bool
+    missing: str  # what is missing, in words
+    head: int
+
+
 class ArmPage(Struct):
     """A page of arms; `cursor` leads to the next one, None on the last."""
 
@@ -374,8 +403,8 @@ class Exploring(Struct):
 
     arms_touched: int
     fresh: int  # pulls that were the first of their arm
-    top_ten: int  # pulls of the ten arms recommended now
-    others: int
+    top_ten: int  # further pulls of the ten best arms
+    others: int  # further pulls of other arms
     histogram: list[int]  # arms with 1, 2-3, 4-7, … pulls
     given_up: tuple[float, float] | None  # rewards, against the recommended arm's interval
     head: int

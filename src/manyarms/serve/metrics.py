@@ -23,7 +23,9 @@ class Metrics:
 
     def count(self, route: str, status: int, seconds: float) -> None:
         """Note a request."""
-        seen = self._requests.setdefault((route, status), [0.0] * (len(_BUCKETS) + 2))
+        seen = self._requests.get((route, status))
+        if seen is None:
+            seen = self._requests[route, status] = [0.0] * (len(_BUCKETS) + 2)
         seen[bisect_left(_BUCKETS, seconds)] += 1
         seen[-1] += seconds
 

@@ -13,14 +13,17 @@ import json
 import logging
 import secrets
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import TypeVar
+
+import msgspec
 
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError
 from manyarms.live.databases.database import LEASE
 from manyarms.serve.errors import RefusedError, refuse
-from manyarms.serve.game import ReplayError
-from manyarms.serve.messages import Failure
+from manyarms.serve.game import ReplayError, as_replay_error, engine_of
+from manyarms.serve.messages import Failure, Spec
 from manyarms.serve.owned import MOST_KEYS, AskedBefore, BrokenError, Owned
 from manyarms.serve.threads import Committer, DatabaseThread, LostError, insisting
 
@@ -29,6 +32,7 @@ __all__ = ["ServiceNode", "unavailable"]
 T = TypeVar("T")
 _IDLE = 60.0  # seconds after which a lease is not renewed any more
 _KNOWN_ELSEWHERE = 1.0  # seconds that an owner is believed to be where it was
+_FIRST_KEYS = 2000  # of asks, that are loaded before an experiment is served
 _logger = logging.getLogger("manyarms.serve")
 
 
@@ -61,6 +65,7 @@ class ServiceNode:
         self._ended: set[int] = set()  # stopped, and no pull is in flight
         self._unplayable: dict[str, float] = {}  # not adopted again until then
         self._keeper: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()  # what nobody waits for
         self.closing = False
         self.takeovers = 0
 
@@ -73,6 +78,20 @@ class ServiceNode:
             lambda: self.committer.call(lambda database: database.hold_session(self.owner))
         )
         self._keeper = asyncio.create_task(self._keep())
+        self._later(_warmed_up)
+
+    def _later(
+        self, function: Callable[[Database], T], then: Callable[[T], None] = lambda result: None
+    ) -> None:
+        """Let the loader do this when it has time."""
+
+        async def do() -> None:
+            with contextlib.suppress(UnreachableError):
+                then(await self._loader.call(function))
+
+        task = asyncio.create_task(do())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def read(self, function: Callable[[Database], T]) -> T:
         """Return what the database says, or refuse."""
@@ -108,6 +127,13 @@ class ServiceNode:
         async with self._locks.setdefault(name, asyncio.Lock()):
             owned = self.owned.get(name)
             return self._checked(owned) if owned is not None else await self._settle(name)
+
+    def ready(self, name: str) -> Owned | None:
+        """Return an experiment that this node owns, and that can be played at once."""
+        owned = self.owned.get(name)
+        if owned is None or owned.trouble is not None or self.committer.away:
+            return None
+        return owned
 
     def _checked(self, owned: Owned) -> Owned:
         if self.committer.away:
@@ -165,6 +191,8 @@ class ServiceNode:
             del self._loading[row.id]
         owned.start(self.committer.wake)
         self.owned[name] = owned
+        if not owned.all_keys:
+            self._later(lambda database: _keys(database, owned.id, MOST_KEYS), owned.recall)
         self._plan_expiry(owned)
         if gc.get_freeze_count():  # as `server.run` does in a process of its own
             gc.freeze()
@@ -311,7 +339,8 @@ async def _listens(address: str) -> bool:
     """Whether somebody listens there; no answer in time counts as yes."""
     host, _, port = address.rpartition(":")
     try:
-        _, writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), 1.0)
+        opening = asyncio.open_connection(host.strip("[]"), int(port))
+        _, writer = await asyncio.wait_for(opening, 1.0)
     except (ConnectionError, ValueError):
         return False
     except (OSError, TimeoutError):
@@ -324,8 +353,22 @@ def _loaded(database: Database, row: ExperimentRow) -> Owned:
     owned = Owned.load(database, row)
     assert isinstance(owned, Owned)
     database.drop_unpublished(row.id, row.epoch, row.n_arms)
-    keys = database.last_ask_keys(row.id, MOST_KEYS)
-    owned.all_keys = len(keys) < MOST_KEYS
-    for key, pull, k, again, body in reversed(keys):
-        owned.keys[key] = AskedBefore(pull, k, tuple(json.loads(again or "[]")), body)
+    owned.keys = _keys(database, row.id, _FIRST_KEYS)
+    owned.all_keys = len(owned.keys) < _FIRST_KEYS
     return owned
+
+
+def _keys(database: Database, experiment: int, most: int) -> OrderedDict[str, AskedBefore]:
+    """Return the last asks that had keys, the latest last."""
+    return OrderedDict(
+        (key, AskedBefore(pull, k, tuple(json.loads(again)) if again else (), body))
+        for key, pull, k, again, body in reversed(database.last_ask_keys(experiment, most))
+    )
+
+
+def _warmed_up(database: Database) -> None:
+    """Import the policies that are played here now, not during a takeover."""
+    for row in database.experiments():
+        if row.spec != "null":
+            with contextlib.suppress(ReplayError), as_replay_error(row.name):
+                engine_of(msgspec.json.decode(row.spec, type=Spec))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -27,7 +28,10 @@ from manyarms.serve.messages import Failure, StoppedFailure, Told
 __all__ = ["Answers", "AskedBefore", "BrokenError", "Forming", "Given", "Owned"]
 
 MOST_KEYS = 100_000  # of asks, that are remembered
+_logger = logging.getLogger("manyarms.serve")
 _NONE: tuple[int, ...] = ()
+_PLAIN = ((),)  # of an event: no names
+_new = tuple.__new__  # makes a NamedTuple in half the time of its class
 
 _OVER = (
     "All {} pulls of the horizon are made. Deploy the recommended arm. For more pulls, create a "
@@ -78,6 +82,25 @@ class Forming:
     unnamed: set[int] = field(default_factory=set)  # arms whose keys are wanted
     repeated: set[int] = field(default_factory=set)  # pulls that are not in flight
     dirty: bool = False
+    callbacks: list[Callable[[asyncio.Future[Answers]], None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.done.add_done_callback(self._call)
+
+    def when_done(self, callback: Callable[[asyncio.Future[Answers]], None]) -> None:
+        """Call back when the batch is committed, or nobody waits for it any more."""
+        if self.done.done():  # the database was away for long: those who waited have gone
+            self.done.add_done_callback(callback)
+        else:
+            self.callbacks.append(callback)
+
+    def _call(self, done: asyncio.Future[Answers]) -> None:
+        """Let all hear of it in one go: the loop takes longer to call each by itself."""
+        for callback in self.callbacks:
+            try:
+                callback(done)
+            except Exception:  # of one client: the others get their answers all the same
+                _logger.exception("an answer failed")
 
 
 class Owned(Game):
@@ -146,12 +169,12 @@ class Owned(Game):
                 raise RefusedError(failure_of(live.past_the_horizon(count)))
             else:
                 raise RefusedError(StoppedFailure("horizon", _OVER.format(live.horizon), None))
-        first, fresh = live.pulls, len(live.tally)
+        first, fresh, flight = live.pulls, len(live.tally), live.flight
         more = None if worker is None else json.dumps({"worker": worker})
         if count:
-            self._change(lambda: [live.ask() for _ in range(count)], more)
-            self._minute()[4] += len(live.tally) - fresh
-        arms = {pull: live.flight[pull].arm for pull in (*again, *range(first, first + count))}
+            asks = live.ask if count == 1 else lambda: [live.ask() for _ in range(count)]
+            self._change(asks, more)[4] += len(live.tally) - fresh
+        arms = {pull: flight[pull].arm for pull in (*again, *range(first, first + count))}
         if worker is not None:
             self.workers.setdefault(worker, {}).update(dict.fromkeys(range(first, first + count)))
         if key is not None:
@@ -181,6 +204,16 @@ class Owned(Game):
         self.keys[key] = asked
         if len(self.keys) > MOST_KEYS:
             self.keys.popitem(last=False)
+            self.all_keys = False
+
+    def recall(self, older: OrderedDict[str, AskedBefore]) -> None:
+        """Remember asks of long ago, too: all that are kept, or as many as may be."""
+        self.all_keys = len(older) < MOST_KEYS
+        for key, asked in self.keys.items():
+            older[key] = asked
+        self.keys = older
+        while len(older) > MOST_KEYS:
+            older.popitem(last=False)
             self.all_keys = False
 
     def tell(self, pull: int, reward: float) -> Told | None:
@@ -321,8 +354,8 @@ class Owned(Game):
         except ManyarmsError as error:
             raise RefusedError(failure_of(error)) from error
 
-    def _change(self, change: Callable[[], object], more: str | None) -> None:
-        """Change the game; what it logs joins the batch."""
+    def _change(self, change: Callable[[], object], more: str | None) -> list[float]:
+        """Change the game; what it logs joins the batch. Return the counts of this minute."""
         live = self._there()
         assert live.log is not None
         try:
@@ -330,16 +363,19 @@ class Owned(Game):
         except Exception as error:
             raise BrokenError(f"{self.name}: the policy failed midway with {error!r}") from error
         events, live.log = live.log, []
-        self._note(events, more)
+        return self._note(events, more)
 
-    def _note(self, events: Iterable[tuple[Any, ...]], more: str | None) -> None:
+    def _note(self, events: Iterable[tuple[Any, ...]], more: str | None) -> list[float]:
         now, batch = self.now, self.touch().batch
-        minute = self._minute()
-        rows = []
+        minute = batch.minutes.get(int(now // 60))
+        if minute is None:
+            minute = batch.minutes[int(now // 60)] = [0, 0, 0, 0.0, 0]
+        rows, head = [], self.head
         for event in events:
-            self.head += 1
+            head += 1
             kind, pull, arm, reward = event[:4]
-            rows.append(LogRow(self.head, kind, pull, arm, reward, now, more or packed(event)))
+            rest = more or (packed(event) if event[4:] != _PLAIN else None)
+            rows.append(_new(LogRow, (head, kind, pull, arm, reward, now, rest)))
             if kind == ASKED:
                 minute[0] += 1
             elif kind == TOLD:
@@ -347,11 +383,10 @@ class Owned(Game):
                 minute[3] += reward
             elif kind == ABANDONED:
                 minute[2] += 1
+        self.head = head
         self.count(rows)
         batch.events += rows
-
-    def _minute(self) -> list[float]:
-        return self.forming.batch.minutes.setdefault(int(self.now // 60), [0, 0, 0, 0.0, 0])
+        return minute
 
     def _name(self, numbers: Iterable[int]) -> None:
         forming = self.touch()

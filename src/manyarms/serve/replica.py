@@ -68,6 +68,7 @@ class Replica:
         self._cache: dict[str, tuple[int, Any]] = {}
         self._tallies: Tallies | None = None
         self._judged: tuple[float, StopVerdict] | None = None
+        self._asked: tuple[Any, StopVerdict] | None = None
 
     @property
     def age(self) -> float:
@@ -149,6 +150,18 @@ class Replica:
             asked = EPSILON * (high - low), QUANTILE, CONFIDENCE
             self._judged = time.monotonic(), give_verdict(live, kept, *asked)
         return self._judged[1]
+
+    def judged(self, epsilon: float, quantile: float, confidence: float) -> StopVerdict | None:
+        """Return the answer to one's own question, once for each head; None without arms."""
+        live, tallies = self.game.live, self.tallies
+        if live is None or tallies is None:
+            return None
+        asked = self.game.head, epsilon, quantile, confidence
+        if self._asked is None or self._asked[0] != asked:
+            best = tallies.best(1)
+            arm = tallies.at(best[0]) if best else None
+            self._asked = asked, give_verdict(live, arm, *asked[1:])
+        return self._asked[1]
 
     def of_arm(self, number: int) -> ArmEstimate:
         """Return what is known of an arm, tried or not."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -13,14 +15,17 @@ import msgspec
 from manyarms.serve.access import Caller
 from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.messages import Failure
+from manyarms.serve.validation import failure_of_body
 
 if TYPE_CHECKING:
     from manyarms.serve.service import Service
 
-__all__ = ["MOST_BYTES", "Handler", "Request", "Response", "answered"]
+__all__ = ["ALWAYS", "MOST_BYTES", "Handler", "Request", "Response", "answered"]
 
 MOST_BYTES = 2 << 20  # of a body that is no stream
 SLOWEST = 30.0  # seconds until the next piece of a body must be there
+_SLOWEST_RATE = 100  # bytes a second that a body must have after that time
+_PIECE = 64 << 10  # bytes of a stream that are sent at a time
 
 
 @functools.cache
@@ -33,7 +38,7 @@ def _encoded(name: str, value: str) -> tuple[bytes, bytes]:
     return name.encode(), value.encode("latin-1")
 
 
-_ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
 class Response:
@@ -48,23 +53,44 @@ class Response:
         headers: dict[str, str] | None = None,
         *,
         kind: str = "application/json",
-        stream: AsyncIterator[bytes] | None = None,
+        stream: AsyncGenerator[bytes] | None = None,
     ) -> None:
         self.body, self.status, self.stream = body, status, stream
         self.headers = {"content-type": kind} | (headers or {})
 
-    async def send(self, send: Any, more: dict[str, str] | None = None) -> None:
-        """Send it all."""
+    async def send(
+        self, send: Any, more: dict[str, str] | None = None, receive: Any = None
+    ) -> None:
+        """Send it all; `receive` says of a stream's reader that it has gone."""
         given = self.headers if more is None else self.headers | more
         headers = [_encoded(k, v) for k, v in given.items()]
-        headers += _ALWAYS
+        headers += ALWAYS
         if self.stream is None:
             headers.append((b"content-length", b"%d" % len(self.body)))
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         if self.stream is not None:
-            async for piece in self.stream:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await _send_stream(self.stream, send, receive)
         await send({"type": "http.response.body", "body": self.body})
+
+
+async def _send_stream(stream: AsyncGenerator[bytes], send: Any, receive: Any) -> None:
+    """Send pieces until their reader has gone; small ones, which a slow reader takes in time."""
+    gone = asyncio.create_task(_until_gone(receive))
+    try:
+        async with contextlib.aclosing(stream):
+            async for piece in stream:
+                for at in range(0, len(piece), _PIECE):
+                    some = piece[at : at + _PIECE]
+                    await send({"type": "http.response.body", "body": some, "more_body": True})
+                if gone.done():
+                    return
+    finally:
+        gone.cancel()
+
+
+async def _until_gone(receive: Any) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _at_once(receive: Any) -> Any:
@@ -113,7 +139,7 @@ class Request:
         if self._body is not None:
             yield self._body
             return
-        more = True
+        more, end = True, time.monotonic() + SLOWEST
         while more:
             message, self._first = self._first, None
             if message is None:
@@ -121,6 +147,9 @@ class Request:
             if message["type"] == "http.disconnect":
                 raise refuse(400, "gone", "The client has gone.")
             more = message.get("more_body", False)
+            end += len(message.get("body", b"")) / _SLOWEST_RATE
+            if more and time.monotonic() > end:
+                raise refuse(408, "slow", f"The body came at less than {_SLOWEST_RATE} bytes/s.")
             if message.get("body"):
                 yield message["body"]
 
@@ -162,7 +191,7 @@ class Request:
         try:
             return _decoder(kind).decode(await self.body() or b"{}")
         except msgspec.ValidationError as error:
-            raise RefusedError(Failure("invalid", f"{error}.", 422)) from error
+            raise RefusedError(failure_of_body(error, kind)) from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise RefusedError(
                 Failure("malformed", f"The body is no JSON: {error}.", 400)

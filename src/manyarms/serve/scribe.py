@@ -29,6 +29,7 @@ TICK = 0.25  # seconds between looks
 SNAPSHOT_EVENTS = 5000  # between snapshots, at least
 _REST = 10  # times as long as a snapshot took, until the next
 _KEYS_KEPT = 48 * 3600.0
+_CLEANED_EVERY = 600.0  # seconds
 _MOST_REPLICAS = 64
 _logger = logging.getLogger("manyarms.scribe")
 
@@ -46,7 +47,8 @@ class Scribe:
 
     def tick(self) -> None:
         """Follow what the node owns; make snapshots where they are due."""
-        for row in self._database.experiments():
+        rows = self._database.experiments()
+        for row in rows:
             if row.owner != self._owner or row.spec == "null":
                 continue
             try:
@@ -60,11 +62,12 @@ class Scribe:
                 if self._failures.get(row.name) != repr(error):  # said once
                     self._failures[row.name] = repr(error)
                     _logger.exception("%s cannot be followed", row.name)
-        if time.monotonic() - self._cleaned > 600:
+        deleted = next((row for row in rows if row.state == "deleted"), None)
+        if deleted is not None:
+            self._database.purge(deleted.id)  # a little now: others have their turn
+        due = time.monotonic() - self._cleaned > _CLEANED_EVERY
+        if due and not any(self._database.drop_old_keys(row.id, _KEYS_KEPT) for row in rows):
             self._cleaned = time.monotonic()
-            self._database.run(
-                f"DELETE FROM ask_keys WHERE at < {self._database.now} - :kept", kept=_KEYS_KEPT
-            )
 
     def _replica(self, name: str) -> Replica:
         replica = self._replicas.pop(name, None)

@@ -20,10 +20,20 @@ import msgspec
 import uvicorn
 
 from manyarms.errors import ParameterError, PathError
-from manyarms.serve.access import LONGEST_TOKEN, Caller, add_token, new_token
+from manyarms.live.databases import Database
+from manyarms.serve.access import (
+    LONGEST_TOKEN,
+    Caller,
+    add_token,
+    digest_of,
+    mark_of,
+    new_token,
+)
 from manyarms.serve.app import App
+from manyarms.serve.limits import LimitedProtocol, look_at_all, raise_open_files
 from manyarms.serve.messages import NewToken
-from manyarms.serve.service import Service, Settings
+from manyarms.serve.quick import QuickProtocol
+from manyarms.serve.service import Service, Settings, is_wildcard, joined, local_host
 from manyarms.serve.threads import insisting
 
 __all__ = ["is_loopback", "loop_factory", "run", "serve"]
@@ -69,7 +79,9 @@ def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) 
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
     gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
     gc.freeze()
-    sys.setswitchinterval(0.0002)  # so that the committer need not wait for the loop
+    raise_open_files(settings.connections)
+    os.umask(0o077)  # a database has the secret that signs sessions
+    sys.setswitchinterval(0.001)  # so that no thread need wait for long, and few interrupt another
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, say))
 
@@ -94,6 +106,7 @@ async def serve(
 
     `ready` is given a function that ends it, for whoever serves in a thread.
     """
+    _check_address(settings)
     listener = _bound(settings.host, settings.port)
     port = listener.getsockname()[1]
     settings = replace(settings, port=port)
@@ -104,12 +117,13 @@ async def serve(
         listener.close()
         raise
     app = App(service)
-    server = _Server(_config(app, settings))
+    server = _Server(_config(app, settings, service))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         # Windows has none, and only the main thread hears them
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(number, _end, server, service)
+    looking: asyncio.Task[None] | None = None
     try:
         lines = await _greeting(service, settings)
 
@@ -124,8 +138,12 @@ async def serve(
                 ready(end)
 
         server.listening = listening
+        connections = server.server_state.connections
+        looking = asyncio.create_task(look_at_all(connections, settings.request_seconds))
         await server.serve(sockets=[listener])
     finally:
+        if looking is not None:
+            looking.cancel()
         listener.close()
         await service.close()
         await app.close()
@@ -136,7 +154,9 @@ def _end(server: uvicorn.Server, service: Service) -> None:
     server.should_exit = True
 
 
-def _config(app: Any, settings: Settings) -> uvicorn.Config:
+def _config(app: Any, settings: Settings, service: Service | None = None) -> uvicorn.Config:
+    protocol = LimitedProtocol if service is None else QuickProtocol
+    limits = {"most": settings.connections, "seconds": settings.request_seconds}
     return uvicorn.Config(
         app,
         lifespan="off",
@@ -144,12 +164,11 @@ def _config(app: Any, settings: Settings) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         date_header=False,
-        http="httptools",
+        http=type("Protocol", (protocol,), limits | {"service": service}),
         ws="none",
         backlog=2048,
-        timeout_keep_alive=75,
+        timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=3,
-        h11_max_incomplete_event_size=64 << 10,
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=list(settings.trusted_proxies) or None,
     )
@@ -180,34 +199,59 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def _check_address(settings: Settings) -> None:
+    """Refuse an address that other nodes cannot reach."""
+    shared = not settings.store.startswith("sqlite:")
+    if shared and is_wildcard(settings.host) and not settings.address:
+        raise ParameterError(
+            f"`--address` must be given with `--host` {settings.host}: other nodes send requests "
+            f"to this one, and cannot send them to {settings.host}. Give the name or address at "
+            f"which they reach it, such as --address 10.0.0.5:{settings.port}."
+        )
+
+
 async def _greeting(service: Service, settings: Settings) -> list[str]:
     """Refuse to be reached by everybody; return where the service is, and how to get in."""
     given = os.environ.get("MANYARMS_TOKEN", "")
-    url = f"http://{settings.host}:{settings.port}{settings.root_path}"
+    host = local_host(settings.host) if is_wildcard(settings.host) else settings.host
+    url = f"http://{joined(host, settings.port)}{settings.root_path}"
     loopback = is_loopback(settings.host)
     store = service.node.committer
-    # Those of earlier starts on this machine were for those starts.
-    lasting = "SELECT count(*) FROM tokens WHERE name NOT LIKE 'local-%'"
-    tokens = await insisting(lambda: store.call(lambda db: db.run(lasting)))
+    # Those of earlier starts were for those starts.
+    lasting = "FROM tokens WHERE name NOT LIKE 'local-%' AND name <> 'environment'"
+    tokens = await insisting(lambda: store.call(lambda db: db.run(f"SELECT count(*) {lasting}")))
     if not loopback and not given and not tokens[0][0]:
         raise ParameterError(
             f"`--host` {settings.host} can be reached by others, and there is no token. Set "
             f"MANYARMS_TOKEN to one for an admin, or make one with `manyarms token add`."
         )
+    token = (given or new_token()) if loopback or given else None
+    _check_token(token)
+    new = NewToken("environment" if given else f"local-{settings.port}", "admin")
+
+    def renew(database: Database) -> None:
+        with database.transaction():
+            database.run(
+                "DELETE FROM tokens WHERE name IN ('environment', :here)",
+                here=f"local-{settings.port}",
+            )
+            if token is not None:
+                add_token(database, new, token)
+
+    await insisting(lambda: store.call(renew))
     lines = [f"manyarms serves {service.node.committer.database} at {url} (ready)"]
-    if not loopback and not given:
+    if token is None:
         return lines
-    token = given or new_token()
-    if len(token) < 16:
-        raise ParameterError("`MANYARMS_TOKEN` must have at least 16 characters.")
-    if len(token) > LONGEST_TOKEN:
-        raise ParameterError(f"`MANYARMS_TOKEN` must have at most {LONGEST_TOKEN} characters.")
-    name = "environment" if given else f"local-{settings.port}"
-    new = NewToken(name, "admin")
-    await insisting(lambda: store.call(lambda db: add_token(db, new, token, replace=True)))
-    code = service.access.login_code(Caller(name, "admin"))
+    code = service.access.login_code(Caller(new.name, "admin", mark=mark_of(digest_of(token))))
     lines.append(f"  in a browser  {url}/login?code={code}  (once, within ten minutes)")
     if not given:
         lines.append(f"  for programs  export MANYARMS_TOKEN={token}")
         lines.append("                (this token is good until the next start)")
     return lines
+
+
+def _check_token(token: str | None) -> None:
+    if token is not None and len(token) < 16:
+        raise ParameterError("`MANYARMS_TOKEN` must have at least 16 characters.")
+    if token is not None and len(token) > LONGEST_TOKEN:
+        raise ParameterError(f"`MANYARMS_TOKEN` must have at most {LONGEST_TOKEN} characters.")

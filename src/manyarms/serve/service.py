@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import json
 import logging
 import secrets
@@ -31,7 +32,7 @@ from manyarms.serve.owned import Answers, BrokenError, Owned
 from manyarms.serve.scribe_link import ScribeLink
 from manyarms.serve.threads import LostError, insisting
 
-__all__ = ["ElsewhereError", "Service", "Settings", "headers_of"]
+__all__ = ["ElsewhereError", "Service", "Settings", "headers_of", "not_known"]
 
 _LOOK = 1.0  # seconds between looks at the scribe
 _LISTED = 50  # experiments of a listing whose views are asked for
@@ -49,11 +50,20 @@ class Settings:
     host, port
         Where it listens.
     address
-        Where other nodes reach it (default: host and port).
+        Where other nodes reach it (default: host and port, or this machine if the host is a
+        wildcard such as 0.0.0.0).
     root_path
         What a proxy puts before all paths.
     trusted_proxies
         Addresses whose X-Forwarded headers count.
+    connections
+        The largest number of connections.
+    idle_seconds
+        How long a connection is kept between two requests.
+    request_seconds
+        How long the head of a request may take.
+    restored
+        Whether the database was restored from a backup since it was last served.
     """
 
     store: str = "sqlite:///manyarms.db"
@@ -62,6 +72,43 @@ class Settings:
     address: str = ""
     root_path: str = ""
     trusted_proxies: tuple[str, ...] = field(default=())
+    connections: int = 1000
+    idle_seconds: int = 75
+    request_seconds: float = 10.0
+    restored: bool = False
+
+    @property
+    def reached_at(self) -> str:
+        """Where other nodes reach it."""
+        # a wildcard is for SQLite only, where all nodes are on this machine
+        host = local_host(self.host) if is_wildcard(self.host) else self.host
+        return self.address or joined(host, self.port)
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether a host stands for all addresses of a machine.
+
+    >>> [is_wildcard(host) for host in ("0.0.0.0", "::", "127.0.0.1", "node-1")]
+    [True, True, False, False]
+    """
+    try:
+        return ipaddress.ip_address(host or "0.0.0.0").is_unspecified
+    except ValueError:
+        return False
+
+
+def local_host(wildcard: str) -> str:
+    """Return the address of this machine that a wildcard stands for, among others."""
+    return "::1" if ":" in wildcard else "127.0.0.1"
+
+
+def joined(host: str, port: int) -> str:
+    """Return a host and a port as they stand in addresses.
+
+    >>> joined("::1", 8765)
+    '[::1]:8765'
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class ElsewhereError(Exception):
@@ -77,7 +124,10 @@ def headers_of(scope: Any) -> Headers:
     return dict(scope["headers"])
 
 
-def _unknown(why: str) -> RefusedError:
+def not_known(error: BaseException) -> RefusedError:
+    """Return the refusal of a request of which nobody knows whether it was done."""
+    lost = isinstance(error, LostError)
+    why = "Another node has taken over" if lost else "The database does not answer"
     return unavailable(
         f"{why}; whether this was done is not known. Send it again, with the same Idempotency-Key.",
         code="unknown",
@@ -90,8 +140,7 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.root_path = settings.root_path
-        address = settings.address or f"{settings.host}:{settings.port}"
-        self.node = ServiceNode(settings.store, address)
+        self.node = ServiceNode(settings.store, settings.reached_at)
         self.scribe = ScribeLink(settings.store, self.node.owner)
         self.metrics = Metrics(self)
         self.access: Access
@@ -108,6 +157,11 @@ class Service:
             lambda: self.node.committer.call(lambda database: database.setting("secret", fresh))
         )
         self.access = Access(secret)
+        if self.settings.restored:
+            await insisting(
+                lambda: self.node.committer.call(lambda database: database.after_restore())
+            )
+            await self.note(None, None, "restored from a backup: raised all generations")
         await self.scribe.start()
         self._watch = asyncio.create_task(self._look_after())
 
@@ -144,6 +198,7 @@ class Service:
         if isinstance(known, bool):
             known = await self.node.read(lambda database: find_caller(database, digest))
             self.access.remember("digest", digest, known)
+            self.access.remember_header(headers.get(b"authorization", b""), known)
         # addresses are written down in many places: only pages' tokens may be there
         if known is not None and b"authorization" not in headers and known.role != "browser":
             return None
@@ -158,8 +213,8 @@ class Service:
         if isinstance(known, bool):
             known = await self.node.read(lambda database: named_caller(database, session.name))
             self.access.remember("session", session.name, known)
-        if known is None or known[1:3] != session[1:3]:  # it was taken back, or is another's
-            return None
+        if known is None or known.mark != session.mark or known[1:3] != session[1:3]:
+            return None  # it was taken back, or another one has its name
         ends = [end for end in (session.expires, known.expires) if end is not None]
         return known._replace(cookie=True, expires=min(ends))
 
@@ -225,18 +280,18 @@ class Service:
                     result = await result
             except RefusedError as error:
                 refusal = error
-            except LostError:
-                raise _unknown("Another node has taken over") from None
+            except LostError as error:
+                raise not_known(error) from None
             except BrokenError as error:
                 raise self.node.broke(owned, error) from error
             try:
                 answers = await owned.touch().done
-            except LostError:
+            except LostError as error:
                 if once:
-                    raise _unknown("Another node has taken over") from None
+                    raise not_known(error) from None
                 continue
-            except TimeoutError:
-                raise _unknown("The database does not answer") from None
+            except TimeoutError as error:
+                raise not_known(error) from None
             if refusal is not None:
                 raise refusal
             return owned, result, answers

@@ -131,10 +131,15 @@ class Committer(DatabaseThread):
     def wake(self, owned: Owned) -> None:
         """Hear that an experiment has something to commit."""
         self._dirty[owned.id] = owned
-        if not self._group and not self._planned:
+        if not self._group:
+            self._plan()
+
+    def _plan(self) -> None:
+        """Hand over after the requests that are here already, and the answers that are due."""
+        if not self._planned:
             self._planned = True
             assert self._loop is not None
-            self._loop.call_soon(self._hand_over)  # after the requests that are here already
+            self._loop.call_soon(self._hand_over)
 
     def drop(self, owned: Owned) -> None:
         """Forget what an experiment has not handed over yet."""
@@ -274,4 +279,4 @@ class Committer(DatabaseThread):
                 owned.names |= answer.names
                 _settle(forming.done, answer, None)
         if self._dirty:
-            self._hand_over()
+            self._plan()

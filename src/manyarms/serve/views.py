@@ -5,6 +5,7 @@ A view is a function of a `Replica` and of what the asker chose; it runs in the 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections import Counter
@@ -14,7 +15,13 @@ from typing import Any
 import numpy as np
 
 from manyarms.live.estimates import ArmEstimate
-from manyarms.live.verdict import StopVerdict
+from manyarms.live.verdict import (
+    CONFIDENCE,
+    EPSILON,
+    QUANTILE,
+    StopVerdict,
+    check_question,
+)
 from manyarms.serve import messages as m
 from manyarms.serve.game import DELAYS
 from manyarms.serve.replica import Replica
@@ -83,6 +90,24 @@ def leaders(replica: Replica, k: int = 20) -> m.Leaders:
     tallies = replica.tallies
     best = [] if tallies is None else [tallies.at(place) for place in tallies.best(k)]
     return m.Leaders(_seen(replica, best), replica.game.head)
+
+
+def verdict(
+    replica: Replica,
+    epsilon: float = EPSILON,
+    quantile: float = QUANTILE,
+    confidence: float = CONFIDENCE,
+) -> m.Verdict:
+    """Return whether the recommended arm is good enough, as `Live.verdict` does."""
+    asked = check_question(epsilon, quantile, confidence)
+    said = replica.judged(*asked)
+    if said is None:
+        why = "there are no arms yet."
+        return m.Verdict(None, False, *asked, None, 0, 0, 0, 0, 0, False, why, replica.game.head)
+    known = dataclasses.asdict(said) | {"limit": _number(said.limit), "head": replica.game.head}
+    if said.arm is not None:
+        known["arm"] = replica.names([said.arm])[said.arm]
+    return m.Verdict(**known)
 
 
 def arms(
@@ -198,8 +223,8 @@ def exploring(replica: Replica) -> m.Exploring:
     how, tallies = replica.progress(), replica.tallies
     assert tallies is not None
     best = tallies.best(10)
-    top_ten = int(tallies.asked[best].sum())
-    firsts = tallies.size - len(best)  # first pulls of other arms
+    firsts = tallies.size
+    top_ten = int(tallies.asked[best].sum()) - len(best)  # without their first pulls
     given_up = None
     if best:
         low, high = tallies.at(best[0]).interval
@@ -236,5 +261,5 @@ def _number(value: float) -> float | None:
 
 VIEWS = {
     view.__name__: view
-    for view in (summary, leaders, arms, arm, arm_at, minutes, in_flight, exploring)
+    for view in (summary, leaders, verdict, arms, arm, arm_at, minutes, in_flight, exploring)
 }

@@ -1,6 +1,6 @@
-"""Studies: the paper's figures and claims, and what goes beyond them, each in a room of its own.
+"""Studies: the paper's figures and claims, and what goes beyond them, one module for each.
 
-A study is `experiments` and a `report`; see `manyarms.studies.study`. To add one, write a module
+A study has `experiments` and a `report`; see `manyarms.studies.study`. To add one, write a module
 with a `Study` and list it here.
 """
 

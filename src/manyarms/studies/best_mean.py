@@ -66,7 +66,7 @@ def regret_against_best_mean(results: Mapping[float, Result]) -> Figure:
     Parameters
     ----------
     results
-        By hardness: what forms of Parallel that differ in `best_mean` lost.
+        By hardness, the result of players of Parallel that differ in `best_mean`.
 
     Examples
     --------

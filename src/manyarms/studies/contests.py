@@ -1,6 +1,6 @@
-"""The paper's policies on every caption contest that is found, as the paper has it and plain.
+"""The paper's policies on every caption contest that is found, as the paper plays it and plain.
 
-Who loses least, how often, and by how much the others lose more.
+It says which policy loses least, how often, and how much more the others lose.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from manyarms.core.face import LIGHT
 from manyarms.core.statistics import Interval, mean_interval, median_interval
 from manyarms.errors import ContestFileError, ContestNotFoundError
 from manyarms.instances import captions, local_contests
@@ -67,7 +68,7 @@ def experiments(replications: int, seed: int) -> list[Experiment]:
 
 
 def _contests(but: Sequence[str] = ()) -> tuple[list[Path], list[str]]:
-    """Return the contests on this machine, but some, and why others cannot be played."""
+    """Return the contests on this machine that can be played, and why others cannot."""
     readable, left_out = [], []
     for name, path in local_contests().items():
         if name not in but:
@@ -80,7 +81,7 @@ def _contests(but: Sequence[str] = ()) -> tuple[list[Path], list[str]]:
 
 
 def contest_cell(path: Path, threshold: float | str, replications: int) -> Cell:
-    """Return what Figure 3 plays on contest 652, for the contest of a file, without the curve."""
+    """Return the cell of Figure 3 for the contest of a file, without the curve."""
     instance = captions(path, threshold=None if isinstance(threshold, str) else threshold)
     alpha = instance.problem(HORIZON).alpha
     return cell(
@@ -116,7 +117,7 @@ def report(results: Results, out: Path) -> Report:
 
 
 def contest_standings(played: Sequence[Result]) -> list[ContestStanding]:
-    """Compare policies over contests that were played alike; on each, everybody lost something.
+    """Compare policies over contests that were played alike, and on which every policy lost.
 
     >>> import manyarms as ma
     >>> coins, policies = ma.instances.planted(n=500, m=50), [ma.MOSS(), ma.Quantile()]
@@ -150,14 +151,14 @@ def _regrets(result: Result) -> NDArray[np.float64]:
 def _ranks(result: Result) -> NDArray[np.float64]:
     """Return each policy's place, 1 for the best; those that tie share the mean of their places.
 
-    MOSS Oracle ties with MOSS where a best caption is so rare that it keeps them all.
+    MOSS Oracle ties with MOSS if best captions are so rare that it keeps all captions.
     """
     row, column = _regrets(result)[:, None], _regrets(result)
     return np.asarray(0.5 + (column < row).sum(axis=1) + 0.5 * (column == row).sum(axis=1))
 
 
 def _median(values: NDArray[np.float64]) -> Interval:
-    """Return a median with its interval; of fewer than six contests it has none."""
+    """Return a median with its interval; with fewer than six contests there is no interval."""
     found = median_interval(values)
     return found if math.isfinite(found.low) else found._replace(low=math.nan, high=math.nan)
 
@@ -294,7 +295,9 @@ def _draw(axes: Axes, played: Sequence[Result], order: list[str]) -> None:
             # those that coincide are spread
             x = own + (np.arange(count) - (count - 1) / 2) * min(0.08, 0.7 / count)
             y = np.full(count, place + 0.3)
-            axes.plot(x, y, linestyle="", marker=".", markersize=2.5, color="#999999", zorder=1)
+            axes.plot(
+                x, y, linestyle="", marker=".", markersize=2.5, color=LIGHT["faint"], zorder=1
+            )
     axes.set_xlim(0.6, len(order) + 0.4)
     axes.xaxis.set_major_locator(MultipleLocator(1))
 

@@ -33,9 +33,9 @@ PROMPTS = "prompts"
 N_ARMS, HORIZON = 20_000, 20_000
 _CONTESTS = ("652", "540")  # of those that are on this machine
 _HOW = (
-    "What the recommended arm lacks of the best mean (of its supremum, where means are drawn), on "
-    "average, with a 95 % interval. SiRI knows how rare good arms are where means are drawn; the "
-    "others know at most the horizon."
+    "Mean simple regret with a 95 % interval. Simple regret is the best mean minus the mean of the "
+    "recommended arm; if means are drawn, the best mean is their supremum. SiRI then knows how "
+    "rare good arms are. The other policies know at most the horizon."
 )
 
 
@@ -50,7 +50,7 @@ class FindProblem(NamedTuple):
 
 
 def problems() -> Iterator[FindProblem]:
-    """Yield few and many pulls, good arms that are rare and plenty, and contests."""
+    """Yield problems with few and many pulls, with rare and frequent good arms, and contests."""
     spread = reservoir(BetaMeans(2.0, 5.0))  # 200,000 prompts are as good as infinitely many
     yield FindProblem(PROMPTS, spread, 10_000, shape=5.0)
     yield FindProblem("prompts, 256 in flight", spread, 10_000, 256, shape=5.0)
@@ -112,17 +112,20 @@ def report(results: Results, out: Path) -> Report:
     """Draw regret beside simple regret, and write the table of all problems."""
     cells = results["find"].cells
     prompts = next(each for each in cells if each.parameters["problem"] == PROMPTS)
-    files = save_figure(earn_and_find(prompts), out / "find")
+    title = f"means drawn from Beta(2, 5), {thousands(prompts.horizon)} pulls"
+    files = save_figure(earn_and_find(prompts, title=title), out / "find")
     found = [each.by("find") for each in cells]
     table = _table(found, intervals=True).markdown()
-    files.append(write_text(out / "find.md", f"{_HOW} The least of a row is bold.\n\n{table}"))
+    files.append(
+        write_text(out / "find.md", f"{_HOW} The least value of a row is bold.\n\n{table}")
+    )
     section = Section(title="Simple regret, problem by problem", text=_HOW)
     page = Presentation(sections={"find": section})
     return Report(files, [_table(found, intervals=False)], page)
 
 
 def _table(results: Sequence[Result], *, intervals: bool) -> Table:
-    """Return a row for each problem; with intervals the least of it is bold."""
+    """Return a row for each problem; with intervals, the least value of a row is bold."""
     rows = []
     for each in results:
         known = [each.interval(label) for label in each.policies]
@@ -137,13 +140,15 @@ def _table(results: Sequence[Result], *, intervals: bool) -> Table:
     return Table(["problem", *map(policy_title, results[0].policies)], rows)
 
 
-def earn_and_find(result: Result) -> Figure:
-    """Draw what each policy loses on the way, and what its recommended arm lacks in the end.
+def earn_and_find(result: Result, *, title: str = "") -> Figure:
+    """Draw what each policy loses on the way against the simple regret of its recommended arm.
 
     Parameters
     ----------
     result
-        Of one problem.
+        The result on one problem.
+    title
+        A text above the plot (default: none).
 
     Examples
     --------
@@ -163,8 +168,8 @@ def earn_and_find(result: Result) -> Figure:
             axes.errorbar([x], [y], yerr=[[y - low], [high - y]], capsize=2, **options)
         axes.set(
             xlabel="mean regret of a pull",
-            ylabel="what the recommended\narm lacks of the best mean",
-            title=f"{result.instance}, {thousands(result.horizon)} pulls",
+            ylabel="mean simple regret of\nthe recommended arm",
+            title=title,
         )
         axes.set_xlim(left=0.0)
         axes.set_ylim(bottom=0.0)

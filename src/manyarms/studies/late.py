@@ -113,10 +113,10 @@ def regret_against_lateness(results: Family, *, counting: Mapping[str, str] = _N
     Parameters
     ----------
     results
-        Under "delay" and "batch": what was measured, by delay and by batch size.
+        What was measured: under "delay" by delay, and under "batch" by batch size.
     counting
         By label, the label of the same policy that counts late pulls, which is drawn thinner,
-        with hollow markers (default: none does).
+        with hollow markers (default: there is none).
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The lower bound made visible: the same policies, with and without a hidden group.
 
-Measured regrets on both instances meet the inequalities of the proof, and a picture shows that
-who explores little on the easy instance loses on a hidden one.
+Measured regrets on both instances satisfy the inequalities of the proof. A figure shows that a
+policy which explores little on the easy instance loses on one with a hidden group.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from manyarms.core.face import LIGHT
 from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
 from manyarms.instances.lower_bound import lower_bound_instance
@@ -40,7 +41,7 @@ DOUBLINGS = 8  # of the budget, from T^alpha up
 # Two means enter each check: with 97.5 % for each, both intervals hold with 95 %.
 _EACH = 0.975
 _BOUND = (2, 1.5)  # dashes
-_FORBIDDEN = "#DDDDDD"
+_FORBIDDEN = LIGHT["rule"]
 
 
 def experiments(
@@ -53,12 +54,12 @@ def experiments(
 ) -> list[Experiment]:
     """Sweep the budget B, and with it the gap, from T^alpha up by doubling.
 
-    For each budget instance 0 is played, and instance 1: groups are exchangeable, so that group 1
-    stands for all. The luck is the same everywhere: differences are clearer.
+    For each budget, instance 0 and instance 1 are played. Groups are exchangeable, so group 1
+    stands for all of them. All games share the same luck, which makes differences clearer.
 
     The policies are the same on all instances: MOSS Oracle stays tuned to alpha', MOSS++ knows
-    no hardness. Policies told the best mean are left out, because the best mean tells them the
-    instance, and the theorem is not about them.
+    no hardness. Policies that know the best mean are left out: it reveals the instance to them,
+    and the theorem is not about them.
 
     >>> (experiment,) = experiments(10, seed=0)
     >>> [round(each.parameters["budget"]) for each in experiment.cells][::2][:3]
@@ -135,12 +136,12 @@ class TradeOffPoint:
 
     @property
     def lost(self) -> float:
-        """R̄/(TΔ/2): the regret in units of that of pulling S_0 for ever."""
+        """R̄/(TΔ/2): the regret, in units of what pulling only S_0 loses."""
         return self.hard.estimate / self.family.settled
 
     @property
     def bound(self) -> float:
-        """What R̄ cannot be below, given R_0; it says nothing below 0."""
+        """The least that R̄ can be, given R_0; a bound below 0 says nothing."""
         return self.family.tradeoff(self.easy.estimate)
 
     def check_trade_off(self) -> Part:
@@ -240,14 +241,14 @@ def trade_off_table(points: Sequence[TradeOffPoint]) -> Table:
 def trade_off_figure(points: Sequence[TradeOffPoint]) -> Figure:
     """Draw the trade-off between instance 0 and the instances that hide a group.
 
-    Left, in units in which all budgets share one bound: how much a policy explored the hidden
-    groups on instance 0, against what it lost where one of them is best. Right, in plain
-    regrets: R_0 against R̄ over the sweep of B, with the bound for each policy's own R_0.
+    The left plot has units in which all budgets share one bound. It shows how much a policy
+    explored the hidden groups on instance 0, against what it lost where one of them is best. The
+    right plot shows plain regrets, R_0 against R̄ for all B, and the bound for each policy's R_0.
 
     Parameters
     ----------
     points
-        Of one horizon and hardness, for several policies and budgets.
+        The points of one horizon and hardness, for several policies and budgets.
 
     Examples
     --------
@@ -278,7 +279,7 @@ def trade_off_figure(points: Sequence[TradeOffPoint]) -> Figure:
         for point in (own[0], own[-1]):
             name, at = thousands(round(point.family.budget)), (point.easy[0], point.hard[0])
             name_place(right, f"B = {name}", at, (-6, -2), ha="right")
-        options: dict[str, Any] = {"color": "#555555", "linewidth": 0.8, "dashes": _BOUND}
+        options: dict[str, Any] = {"color": LIGHT["soft"], "linewidth": 0.8, "dashes": _BOUND}
         below = Line2D([], [], label="lower bound, given $R_0$", **options)
         handles = [*legend_lines(styles), below]
         figure.legend(handles=handles, loc="outside lower center", ncols=3)
@@ -295,13 +296,13 @@ def _draw_bound(axes: Axes, points: Sequence[TradeOffPoint]) -> None:
     top = 1.15 * max(point.lost for point in points)
     axes.fill_between(x, 0.0, np.maximum(bound, 0.0), color=_FORBIDDEN, linewidth=0)
     axes.plot(x[bound > 0], bound[bound > 0], color="black", linewidth=1.0)
-    axes.axhline(1.0, color="#777777", linewidth=0.8, dashes=(1, 2))
+    axes.axhline(1.0, color=LIGHT["faint"], linewidth=0.8, dashes=(1, 2))
     axes.set(xscale="log", xlim=(low, high), ylim=(0.0, max(top, 1.3)))
     axes.set(xlabel="exploration on instance 0, $2ΔR_0/K$")
     axes.set_ylabel("regret with a hidden group, in units of $TΔ/2$")
     note = "settling for $S_0$: hidden group never found"
     for y, text in ((0.06, "no policy gets here"), (1.01, note)):
-        axes.text(1.25 * low, y, text, fontsize=NOTE_SIZE, va="bottom", color="#333333")
+        axes.text(1.25 * low, y, text, fontsize=NOTE_SIZE, va="bottom", color=LIGHT["ink"])
 
 
 def _draw(left: Axes, right: Axes, points: Sequence[TradeOffPoint], style: LineStyle) -> None:

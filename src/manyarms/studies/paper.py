@@ -46,7 +46,7 @@ _CURVE = 100  # checkpoints of the figures over time
 
 @dataclass(frozen=True)
 class Size:
-    """How large the problems are: the size of the paper (default)."""
+    """How large the problems are (default: as in the paper)."""
 
     n_arms: int = 20_000
     horizon: int = 50_000

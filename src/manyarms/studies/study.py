@@ -57,9 +57,10 @@ class Study:
     replications, fewest
         How often each policy plays by default, and the smallest number that is allowed.
     experiments
-        Given the replications and the seed, what is played; names are unique within the study.
+        A function of the replications and the seed that returns what is played; names are unique
+        within the study.
     report
-        Given the results by name and a folder, draws, decides and writes.
+        A function of the results, by name, and of a folder; it draws, decides and writes.
     name
         What `manyarms reproduce` calls it; `find` fills it in.
     """
@@ -112,11 +113,7 @@ def reproduce(
     ['fig1.pdf', 'fig1.png', 'fig1.svg']
     """
     folder = Path(out)
-    planned: dict[str, Experiment] = {}
-    for one in studies:
-        count = one.replications if replications is None else replications
-        check_int("replications", count, at_least=one.fewest)
-        planned |= {each.name: each for each in one.experiments(count, seed)}
+    planned = _planned(studies, replications, seed)
     pulls = sum(experiment.pulls for experiment in planned.values())
     results = {
         name: run(
@@ -139,6 +136,18 @@ def reproduce(
         options = {"replications": replications, "seed": seed}
         _write_page(report, studies, results, folder, options)
     return report
+
+
+def _planned(
+    studies: Sequence[Study], replications: int | None, seed: int
+) -> dict[str, Experiment]:
+    """Return the experiments by name: those that studies share are played once."""
+    planned: dict[str, Experiment] = {}
+    for one in studies:
+        count = one.replications if replications is None else replications
+        check_int("replications", count, at_least=one.fewest)
+        planned |= {each.name: each for each in one.experiments(count, seed)}
+    return planned
 
 
 def _write_page(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int, check_number
 from manyarms.errors import ParameterError
 
-__all__ = ["Numbers", "check_numbers", "each", "like"]
+__all__ = ["Numbers", "check_alpha", "check_arms", "check_horizon", "check_numbers", "each", "like"]
 
 Numbers: TypeAlias = float | NDArray[Any]
 
@@ -50,6 +50,34 @@ def check_numbers(
             f"`{name}` must contain {rule}, got {wrong.item()!r}." + (f" {fix}" if fix else "")
         )
     return numbers
+
+
+def check_alpha(alpha: Any) -> NDArray[np.float64]:
+    """Return the hardness as an array, or raise."""
+    fix = "Above 1 no policy can expect to meet a best arm."
+    return check_numbers("alpha", alpha, at_least=0.0, at_most=1.0, fix=fix)
+
+
+def check_horizon(
+    horizon: Any, *, at_least: int = 2, fix: str = "One pull may well be of a wrong arm."
+) -> NDArray[np.float64]:
+    """Return the horizon of a bound as an array, or raise."""
+    return check_numbers("horizon", horizon, at_least=at_least, whole=True, fix=fix)
+
+
+def check_arms(n: Any, m: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the numbers of arms and of best arms as arrays, or raise.
+
+    >>> check_arms(10, np.array([3, 12]))
+    Traceback (most recent call last):
+    manyarms.errors.ParameterError: `m` must be <= n, the number of arms, got 2 too many.
+    """
+    arms = check_numbers("n", n, at_least=1, whole=True)
+    best = check_numbers("m", m, at_least=1, whole=True)
+    excess = float((best - arms).max())
+    if excess > 0:
+        raise ParameterError(f"`m` must be <= n, the number of arms, got {excess:g} too many.")
+    return arms, best
 
 
 def like(inputs: tuple[Any, ...], result: Any) -> Any:

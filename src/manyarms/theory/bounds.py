@@ -11,10 +11,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from manyarms.errors import ParameterError
-from manyarms.theory._arrays import Numbers, check_numbers, like
+from manyarms.theory._arrays import Numbers, check_alpha, check_arms, check_horizon, like
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate
 from manyarms.theory.schedules import subroutines
@@ -28,9 +26,6 @@ __all__ = [
     "subroutine_bound",
 ]
 
-_OUT_OF_REACH = "Above 1 no policy can expect to meet a best arm."
-_ONE_PULL = "The bound is 0 for one pull, which may well be of a wrong arm."
-
 
 def subroutine_bound(alpha: Numbers, horizon: Numbers) -> Any:
     r"""Return the bound on the regret of the subroutine SR that knows the hardness (MOSS Oracle).
@@ -39,10 +34,8 @@ def subroutine_bound(alpha: Numbers, horizon: Numbers) -> Any:
 
     Parameters
     ----------
-    alpha
-        Hardness, between 0 and 1; a number or an array.
-    horizon
-        T >= 2; a number or an array.
+    alpha, horizon
+        Hardness, between 0 and 1, and T >= 2; numbers or arrays.
 
     Notes
     -----
@@ -56,8 +49,8 @@ def subroutine_bound(alpha: Numbers, horizon: Numbers) -> Any:
     >>> round(subroutine_bound(0.0, 10_000))
     28852
     """
-    t = _check_horizon(horizon)
-    rate = minimax_rate(_check_alpha(alpha))
+    t = check_horizon(horizon)
+    rate = minimax_rate(check_alpha(alpha))
     return like((alpha, horizon), 19.0 * math.sqrt(math.e) * np.log(t) * t**rate)
 
 
@@ -68,10 +61,8 @@ def moss_plus_plus_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> An
 
     Parameters
     ----------
-    alpha
-        Hardness, between 0 and 1; a number or an array.
-    horizon
-        T >= 2; a number or an array.
+    alpha, horizon
+        Hardness, between 0 and 1, and T >= 2; numbers or arrays.
     beta
         The parameter of MOSS++, between 1/2 and 1.
 
@@ -97,10 +88,8 @@ def anytime_moss_plus_plus_bound(alpha: Numbers, horizon: Numbers, *, beta: floa
 
     Parameters
     ----------
-    alpha
-        Hardness at time T, between 0 and 1; a number or an array.
-    horizon
-        T >= 2; a number or an array.
+    alpha, horizon
+        Hardness at time T, between 0 and 1, and T >= 2; numbers or arrays.
     beta
         The parameter of MOSS++, between 1/2 and 1.
 
@@ -125,10 +114,8 @@ def parallel_bound(alpha: Numbers, horizon: Numbers) -> Any:
 
     Parameters
     ----------
-    alpha
-        Hardness, between 0 and 1; a number or an array.
-    horizon
-        T >= 3; a number or an array.
+    alpha, horizon
+        Hardness, between 0 and 1, and T >= 3; numbers or arrays.
 
     Notes
     -----
@@ -139,7 +126,7 @@ def parallel_bound(alpha: Numbers, horizon: Numbers) -> Any:
     >>> parallel_bound(0.0, 10_000) > 10_000  # it says nothing at so short a horizon
     True
     """
-    t = _check_horizon(horizon, at_least=3, fix="The proof needs log T >= 1.")
+    t = check_horizon(horizon, at_least=3, fix="The proof needs log T >= 1.")
     q = np.vectorize(subroutines, otypes=[np.float64])(t)
     luck = 4.0 * np.sqrt(t * np.log(2.0 * t**1.5 * q))
     return like((alpha, horizon), q * (subroutine_bound(alpha, horizon) + luck) + np.sqrt(t))
@@ -178,7 +165,7 @@ def lower_bound(
     array([1024.,  512.])
     """
     inputs = (alpha, horizon, budget, alpha_prime)
-    t = check_numbers("horizon", horizon, at_least=2, whole=True)
+    t = check_horizon(horizon, fix="")
     a, t, b, easier = np.broadcast_arrays(alpha, t, budget, alpha_prime)
     for one in zip(a.flat, t.flat, b.flat, easier.flat, strict=True):  # their conditions are ours
         LowerBoundFamily(alpha=one[0], horizon=int(one[1]), budget=one[2], alpha_prime=one[3])
@@ -195,10 +182,8 @@ def minimax_order(n: Numbers, m: Numbers, horizon: Numbers) -> Any:
 
     Parameters
     ----------
-    n, m
-        Arms, and best arms among them; numbers or arrays.
-    horizon
-        T; a number or an array.
+    n, m, horizon
+        Arms, best arms among them, and T; numbers or arrays.
 
     Examples
     --------
@@ -207,24 +192,12 @@ def minimax_order(n: Numbers, m: Numbers, horizon: Numbers) -> Any:
     >>> minimax_order(5, 5, 10_000)  # every arm is best
     0.0
     """
-    arms = check_numbers("n", n, at_least=1, whole=True)
-    best = check_numbers("m", m, at_least=1, whole=True)
-    t = check_numbers("horizon", horizon, at_least=1, whole=True)
-    excess = float((best - arms).max())
-    if excess > 0:
-        raise ParameterError(f"`m` must be <= n, the number of arms, got {excess:g} too many.")
+    arms, best = check_arms(n, m)
+    t = check_horizon(horizon, at_least=1, fix="")
     return like((n, m, horizon), np.sqrt(t * (arms - best) / best))
 
 
 def _moss_plus_plus(constant: float, alpha: Numbers, horizon: Numbers, beta: float) -> Any:
-    t = _check_horizon(horizon)
-    rate = moss_plus_plus_rate(_check_alpha(alpha), beta=beta)
+    t = check_horizon(horizon)
+    rate = moss_plus_plus_rate(check_alpha(alpha), beta=beta)
     return like((alpha, horizon), constant * np.log2(t) ** 2.5 * t**rate)
-
-
-def _check_alpha(alpha: Any) -> NDArray[np.float64]:
-    return check_numbers("alpha", alpha, at_least=0.0, at_most=1.0, fix=_OUT_OF_REACH)
-
-
-def _check_horizon(horizon: Any, at_least: int = 2, fix: str = _ONE_PULL) -> NDArray[np.float64]:
-    return check_numbers("horizon", horizon, at_least=at_least, whole=True, fix=fix)

@@ -9,11 +9,11 @@ import numpy as np
 
 from manyarms.core.checks import check_int, check_number
 from manyarms.errors import ParameterError
-from manyarms.theory._arrays import Numbers, check_numbers, like
-from manyarms.theory.guard_schedule import guard_stages
+from manyarms.theory._arrays import Numbers, check_horizon, like
 from manyarms.theory.hardness import Problem
 from manyarms.theory.rates import moss_plus_plus_rate
 from manyarms.theory.schedules import guard_log
+from manyarms.theory.timetables import guard_stages
 
 __all__ = [
     "anytime_guarded_bound",
@@ -34,10 +34,8 @@ def guarded_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> Any:
 
     Parameters
     ----------
-    alpha
-        Hardness, between 0 and 1; a number or an array.
-    horizon
-        T >= 2; a number or an array.
+    alpha, horizon
+        Hardness, between 0 and 1, and T >= 2; numbers or arrays.
     beta
         The parameter of the guard, between 1/2 and 1.
 
@@ -51,7 +49,7 @@ def guarded_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> Any:
     >>> round(guarded_bound(0.0, 2**32, beta=0.5))  # 10 * 22.1807^2.5 * 2^16
     1518513052
     """
-    t = check_numbers("horizon", horizon, at_least=2, whole=True, fix=_ONE_PULL)
+    t = check_horizon(horizon)
     rate = moss_plus_plus_rate(np.asarray(alpha), beta=beta)
     return like((alpha, horizon), 10.0 * np.log(t) ** 2.5 * t**rate)
 
@@ -64,10 +62,8 @@ def anytime_guarded_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> A
 
     Parameters
     ----------
-    alpha
-        Hardness at time T, between 0 and 1; a number or an array.
-    horizon
-        T >= 2, any time; a number or an array.
+    alpha, horizon
+        Hardness at time T, between 0 and 1, and T >= 2, any time; numbers or arrays.
     beta
         The parameter of the guard, at least 1/2 and below 1.
 
@@ -82,7 +78,7 @@ def anytime_guarded_bound(alpha: Numbers, horizon: Numbers, *, beta: float) -> A
     2279790503
     """
     beta = check_number("beta", beta, at_least=0.5, below=1.0, fix=_BELOW_1)
-    t = check_numbers("horizon", horizon, at_least=2, whole=True, fix=_ONE_PULL)
+    t = check_horizon(horizon)
     constant = 3.0 + 9.0 / (4.0**beta * (1.0 - beta))
     rate = moss_plus_plus_rate(np.asarray(alpha), beta=beta)
     return like((alpha, horizon), constant * np.log(8.0 * t) ** 2.5 * t**rate)
@@ -117,7 +113,7 @@ def guarded_problem_bound(problem: Problem, *, beta: float, anytime: bool = Fals
     >>> guarded_problem_bound(Problem(100, 50, 2**20), beta=0.5) > 2**20  # it says nothing
     True
     """
-    t = _check_horizon(problem)
+    t = _horizon_of(problem)
     if anytime:
         beta = check_number("beta", beta, at_least=0.5, below=1.0, fix=_BELOW_1)
         log = math.log(8 * t)
@@ -160,7 +156,7 @@ def guarded_steps_bound(problem: Problem, *, beta: float) -> float:
     >>> guarded_steps_bound(Problem(100, 1, 2**10), beta=0.5)
     1024.0
     """
-    t = _check_horizon(problem)
+    t = _horizon_of(problem)
     finite = {} if math.isinf(problem.n) else {"n": int(problem.n)}
     stages = guard_stages(t, beta=beta, **finite)
     enough = stages.arms >= min(problem.n, problem.ratio * guard_log(t))
@@ -180,7 +176,7 @@ def guarded_steps_bound(problem: Problem, *, beta: float) -> float:
     return float(min(t, floor + rest + tests + first_pulls))
 
 
-def _check_horizon(problem: Problem) -> int:
+def _horizon_of(problem: Problem) -> int:
     if not isinstance(problem, Problem):
         raise ParameterError(
             f"`problem` must be a Problem, got {problem!r}. Use Problem(n, m, horizon)."

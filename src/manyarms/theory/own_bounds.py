@@ -9,7 +9,7 @@ import numpy as np
 
 from manyarms.core.checks import check_number
 from manyarms.errors import ParameterError
-from manyarms.theory._arrays import Numbers, check_numbers, like
+from manyarms.theory._arrays import Numbers, check_arms, check_horizon, like
 from manyarms.theory.bounds import moss_plus_plus_bound
 
 __all__ = ["hybrid_moss_plus_plus_bound", "patience_bound"]
@@ -22,10 +22,8 @@ def hybrid_moss_plus_plus_bound(alpha: Numbers, horizon: Numbers, *, beta: float
 
     Parameters
     ----------
-    alpha
-        Hardness, between 0 and 1; a number or an array.
-    horizon
-        T >= 2; a number or an array.
+    alpha, horizon
+        Hardness, between 0 and 1, and T >= 2; numbers or arrays.
     beta
         The parameter of Hybrid MOSS++, between 1/2 and 1.
 
@@ -50,10 +48,8 @@ def patience_bound(n: Numbers, m: Numbers, horizon: Numbers, *, sigma: float = 0
 
     Parameters
     ----------
-    n, m
-        Arms, and best arms among them; numbers or arrays.
-    horizon
-        T >= 2; a number or an array.
+    n, m, horizon
+        Arms, best arms among them, and T >= 2; numbers or arrays.
     sigma
         1/2, for which it is proved: rewards in [0, 1], gaps of at most 1.
 
@@ -70,11 +66,6 @@ def patience_bound(n: Numbers, m: Numbers, horizon: Numbers, *, sigma: float = 0
     sigma = check_number("sigma", sigma, above=0.0)
     if sigma != 0.5:
         raise ParameterError(f"`sigma` must be 0.5 for this bound, got {sigma!r}.")
-    arms = check_numbers("n", n, at_least=1, whole=True)
-    best = check_numbers("m", m, at_least=1, whole=True)
-    fix = "One pull may well be of a wrong arm."
-    t = check_numbers("horizon", horizon, at_least=2, whole=True, fix=fix)
-    excess = float((best - arms).max())
-    if excess > 0:
-        raise ParameterError(f"`m` must be <= n, the number of arms, got {excess:g} too many.")
+    arms, best = check_arms(n, m)
+    t = check_horizon(horizon)
     return like((n, m, horizon), 2.0 * np.sqrt(arms / best * t * (4.0 * np.log(t) + 3.0)) + 1.0)

@@ -137,31 +137,31 @@ def pareto_position(rate: Rate, *, tolerance: float = 1e-9) -> ParetoPosition:
         shortfall = minimax_rate(alphas) - rates
     else:
         shortfall = frontier_rate(alphas, max(start, 0.5)) - rates
+    looked_at = (tolerance, alphas, rates)
     if shortfall.max() > tolerance:
         places = _spans(alphas, shortfall > tolerance)
-        return ParetoPosition(
-            "impossible", None, places, float(shortfall.max()), tolerance, alphas, rates
-        )
+        return ParetoPosition("impossible", None, places, float(shortfall.max()), *looked_at)
     learning = rates < 1.0 - tolerance
     if learning.any() and shortfall.min() >= -tolerance:
         beta = max(start, 0.5)
-        return ParetoPosition(
-            "on the frontier", Span(beta, beta), (), 0.0, tolerance, alphas, rates
-        )
+        return ParetoPosition("on the frontier", Span(beta, beta), (), 0.0, *looked_at)
+    betas = _dominating(alphas, rates, learning)
+    # the rate of MOSS++ falls with beta down to the minimax rate, and rises again
+    ends = [moss_plus_plus_rate(alphas, beta=beta) for beta in betas]
+    told = minimax_rate(alphas)
+    gain = rates - np.where((betas.low <= told) & (told <= betas.high), told, np.minimum(*ends))
+    places = _spans(alphas, gain > tolerance)
+    return ParetoPosition("dominated", betas, places, float(gain.max()), *looked_at)
+
+
+def _dominating(alphas: Values, rates: Values, learning: NDArray[np.bool_]) -> Span:
+    """Return the parameters with which MOSS++ is never worse; they are bound where it learns."""
     low, high = 0.5, 1.0
     if learning.any():
         low = max(low, float((1.0 + alphas - rates)[learning].max()))
         # within the tolerance a rate may be below 1/2, and the ends may cross
         high = max(0.5, float(rates[learning].min()))
-    low = min(low, high)
-    # the rate of MOSS++ falls with beta down to the minimax rate, and rises again
-    ends = [moss_plus_plus_rate(alphas, beta=beta) for beta in (low, high)]
-    told = minimax_rate(alphas)
-    gain = rates - np.where((low <= told) & (told <= high), told, np.minimum(*ends))
-    places = _spans(alphas, gain > tolerance)
-    return ParetoPosition(
-        "dominated", Span(low, high), places, float(gain.max()), tolerance, alphas, rates
-    )
+    return Span(min(low, high), high)
 
 
 def rate_on_grid(rate: Rate) -> tuple[Values, Values]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_number, check_probability
-from manyarms.theory._arrays import check_numbers, like
+from manyarms.theory._arrays import check_alpha, like
 
 __all__ = [
     "adaptation_cost",
@@ -24,8 +24,6 @@ __all__ = [
 
 # a number in, a number out; an array in, an array out
 Alpha = TypeVar("Alpha", float, NDArray[np.float64])
-
-_OUT_OF_REACH = "Above 1 no policy can expect to meet a best arm."
 
 
 def moss_plus_plus_rate(alpha: Alpha, *, beta: float) -> Alpha:
@@ -53,7 +51,7 @@ def moss_plus_plus_rate(alpha: Alpha, *, beta: float) -> Alpha:
     >>> moss_plus_plus_rate(np.array([0.0, 0.25, 0.75]), beta=0.5)
     array([0.5 , 0.75, 1.  ])
     """
-    values = _check_alpha(alpha)
+    values = check_alpha(alpha)
     beta = check_number("beta", beta, at_least=0.5, at_most=1.0)
     return _like(alpha, _frontier(values, beta))
 
@@ -79,7 +77,7 @@ def minimax_rate(alpha: Alpha) -> Alpha:
     >>> minimax_rate(0.5)
     0.75
     """
-    return _like(alpha, (1.0 + _check_alpha(alpha)) / 2.0)
+    return _like(alpha, (1.0 + check_alpha(alpha)) / 2.0)
 
 
 def subset_rate(alpha: Alpha, *, exponent: float) -> Alpha:
@@ -105,7 +103,7 @@ def subset_rate(alpha: Alpha, *, exponent: float) -> Alpha:
     >>> subset_rate(np.array([0.25, 0.5, 0.75]), exponent=0.5)
     array([0.75, 0.75, 1.  ])
     """
-    values = _check_alpha(alpha)
+    values = check_alpha(alpha)
     exponent = check_probability("exponent", exponent)
     return _like(alpha, np.where(values <= exponent, (1.0 + exponent) / 2.0, 1.0))
 
@@ -118,7 +116,7 @@ def quantile_rate(alpha: Alpha) -> Alpha:
     Parameters
     ----------
     alpha
-        Hardness, between 0 and 1; a number or an array.
+        As for `minimax_rate`.
 
     Notes
     -----
@@ -131,7 +129,7 @@ def quantile_rate(alpha: Alpha) -> Alpha:
     >>> [round(quantile_rate(alpha), 3) for alpha in (0.1, 0.3, 0.5)]
     [0.674, 0.867, 1.0]
     """
-    return _like(alpha, np.minimum(1.0, np.maximum(2.89 * _check_alpha(alpha), 0.674)))
+    return _like(alpha, np.minimum(1.0, np.maximum(2.89 * check_alpha(alpha), 0.674)))
 
 
 def frontier_rate(alpha: Alpha, rate_at_zero: float) -> Alpha:
@@ -157,7 +155,7 @@ def frontier_rate(alpha: Alpha, rate_at_zero: float) -> Alpha:
     >>> frontier_rate(0.25, 0.5)  # whoever has rate 1/2 on easy problems pays for it here
     0.75
     """
-    values = _check_alpha(alpha)
+    values = check_alpha(alpha)
     start = check_number("rate_at_zero", rate_at_zero, at_least=0.5, at_most=1.0)
     return _like(alpha, _frontier(values, start))
 
@@ -172,10 +170,8 @@ def adaptation_cost(alpha: Alpha, *, beta: float) -> Alpha:
 
     Parameters
     ----------
-    alpha
-        Hardness, between 0 and 1; a number or an array.
-    beta
-        The parameter of MOSS++, between 1/2 and 1.
+    alpha, beta
+        As for `moss_plus_plus_rate`.
 
     Notes
     -----
@@ -186,7 +182,7 @@ def adaptation_cost(alpha: Alpha, *, beta: float) -> Alpha:
     >>> adaptation_cost(np.array([0.0, 0.5, 1.0]), beta=0.75)
     array([0.25, 0.  , 0.  ])
     """
-    values = _check_alpha(alpha)
+    values = check_alpha(alpha)
     beta = check_number("beta", beta, at_least=0.5, at_most=1.0)
     cost = np.where(beta > values, abs(2.0 * beta - values - 1.0) / 2.0, (1.0 - values) / 2.0)
     return _like(alpha, cost)
@@ -194,10 +190,6 @@ def adaptation_cost(alpha: Alpha, *, beta: float) -> Alpha:
 
 def _frontier(alpha: NDArray[np.float64], start: float) -> NDArray[np.float64]:
     return np.minimum(np.maximum(start, 1.0 + alpha - start), 1.0)
-
-
-def _check_alpha(alpha: Any) -> NDArray[np.float64]:
-    return check_numbers("alpha", alpha, at_least=0.0, at_most=1.0, fix=_OUT_OF_REACH)
 
 
 def _like(alpha: Alpha, rates: Any) -> Alpha:

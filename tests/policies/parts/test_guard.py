@@ -8,23 +8,16 @@ import random
 import pytest
 
 from manyarms.core.memory import ENDLESS
-from manyarms.policies.parts.guard import (
-    guard_arrive,
-    guard_learn,
-    guard_reset,
-    guard_retire,
-    guard_turn,
-    plan,
-    stage_begins,
-    stage_words,
-)
+from manyarms.policies.parts.guard import guard_learn, guard_retire, guard_turn, plan, stage_begins
 from manyarms.policies.parts.guard_slots import (
     Guard,
     count_guarded_late,
     guard,
     launch_pull,
     open_next,
+    stage_words,
 )
+from manyarms.protocol import arrive, reset
 from manyarms.theory import guard_stages
 from tests.reference.field.kl import largest
 
@@ -40,7 +33,7 @@ def made(
     top: float = 1.0,
 ) -> Guard:
     ready = guard(ENDLESS, n, pulls=10**6, beta=beta, kl=kl, sigma=sigma, bottom=bottom, top=top)
-    guard_reset(ready, 7, horizon)
+    reset(ready, 7, horizon)
     return ready
 
 
@@ -270,7 +263,7 @@ def test_arms_come_and_go() -> None:
         turn(ready)
     assert clock.keeper == 0
     floor = clock.floor
-    guard_arrive(ready, 5)
+    arrive(ready, 5)
     assert clock.arms == 7
     assert guard_retire(ready, ready.slot[0].arm) == 0
     assert clock.keeper == 1  # the floor is made of those that are left

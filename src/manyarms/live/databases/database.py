@@ -6,15 +6,15 @@ one thread at a time.
 
 from __future__ import annotations
 
-import contextlib
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 from manyarms.errors import StoreError
+from manyarms.live.databases.upkeep import Upkeep
 
 __all__ = [
     "LEASE",
@@ -93,10 +93,8 @@ _COLUMNS = (
 SETTABLE = ("state", "engine", "generation", "keyed", "first_arms", "n_arms", "spec")
 
 
-class Database(ABC):
+class Database(Upkeep):
     """One connection to the tables."""
-
-    now: str  # the clock, in SQL
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -118,26 +116,19 @@ class Database(ABC):
         """Disconnect. Closed twice is closed."""
 
     @abstractmethod
-    def run(self, sql: str, **values: Any) -> list[Any]:
-        """Run one statement; return its rows. Raises `UnreachableError` if there is no answer."""
-
-    @abstractmethod
     def stream(self, sql: str, **values: Any) -> Iterator[Any]:
         """Run a query of many rows, and yield them bit by bit."""
-
-    @abstractmethod
-    def transaction(self) -> contextlib.AbstractContextManager[None]:
-        """Do all of it, or nothing."""
 
     @abstractmethod
     def commit(self, batches: Sequence[Batch]) -> list[bool]:
         """Commit batches in one durable transaction; return for each whether its fence stood."""
 
     @abstractmethod
-    def add_arms(self, experiment: int, rows: Iterable[tuple[int, str]]) -> None:
-        """Insert arms; raises `ValueError` with a key that is there already.
+    def add_arms(self, experiment: int, epoch: int, rows: Iterable[tuple[int, str]]) -> bool:
+        """Insert arms, if `epoch` is that of the owner; return whether it is.
 
-        They are as durable as the next commit, which makes them known.
+        Raises `ValueError` with a key that is there already. They are as durable as the next
+        commit, which makes them known.
         """
 
     @abstractmethod
@@ -303,16 +294,6 @@ class Database(ABC):
             token=token,
             experiment=experiment,
             action=action,
-        )
-
-    def drop_unpublished(self, experiment: int, epoch: int, n_arms: int) -> None:
-        """Delete arms that an import which did not end has left, if we are the owner."""
-        self.run(
-            "DELETE FROM arms WHERE experiment = :x AND number >= :n AND EXISTS (SELECT 1 FROM "
-            "experiments WHERE id = :x AND epoch = :epoch AND n_arms = :n)",
-            x=experiment,
-            n=n_arms,
-            epoch=epoch,
         )
 
     def snapshot(

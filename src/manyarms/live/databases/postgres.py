@@ -184,19 +184,21 @@ class PostgreSQL(Database):
         )
         return sql, values
 
-    def add_arms(self, experiment: int, rows: Iterable[tuple[int, str]]) -> None:
-        """Insert arms; raises `ValueError` with a key that is there already."""
+    def add_arms(self, experiment: int, epoch: int, rows: Iterable[tuple[int, str]]) -> bool:
+        """Insert arms, if `epoch` is that of the owner; return whether it is."""
         arms = list(rows)
         lines = [f"{experiment}\t{number}\t{key.translate(_COPIED)}\n" for number, key in arms]
         driver = _driver()
         try:
-            with (
-                self._known_errors() as link,
-                link.transaction(),
-                link.execute("SET LOCAL synchronous_commit = off") as cursor,
-                cursor.copy("COPY arms (experiment, number, key) FROM STDIN") as copy,
-            ):
-                copy.write("".join(lines))
+            with self._known_errors() as link, link.transaction():
+                cursor = link.execute("SET LOCAL synchronous_commit = off")
+                # a takeover waits until these rows are there: then it deletes them
+                fence = "SELECT 1 FROM experiments WHERE id = %s AND epoch = %s FOR SHARE"
+                if cursor.execute(fence, (experiment, epoch)).fetchone() is None:
+                    return False
+                with cursor.copy("COPY arms (experiment, number, key) FROM STDIN") as copy:
+                    copy.write("".join(lines))
+                return True
         except driver.errors.UniqueViolation as error:
             raise ValueError(self.taken(experiment, arms)) from error
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -21,10 +23,45 @@ from manyarms.live.databases.database import (
 
 __all__ = ["SQLite"]
 
-_SIZES = (256, 64, 16, 4, 1)  # rows of one statement
+_SIZES = (4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)  # rows of one statement
+_MOST = _SIZES[-1]
 _AT_ONCE = 2000  # rows that a stream fetches
 # tried again: another process writes, or the disk was full for a while
 _PASSING = ("locked", "busy", "full", "disk i/o error", "unable to open")
+
+# A batch is entered with one statement, because after each one the committer must get the
+# interpreter back from the loop, which takes longer than the statement. Rows of the view `batch`
+# say for which table they are; a trigger for each puts them there, in order.
+_WIDTH = 9  # columns of the view
+_FENCE, _EVENT, _KEY, _MINUTE = range(4)
+_NO_FENCE = "another owner"
+_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
+_COLUMNS = "NEW.a, NEW.b, NEW.c, NEW.d, NEW.e, NEW.f"
+_BATCH = [
+    "CREATE TEMP VIEW batch (x, what, a, b, c, d, e, f, g) AS SELECT 0, 0, 0, 0, 0, 0, 0, 0, 0",
+    *(
+        f"CREATE TEMP TRIGGER batch_{what} INSTEAD OF INSERT ON batch WHEN NEW.what = {what} "
+        f"BEGIN {does}; END"
+        for what, does in (
+            (
+                _FENCE,
+                f"SELECT RAISE(ABORT, '{_NO_FENCE}') WHERE NOT EXISTS (SELECT 1 FROM experiments "
+                "WHERE id = NEW.x AND epoch = NEW.a AND head = NEW.b); "
+                f"UPDATE experiments SET head = NEW.c, lease_until = {_NOW} + {LEASE}, "
+                "engine = coalesce(NEW.d, engine) WHERE id = NEW.x",
+            ),
+            (_EVENT, f"INSERT INTO events VALUES (NEW.x, {_COLUMNS}, NEW.g)"),
+            (_KEY, f"INSERT INTO ask_keys VALUES (NEW.x, {_COLUMNS}, NEW.g)"),
+            (
+                _MINUTE,
+                f"INSERT INTO minutes VALUES (NEW.x, {_COLUMNS}) ON CONFLICT DO UPDATE SET "
+                "asked = asked + excluded.asked, told = told + excluded.told, "
+                "abandoned = abandoned + excluded.abandoned, reward = reward + excluded.reward, "
+                "fresh = fresh + excluded.fresh",
+            ),
+        )
+    ),
+]
 
 
 class SQLite(Database):
@@ -34,7 +71,7 @@ class SQLite(Database):
     computer that loses power may lose the last events.
     """
 
-    now = "((julianday('now') - 2440587.5) * 86400.0)"
+    now = _NOW
 
     def __init__(self, path: Path, *, durable: bool = True, wait: float = 5.0) -> None:
         super().__init__(f"sqlite:///{path}")
@@ -64,6 +101,9 @@ class SQLite(Database):
                     link.execute(statement)
                 link.execute("COMMIT")
             self._check_schema()
+            link.execute("PRAGMA temp_store = MEMORY")
+            for statement in _BATCH:
+                link.execute(statement)
         except sqlite3.Error as error:
             self.close()
             if _passes(error):
@@ -120,38 +160,54 @@ class SQLite(Database):
 
     def commit(self, batches: Sequence[Batch]) -> list[bool]:
         """Commit batches in one durable transaction; return for each whether its fence stood."""
-        with self.transaction(), self._known_errors() as link:
-            return [self._commit(link, batch) for batch in batches]
+        if len(batches) == 1 and _is_small(batches[0]):
+            return [self._commit(batches[0])]  # one statement is its own transaction
+        with self.transaction():
+            return [self._commit(batch) for batch in batches]
 
-    def _commit(self, link: sqlite3.Connection, batch: Batch) -> bool:
-        more = "".join(f", {name} = :{name}" for name in SETTABLE if name in batch.columns)
-        x = batch.experiment
-        fence = link.execute(
-            f"UPDATE experiments SET head = :new, lease_until = {self.now} + {LEASE}{more} "
-            "WHERE id = :x AND epoch = :epoch AND head = :old",
-            {"new": batch.new, "old": batch.old, "epoch": batch.epoch, "x": x} | batch.columns,
-        )
-        if fence.rowcount != 1:
-            return False
-        _insert(link, "events", x, 7, batch.events)
-        _insert(link, "ask_keys", x, 7, batch.keys)
-        if batch.minutes:
-            link.executemany(
-                f"INSERT INTO minutes VALUES ({x}, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-                "asked = asked + excluded.asked, told = told + excluded.told, "
-                "abandoned = abandoned + excluded.abandoned, reward = reward + excluded.reward, "
-                "fresh = fresh + excluded.fresh",
-                [(minute, *counts) for minute, counts in batch.minutes.items()],
-            )
+    def _commit(self, batch: Batch) -> bool:
+        x, others = batch.experiment, dict(batch.columns)
+        fence = x, _FENCE, batch.epoch, batch.old, batch.new, others.pop("engine", None)
+        values: list[Any] = [*fence, None, None, None]
+        for kind, rows in ((_EVENT, batch.events), (_KEY, batch.keys)):
+            for row in rows:
+                values += x, kind, *row
+        for minute, counts in batch.minutes.items():
+            values += x, _MINUTE, minute, *counts, None
+        try:
+            with self._known_errors() as link:
+                for at in range(0, len(values), _MOST * _WIDTH):
+                    _enter(link, values[at : at + _MOST * _WIDTH])
+                if others:
+                    more = ", ".join(f"{name} = :{name}" for name in SETTABLE if name in others)
+                    link.execute(f"UPDATE experiments SET {more} WHERE id = :x", others | {"x": x})
+        except sqlite3.IntegrityError as error:
+            if str(error) == _NO_FENCE:
+                return False
+            raise
         return True
 
-    def add_arms(self, experiment: int, rows: Iterable[tuple[int, str]]) -> None:
-        """Insert arms; raises `ValueError` with a key that is there already."""
+    def keys_of(self, experiment: int, numbers: Sequence[int]) -> dict[int, str]:
+        """Return the keys of arms: in one row, for the reason that a batch is one statement."""
+        rows = self.run(
+            "SELECT json_group_object(number, key) FROM arms WHERE experiment = :x AND number IN "
+            "(SELECT value FROM json_each(:numbers))",
+            x=experiment,
+            numbers=json.dumps(list(numbers)),
+        )
+        return {int(number): key for number, key in json.loads(rows[0][0]).items()}
+
+    def add_arms(self, experiment: int, epoch: int, rows: Iterable[tuple[int, str]]) -> bool:
+        """Insert arms, if `epoch` is that of the owner; return whether it is."""
         arms = list(rows)
         try:
             self._set_sync("NORMAL")
             with self.transaction(), self._known_errors() as link:
-                _insert(link, "arms", experiment, 2, arms)
+                if self.heads([experiment]).get(experiment, (None,))[0] != epoch:
+                    return False
+                for at in range(0, len(arms), _MOST):
+                    _insert_arms(link, experiment, arms[at : at + _MOST])
+                return True
         except sqlite3.IntegrityError as error:
             raise ValueError(self.taken(experiment, arms)) from error
         finally:
@@ -171,15 +227,26 @@ def _passes(error: sqlite3.Error) -> bool:
     )
 
 
-def _insert(link: sqlite3.Connection, table: str, x: int, width: int, rows: Sequence[Any]) -> None:
-    """Insert many rows with few statements: between two of them the interpreter may be taken away.
+def _is_small(batch: Batch) -> bool:
+    """Whether one statement commits a batch."""
+    rows = 1 + len(batch.events) + len(batch.keys) + len(batch.minutes)
+    return rows <= _MOST and not batch.columns.keys() - {"engine"}
 
-    They come in few sizes, so that they need not be prepared anew.
-    """
-    at, left = 0, len(rows)
-    while left:
-        size = next(size for size in _SIZES if size <= left)
-        row = f"({x}{', ?' * width})"
-        sql = f"INSERT INTO {table} VALUES {', '.join([row] * size)}"
-        link.execute(sql, list(chain.from_iterable(rows[at : at + size])))
-        at, left = at + size, left - size
+
+def _enter(link: sqlite3.Connection, values: list[Any]) -> None:
+    """Insert rows into the view; statements come in few sizes, so that they stay prepared."""
+    count = len(values) // _WIDTH
+    size = next(size for size in _SIZES if size >= count)
+    link.execute(_entering(size), values + [None] * (_WIDTH * (size - count)))
+
+
+@functools.cache
+def _entering(size: int) -> str:
+    row = f"({', '.join('?' * _WIDTH)})"
+    return f"INSERT INTO batch VALUES {', '.join([row] * size)}"
+
+
+def _insert_arms(link: sqlite3.Connection, experiment: int, arms: list[tuple[int, str]]) -> None:
+    row = f"({experiment}, ?, ?)"
+    sql = f"INSERT INTO arms VALUES {', '.join([row] * len(arms))}"
+    link.execute(sql, list(chain.from_iterable(arms)))

@@ -1,9 +1,9 @@
-"""Best: every pull the arm it was told, the upper end of every table."""
+"""Best: it pulls the arm that it was given; no policy can do better."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.checks import check_int
 from manyarms.core.memory import Memory
@@ -36,19 +36,19 @@ def best_tell(state: BestState, slot: int, reward: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Best(Policy):
-    r"""Pull the arm it was told with every pull.
+    r"""Pull the arm that it was given, with every pull.
 
     .. math:: A_t = a^* \text{ for all } t
 
     Parameters
     ----------
     arm
-        The arm, which should be one of largest mean; then the regret is 0.
+        The arm. If it has the largest mean, the regret is 0.
 
     Notes
     -----
-    It knows the answer, and is no rival: it shows what is lost by not knowing. Anytime. Cost per
-    pull: O(1).
+    It knows the answer, so it is not a rival: it shows what others lose by not knowing. Anytime.
+    Cost per pull: O(1).
 
     Examples
     --------
@@ -57,9 +57,9 @@ class Best(Policy):
     3
     """
 
-    name: ClassVar[str] = "best"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "best"
+    anytime = True
+    about = About(
         needs="a best arm",
         guarantee="no regret",
         nanoseconds=5,

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
-from manyarms.core.jit import kernel, rare
+from manyarms.core.jit import rare
 from manyarms.core.memory import Floats, Ints, Memory
 from manyarms.policies.parts.halving import (
     Halving,
     arm_of,
-    credit_arm,
+    ask_bracket,
     halving,
-    next_arm,
     open_bracket,
-    reset_halving,
+    rounds_of,
     start_run,
 )
 from manyarms.protocol import About, Policy, ask, reset, tell
@@ -38,7 +37,7 @@ class BracketingState(NamedTuple):
 
 @reset.register(BracketingState)
 def bracketing_reset(state: BracketingState, key: int, horizon: int) -> None:
-    reset_halving(state.table, key)
+    reset(state.table, key, horizon)
     state.clock[0] = 0
     state.clock[1] = -1
 
@@ -54,18 +53,16 @@ def bracketing_ask(state: BracketingState) -> tuple[int, int]:
     number = state.clock[1]
     if state.table.bracket[number].rounds == 0:
         run_again(state, number)
-    slot = next_arm(state.table, number)
-    return slot, arm_of(state.table, slot)
+    return ask_bracket(state.table, number)
 
 
 @rare
-def next_bracket(state: BracketingState, brackets: int) -> None:
+def next_bracket(state: BracketingState, number: int) -> None:
     """Open bracket B + 1, of 2^(B + 1) arms: at t = B 2^B there is time for another one."""
-    size = min(2 << brackets, state.table.sampler.n[0])
-    number = open_bracket(state.table, size)
+    size = min(2 << number, state.table.sampler.n[0])
     state.budget[number] = size * rounds_of(size)  # K log2 K: a pull of each arm left, and round
     state.won[number] = 0
-    start_run(state.table, number, state.budget[number])
+    open_bracket(state.table, size, state.budget[number])
 
 
 @rare
@@ -75,19 +72,11 @@ def run_again(state: BracketingState, number: int) -> None:
     start_run(state.table, number, state.budget[number])
 
 
-@kernel
-def rounds_of(size: int) -> int:
-    rounds = 1
-    while (1 << rounds) < size:
-        rounds += 1
-    return rounds
-
-
 @tell.register(BracketingState)
 def bracketing_tell(state: BracketingState, slot: int, reward: float) -> None:
     number = state.table.arm[slot].bracket
     before = state.table.bracket[number].rounds
-    credit_arm(state.table, slot, reward)
+    tell(state.table, slot, reward)
     bracket = state.table.bracket[number]
     if before > 0 and bracket.rounds == 0:
         state.won[number] = 1 + arm_of(state.table, bracket.winner)
@@ -144,9 +133,9 @@ class BracketingHalving(Policy):
     0
     """
 
-    name: ClassVar[str] = "bracketing-halving"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "bracketing-halving"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="simple regret as if it knew how many are good, up to logs",
         nanoseconds=42,

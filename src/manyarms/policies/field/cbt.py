@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.policies.parts.losses import Factor, Losses, Shape, confidence_factor, forget, suffer
@@ -84,13 +84,17 @@ class CBT(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.cbt import CBT
+    >>> from manyarms.policies.field import CBT
     >>> live = CBT(b=1.0).live(n_arms=1_000_000, horizon=20_000, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> for _ in range(100):
+    ...     pull = live.ask()
+    ...     live.tell(pull, reward=float(pull.arm % 4 == 0))
+    >>> pull.arm % 4  # an arm that never fails
+    0
     """
 
-    name: ClassVar[str] = "cbt"
-    about: ClassVar[About] = About(
+    name = "cbt"
+    about = About(
         needs="horizon, μ* = 1, shape b",
         guarantee="asymptotically optimal for known shape",
         nanoseconds=41,

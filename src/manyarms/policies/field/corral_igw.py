@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.checks import check_number
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
@@ -216,14 +216,15 @@ class CorralIGW(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.corral_igw import CorralIGW
-    >>> live = CorralIGW().live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import CorralIGW
+    >>> live = CorralIGW(bases=4).live(n_arms=1_000_000, seed=1)  # no horizon needed
+    >>> pulls = live.ask(20)  # each in flight remembers its probability
+    >>> live.tell_many((pull, 1.0) for pull in pulls)
     """
 
-    name: ClassVar[str] = "corral-igw"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "corral-igw"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="smooth regret at every level, by its source",
         nanoseconds=230,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.policies.parts.fresh import FreshArms
-from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.policies.parts.randomness import EPOCHS
 from manyarms.policies.parts.subroutines import (
     Subroutine,
     SubroutineClock,
+    SubroutinePolicy,
     ask_subroutine,
     has_subroutines,
     reset_subroutines,
@@ -104,8 +104,8 @@ def balanced_tell(state: BalancedState, slot: int, reward: float) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DynamicBalancing(IndexPolicy):
-    r"""Run the subroutines of `Parallel`, told nothing: balance what each of them may have lost.
+class DynamicBalancing(SubroutinePolicy):
+    r"""Run the subroutines of `Parallel`, but know nothing: balance what each may have lost.
 
     There are :math:`q = \lceil \log T \rceil` subroutines, MOSS on :math:`K_i = \min(\lceil 2
     T^{i/q} \log \sqrt T \rceil, T, n)` random arms. Each has a candidate bound on its regret after
@@ -146,13 +146,15 @@ class DynamicBalancing(IndexPolicy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.dynamic_balancing import DynamicBalancing
+    >>> from manyarms.policies.field import DynamicBalancing
     >>> live = DynamicBalancing().live(n_arms=1_000_000, horizon=20_000, seed=1)
     >>> live.tell(live.ask(), reward=1.0)
+    >>> live.progress().stage  # q = ⌈log 20000⌉
+    'subroutine 7 of 10'
     """
 
-    name: ClassVar[str] = "dynamic-balancing"
-    about: ClassVar[About] = About(
+    name = "dynamic-balancing"
+    about = About(
         needs="horizon",
         guarantee="none claimed",
         nanoseconds=110,
@@ -165,9 +167,6 @@ class DynamicBalancing(IndexPolicy):
     c: Positive = 1.0
     regret_factor: Positive = 1.0
 
-    def stage(self, state: BalancedState) -> str:
-        return f"subroutine {state.clock[0].running + 1} of {state.clock[0].subroutines}"
-
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> BalancedState:
         room = room_for(memory, n_arms, pulls, FACTOR)
         return BalancedState(
@@ -176,6 +175,6 @@ class DynamicBalancing(IndexPolicy):
             regret_factor=self.regret_factor,
             clock=memory.records(1, BalancedClock),
             subroutine=memory.records(room["runs"], BalancedSubroutine),
-            arms=self._arms(memory, n_arms, draws=pulls, **room),
+            arms=self._arms(memory, n_arms, **room),
             ties=stream(memory),
         )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory, Record, Records
-from manyarms.core.rng import Stream, draw, restart, stream
+from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
 from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, forget, suffer
-from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
+from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell
 from manyarms.protocol.soundness import Known, holds, sound
 
@@ -41,8 +41,7 @@ class EmpiricalCbtState(NamedTuple):
 
 @reset.register(EmpiricalCbtState)
 def empirical_cbt_reset(state: EmpiricalCbtState, key: int, horizon: int) -> None:
-    reset_order(state.sampler, state.words, key)
-    restart(state.ties, draw(key, TIES))
+    reset_draws(state, key)
     clear(state.rank)
     clock = state.clock[0]
     clock.horizon = horizon
@@ -111,10 +110,10 @@ class EmpiricalCBT(Policy):
 
     Notes
     -----
-    Source: Chan & Hu, *Infinite arms bandit: optimality via confidence bounds*, 2018. It is told
-    the horizon, and neither the best mean nor the distribution of the means. Its theory is for
-    losses whose smallest mean is 0, that is :math:`\mu^* = 1`. With :math:`\mu^* < 1` it opens ever
-    new arms until the loss has grown, which takes the longer the larger :math:`1 - \mu^*` is. The
+    Source: Chan & Hu, *Infinite arms bandit: optimality via confidence bounds*, 2018. It
+    knows the horizon, but neither the best mean nor the distribution of the means. Its theory is
+    for losses whose smallest mean is 0, that is :math:`\mu^* = 1`. With :math:`\mu^* < 1` it opens
+    new arms until the loss has grown. The larger :math:`1 - \mu^*` is, the longer that takes. The
     standard deviation divides by N; whether the source does could not be checked, nor what it does
     where log log T < 1. When no new arm is left (the source has infinitely many) the smallest bound
     is played. An arm whose first reward is late waits for it while there are others.
@@ -123,13 +122,17 @@ class EmpiricalCBT(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.empirical_cbt import EmpiricalCBT
-    >>> live = EmpiricalCBT().live(n_arms=1_000_000, horizon=20_000, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import EmpiricalCBT
+    >>> live = EmpiricalCBT().live(n_arms=1_000_000, horizon=1000, seed=1)
+    >>> for _ in range(100):
+    ...     pull = live.ask()
+    ...     live.tell(pull, reward=float(pull.arm % 4 == 0))
+    >>> len(live.arms()), pull.arm % 4
+    (5, 0)
     """
 
-    name: ClassVar[str] = "empirical-cbt"
-    about: ClassVar[About] = About(
+    name = "empirical-cbt"
+    about = About(
         needs="horizon",
         guarantee="asymptotically optimal if μ* = 1, shape unknown",
         nanoseconds=27,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.fresh import FreshArms, present, reset_arms
@@ -55,9 +55,9 @@ class Greedy(RankingPolicy):
     2
     """
 
-    name: ClassVar[str] = "greedy"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "greedy"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="none",
         nanoseconds=48,

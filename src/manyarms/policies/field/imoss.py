@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory
@@ -100,14 +100,17 @@ class IMOSS(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.imoss import IMOSS
-    >>> live = IMOSS(b=0.6).live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import IMOSS
+    >>> live = IMOSS(b=0.5).live(n_arms=1_000_000, seed=1)  # no horizon needed
+    >>> for _ in range(100):
+    ...     live.tell(live.ask(), reward=0.0)
+    >>> len(live.arms())  # t^b
+    10
     """
 
-    name: ClassVar[str] = "imoss"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "imoss"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="none checked",
         nanoseconds=200,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.sequential import Length, OneByOne, count, in_play, leave, one_by_one
@@ -61,9 +61,9 @@ class KFailure(Policy):
     False
     """
 
-    name: ClassVar[str] = "k-failure"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "k-failure"
+    anytime = True
+    about = About(
         needs="μ* = 1",
         guarantee="T / log T failures for k = 1, uniform means",
         nanoseconds=31,

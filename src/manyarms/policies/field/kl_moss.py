@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from manyarms.core.memory import Memory
 from manyarms.policies.moss import MossState
@@ -44,13 +43,16 @@ class KLMOSS(RankingPolicy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.kl_moss import KLMOSS
-    >>> live = KLMOSS().live(n_arms=3, horizon=100, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> import manyarms as ma
+    >>> from manyarms.policies.field import KLMOSS
+    >>> pair = [each.live(n_arms=9, horizon=99, seed=1) for each in (KLMOSS(), ma.MOSS(index="kl"))]
+    >>> one, other = ([pull.arm for pull in live.ask(99)] for live in pair)
+    >>> one == other  # the same policy
+    True
     """
 
-    name: ClassVar[str] = "kl-moss"
-    about: ClassVar[About] = About(
+    name = "kl-moss"
+    about = About(
         needs="horizon",
         guarantee="none claimed",
         nanoseconds=81,

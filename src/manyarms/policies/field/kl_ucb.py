@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Floats, Ints, Memory
@@ -126,14 +126,14 @@ class KLUCB(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.kl_ucb import KLUCB
-    >>> live = KLUCB().live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import KLUCB
+    >>> KLUCB(c=3.0).label, KLUCB.anytime
+    ('kl-ucb(c=3.0)', True)
     """
 
-    name: ClassVar[str] = "kl-ucb"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "kl-ucb"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="asymptotically optimal, rewards 0 and 1",
         nanoseconds=370,

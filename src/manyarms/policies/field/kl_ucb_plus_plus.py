@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 from manyarms.policies.field.kl_moss import KLMOSS
-from manyarms.protocol import About
 
 __all__ = ["KLUCBPlusPlus"]
 
@@ -39,20 +37,18 @@ class KLUCBPlusPlus(KLMOSS):
 
     Examples
     --------
-    >>> from manyarms.policies.field.kl_ucb_plus_plus import KLUCBPlusPlus
-    >>> live = KLUCBPlusPlus().live(n_arms=3, horizon=100, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import KLUCBPlusPlus
+    >>> KLUCBPlusPlus(exploration=0.5).label
+    'kl-ucb++(exploration=0.5)'
     """
 
-    name: ClassVar[str] = "kl-ucb++"
-    about: ClassVar[About] = About(
-        needs="horizon",
+    name = "kl-ucb++"
+    about = replace(
+        KLMOSS.about,
         guarantee="minimax and asymptotically optimal, rewards 0 and 1",
         nanoseconds=82,
-        scaling="log of arms pulled",
         good_at="few arms, means near 0 or 1, with a guarantee",
         source="Ménard & Garivier 2017",
-        rewards="[0, 1]",
     )
 
     @property

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 from manyarms.policies.field.kl_moss import KLMOSS
-from manyarms.protocol import About
 
 __all__ = ["KLUCBSwitch"]
 
@@ -31,29 +29,26 @@ class KLUCBSwitch(KLMOSS):
 
     Notes
     -----
-    For rewards in [0, 1], and needs the horizon. Source: A. Garivier, H. Hadiji, P. Ménard and
-    G. Stoltz, "KL-UCB-switch: optimal regret bounds for stochastic bandits from both a
-    distribution-dependent and a distribution-free viewpoints", JMLR 2022: optimal up to constants
-    for every problem and in the worst case at once. That is for their index over all laws on
-    [0, 1], which is this one for rewards 0 and 1 and is smaller for others. With n > T/32 the KL
-    index decides about an arm's second pull only. Cost per pull: O(log of the arms pulled).
+    For rewards in [0, 1], and needs the horizon. Source: as for `KLMOSS`. It is optimal up to
+    constants for every problem and in the worst case at once. That is for the source's index over
+    all laws on [0, 1], which is this one for rewards 0 and 1 and is smaller for others. With
+    n > T/32 the KL index decides about an arm's second pull only. Cost per pull: O(log of the arms
+    pulled).
 
     Examples
     --------
-    >>> from manyarms.policies.field.kl_ucb_switch import KLUCBSwitch
+    >>> from manyarms.policies.field import KLUCBSwitch
     >>> live = KLUCBSwitch().live(n_arms=3, horizon=100, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> sorted(pull.arm for pull in live.ask(3))
+    [0, 1, 2]
     """
 
-    name: ClassVar[str] = "kl-ucb-switch"
-    about: ClassVar[About] = About(
-        needs="horizon",
+    name = "kl-ucb-switch"
+    about = replace(
+        KLMOSS.about,
         guarantee="optimal per problem and minimax over n arms",
         nanoseconds=54,
-        scaling="log of arms pulled",
         good_at="few arms, best of both guarantees",
-        source="Garivier et al. 2022",
-        rewards="[0, 1]",
     )
 
     @property

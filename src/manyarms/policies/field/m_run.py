@@ -129,9 +129,9 @@ class NonRecallingMRun(Policy):
     2
     """
 
-    name: ClassVar[str] = "non-recalling-m-run"
+    name = "non-recalling-m-run"
     recall: ClassVar[bool] = False
-    about: ClassVar[About] = About(
+    about = About(
         needs="horizon, μ* = 1",
         guarantee="2√T failures, uniform means",
         nanoseconds=32,
@@ -180,15 +180,14 @@ class MRun(NonRecallingMRun):
     --------
     >>> from manyarms.policies.field.m_run import MRun
     >>> live = MRun(m=2).live(n_arms=1_000_000, horizon=20_000, seed=1)
-    >>> arms = []
-    >>> for reward in (1.0, 0.0, 0.0, 0.0, 0.0):
-    ...     pull = live.ask()
-    ...     arms.append(pull.arm)
-    ...     live.tell(pull, reward)
-    >>> arms[3] == arms[4] == arms[0]  # two arms failed; the first has the better share
+    >>> first = live.ask()
+    >>> live.tell(first, reward=1.0)
+    >>> for _ in range(2):  # it fails, and the next one at once
+    ...     live.tell(live.ask(), reward=0.0)
+    >>> live.ask().arm == first.arm  # which has the better share
     True
     """
 
-    name: ClassVar[str] = "m-run"
-    recall: ClassVar[bool] = True
-    about: ClassVar[About] = replace(NonRecallingMRun.about, nanoseconds=6)
+    name = "m-run"
+    recall = True
+    about = replace(NonRecallingMRun.about, nanoseconds=6)

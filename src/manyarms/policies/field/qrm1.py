@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Records
@@ -12,19 +12,17 @@ from manyarms.policies.parts.fresh import FreshArms, present
 from manyarms.policies.parts.rounds import (
     RoundClock,
     RoundPolicy,
-    ask_in_rounds,
     last_round,
-    reset_rounds,
-    rounds_are_sound,
+    plays_rounds,
     set_size,
 )
-from manyarms.protocol import About, ask, count_late, reset, tell, uses
+from manyarms.protocol import About, count_late, tell, uses
 from manyarms.protocol.parameters import Share
-from manyarms.protocol.soundness import sound
 
 __all__ = ["QRM1"]
 
 
+@plays_rounds
 @uses(arms=(tell, count_late))
 class Qrm1State(NamedTuple):
     """The round, and the arms of the growing set, ranked by their index."""
@@ -46,11 +44,6 @@ def qrm1_arms(round_number: int, rho: float, n_arms: int) -> int:
     log = 0.5 * (math.log(rho) + round_number * math.log(2.0))
     wanted = max(1.0, log) / rho
     return min(math.ceil(min(wanted, n_arms) * (1.0 - 1e-12)), n_arms)  # 1 / (1/49) > 49
-
-
-reset.register(Qrm1State)(reset_rounds)
-ask.register(Qrm1State)(ask_in_rounds)
-sound.register(Qrm1State)(rounds_are_sound)
 
 
 @set_size.register(Qrm1State)
@@ -84,13 +77,14 @@ class QRM1(RoundPolicy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.qrm1 import QRM1
+    >>> from manyarms.policies.field import QRM1
     >>> live = QRM1(rho=0.05).live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=0.0)
+    >>> len({pull.arm for pull in live.ask(100)})  # 1 / rho
+    20
     """
 
-    name: ClassVar[str] = "qrm1"
-    about: ClassVar[About] = About(
+    name = "qrm1"
+    about = About(
         needs="share of good arms",
         guarantee="sublinear against the best rho of the arms",
         nanoseconds=17,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import rare
 from manyarms.core.memory import Ints, Memory, Record, Records
@@ -117,13 +117,16 @@ class QRM2Restarted(RoundPolicy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.qrm2_restarted import QRM2Restarted
+    >>> from manyarms.policies.field import QRM2Restarted
     >>> live = QRM2Restarted().live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=0.0)
+    >>> for _ in range(100):
+    ...     live.tell(live.ask(), reward=0.0)
+    >>> live.progress().stage, live.progress().arms_touched  # ⌈2^(6 · 0.347)⌉ arms
+    ('round 6', 5)
     """
 
-    name: ClassVar[str] = "qrm2-restarted"
-    about: ClassVar[About] = About(
+    name = "qrm2-restarted"
+    about = About(
         needs="nothing",
         guarantee="as Quantile, whose proof is for this form",
         nanoseconds=14,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
@@ -125,14 +125,14 @@ class SatisficingTS(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.satisficing import SatisficingTS
-    >>> live = SatisficingTS(target=0.8).live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import SatisficingTS
+    >>> SatisficingTS(tolerance=0.2).with_best_mean(0.9)  # what a simulation does
+    SatisficingTS(target=0.7, tolerance=0.2)
     """
 
-    name: ClassVar[str] = "satisficing-ts"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "satisficing-ts"
+    anytime = True
+    about = About(
         needs="a target",
         guarantee="Bayesian, against the target",
         nanoseconds=160,

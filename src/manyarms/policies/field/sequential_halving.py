@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.halving import (
-    Halving,
-    arm_of,
-    credit_arm,
-    halving,
-    next_arm,
-    open_bracket,
-    reset_halving,
-    start_run,
-)
-from manyarms.protocol import About, Policy, Variant, ask, reset, tell
+from manyarms.policies.parts.halving import Halving, arm_of, ask_bracket, halving, open_bracket
+from manyarms.protocol import About, Policy, Variant, ask, reset, tell, uses
 from manyarms.protocol.parameters import Count
 from manyarms.protocol.recommend import recommend
-from manyarms.protocol.soundness import holds
 
 __all__ = ["SequentialHalving"]
 
 
+@uses(table=(tell,))
 class SequentialHalvingState(NamedTuple):
     """One bracket of arms, and those of them that are left."""
 
@@ -34,10 +25,9 @@ class SequentialHalvingState(NamedTuple):
 
 @reset.register(SequentialHalvingState)
 def halving_reset(state: SequentialHalvingState, key: int, horizon: int) -> None:
-    reset_halving(state.table, key)
+    reset(state.table, key, horizon)
     size = state.size if state.size > 0 else arms_for(horizon)
-    open_bracket(state.table, min(size, horizon, state.table.sampler.n[0]))
-    start_run(state.table, 0, horizon)
+    open_bracket(state.table, min(size, horizon, state.table.sampler.n[0]), horizon)
 
 
 @kernel
@@ -51,24 +41,13 @@ def arms_for(horizon: int) -> int:
 
 @ask.register(SequentialHalvingState)
 def halving_ask(state: SequentialHalvingState) -> tuple[int, int]:
-    slot = next_arm(state.table, 0)
-    return slot, arm_of(state.table, slot)
-
-
-@tell.register(SequentialHalvingState)
-def halving_tell(state: SequentialHalvingState, slot: int, reward: float) -> None:
-    credit_arm(state.table, slot, reward)
+    return ask_bracket(state.table, 0)
 
 
 @recommend.register(SequentialHalvingState)
 def halving_recommend(state: SequentialHalvingState) -> int:
     winner = state.table.bracket[0].winner
     return -1 if winner < 0 else arm_of(state.table, winner)
-
-
-@holds.register(SequentialHalvingState)
-def halving_state_holds(state: SequentialHalvingState, slot: int) -> bool:
-    return holds(state.table, slot)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +85,8 @@ class SequentialHalving(Policy):
     8
     """
 
-    name: ClassVar[str] = "sequential-halving"
-    about: ClassVar[About] = About(
+    name = "sequential-halving"
+    about = About(
         needs="horizon",
         guarantee="none beyond its K arms; of these the best, likely",
         nanoseconds=27,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Ints, Memory, Record, Records
-from manyarms.core.rng import Stream, draw, restart, stream
+from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
-from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
+from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell
 from manyarms.protocol.parameters import Positive, number
 from manyarms.protocol.recommend import recommend
@@ -60,8 +60,7 @@ def arms_for(horizon: int, beta: float, constant: float, n_arms: int) -> int:
 
 @reset.register(SiriState)
 def siri_reset(state: SiriState, key: int, horizon: int) -> None:
-    reset_order(state.sampler, state.words, key)
-    restart(state.ties, draw(key, TIES))
+    reset_draws(state, key)
     clear(state.rank)
     arms = arms_for(horizon, state.beta, state.constant, state.sampler.n[0])
     state.run[0] = arms
@@ -174,13 +173,14 @@ class SiRI(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.siri import SiRI
+    >>> from manyarms.policies.field import SiRI
     >>> live = SiRI(beta=1.0).live(n_arms=1_000_000, horizon=1000, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> len({pull.arm for pull in live.ask(30)})  # ⌈0.3 √1000⌉
+    10
     """
 
-    name: ClassVar[str] = "siri"
-    about: ClassVar[About] = About(
+    name = "siri"
+    about = About(
         needs="horizon, how rare good arms are",
         knowledge="m",
         guarantee="none checked: the constants are partly ours",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from manyarms.core.checks import check_int, check_one
 from manyarms.core.memory import Memory
@@ -50,8 +49,8 @@ class SSGreedyOracle(OnSubset):
     True
     """
 
-    name: ClassVar[str] = "ss-greedy-oracle"
-    about: ClassVar[About] = About(
+    name = "ss-greedy-oracle"
+    about = About(
         needs="horizon, m",
         guarantee="none stated here",
         nanoseconds=22,

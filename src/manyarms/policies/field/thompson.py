@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Ints, Memory
@@ -116,14 +116,17 @@ class Thompson(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.thompson import Thompson
-    >>> live = Thompson().live(n_arms=1_000_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import Thompson
+    >>> live = Thompson().live(n_arms=2, seed=1)  # no horizon needed
+    >>> for pull in live.ask(100):  # a batch spreads over the arms by itself
+    ...     live.tell(pull, reward=float(pull.arm))
+    >>> [pull.arm for pull in live.ask(4)]
+    [1, 1, 1, 1]
     """
 
-    name: ClassVar[str] = "thompson"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "thompson"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="asymptotically optimal, rewards 0 and 1",
         nanoseconds=2400,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Record, Records
@@ -94,13 +94,16 @@ class TwoTarget(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.two_target import TwoTarget
-    >>> live = TwoTarget(m=3).live(n_arms=1_000_000, horizon=20_000, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import TwoTarget
+    >>> live = TwoTarget(m=3).live(n_arms=1_000_000, horizon=100, seed=1)
+    >>> for _ in range(60):
+    ...     live.tell(live.ask(), reward=1.0)
+    >>> live.progress().stage
+    'exploiting'
     """
 
-    name: ClassVar[str] = "two-target"
-    about: ClassVar[About] = About(
+    name = "two-target"
+    about = About(
         needs="horizon, μ* = 1, shape b",
         guarantee="√(2T) for uniform means, the best possible",
         nanoseconds=31,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.count_queues import Queues, ask_largest, level, queues
@@ -52,14 +52,14 @@ class UCB(SigmaPolicy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.ucb import UCB
-    >>> live = UCB(sigma=0.5).live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import UCB
+    >>> UCB().with_reward_range((0.0, 10.0)).sigma  # half the width, as a live handle takes it
+    5.0
     """
 
-    name: ClassVar[str] = "ucb"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "ucb"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="asymptotically optimal, Gaussian rewards",
         nanoseconds=240,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.count_queues import Queues, ask_largest, level, queues
@@ -53,14 +53,15 @@ class UCB1(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.ucb1 import UCB1
-    >>> live = UCB1().live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import UCB1
+    >>> live = UCB1().live(n_arms=3, seed=1)  # no horizon needed
+    >>> sorted(pull.arm for pull in live.ask(3))  # each arm once
+    [0, 1, 2]
     """
 
-    name: ClassVar[str] = "ucb1"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "ucb1"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="log T regret for fixed gaps",
         nanoseconds=360,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from manyarms.core.jit import rare
 from manyarms.core.memory import Ints, Memory
-from manyarms.policies.field.ucb_f import ManyArmedUCBV
+from manyarms.policies.field.ucb_f import UCBF, ManyArmedUCBV
 from manyarms.policies.parts.ucb_v import UcbV, largest_index, next_time, open_arm, ucb_v
-from manyarms.protocol import About, ask, count_late, reset, tell, uses
+from manyarms.protocol import ask, count_late, reset, tell, uses
 
 __all__ = ["UCBAIR"]
 
@@ -78,22 +78,18 @@ class UCBAIR(ManyArmedUCBV):
 
     Examples
     --------
-    >>> from manyarms.policies.field.ucb_air import UCBAIR
-    >>> live = UCBAIR(b=1.0).live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import UCBAIR
+    >>> UCBAIR(b=0.5).exponent, UCBAIR(b=0.5, perfect_best=True).exponent
+    (0.25, 0.3333333333333333)
     """
 
-    name: ClassVar[str] = "ucb-air"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "ucb-air"
+    anytime = True
+    about = replace(
+        UCBF.about,
         needs="shape b of the means",
-        guarantee="√T or T^(b/(b+1)), up to logarithms",
         nanoseconds=110,
-        scaling="log of arms opened, in practice",
         good_at="infinitely many arms of known shape, no horizon",
-        source="Wang, Audibert & Munos 2008",
-        knowledge="m",
-        rewards="[0, 1]",
     )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> UcbAirState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Ints, Memory
@@ -50,7 +50,7 @@ def ucb_f_ask(state: UcbFState) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class ManyArmedUCBV(Policy):
-    """What UCB-F and UCB-AIR are told about the arms."""
+    """What UCB-F and UCB-AIR know about the arms."""
 
     b: Annotated[float, number(at_least=0.01, at_most=100.0)] = 1.0
     perfect_best: Flag = False
@@ -95,13 +95,16 @@ class UCBF(ManyArmedUCBV):
 
     Examples
     --------
-    >>> from manyarms.policies.field.ucb_f import UCBF
-    >>> live = UCBF(b=1.0).live(n_arms=1_000_000, horizon=20_000, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import UCBF
+    >>> live = UCBF(b=1.0).live(n_arms=1_000_000, horizon=10_000, seed=1)
+    >>> for _ in range(200):
+    ...     live.tell(live.ask(), reward=1.0)
+    >>> live.progress().arms_touched  # K = 10000^(1/2)
+    100
     """
 
-    name: ClassVar[str] = "ucb-f"
-    about: ClassVar[About] = About(
+    name = "ucb-f"
+    about = About(
         needs="horizon, shape b of the means",
         guarantee="√T or T^(b/(b+1)), up to logarithms",
         nanoseconds=160,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.memory import Memory
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
@@ -49,14 +49,15 @@ class Uniform(Policy):
 
     Examples
     --------
-    >>> from manyarms.policies.field.uniform import Uniform
-    >>> live = Uniform().live(n_arms=1_000_000, seed=1)  # no horizon needed
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> from manyarms.policies.field import Uniform
+    >>> pulls = Uniform().live(n_arms=1_000_000_000, seed=1).ask(100)
+    >>> len({pull.arm for pull in pulls})
+    100
     """
 
-    name: ClassVar[str] = "uniform"
-    anytime: ClassVar[bool] = True
-    about: ClassVar[About] = About(
+    name = "uniform"
+    anytime = True
+    about = About(
         needs="nothing",
         guarantee="none: regret grows with T",
         nanoseconds=18,

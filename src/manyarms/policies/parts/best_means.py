@@ -31,7 +31,12 @@ class Chosen(NamedTuple):
 
 def chosen(memory: Memory, slots: int) -> Chosen:
     """Make room for a set out of so many slots."""
-    return Chosen(memory.ints(slots), memory.ints(1), memory.ints(slots), stream(memory))
+    return Chosen(
+        memory.ints(slots, most=slots),
+        memory.ints(1),
+        memory.ints(slots, most=slots),
+        stream(memory),
+    )
 
 
 @kernel

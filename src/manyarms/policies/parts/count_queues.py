@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from manyarms.core.jit import generic, kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, release
-from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
+from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.core.sampler import Sampler, sampler
-from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
+from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.policies.parts.treap import (
     Node,
     comes_before,
@@ -91,8 +91,7 @@ def queues(memory: Memory, n_arms: int, pulls: int) -> Queues:
 @reset.register(Queues)
 def reset_queues(arms: Queues, key: int, horizon: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
-    reset_order(arms.sampler, arms.words, key)
-    restart(arms.ties, draw(key, TIES))
+    reset_draws(arms, key)
     number = 0
     while True:
         arms.queue[number].root = 0

@@ -15,38 +15,27 @@ from manyarms.policies.parts.fresh import strike
 from manyarms.policies.parts.guard_slots import RETIRED, TOLD, Guard, has_fresh, open_next, settle
 from manyarms.policies.parts.kl import bernoulli_kl, kl_upper
 from manyarms.policies.parts.randomness import reset_order
+from manyarms.protocol import arrive, reset
 from manyarms.theory.schedules import (
     guard_allowance,
     guard_error,
     guard_log,
     guard_lower_level,
-    guard_stage_arms,
-    guard_stage_pulls,
-    guard_stage_start,
+    guard_stage,
     guard_stages_planned,
     guard_upper_level,
 )
 
-__all__ = ["guard_arrive", "guard_learn", "guard_reset", "guard_retire", "guard_turn"]
-__all__ += ["stage_begins", "stage_words"]
+__all__ = ["guard_learn", "guard_retire", "guard_turn", "stage_begins"]
 
-_FIRST_GUESS = 256  # of the horizon, where none is told (docs/guard.md, "Without the horizon")
-_AHEAD = 4  # the guess is always above so many times the pulls made
+_FIRST_GUESS = 256  # of the horizon, if it is unknown (docs/guard.md, "Without the horizon")
+_AHEAD = 4  # the guess is always above this many times the pulls made
 _NEVER = 1 << 62
 
 
-def stage_words(guard: Guard) -> str:
-    """Say what the guard does, if it does something."""
-    clock = guard.clock[0]
-    if clock.at >= 0:
-        arms = "an arm" if clock.size == 1 else f"{clock.size} arms"
-        return f"the guard tests {arms}"
-    return "the guard has taken over" if clock.dropped == 1 else ""
-
-
-@kernel
+@reset.register(Guard)
 def guard_reset(guard: Guard, key: int, horizon: int) -> None:
-    """Begin a new order; `horizon` is 0 where none is told."""
+    """Begin a new order; `horizon` is 0 if it is unknown."""
     reset_order(guard.sampler, guard.words, key)
     clock = guard.clock[0]
     clock.arms = guard.sampler.n[0] - guard.retired.filled[0]
@@ -94,9 +83,8 @@ def plan(guard: Guard, stage: int) -> None:
     clock.at = -1
     clock.start = _NEVER
     if stage < guard_stages_planned(clock.horizon, guard.beta):
-        clock.size = min(guard_stage_arms(clock.horizon, guard.beta, stage), clock.arms)
-        clock.need = guard_stage_pulls(clock.horizon, guard.beta, stage)
-        clock.start = guard_stage_start(clock.horizon, guard.beta, stage)
+        size, clock.need, clock.start = guard_stage(clock.horizon, guard.beta, stage)
+        clock.size = min(size, clock.arms)
         clock.level = clock.low if clock.size == clock.arms else clock.up
         clock.error = 2.0 * guard.sigma * guard_error(clock.level, clock.low, clock.need)
 
@@ -228,7 +216,7 @@ def guard_learn(guard: Guard, note: int, reward: float) -> int:
     return pull.slot
 
 
-@rare
+@arrive.register(Guard)
 def guard_arrive(guard: Guard, count: int) -> None:
     """Let new arms join those that have no slot yet."""
     guard.sampler.n[0] += count

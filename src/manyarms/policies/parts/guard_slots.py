@@ -19,7 +19,7 @@ from manyarms.policies.parts.randomness import draw_fresh
 from manyarms.protocol.soundness import Known, holds, sound
 
 __all__ = ["RETIRED", "TOLD", "Guard", "count_guarded_late", "guard", "has_fresh", "is_gone"]
-__all__ += ["launch_pull", "next_note", "open_next", "settle"]
+__all__ += ["launch_pull", "next_note", "open_next", "settle", "stage_words"]
 
 RETIRED = 1 << 62  # in place of a period: the slot's arm is retired
 WAITED_FOR, TOLD, LOST = 0, 1, 2  # what became of a pull
@@ -54,7 +54,7 @@ class GuardClock(Record):
     """Where the guard is."""
 
     horizon: int  # T, or the present guess
-    guessed: int  # 1 if T was not told
+    guessed: int  # 1 if T is unknown
     arms: int  # slots there can be
     opened: int
     made: int  # pulls launched
@@ -109,7 +109,7 @@ def guard(
     bottom: float,
     top: float,
 ) -> Guard:
-    """Make a guard of `n_arms` arms in `pulls` pulls; call `guard_reset` before use."""
+    """Make a guard of `n_arms` arms in `pulls` pulls; call `reset` before use."""
     room = min(n_arms, pulls)
     return Guard(
         beta,
@@ -216,6 +216,15 @@ def count_guarded_late(guard: Guard, note: int, change: int) -> bool:
 def is_gone(guard: Guard, slot: int) -> bool:
     """Whether the slot's arm is retired."""
     return guard.slot[slot].out == RETIRED
+
+
+def stage_words(guard: Guard) -> str:
+    """Say what the guard does, if it does something."""
+    clock = guard.clock[0]
+    if clock.at >= 0:
+        arms = "an arm" if clock.size == 1 else f"{clock.size} arms"
+        return f"the guard tests {arms}"
+    return "the guard has taken over" if clock.dropped == 1 else ""
 
 
 @holds.register(Guard)

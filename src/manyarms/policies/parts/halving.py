@@ -19,10 +19,11 @@ from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, sampler
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
 from manyarms.policies.parts.randomness import RANKING, draw_fresh, reset_order
+from manyarms.protocol import reset, tell
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["Bracket", "Halving", "arm_of", "credit_arm", "halving", "next_arm", "open_bracket"]
-__all__ += ["reset_halving", "start_run"]
+__all__ = ["Bracket", "Halving", "arm_of", "ask_bracket", "halving", "open_bracket"]
+__all__ += ["rounds_of", "start_run"]
 
 _NOT_PULLED = -1e300
 
@@ -78,8 +79,8 @@ def halving(memory: Memory, n_arms: int, *, slots: int, brackets: int, largest: 
     )
 
 
-@kernel
-def reset_halving(table: Halving, key: int) -> None:
+@reset.register(Halving)
+def reset_halving(table: Halving, key: int, horizon: int) -> None:
     """Forget all brackets."""
     reset_order(table.sampler, table.words, key)
     restart(table.ties, draw(key, RANKING))
@@ -88,8 +89,8 @@ def reset_halving(table: Halving, key: int) -> None:
 
 
 @rare
-def open_bracket(table: Halving, size: int) -> int:
-    """Draw a bracket of `size` arms, each once; return its number."""
+def open_bracket(table: Halving, size: int, budget: int) -> None:
+    """Draw a bracket of `size` arms, each once, and begin its first run."""
     number = table.used[1]
     table.used[1] += 1
     bracket = table.bracket[number]
@@ -101,9 +102,7 @@ def open_bracket(table: Halving, size: int) -> int:
     for slot in range(bracket.first, bracket.first + size):
         table.arm[slot].arm = draw_fresh(table.sampler, table.words)
         table.arm[slot].bracket = number
-        table.arm[slot].pulls = 0
-        table.arm[slot].total = 0.0
-    return number
+    start_run(table, number, budget)
 
 
 @rare
@@ -112,14 +111,21 @@ def start_run(table: Halving, number: int, budget: int) -> None:
     bracket = table.bracket[number]
     bracket.left = bracket.size
     bracket.budget = budget
-    bracket.rounds = 1
-    while (1 << bracket.rounds) < bracket.size:
-        bracket.rounds += 1
+    bracket.rounds = rounds_of(bracket.size)
     for slot in range(bracket.first, bracket.first + bracket.size):
         table.order[slot] = slot
         table.arm[slot].pulls = 0
         table.arm[slot].total = 0.0
     start_round(table, number)
+
+
+@kernel
+def rounds_of(size: int) -> int:
+    """Return how often a bracket of this size is halved."""
+    rounds = 1
+    while (1 << rounds) < size:
+        rounds += 1
+    return rounds
 
 
 @kernel
@@ -132,17 +138,17 @@ def start_round(table: Halving, number: int) -> None:
 
 
 @kernel
-def next_arm(table: Halving, number: int) -> int:
-    """Return the slot to pull next; once the run is over that of the winner, which is left."""
+def ask_bracket(table: Halving, number: int) -> tuple[int, int]:
+    """Return the slot to pull next and its arm; once the run is over the winner, which is left."""
     bracket = table.bracket[number]
     slot = table.order[bracket.first + bracket.asked % bracket.left]
     bracket.asked += 1
     bracket.budget -= 1
-    return slot
+    return slot, arm_of(table, slot)
 
 
-@kernel
-def credit_arm(table: Halving, slot: int, reward: float) -> None:
+@tell.register(Halving)
+def tell_bracket(table: Halving, slot: int, reward: float) -> None:
     """Credit a reward, and end the round if it was its last."""
     record = table.arm[slot]
     record.pulls += 1

@@ -42,8 +42,8 @@ def history(memory: Memory, n_arms: int, *, arms: int) -> History:
     """Make room for `arms` of `n_arms` arms."""
     return History(
         memory.records(arms, PulledArm),
-        hash_map(memory, names=n_arms, entries=arms),
-        memory.ints(arms),
+        hash_map(memory, names=n_arms, entries=arms, values=arms),
+        memory.ints(arms, most=arms),
         tournament(memory, arms),
         stream(memory),
     )

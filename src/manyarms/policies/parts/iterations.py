@@ -15,7 +15,9 @@ from manyarms.core.rng import draw, restart
 from manyarms.policies.parts.fresh import reset_arms, strike
 from manyarms.policies.parts.mixtures import (
     Mixtures,
+    add_share,
     can_be_pulled,
+    close_mixture,
     leave_mixtures,
     mixture_pulls,
     real_arm,
@@ -26,7 +28,7 @@ from manyarms.policies.parts.slots import GONE, Slots, close_slot
 from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import iteration_pulls, iterations
 
-__all__ = ["IterationClock", "WaitingClock", "arrive_later", "ask_member"]
+__all__ = ["IterationClock", "WaitingClock", "arrive_later", "ask_member", "become_mixture"]
 __all__ += ["is_gone", "iteration_of", "iterations_are_sound", "lose_arm", "reset_iterations"]
 
 
@@ -61,6 +63,15 @@ def ask_member(mixtures: Mixtures, slots: Slots, number: int) -> tuple[int, int]
     slot = slots.slot[number]
     slot.asked += 1
     return number, real_arm(mixtures, slot.member)
+
+
+@rare
+def become_mixture(state: Any) -> None:
+    """Turn the iteration that ended into a mixture-arm."""
+    slots = state.arms.slots
+    for k in range(slots.run[0].opened):
+        add_share(state.mixtures, slots.slot[k].member, slots.slot[k].asked)
+    close_mixture(state.mixtures)
 
 
 def iteration_of(state: Any) -> int:

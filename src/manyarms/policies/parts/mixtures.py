@@ -54,10 +54,13 @@ class Mixtures(NamedTuple):
     words: Stream
 
 
-def mixtures(memory: Memory, *, shares: int, arms: int) -> Mixtures:
-    """Make room for `arms` mixture-arms with so many shares in all."""
+def mixtures(memory: Memory, *, shares: int, arms: int, most: int) -> Mixtures:
+    """Make room for `arms` mixture-arms with so many shares in all.
+
+    No arm's number, and no number of pulls, is above `most`.
+    """
     return Mixtures(
-        memory.records(shares, Share),
+        memory.records(shares, Share, most=most),
         memory.ints(arms + 1),
         memory.records(1, Tally),
         stream(memory),

@@ -16,7 +16,7 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, release
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, sampler
-from manyarms.policies.parts.randomness import ROUNDING, TIES, draw_fresh, is_success, reset_order
+from manyarms.policies.parts.randomness import ROUNDING, draw_fresh, is_success, reset_draws
 from manyarms.protocol import reset, tell
 from manyarms.protocol.soundness import Known, holds, sound
 
@@ -89,8 +89,7 @@ def groups(memory: Memory, n_arms: int, pulls: int) -> Groups:
 @reset.register(Groups)
 def reset_groups(arms: Groups, key: int, horizon: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
-    reset_order(arms.sampler, arms.words, key)
-    restart(arms.ties, draw(key, TIES))
+    reset_draws(arms, key)
     restart(arms.rounding, draw(key, ROUNDING))
     clear_map(arms.number)
     clock = arms.clock[0]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from manyarms.core.jit import kernel
 from manyarms.core.rng import Stream, draw, next_word, restart, unit
 from manyarms.core.sampler import Sampler, clear_sampler, pick
 
 __all__ = ["BASES", "EPOCHS", "FRESH", "GUARDED", "MIXTURES", "ORDER", "PHASES", "RANKING"]
-__all__ += ["ROUNDING", "SAMPLES", "SUBSET", "TIES", "draw_fresh", "is_success", "reset_order"]
+__all__ += ["ROUNDING", "SAMPLES", "SUBSET", "TIES", "draw_fresh", "is_success", "reset_draws"]
+__all__ += ["reset_order"]
 
 FRESH = 1  # which arm is drawn next: one word for each arm
 TIES = 2  # which of several leaders is pulled: one word each time
@@ -28,6 +31,13 @@ def reset_order(sampler: Sampler, words: Stream, key: int) -> None:
     """Begin a new random order of the arms."""
     restart(words, draw(key, FRESH))
     clear_sampler(sampler)
+
+
+@kernel
+def reset_draws(state: Any, key: int) -> None:
+    """Begin a new random order, and new ties, where a state has `sampler`, `words` and `ties`."""
+    reset_order(state.sampler, state.words, key)
+    restart(state.ties, draw(key, TIES))
 
 
 @kernel

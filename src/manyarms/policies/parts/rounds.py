@@ -1,20 +1,24 @@
-"""Rounds of 2, 4, 8, … pulls on a set of arms that grows from one to the next."""
+"""Rounds of 2, 4, 8, … pulls on a set of arms that grows from one to the next.
+
+A state has `clock` and `arms`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, TypeVar
 
 from manyarms.core.jit import generic, rare
 from manyarms.core.memory import Record
 from manyarms.policies.parts.fresh import reset_arms, resize
 from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.policies.parts.slots import begin
-from manyarms.protocol import ask
+from manyarms.protocol import ask, reset
 from manyarms.protocol.soundness import Known, sound
 
-__all__ = ["RoundClock", "RoundPolicy", "ask_in_rounds", "last_round", "reset_rounds"]
-__all__ += ["round_at", "rounds_are_sound", "set_size"]
+__all__ = ["RoundClock", "RoundPolicy", "last_round", "plays_rounds", "round_at", "set_size"]
+
+S = TypeVar("S", bound=type)
 
 
 class RoundClock(Record):
@@ -31,7 +35,7 @@ def set_size(state: Any, round_number: int) -> int:  # type: ignore[empty-body]
 
 
 def reset_rounds(state: Any, key: int, horizon: int) -> None:
-    """Begin a game, a body of `reset`: the first round begins with the first pull."""
+    """Begin a game; the first round begins with the first pull."""
     reset_arms(state.arms, key)
     begin(state.arms.slots, 1, 1)  # K and H come with the first round
     state.clock[0].horizon = horizon
@@ -40,7 +44,7 @@ def reset_rounds(state: Any, key: int, horizon: int) -> None:
 
 
 def ask_in_rounds(state: Any) -> tuple[int, int]:
-    """Choose by the index, a body of `ask`, where statistics are kept."""
+    """Choose by the index; statistics are kept."""
     if state.clock[0].left == 0:
         next_round(state)
     state.clock[0].left -= 1
@@ -70,17 +74,25 @@ def last_round(pulls: int) -> int:
 
 
 def rounds_are_sound(state: Any, known: Known) -> bool:
-    """Whether a state that comes from a file can be: a body of `sound`."""
+    """Whether rounds of a state that comes from a file can be."""
     clock = state.clock[0]
     now = (clock.round, clock.left) == round_at(known.pulls) and clock.horizon == known.horizon
     return now and sound(state.arms, known)
+
+
+def plays_rounds(state_class: S) -> S:
+    """Let these states play such rounds, and keep their statistics from one to the next."""
+    reset.register(state_class)(reset_rounds)
+    ask.register(state_class)(ask_in_rounds)
+    sound.register(state_class)(rounds_are_sound)
+    return state_class
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoundPolicy(IndexPolicy):
     """A policy that plays such rounds, and so needs no horizon."""
 
-    anytime: ClassVar[bool] = True
+    anytime = True
 
     def stage(self, state: Any) -> str:
         return f"round {state.clock[0].round}"

@@ -23,6 +23,7 @@ __all__ += ["set_scale", "slots", "unopened"]
 GONE = -(1 << 62)  # the member of a slot whose arm was retired
 _UNSEEN = 1e300  # above every index
 _ALWAYS = 1 << 62  # more pulls than there are
+_MOST_LATE = (1 << 31) - 1  # pulls of an arm in flight at a time
 
 
 class Slot(Record):
@@ -80,7 +81,7 @@ def slots(
     return Slots(
         memory.records(count, Slot),
         memory.records(runs, Run),
-        memory.ints(count),
+        memory.ints(count, most=_MOST_LATE),
         memory.logs(),
         spread,
         spread if mixture_spread is None else mixture_spread,

@@ -7,10 +7,11 @@ number says whose it is, so a reward finds its subroutine when another one runs 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from manyarms.core.jit import kernel
-from manyarms.core.memory import Memory, Record, power_of_two
+from manyarms.core.memory import NO_ROOM, Memory, Record, power_of_two
 from manyarms.core.tournament import Tournament
 from manyarms.policies.parts.fresh import (
     FreshArms,
@@ -22,13 +23,15 @@ from manyarms.policies.parts.fresh import (
     reset_arms,
     strike,
 )
-from manyarms.policies.parts.slots import Slots, begin, credit
+from manyarms.policies.parts.parameters import IndexPolicy
+from manyarms.policies.parts.slots import Slots, begin, credit, unopened
 from manyarms.protocol import arrive, count_late, retire
 from manyarms.protocol.soundness import Known, holds, sound
 from manyarms.theory.schedules import subroutines, subset_size
 
-__all__ = ["Subroutine", "SubroutineClock", "ask_subroutine", "has_subroutines"]
-__all__ += ["reset_subroutines", "room_for", "slots_of", "subroutine_of", "tell_subroutine"]
+__all__ = ["Subroutine", "SubroutineClock", "SubroutinePolicy", "ask_subroutine"]
+__all__ += ["has_subroutines", "reset_subroutines", "room_for", "slots_of"]
+__all__ += ["subroutine_of", "tell_subroutine"]
 
 MOST_SUBROUTINES = 64  # log T is smaller for every T
 
@@ -48,11 +51,15 @@ class Subroutine(Record):
 
 
 def room_for(memory: Memory, n_arms: int, pulls: int, factor: float) -> dict[str, int]:
-    """Return how many subroutines there are, and how many slots they need: together, and one."""
+    """Return how many subroutines there are, and how many slots they need: together, and one.
+
+    One subroutine alone hardly ever meets half of all arms that are met.
+    """
     q = subroutines(pulls)
-    most = pulls if memory.arms_may_come else min(n_arms, pulls)
+    most = pulls if memory.arms_may_come else min(n_arms, pulls, (memory.arms_met + 1) // 2)
     sizes = [subset_size(pulls, (i + 1) / q, factor, most) for i in range(q)]
-    return {"runs": q, "arms": sum(map(power_of_two, sizes)), "room": power_of_two(most)}
+    arms = sum(map(power_of_two, sizes))
+    return {"runs": q, "arms": arms, "draws": min(arms, pulls), "room": power_of_two(most)}
 
 
 @kernel
@@ -121,9 +128,19 @@ def reset_subroutines(state: Any, key: int, horizon: int) -> None:
 
 
 @kernel
+def lacks_room(state: Any, i: int) -> bool:
+    """Whether subroutine i is to open a slot, and there is no memory for it."""
+    run = state.arms.slots.run[i]
+    full = run.gone == 0 and run.opened >= state.subroutine[i].room
+    return full and unopened(slots_of(state, i)) > 0
+
+
+@kernel
 def ask_subroutine(state: Any, i: int) -> tuple[int, int]:
     """Let subroutine i choose; return its slot, numbered so that it tells whose it is, and arm."""
     state.clock[0].running = i
+    if lacks_room(state, i):
+        return 0, NO_ROOM
     slot = choose(arms_of(state, i))
     return slot * MOST_SUBROUTINES + i, state.arms.slots.slot[slot].member
 
@@ -196,3 +213,11 @@ def has_subroutines(state_class: S) -> S:
     holds.register(state_class)(subroutine_holds)
     sound.register(state_class)(subroutines_are_sound)
     return state_class
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubroutinePolicy(IndexPolicy):
+    """A policy that runs such subroutines."""
+
+    def stage(self, state: Any) -> str:
+        return f"subroutine {state.clock[0].running + 1} of {state.clock[0].subroutines}"

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records, power_of_two
-from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
+from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.core.sampler import Sampler, sampler
-from manyarms.policies.parts.randomness import TIES, draw_fresh, reset_order
+from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import count_late, reset, tell
 from manyarms.protocol.soundness import Known, holds, sound
 
@@ -92,8 +92,7 @@ def ucb_v(memory: Memory, n_arms: int, *, arms: int) -> UcbV:
 @reset.register(UcbV)
 def reset_ucb_v(arms: UcbV, key: int, horizon: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
-    reset_order(arms.sampler, arms.words, key)
-    restart(arms.ties, draw(key, TIES))
+    reset_draws(arms, key)
     arms.clock[0].time = 0
     arms.clock[0].opened = 0
     arms.clock[0].seated = 0

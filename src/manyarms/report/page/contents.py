@@ -20,7 +20,7 @@ __all__ = ["contents", "of_a_run"]
 _AGAINST = "Final regret, problem by problem", "What each policy had lost at the end of the run."
 _FOUND = (
     "Simple regret, problem by problem",
-    "What the arm that a policy recommends in the end lacks of the best mean.",
+    "The best mean minus the mean of the arm that a policy recommends in the end.",
 )
 _OVER_TIME = "Regret over time", "What was lost so far, against always pulling a best arm."
 _NAMED = 8  # policies, before the rest is only counted
@@ -46,7 +46,7 @@ def contents(
         page.looks |= curves["looks"]
     return {
         "title": shown.title,
-        "lead": " ".join(shown.lead) or _lead(folders.values()),
+        "lead": (" ".join(shown.lead) or _lead(folders.values())) + _stand_in(folders.values()),
         "facts": [*shown.facts, *_facts(list(folders.values()))],
         "policies": page.looks,
         "settings": page.settings,
@@ -167,6 +167,15 @@ def _lead(folders: Iterable[ResultsFolder]) -> str:
     )
 
 
+def _stand_in(folders: Iterable[ResultsFolder]) -> str:
+    """Say that data are made up, if some are."""
+    several = {each.instance for folder in folders for each in folder.cells if each.is_stand_in}
+    if not several:
+        return ""
+    played = "A stand-in was played" if len(several) == 1 else "Stand-ins were played"
+    return f" {played} in place of real data; made-up data decide nothing."
+
+
 def _facts(folders: Sequence[ResultsFolder]) -> list[tuple[str, str]]:
     cells = [each for folder in folders for each in folder.cells]
     best = [each.n_best for each in cells if each.n_best is not None]
@@ -176,7 +185,7 @@ def _facts(folders: Sequence[ResultsFolder]) -> list[tuple[str, str]]:
     return [
         ("Arms", _spread(arms)),
         *([("Best arms", _spread(best))] if best else []),
-        *([("Not the data themselves", _spread(stand_ins))] if stand_ins else []),
+        *([("Stand-in, not real data", _spread(stand_ins))] if stand_ins else []),
         ("Policies", _titles(label for each in cells for label in each.policies)),
         ("Pulls of a run", _spread(each.horizon for each in cells)),
         ("Runs of each policy", _spread(len(rows) for each in cells for rows in each.rows)),

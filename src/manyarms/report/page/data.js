@@ -42,6 +42,12 @@ function lookOf(policy) {
   return `--light:${look.light};--dark:${look.dark}`;
 }
 
+/** What was played, in words. */
+function playedOn(setting) {
+  const { name, instance } = setting;
+  return `${name ? `${name}: ` : ""}${instance}, ${pullsOf(setting)}, ${runsOf(setting)}.`;
+}
+
 /** The place of a pair among all pairs of `count` things, first < second. */
 function pairPlace(first, second, count) {
   return first * count - (first * (first + 1)) / 2 + (second - first - 1);

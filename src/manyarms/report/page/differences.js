@@ -2,46 +2,22 @@
 
 class Differences {
   constructor() {
-    const shown = report.settings
-      .map((setting, value) => ({ ...setting, value }))
-      .filter((setting) => !setting.hidden);
-    const groups = [...new Set(shown.map((setting) => setting.group))].map((label) => ({
-      label,
-      items: shown.filter((setting) => setting.group === label)
-        .map((setting) => ({ value: setting.value, label: setting.name })),
-    }));
-    this.bases = element("div");
-    this.panel = element("div");
-    this.choose(shown[0].value);
-    const picker = shown.length > 1
-      ? select("Problem", groups, shown[0].value, (place) => this.choose(place)) : null;
-    this.card = element("div", { class: "card" },
-      element("div", { class: "controls" }, picker, this.bases), this.panel);
+    this.card = element("div", { class: "card" });
+    bar.watch(() => this.update());
   }
 
-  /** Show a setting, compared with its best policy. */
-  choose(place) {
-    this.setting = report.settings[place];
-    const finals = this.setting.series.map((series) => last(series.mean));
-    this.compare(finals.indexOf(Math.min(...finals)));
+  update() {
+    const { setting, base } = bar, several = setting.policies.length > 1;
+    const title = several ? titleOf(setting.policies[base]) : null;
+    this.card.replaceChildren(
+      element("p", { class: "caption" }, this.words(setting, title)),
+      duels(setting, base), finals(setting, several ? base : null));
   }
 
-  compare(base) {
-    const items = this.setting.policies.map((policy, value) => ({ value, label: titleOf(policy) }));
-    const several = items.length > 1;
-    this.bases.replaceChildren(
-      several ? select("Compared with", [{ items }], base, (chosen) => this.compare(chosen)) : "");
-    this.panel.replaceChildren(
-      element("p", { class: "caption" }, this.words(several ? items[base].label : null)),
-      duels(this.setting, base), finals(this.setting, several ? base : null));
-  }
-
-  words(base) {
-    const { name, instance } = this.setting;
-    const played = `${instance}, ${pullsOf(this.setting)}, ${runsOf(this.setting)}.`;
+  words(setting, base) {
     const how = base
-      ? ` ${capital(lossOf(this.setting))} of each policy minus that of ${base}, run by run on the same luck, with 95 % intervals.` : "";
-    return `${name ? `${name}: ` : ""}${played}${how}`;
+      ? ` ${capital(lossOf(setting))} of each policy minus that of ${base}, run by run on the same luck, with 95 % intervals.` : "";
+    return `${playedOn(setting)}${how}`;
   }
 }
 
@@ -54,7 +30,7 @@ function verdictOn({ low, high }) {
 function duels(setting, base) {
   const rows = setting.policies
     .map((policy, k) => ({ policy, k }))
-    .filter((row) => row.k !== base)
+    .filter((row) => row.k !== base && !bar.hidden.has(row.policy))
     .map((row) => ({ ...row, ...difference(setting, row.k, base) }))
     .sort((a, b) => a.gap - b.gap);
   const ends = rows.flatMap((row) => [row.low, row.high]);
@@ -88,14 +64,10 @@ function intervalBar(policy, { gap, low, high }, scale) {
   stroke("line", `M${from} 15H${to}M${from} 10V20M${to} 10V20`));
 }
 
-const meaningOf = ({ objective }) => (objective === "find"
-  ? "What the recommended arm lacks of the best mean. Missed: the share of runs that recommend no best arm."
-  : "Regret at the end. Missed: the share of runs that never pulled a best arm.");
-
 /** The final regrets, the best policy first; `base` is marked. */
 function finals(setting, base) {
   const final = (k) => last(setting.series[k].mean);
-  const order = setting.policies.map((_, k) => k).sort((a, b) => final(a) - final(b));
+  const order = byMean(setting);
   const rows = order.map((k) => {
     const policy = setting.policies[k], mean = final(k);
     const { least, most, median, q05, q95 } = setting.series[k];

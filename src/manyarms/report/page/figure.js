@@ -1,9 +1,10 @@
-// A figure: its plot, its switches, its legend, and its values as a table.
+// A figure: its plot, its key, and its values as a table. The bar above all figures changes it.
 
 const AXES = {
   alpha: "hardness α", horizon: "horizon T (pulls)", n: "arms n", m: "best arms m",
   size: "size of the set",
 };
+const axisTitle = (axis) => AXES[axis] || axis.replaceAll("_", " ");
 const BANDS = {
   mean: { interval: "95 % interval of the mean", spread: "5 % to 95 % of the runs" },
   median: { interval: "95 % interval of the median", spread: "5 % to 95 % of the runs" },
@@ -15,8 +16,6 @@ class Figure {
   constructor(figure, place) {
     this.figure = figure;
     this.choice = figure.choices[0];
-    this.state = { centre: "mean", band: "interval", logX: Boolean(figure.log), logY: false };
-    this.hidden = new Set(); // policies
     this.width = 640;
     this.printing = false;
     this.svg = drawn("svg", {
@@ -24,24 +23,39 @@ class Figure {
       "aria-label": `${figure.title}. Left and right arrows read the values.`,
     });
     this.plot = element("div", { class: "plot" }, this.svg);
-    this.legend = element("ul", { class: "legend", "aria-label": "Policies: press to hide or show" });
+    this.key = element("ul", { class: "lines" });
     this.caption = element("p", { class: "caption" });
     this.table = scrolling(`Values of ${figure.title}`);
     this.values = element("details", { ontoggle: () => this.fillTable() },
       element("summary", null, "Values as a table"), this.table);
     this.pointer = new Pointer(this);
-    this.draw();
+    bar.watch(() => this.update());
     this.watchWidth();
     this.card = element("article", { class: "card", id: `figure-${place}` },
       element("h3", null, figure.title), element("p", { class: "soft" }, figure.text),
-      this.picker(), this.switches(), this.plot, this.legend, this.caption,
+      this.plot, this.key, this.caption,
       this.pointer.spoken, this.values);
+  }
+
+  /** Follow the bar: what is drawn against what, and on which problem. */
+  update() {
+    const { axis, problem } = bar.state, { choices } = this.figure;
+    const along = choices.filter((choice) => choice.axis === axis);
+    const fitting = along.length ? along : choices;
+    this.choice = fitting.find(({ settings }) => settings.includes(problem)) || fitting[0];
+    const { x, names } = this.choice;
+    const positive = !names && (!x || x.every((value) => value > 0));
+    const logX = bar.state.logX ?? Boolean(this.figure.log);
+    this.state = this.figure.kind === "curves"
+      ? { centre: "mean", band: "none", logX: false, logY: false }
+      : { ...bar.state, logX: logX && positive };
+    this.draw();
   }
 
   get axisName() {
     if (this.figure.axis) return this.figure.axis;
     if (this.figure.kind === "time") return "time t (pulls)";
-    return AXES[this.choice.axis] || this.choice.axis.replaceAll("_", " ");
+    return axisTitle(this.choice.axis);
   }
 
   get valueName() {
@@ -63,7 +77,7 @@ class Figure {
 
   draw() {
     const { xs, lines } = linesOf(this.figure, this.choice);
-    const visible = lines.filter((line) => !this.hidden.has(line.policy));
+    const visible = lines.filter((line) => !bar.hidden.has(line.policy));
     this.shown = { xs, lines: visible.map((line) => withBand(line, this.state)) };
     const begun = this.figure.kind === "time" && !this.state.logX ? fromZero(this.shown) : this.shown;
     this.scales = drawPlot(this.svg, begun.xs, begun.lines, this.width, {
@@ -76,7 +90,7 @@ class Figure {
       axisName: this.axisName,
       valueName: this.valueName,
     });
-    this.fillLegend(lines);
+    this.fillKey(visible);
     this.fillTable();
     this.caption.textContent = this.captionText();
     this.pointer.at(null);
@@ -93,45 +107,17 @@ class Figure {
     return `${words.join(", ")}.${shaded ? ` Shaded: ${BANDS[centre][band]}.` : ""}`;
   }
 
-  fillLegend(lines) {
+  /** What is drawn, the largest first. */
+  fillKey(lines) {
     const end = (line) => last(line.series[this.state.centre].filter((value) => !missing(value))) ?? 0;
     const ordered = this.figure.kind === "curves" ? lines : [...lines].sort((a, b) => end(b) - end(a));
-    const focused = this.legend.contains(document.activeElement) && document.activeElement.dataset.policy;
-    const buttons = ordered.map(({ policy }) => element("button", {
-      type: "button",
-      "data-policy": policy,
-      "aria-pressed": String(!this.hidden.has(policy)),
-      title: "Click: hide or show. Double click or shift: only this one.",
-      onclick: (event) => (event.shiftKey ? this.only(policy, lines) : this.toggle(policy)),
-      ondblclick: () => this.only(policy, lines),
-      onpointerenter: () => this.highlight(policy),
-      onpointerleave: () => this.highlight(null),
-    }, swatch(policy), titleOf(policy)));
-    if (this.hidden.size) {
-      buttons.push(
-        element("button", { type: "button", class: "all", onclick: () => this.hide([]) }, "Show all"));
-    }
-    this.legend.replaceChildren(...buttons.map((button) => element("li", null, button)));
-    // they are new, and whoever came by keyboard wants to go on from the same one
-    if (focused) buttons.find((button) => button.dataset.policy === focused)?.focus();
-  }
-
-  hide(policies) {
-    this.hidden = new Set(policies);
-    this.draw();
-  }
-
-  toggle(policy) {
-    const others = [...this.hidden].filter((other) => other !== policy);
-    this.hide(this.hidden.has(policy) ? others : [...others, policy]);
-  }
-
-  only(policy, lines) {
-    this.hide(lines.map((line) => line.policy).filter((other) => other !== policy));
+    this.key.replaceChildren(...ordered.map(({ policy }) => element("li", {
+      onpointerenter: () => this.highlight(policy), onpointerleave: () => this.highlight(null),
+    }, swatch(policy), titleOf(policy))));
   }
 
   highlight(policy) {
-    this.plot.classList.toggle("pointing", policy !== null && !this.hidden.has(policy));
+    this.plot.classList.toggle("pointing", policy !== null);
     for (const group of this.svg.querySelectorAll(".series")) {
       group.classList.toggle("pointed", group.dataset.policy === policy);
     }
@@ -148,33 +134,6 @@ class Figure {
       [element("th", { scope: "row" }, this.placeName(k)), lines.map((line) => cell(line, k))]);
     this.table.replaceChildren(
       numbersTable([this.axisName, ...lines.map((line) => titleOf(line.policy))], rows));
-  }
-
-  picker() {
-    if (this.figure.choices.length === 1) return null;
-    const items = this.figure.choices.map((choice, value) => ({ value, label: choice.label }));
-    return select(this.figure.kind === "sweep" ? "Against" : "Problem", [{ items }], 0, (chosen) => {
-      this.choice = this.figure.choices[chosen];
-      if (this.choice.names) this.state.logX = false; // names have no logarithm
-      this.draw();
-    });
-  }
-
-  switches() {
-    if (this.figure.kind === "curves") return null;
-    const set = (key, value) => { this.state[key] = value; this.draw(); };
-    const kinds = { linear: "linear", log: "log" };
-    const positive = ({ x, names }) => !names && (!x || x.every((value) => value > 0));
-    return element("div", { class: "controls" },
-      segments("Show", { mean: "mean", median: "median" }, this.state.centre,
-        (value) => set("centre", value)),
-      segments("Bands", { none: "off", interval: "95 %", spread: "runs" }, this.state.band,
-        (value) => set("band", value)),
-      segments("y", kinds, "linear", (value) => set("logY", value === "log")),
-      this.figure.choices.every(positive)
-        ? segments("x", kinds, this.state.logX ? "log" : "linear",
-          (value) => set("logX", value === "log"))
-        : null);
   }
 
   watchWidth() {

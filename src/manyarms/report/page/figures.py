@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from manyarms.core.face import on_dark
+from manyarms.core.statistics import mean_interval
 from manyarms.lab.results import Result
 from manyarms.report.style import LineStyle, policy_styles, policy_title
 
 __all__ = ["curves", "looks", "over_time", "plainly", "summary", "swept"]
 
-_DARK_PAPER = 0.015  # relative luminance of the page's background in the dark
-_CONTRAST = 4.0  # of a line with it, at least: WCAG asks 3
+_RUNS = 400  # of a policy, at most, that a histogram is drawn from
 
 
 def plainly(parameters: Mapping[str, Any]) -> str:
@@ -48,7 +49,26 @@ def summary(result: Result, most_times: int) -> dict[str, Any]:
         "policies": result.policies,
         "series": [_series(result, policy, kept) for policy in result.policies],
         "missed": [row.miss_rate for row in final.policies],
+        "runs": [_runs(rows) for rows in result.rows],
         "pairs": [number for p in final.pairs for number in (p.difference, p.low, p.high)],
+    }
+
+
+def _runs(rows: NDArray[Any]) -> dict[str, Any]:
+    """Return final regrets in order, of runs that found a best arm and of runs that missed it.
+
+    Of many runs only some are kept, evenly by rank, in both groups alike: `each` is how many
+    runs one of them stands for.
+    """
+    missed = rows["best_pulls"] == 0
+    each = max(1, math.ceil(len(rows) / _RUNS))
+    groups = {"found": rows["regret"][~missed, -1], "lost": rows["regret"][missed, -1]}
+    limits = mean_interval(missed, bounds=(0.0, 1.0))
+    return {
+        "count": len(rows),
+        "each": each,
+        "miss_limits": [limits.low, limits.high],
+        **{name: np.sort(own)[(each - 1) // 2 :: each].tolist() for name, own in groups.items()},
     }
 
 
@@ -107,33 +127,11 @@ def _look(title: str, style: LineStyle) -> dict[str, Any]:
     return {
         "title": title,
         "light": style.colour,
-        "dark": _lighter(style.colour),
+        "dark": on_dark(style.colour),
         "dashes": style.dashes,
         "marker": style.marker,
         "filled": style.filled,
     }
-
-
-def _lighter(colour: str) -> str:
-    """Mix a colour with white until it can be seen on a dark page; what was black is white.
-
-    >>> _lighter("#000000"), _lighter("#E69F00"), _lighter("#332288")
-    ('#FFFFFF', '#E69F00', '#857AB8')
-    """
-    channels = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
-    if not any(channels):
-        return "#FFFFFF"
-    for white in range(0, 101, 5):
-        mixed = [round(c + (255 - c) * white / 100) for c in channels]
-        if (_luminance(mixed) + 0.05) / (_DARK_PAPER + 0.05) >= _CONTRAST:
-            break
-    return "#" + "".join(f"{c:02X}" for c in mixed)
-
-
-def _luminance(channels: Sequence[int]) -> float:
-    """Return the relative luminance of a colour, as WCAG 2 defines it."""
-    linear = [c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def over_time(results: Sequence[Result], first: int) -> dict[str, Any] | None:

@@ -35,7 +35,7 @@ function makeFacts() {
 
 function partText({ what, interval: [estimate, low, high], rule }) {
   const measured = [number(estimate), interval(low, high)].filter(Boolean).join(" ");
-  return `${what}: ${measured}, asked ${rule}`;
+  return `${what}: ${measured}, required ${rule}`;
 }
 
 function partsTable(parts) {
@@ -46,13 +46,13 @@ function partsTable(parts) {
     element("td", null, rule),
     element("td", { class: KINDS[verdict][0] }, verdict),
   ]);
-  return numbersTable(["what", "measured", "interval", "asked", "verdict"], rows);
+  return numbersTable(["what", "measured", "interval", "required", "verdict"], rows);
 }
 
 function partCounts(parts) {
   const count = (verdict) => parts.filter((part) => part.verdict === verdict).length;
-  return ` · of ${parts.length} parts ${count("holds")} hold, ${count("fails")} fail, ` +
-    `${count("undecided")} undecided`;
+  return ` · of ${parts.length} parts, ${count("holds")} hold, ${count("fails")} fail, ` +
+    `${count("undecided")} are undecided`;
 }
 
 function makeClaim({ number: which, claim, reading, verdict, said, why, notes, parts }) {

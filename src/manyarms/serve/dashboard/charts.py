@@ -157,21 +157,28 @@ def _lines(
         height = places[0].split()[1]
         places = [f"0 {height}", f"{_WIDTH:.0f} {height}"]
     line = "L".join(places)
-    parts: list[Any] = [_grid(y)]
+    parts: list[Any] = []
     if best is not None and best.estimate is not None:
         low = _HEIGHT * (1 - y.at(y.low if best.low is None else best.low))
         high = _HEIGHT * (1 - y.at(y.high if best.high is None else best.high))
         middle = _HEIGHT * (1 - y.at(best.estimate))
         first, last = places[0].split()[0], places[-1].split()[0]
+        # the gap covers the band, whose edges stay: so both have the colours of the key
         parts += [
-            Markup('<path class="gap" d="M{} {:.1f}L{}L{} {:.1f}Z"/>').format(
-                first, middle, line, last, middle
-            ),
             Markup('<rect class="band" y="{:.1f}" width="{:.0f}" height="{:.1f}"/>').format(
                 high, _WIDTH, max(low - high, 1.0)
             ),
+            Markup('<path class="gap" d="M{} {:.1f}L{}L{} {:.1f}Z"/>').format(
+                first, middle, line, last, middle
+            ),
+            _grid(y),
+            Markup('<path class="edge" d="M0 {:.1f}H{w:.0f}M0 {:.1f}H{w:.0f}"/>').format(
+                low, high, w=_WIDTH
+            ),
             Markup('<path class="best" d="M0 {:.1f}H{:.0f}"/>').format(middle, _WIDTH),
         ]
+    else:
+        parts.append(_grid(y))
     parts.append(Markup('<path class="line" d="M{}"/>').format(line))
     return Markup(_OPEN + ' role="img" aria-label="{label}">{parts}</svg>').format(
         w=f"{_WIDTH:.0f}",

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 import manyarms
+from manyarms.core import face
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import panels
@@ -65,6 +66,7 @@ class Pages:
             Route(f"{x}/arms", self.arms_fragment),
             Route(f"{x}/arms/{{number}}", self.arm_page),
             Route("/static/page.css", self.shared_styles),
+            Route("/static/icon.svg", self.icon),
             Route("/manyarms.js", self.client),
             Mount("/static", _Files(directory=panels.HERE / "static")),
         ]
@@ -223,8 +225,14 @@ class Pages:
     async def shared_styles(self, request: Request) -> Response:
         """Send the styles that the report has, too."""
         return Response(
-            _STYLES.read_bytes(), media_type="text/css", headers={"cache-control": "no-cache"}
+            face.css().encode() + _STYLES.read_bytes(),
+            media_type="text/css",
+            headers={"cache-control": "no-cache"},
         )
+
+    async def icon(self, request: Request) -> Response:
+        """Send the icon of the project."""
+        return Response(face.ICON, media_type="image/svg+xml")
 
     async def client(self, request: Request) -> Response:
         """Send the client for pages of others."""

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
+from manyarms.core import face
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import charts, words
 
@@ -34,12 +36,14 @@ def _environment() -> Environment:
     )
     made.filters |= {
         "thousands": words.thousands,
+        "count": words.count,
         "number": words.number,
         "duration": words.duration,
         "moment": words.moment,
         "arm": words.arm_name,
     }
     made.globals |= {
+        "mark": Markup(face.MARK),
         "bar": charts.bar,
         "parts_bar": charts.parts_bar,
         "interval": charts.interval,

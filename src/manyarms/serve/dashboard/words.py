@@ -15,6 +15,7 @@ __all__ = [
     "Judgement",
     "arm_name",
     "cost_of_exploring",
+    "count",
     "delay_range",
     "delays_in_words",
     "duration",
@@ -45,6 +46,15 @@ def number(value: float | None) -> str:
     else:
         text = f"{value:.4f}".rstrip("0").rstrip(".")
     return text.replace("-", "−")  # noqa: RUF001
+
+
+def count(of: int, what: str) -> str:
+    """Return how many of something there are.
+
+    >>> count(1, "arm"), count(2000, "arm")
+    ('1 arm', '2,000 arms')
+    """
+    return f"{thousands(of)} {what}{'' if of == 1 else 's'}"
 
 
 def share(part: float, whole: float) -> str:

@@ -118,7 +118,7 @@ def report(results: Results, out: Path, few: int = paper.REPLICATIONS) -> Report
 
 
 def contest_ratios(result: Result) -> list[str]:
-    """Say how many times empMOSS++'s regret others have, by means and by medians."""
+    """Say how many times the regret of empMOSS++ the others have, by means and by medians."""
     lines = []
     for policy in ("moss", "quantile"):
         over, under = (result.of(name)[:, -1] for name in (policy, "empmoss++"))
@@ -136,7 +136,7 @@ def paper_claims(played: Paper, facts: Sequence[Part]) -> list[Claim]:
 
 
 def paper_claim(number: int, played: Paper, facts: Sequence[Part]) -> Claim:
-    """Decide one claim; on a stand-in for the contest it says so."""
+    """Decide one claim; if the contest is a stand-in, the claim says so."""
     text, reading, ask, beside = SENTENCES[number - 1]
     said = text
     if only(played["fig3"]).is_stand_in:

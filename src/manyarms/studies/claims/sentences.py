@@ -1,6 +1,6 @@
 """The fifteen sentences of the paper that can be checked, each as inequalities.
 
-They are read as their authors would. The rules:
+They are read as their authors would read them. These are the rules:
 
 - "Grows": from each hardness to the next, until the plateau that the paper names, T (0.9 - 0.5),
   which is the regret of settling for the best of the other arms. A step that does not grow holds
@@ -8,11 +8,12 @@ They are read as their authors would. The rules:
 - "Far from satisfying": loses to MOSS++ and to empMOSS++. "Beats", "best": lower mean regret.
 - "Much worse": at least 2 times the better of MOSS++ and empMOSS++. "Good": at most 1.5 times
   MOSS++. "Comparable", "roughly", "about": a ratio of means within [1/1.5, 1.5].
-- "Easy", "small": hardness below 0.3, Figure 2(b)'s 0.25 among them. "Hard": 0.7 and more.
+- "Easy", "small": hardness below 0.3, which includes the 0.25 of Figure 2(b). "Hard": 0.7 and more.
 - "Flattens": the last fifth of the horizon adds less than 5 % of the final mean.
 - A hypothesis that was found on some runs is tested on others.
 
-All intervals are of mean regret or of what it bounds, and allow for costly runs that were not seen.
+All intervals are for mean regret, or for what it bounds, and allow for costly runs that were not
+seen.
 `manyarms.report.verdicts` says how parts make a verdict.
 """
 
@@ -217,7 +218,7 @@ def _oracle_is_moss(played: Paper) -> Iterator[str]:
 
 
 def _share(alpha: float, result: Result) -> float:
-    """Return which share of all arms MOSS Oracle keeps."""
+    """Return the share of all arms that MOSS Oracle keeps."""
     return subset_size(result.horizon, alpha, 2.0, result.n_arms) / result.n_arms
 
 

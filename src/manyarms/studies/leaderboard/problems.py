@@ -1,8 +1,9 @@
-"""The leaderboard's suite: problems near to the paper's and far from them, and who plays.
+"""The leaderboard's suite: problems like the paper's and unlike them, and which policies play.
 
-A policy joins by being registered with an `about`. It gets what that says it knows, and is left
-out where it does not apply: rewards it is not made for, or a best mean below 1 where it takes 1
-for granted. Empirical CBT expects a best mean of 1 but works without, and plays everywhere.
+A policy joins if it is registered with an `about`. It is given what its `about` says it knows. It
+is left out where it does not apply: if it is not made for the rewards, or if it assumes a best mean
+of 1 and the best mean is lower. Empirical CBT expects a best mean of 1 but works without it, so it
+plays everywhere.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ FEWEST = 25  # runs, however slow: in fewer, one who misses now and then may see
 
 
 class SuiteProblem(NamedTuple):
-    """A problem, its family, and what those get who know how rare good arms are."""
+    """A problem, its family, and what policies are given that know how rare good arms are."""
 
     family: str
     name: str
@@ -62,7 +63,7 @@ def experiments(replications: int, seed: int) -> list[Experiment]:
 
 
 def entered(problem: SuiteProblem, replications: int) -> Cell:
-    """Let everybody play on a problem who applies, the slow less often."""
+    """Let every policy that applies play on a problem; slow ones play less often."""
     instance, horizon = problem.instance, problem.horizon
     players = []
     for label, name, about, parameters in _entrants():
@@ -78,7 +79,7 @@ def entered(problem: SuiteProblem, replications: int) -> Cell:
 
 
 def _entrants() -> Iterator[tuple[str, str, About, dict[str, Any]]]:
-    """Yield everybody's label, name, facts and parameters."""
+    """Yield the label, name, facts and parameters of every policy."""
     said = described()
     for name, about in said.items():
         if about.knowledge != "arm" and not about.finds:  # knowing the answer is no contest

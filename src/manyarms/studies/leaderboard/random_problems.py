@@ -1,7 +1,7 @@
-"""Problems drawn at random: nobody chose them, and constants were not tuned on half of them.
+"""Problems drawn at random: nobody chose them, and half of them were not used for tuning.
 
-`manyarms reproduce random` plays policies that know nothing about the means, but at most the
-horizon. Half of the problems may be looked at while a policy is tuned. The other half only judges.
+`manyarms reproduce random` plays policies that know at most the horizon, and nothing about the
+means. Half of the problems may be looked at while a policy is tuned. The other half only judges.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def experiments(replications: int, seed: int) -> list[Experiment]:
 
 
 def entered(problem: SuiteProblem, replications: int) -> Cell:
-    """Let everybody play on a problem, the slow less often."""
+    """Let every policy play on a problem; slow ones play less often."""
     said = described()
     players = []
     for label, (name, parameters) in ENTRANTS.items():
@@ -82,7 +82,7 @@ def entered(problem: SuiteProblem, replications: int) -> Cell:
 
 
 def random_problems(half: str, count: int = COUNT) -> Iterator[SuiteProblem]:
-    """Yield the problems of a half; more of them are the same ones first.
+    """Yield the problems of a half; a larger `count` begins with the same ones.
 
     >>> next(random_problems("held out")).name
     '1: ...'
@@ -101,7 +101,7 @@ def _log_uniform(luck: np.random.Generator, low: float, high: float) -> float:
 
 
 def _planted(luck: np.random.Generator, number: int, horizon: int) -> SuiteProblem:
-    """Best arms of any mean from 0.1 on, and up to six kinds of others, clearly below."""
+    """Draw best arms with a mean of 0.1 or more, and up to six kinds of arms clearly below."""
     n, alpha = round(_log_uniform(luck, FEWEST_ARMS, MOST_ARMS)), luck.uniform(0.05, 0.75)
     best = luck.uniform(0.1, 1.0)
     below = best * luck.uniform(0.4, 0.9)
@@ -123,7 +123,7 @@ def _uniform(luck: np.random.Generator, number: int, horizon: int) -> SuiteProbl
 
 
 def _discrete(luck: np.random.Generator, number: int, horizon: int) -> SuiteProblem:
-    """Up to six means; the best comes with a chance from 1/(2 sqrt(T)) to 0.3."""
+    """Draw up to six means; the chance of the best one is between 1/(2 sqrt(T)) and 0.3."""
     values = sorted((float(mean) for mean in luck.uniform(size=luck.integers(2, 7))), reverse=True)
     best = _log_uniform(luck, 0.5 / math.sqrt(horizon), 0.3)
     rest = luck.dirichlet(np.ones(len(values) - 1)) + 1e-9

@@ -1,4 +1,4 @@
-"""The page of random problems: who loses least where nobody chose the problems."""
+"""The page of random problems: which policy loses least on problems that nobody chose."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ _CAPTION = (
     "within a factor of the least regret. Higher is better."
 )
 _HOW = (
-    "Every policy plays the same luck. **Relative** regret is mean regret over the least mean "
-    "regret of all policies on the problem; the tables have its geometric mean over problems, "
-    "with a 95 % interval for other problems drawn alike. **Joins alone** leaves a policy's other "
-    "forms out of the least: those in brackets, and the same policy with or without a guard. "
-    "**Missed** is the share of runs that never pulled a best arm (where means are drawn: one "
-    "within 1/√T of the supremum), as the mean over problems. The tuned half has a quarter of the "
-    "runs, and slow policies have fewer."
+    "All policies share the same luck. **Relative** regret is the mean regret of a policy divided "
+    "by the least mean regret of all policies on the problem. The tables show its geometric mean "
+    "over problems, with a 95 % interval for other problems that are drawn in the same way. "
+    "**Joins alone** is the same number if the policy's other forms do not play: those with "
+    "brackets, and the same policy with or without a guard. **Missed** is the share of runs that "
+    "never pulled a best arm (if means are drawn: an arm within 1/√T of the supremum), as the mean "
+    "over problems. The tuned half has a quarter of the runs, and slow policies have fewer."
 )
 _DRAWN = (
-    "Two problems in five have planted best arms of a mean from 0.1 to 1, with up to six kinds of "
-    "others that are 10 to 60 % lower or more, n from 50 to 10^9 and hardness 0.05 to 0.75. In the "
-    "rest there are infinitely many arms, with means that are Beta (both shapes from 0.5 to 6), "
-    "uniform (both ends in [0, 1]) or one of up to six values, the best of them with a chance from "
-    f"1/(2√T) to 0.3. T is log-uniform from {SHORTEST:,} to {LONGEST:,}, and longer in one problem "
-    "of 25. Rewards are 0 or 1. Seeds were fixed before anything was played."
+    "Two problems in five have planted best arms, whose mean is between 0.1 and 1. There are up to "
+    "six kinds of other arms, which are 10 to 60 % lower or more; n is between 50 and 10^9, and "
+    "the hardness between 0.05 and 0.75. The other problems have infinitely many arms. Their means "
+    "are Beta-distributed (both shapes from 0.5 to 6), uniform (both ends in [0, 1]), or take one "
+    "of up to six values; the chance of the best value is between 1/(2√T) and 0.3. T is "
+    f"log-uniform from {SHORTEST:,} to {LONGEST:,}, and longer in one problem of 25. Rewards are 0 "
+    "or 1. Seeds were fixed before anything was played."
 )
 _SPLIT = (
     "The *tuned* half may be looked at while constants are chosen. The *held-out* half only judges."
@@ -154,16 +155,16 @@ def in_short(table: Sequence[Placing], order: Sequence[Score]) -> str:
     best, count = order[0], len({placing.problem for placing in table})
     rival = next(score for score in order if _family(score.policy) != _family(best.policy))
     less = times_less(table, best.policy, rival.policy)
-    doubt = ", so other problems drawn alike might turn the order round" if less.low < 1.0 else ""
+    doubt = ", so on other problems drawn in the same way it might be first" * (less.low < 1.0)
     title = policy_title(best.policy)
     return (
         f"On {count} random problems that no constant was tuned on, **{title}** loses least of "
         f"{len(order)} policies that know nothing about the means: "
         f"{interval_text(best.relative, 2)} times the least regret on each (geometric mean), and "
-        f"{best.alone:.2f} times if its other forms do not play. Next of another kind is "
-        f"{policy_title(rival.policy)}, with {interval_text(rival.relative, 2)}; it loses "
-        f"{interval_text(less, 2)} times as much{doubt}. At worst {title} has "
-        f"{best.worst.relative:.3g} times the least regret, on problem {best.worst.problem}."
+        f"{best.alone:.2f} times if its other forms do not play. The next policy of another "
+        f"kind is {policy_title(rival.policy)}, with {interval_text(rival.relative, 2)}. It loses "
+        f"{interval_text(less, 2)} times as much{doubt}. The worst problem for {title} is "
+        f"{best.worst.problem}; there it has {best.worst.relative:.3g} times the least regret."
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from manyarms.core.face import LIGHT
 from manyarms.core.statistics import Interval
 from manyarms.report.drawing import Axes, Figure, drawing, save_figure
 from manyarms.report.style import policy_styles, policy_title
@@ -45,29 +46,29 @@ _PERFECT = (
 _HOT = 100.0  # the relative regret that gets the warmest colour
 
 _HOW = (
-    "Every policy plays the same luck: the k-th reward of an arm is the same whoever pulls it. "
-    "**Relative** regret is mean regret over the least mean regret on the problem, of all "
-    "policies or of the **equals**, which know the same. **Missed** is the share of runs that "
-    "never pulled a best arm (in a reservoir: one within epsilon of the supremum). **Ranks** are "
-    "by mean regret; in brackets are the ranks that a policy could have: paired differences to "
-    "all others, at 95 % for the policy, that allow for costly runs which were not seen. Slow "
-    "policies have fewer runs; the table says how many. A policy is left out where it does not "
-    "apply: rewards outside [0, 1] for those made for [0, 1], and a best mean below 1 for those "
-    "that take 1 for granted; their standing is over fewer and easier problems. `empirical-cbt` "
-    "expects a best mean of 1, too, but knows only the horizon and plays wherever it runs; it "
-    "does well on Figure 2(a) because 1 - μ* is small there, 0.1. Everybody may know the horizon; "
-    "where means are drawn, `cbt`, `two-target`, `ucb-f` and `ucb-air` also know the shape of "
-    "their distribution. `best`, which knows a best arm, has no regret and is not listed. "
-    "Finders, which are made for keeping one arm, have a board of their own: `manyarms reproduce "
-    "find`."
+    "All policies share the same luck: the k-th reward of an arm is the same for every policy. "
+    "**Relative** regret is the mean regret of a policy divided by the least mean regret on the "
+    "problem, either of all policies or of its **equals**, which know the same. **Missed** is the "
+    "share of runs that never pulled a best arm (if means are drawn: an arm within epsilon of the "
+    "supremum). **Ranks** are by mean regret. The brackets show which ranks a policy could have, "
+    "with 95 % confidence, by its paired differences from all others; they allow for costly runs "
+    "that were not seen. Slow policies have fewer runs, and the table says how many. A policy is "
+    "left out where it does not apply: if it is made for rewards in [0, 1] and they are not, or if "
+    "it assumes a best mean of 1 and the best mean is lower. Its standing is then over fewer and "
+    "easier problems. `empirical-cbt` also expects a best mean of 1, but it knows only the horizon "
+    "and plays wherever it runs. It does well on Figure 2(a), because 1 - μ* is only 0.1 there. "
+    "Every policy may know the horizon. If means are drawn, `cbt`, `two-target`, `ucb-f` and "
+    "`ucb-air` also know the shape of their distribution. `best`, which knows a best arm, has no "
+    "regret and is not listed. Finders, which are made for keeping one arm, have a board of their "
+    "own: `manyarms reproduce find`."
 )
 _THRESHOLD = (
-    "**On the contests.** The paper divides every caption's share of votes by the largest and "
-    "raises all from 0.8 on to 1. That makes μ* = 1 exactly: best arms never fail, and every rule "
-    "that drops an arm at its first failure, or assumes μ* = 1, is flattered. So contest 652 is "
-    "played in two more forms: without the threshold, where a single arm of mean 1 is left by the "
-    "division, and with the shares as voted, where the best mean is well below 1 and such rules "
-    "do not apply."
+    "**On the contests.** The paper divides the share of votes of each caption by the largest "
+    "share, and raises all values of 0.8 or more to 1. So μ* is exactly 1, and best arms never "
+    "fail. This favours every rule that drops an arm at its first failure, or that assumes "
+    "μ* = 1. So contest 652 is played in two more forms. Without the threshold, the division "
+    "leaves a single arm of mean 1. With the shares as voted, the best mean is well below 1, and "
+    "such rules do not apply."
 )
 _CAPTION = (
     "Performance profiles: the share of problems on which a policy is within a factor of the "
@@ -207,7 +208,7 @@ def _rank_text(rank: Interval) -> str:
 def profiles(table: Sequence[Placing], order: Sequence[Standing]) -> Figure:
     """Draw, for each policy, the share of its problems within a factor of the best.
 
-    The best is that among the policies of equal knowledge, who share a panel.
+    The best is the best of the policies with the same knowledge, which share a panel.
     """
     kinds = [kind for kind in KNOWLEDGE if any(placing.knowledge == kind for placing in table)]
     with drawing(*_SIZE) as figure:
@@ -228,7 +229,7 @@ def _draw(axes: Axes, table: Sequence[Placing], members: Sequence[Standing]) -> 
     for policy in problems:  # the best first
         if len(named) < _NAMED:
             named.add(policy)
-    grey: dict[str, Any] = {"color": "#CFCFCF", "linewidth": 0.7}
+    grey: dict[str, Any] = {"color": LIGHT["rule"], "linewidth": 0.7}
     for policy in problems:
         if policy not in named:
             axes.step(*_profile(table, policy), where="post", **grey)

@@ -86,9 +86,9 @@ def placings(result: Result) -> list[Placing]:
 
 
 def _surely_better(regrets: Sequence[Floats], largest: float) -> NDArray[np.bool_]:
-    """By (one, other): whether one has less mean regret beyond doubt, by a paired interval.
+    """Return by (one, other) whether a paired interval says that one has less mean regret.
 
-    A policy's rivals share the error, so that the ranks it could have hold with 95 %.
+    The error is shared among the rivals of a policy, so that its possible ranks hold with 95 %.
     """
     pairs: dict[int, list[tuple[int, int]]] = {}  # by the runs that both have
     for a, b in combinations(range(len(regrets)), 2):
@@ -170,21 +170,22 @@ def where_we_lose(table: Sequence[Placing]) -> str:
             by = " and ".join(f"{policy_title(name)} ({times})" for name, times in winners)
             factor, own, winner = max(lost, key=lambda loss: loss[0])
             sentences.append(
-                f"{title} loses on {len(lost)} of {played} problems ({where}), most often to {by}; "
-                f'worst on "{own.problem}", with {factor:.3g} times the regret of '
+                f"{title} loses on {len(lost)} of {played} problems ({where}), most often to {by}. "
+                f'It loses most on "{own.problem}", with {factor:.3g} times the regret of '
                 f"{policy_title(winner.policy)}."
             )
         elif played:
             sentences.append(f"{title} loses on none of its {played} problems.")
     rule = (
-        "A policy loses where one that knows no more has less mean regret, by a paired interval "
-        f"at {100 * CONFIDENCE:g} % that allows for the choice among all rivals."
+        "A policy loses on a problem if another one, which knows no more, has less mean regret. A "
+        f"paired interval at {100 * CONFIDENCE:g} % decides; it allows for the choice among all "
+        "rivals."
     )
     return " ".join([*sentences, rule])
 
 
 def in_short(table: Sequence[Placing], order: Sequence[Standing]) -> str:
-    """Say in three sentences who does best, what knowing more is worth, and where ours stand."""
+    """Say in four sentences who does best, what knowing more is worth, and where ours stand."""
     best: dict[str, Standing] = {}  # by what they know, of those who play nearly all problems
     most = max(standing.problems for standing in order)
     for standing in sorted(order, key=lambda standing: standing.problems < _NEARLY_ALL * most):
@@ -192,22 +193,23 @@ def in_short(table: Sequence[Placing], order: Sequence[Standing]) -> str:
     first = best.get("none", order[0])
     problems = len({p.problem for p in table})
     everywhere = any(each.problems == problems and each.relative == 1.0 for each in order)
-    nobody = "" if everywhere else "nobody is best everywhere: "
+    none = "" if everywhere else ", and none is best on all of them"
     said = (
-        f"Of {len(order)} policies on {problems} problems, {nobody}"
-        f"**{policy_title(first.policy)}**, the best of those that know nothing about the means, "
-        f"has {first.relative_equal:.3g} times the regret of the best such policy on each problem "
-        f"(geometric mean), and {first.worst.relative_equal:.3g} times on its worst."
+        f"{len(order)} policies played {problems} problems{none}. "
+        f"Of those that know nothing about the means, **{policy_title(first.policy)}** is best: it "
+        f"has {first.relative_equal:.3g} times the least regret among them (geometric mean over "
+        f"problems), and {first.worst.relative_equal:.3g} times on its worst problem."
     )
     known = {"m": "how rare good arms are", "mu*": "the best mean"}
     richer = [
-        f"{policy_title(best[kind].policy)}, which knows {words}, {best[kind].relative:.3g} times"
+        f"{policy_title(best[kind].policy)}, which knows {words}, has "
+        f"{best[kind].relative:.3g} times"
         for kind, words in known.items()
         if kind in best
     ]
     if richer and "none" in best:
         said += (
-            f" Against the least regret of all, it has {first.relative:.3g} times; "
+            f" Compared with the least regret of all policies, it has {first.relative:.3g} times; "
             f"{'; '.join(richer)}."
         )
     lost = [
@@ -216,12 +218,12 @@ def in_short(table: Sequence[Placing], order: Sequence[Standing]) -> str:
         if (played := sum(placing.policy == policy for placing in table))
     ]
     if lost:
-        said += f" A policy that knows no more beats {', '.join(lost)} problems."
+        said += f" Policies that know no more beat {', '.join(lost)} problems."
     return said
 
 
 def _ratio(over: float, under: float) -> float:
-    """Return one regret over another; nothing over nothing is 1."""
+    """Return the ratio of two regrets; it is 1 if both are 0."""
     if under > 0.0:
         return over / under
     return 1.0 if over == under else math.inf

@@ -59,7 +59,7 @@ def experiments(
     Parameters
     ----------
     replications, seed
-        Those of the short games (`runs_at` says how many the longer ones get), and the seed.
+        How often short games are played (`runs_at` says it for longer ones), and the seed.
     alphas, betas, longest
         Hardnesses, parameters of MOSS++, and log2 of the longest horizon.
 
@@ -101,9 +101,9 @@ def experiments(
 def runs_at(horizon: int, replications: int, *, kind: str) -> int:
     """Return how often a game of this horizon is played.
 
-    All replications up to T = 2^14, then as many as keep the pulls constant, but never fewer
-    than a twenty-fifth of them (and never fewer than 2). Planted problems get four times as
-    many below that floor: their regret is two-valued (a best arm was met or not), and varies.
+    Games up to T = 2^14 have all replications. Longer ones have as many as keep the pulls
+    constant, but at least a twenty-fifth of all, and at least 2. Planted problems get four times
+    that floor: their regret depends on whether a best arm was met, so it varies much.
 
     >>> [runs_at(2**k, 400, kind="planted") for k in (10, 16, 18, 22)]
     [1600, 400, 100, 16]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from manyarms.core.face import LIGHT
 from manyarms.errors import ParameterError
 from manyarms.report.drawing import Axes, Figure, Line2D, MultipleLocator, drawing
 from manyarms.report.style import (
@@ -131,7 +132,7 @@ def exponent_fits(measured: Sequence[MeasuredExponent]) -> Figure:
             axes.set_title(f"{HARDNESS} = {alpha:g}")
         plots[0].set_ylabel("mean regret (worst factor)")
         handles = legend_lines(styles) + [
-            Line2D([], [], color="#555555", label=f"fit: {kind}", linestyle=line)
+            Line2D([], [], color=LIGHT["soft"], label=f"fit: {kind}", linestyle=line)
             for kind, line in _LINES.items()
             if any(kind in one.fits for one in measured)
         ]

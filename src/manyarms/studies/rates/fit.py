@@ -5,7 +5,7 @@ The model, fitted by unweighted least squares to the logarithms of mean regrets,
 .. math:: \log R(T) = a + \theta \log T + b \log\log T, \qquad 0 \le b \le b_{\max},
 
 with :math:`b_{\max}` the power of the logarithm in the policy's upper bound: 5/2 for MOSS++, 1 for
-MOSS Oracle, and 1 for Quantile, for want of a stated one. Over the horizons that can be played log
+MOSS Oracle, and 1 for Quantile, whose bound states none. Over the horizons that can be played log
 log T is almost a straight line in log T: a free b would trade off against θ without limit. Where
 several factors c were played, R(T) is the largest of their mean regrets, which is too large by up
 to their standard error. Mean regrets have intervals that allow for costly runs which were not seen.
@@ -143,9 +143,9 @@ def fit_exponent(
     Parameters
     ----------
     regrets
-        By horizon, at least three: the final regrets of the runs, one array for each factor.
+        The final regrets of the runs, by horizon (three or more); one array for each factor.
     largest_log_power
-        How large b may be.
+        The largest b that is allowed.
     draws
         The number of refits that intervals are made from (default: 2000).
 
@@ -199,7 +199,7 @@ def _redraw(runs: Array, draws: int, rng: np.random.Generator) -> Array:
 
 
 def measured_exponents(games: Iterable[Result]) -> list[MeasuredExponent]:
-    """Fit every policy at every hardness, on each kind of problem it played; in this order."""
+    """Fit every policy at every hardness, on each kind of problem that it played."""
     series: dict[tuple[str, float], dict[str, list[Result]]] = {}
     for game in games:
         kinds = series.setdefault((game.policies[0], game.parameters["alpha"]), {})
@@ -292,7 +292,7 @@ def _share(one: MeasuredExponent) -> str:
 
 
 def _crossings(one: MeasuredExponent) -> list[str]:
-    """Say until when another kind of problem, whose exponent is smaller, costs more."""
+    """Say up to which horizon another kind of problem, of smaller exponent, costs more."""
     words = []
     for kind, other in one.fits.items():
         start = math.log2(max(one.fit.horizons[-1], other.horizons[-1]))

@@ -1,0 +1,31 @@
+"""The site's colours, letters, mark and tables: those of reports, dashboard and figures."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from mkdocs.structure.files import File, Files
+
+from manyarms.core import face
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+
+
+def made() -> dict[str, str]:
+    """Return the files that the site takes from the package."""
+    script = resources.files("manyarms.report.page").joinpath("tables.js")
+    return {
+        "face.css": face.css('[data-md-color-scheme="slate"]'),
+        "logo.svg": face.LOGO,
+        "icon.svg": face.ICON,
+        "tables.js": script.read_text(encoding="utf-8"),
+    }
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add them."""
+    for name, content in made().items():
+        files.append(File.generated(config, name, content=content))
+    return files

@@ -1,0 +1,152 @@
+"""The face of the project: the colours, letters and mark of figures, reports, dashboard and site.
+
+All four take theirs from here. It is plain data: no plotting package, no browser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["CODE_LETTERS", "DARK", "ICON", "LETTERS", "LIGHT", "LOGO", "MARK"]
+__all__ += ["ON_ANY", "OTHERS", "OTHER_COLOURS", "POLICY_COLOURS", "colour_of", "css", "on_dark"]
+
+# What pages are made of. `accent` is the colour of the project, `warm` and `pale` stand
+# beside it in charts; `good`, `bad` and `part` are verdicts.
+LIGHT = {
+    "paper": "#fbfaf7",
+    "card": "#ffffff",
+    "ink": "#1d2129",
+    "soft": "#5b6270",
+    "faint": "#8a909c",
+    "rule": "#e3e1da",
+    "grid": "#eceae4",
+    "accent": "#0b5c8f",
+    "tint": "#e8f1f7",
+    "good": "#00684b",
+    "bad": "#a83f00",
+    "part": "#7a5c00",
+    "warm": "#d55e00",
+    "pale": "#8fb7cf",
+}
+DARK = {
+    "paper": "#14171c",
+    "card": "#1c2027",
+    "ink": "#e9eaec",
+    "soft": "#abb1bc",
+    "faint": "#858c99",
+    "rule": "#333944",
+    "grid": "#2a2f38",
+    "accent": "#79bdea",
+    "tint": "#20303d",
+    "good": "#4cc79c",
+    "bad": "#f0975a",
+    "part": "#e0c060",
+    "warm": "#f0975a",
+    "pale": "#456b83",
+}
+
+ON_ANY = "#2f81c4"  # contrast 4:1 with white and with black: for pages of others, as notebooks
+
+# The reader's own letters: nothing is fetched.
+LETTERS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif'
+CODE_LETTERS = 'ui-monospace, "Cascadia Mono", Menlo, Consolas, monospace'
+
+# Colours of Okabe & Ito, which the colour-blind can tell apart, without their yellow, which is
+# too pale for a line; grey stands in for it.
+POLICY_COLOURS = {
+    "moss": "#E69F00",
+    "moss-oracle": "#000000",
+    "quantile": "#009E73",
+    "parallel": "#CC79A7",
+    "moss++": "#0072B2",
+    "empmoss++": "#D55E00",
+    "anytime-moss++": "#56B4E9",
+    "prospector": "#6A3D9A",
+    "anytime-parallel": "#767676",
+}
+# For all others: Paul Tol's muted colours. A policy of the package has the colour of its place
+# here, counted round; neighbours are those that figures show together.
+OTHER_COLOURS = (
+    *("#332288", "#44AA99", "#882255", "#999933", "#88CCEE", "#CC6677", "#117733", "#AA4499"),
+)
+_OTHERS = (
+    *("hybrid-moss++", "patience", "guarded-empmoss++", "guarded-ss-greedy", "ss-greedy"),
+    *("empirical-cbt", "imoss", "ss-moss", "scout", "sequential-halving", "bracketing-halving"),
+    *("siri", "uniform", "thompson", "greedy", "ss-ts", "ucb", "ucb1", "ss-ucb", "kl-moss"),
+    *("kl-ucb", "kl-ucb++", "kl-ucb-switch", "corral-igw", "dynamic-balancing", "qrm1"),
+    *("qrm2-restarted", "ss-greedy-oracle", "ss-ucb-oracle", "ucb-f", "ucb-air", "cbt", "best"),
+    *("k-failure", "m-run", "non-recalling-m-run", "satisficing-ts", "two-target"),
+)
+OTHERS = {name: k for k, name in enumerate(_OTHERS)}
+
+# The mark: one choice, many arms.
+_ARMS = "M2 18C8 18 8 3 30 3M2 18C10 18 12 9 30 9M2 18C12 18 14 15 30 15"
+MARK = f'<svg viewBox="0 0 32 20" aria-hidden="true"><path d="{_ARMS}"/></svg>'
+_PEN = 'fill="none" stroke="{}" stroke-width="2.6" stroke-linecap="round"'
+_SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {}">{}</svg>\n'
+ICON = _SVG.format(
+    "32 32",
+    f'<rect width="32" height="32" rx="7" fill="{LIGHT["accent"]}"/>'
+    f'<path transform="translate(4 8) scale(.76)" d="{_ARMS}" {_PEN.format("#fff")}/>',
+)
+LOGO = _SVG.format("32 20", f'<path d="{_ARMS}" {_PEN.format("#fff")}/>')
+
+_CONTRAST = 4.0  # of a line with a dark page, at least: WCAG asks 3
+
+
+def css(dark: str = "") -> str:
+    """Return all of it as custom properties, for style sheets.
+
+    `dark` is the selector of a dark page (default: the reader's system decides, on screens).
+    An element with the name of a policy in `data-policy` gets its colours as `--light` and
+    `--dark`.
+
+    >>> "--accent: #0b5c8f;" in css()
+    True
+    """
+    letters = {"letters": LETTERS, "code-letters": CODE_LETTERS}
+    night = f"{dark or ':root'} {_properties(DARK)}"
+    policies = {**{name: colour_of(k) for name, k in OTHERS.items()}, **POLICY_COLOURS}
+    rules = [
+        f":root {_properties({**LIGHT, **letters})}",
+        night if dark else f"@media screen and (prefers-color-scheme: dark) {{ {night} }}",
+    ]
+    for name, colour in policies.items():
+        both = _properties({"light": colour, "dark": on_dark(colour)})
+        rules.append(f'[data-policy="{name}"] {both}')
+    return "\n".join(rules) + "\n"
+
+
+def colour_of(place: int) -> str:
+    """Return the colour of a place among those that have no colour of their own."""
+    return OTHER_COLOURS[place % len(OTHER_COLOURS)]
+
+
+def _properties(values: dict[str, str]) -> str:
+    return "{ " + " ".join(f"--{name}: {value};" for name, value in values.items()) + " }"
+
+
+def on_dark(colour: str) -> str:
+    """Mix a colour with white until it can be seen on a dark page; what was black is white.
+
+    >>> on_dark("#000000"), on_dark("#E69F00"), on_dark("#332288")
+    ('#FFFFFF', '#E69F00', '#857AB8')
+    """
+    channels = _channels(colour)
+    if not any(channels):
+        return "#FFFFFF"
+    for white in range(0, 101, 5):
+        mixed = [round(c + (255 - c) * white / 100) for c in channels]
+        if (_luminance(mixed) + 0.05) / (_luminance(_channels(DARK["card"])) + 0.05) >= _CONTRAST:
+            break
+    return "#" + "".join(f"{c:02X}" for c in mixed)
+
+
+def _channels(colour: str) -> list[int]:
+    return [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+
+
+def _luminance(channels: Sequence[int]) -> float:
+    """Return the relative luminance of a colour, as WCAG 2 defines it."""
+    linear = [c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

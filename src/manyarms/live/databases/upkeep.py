@@ -1,0 +1,95 @@
+"""What keeps the tables tidy: rows that nobody needs go, some at a time; backups are made safe."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from typing import Any
+
+__all__ = ["Upkeep"]
+
+# what belongs to an experiment, and the column that numbers it there
+_TABLES = {
+    "events": "seq",
+    "ask_keys": "key",
+    "arms": "number",
+    "minutes": "minute",
+    "snapshots": "seq",
+}
+
+
+class Upkeep(ABC):
+    """The part of a database that is seldom used."""
+
+    now: str  # the clock, in SQL
+
+    @abstractmethod
+    def run(self, sql: str, **values: Any) -> list[Any]:
+        """Run one statement; return its rows. Raises `UnreachableError` if there is no answer."""
+
+    @abstractmethod
+    def transaction(self) -> contextlib.AbstractContextManager[None]:
+        """Do all of it, or nothing."""
+
+    def bury(self, experiment: int, epoch: int) -> bool:
+        """Take an experiment out of sight, if we are its owner; its name is free at once.
+
+        What it has is deleted by `purge`, bit by bit.
+        """
+        rows = self.run(
+            "UPDATE experiments SET name = '~' || id || ' ' || name, spec = 'null', "
+            "state = 'deleted', epoch = epoch + 1, owner = '', lease_until = 0 "
+            "WHERE id = :x AND epoch = :epoch RETURNING id",
+            x=experiment,
+            epoch=epoch,
+        )
+        return bool(rows)
+
+    def purge(self, experiment: int, *, most: int = 2000) -> None:
+        """Delete some rows of a buried experiment, the experiment itself with the last ones."""
+        left = most
+        with self.transaction():
+            for table, column in _TABLES.items():
+                gone = self.run(
+                    f"DELETE FROM {table} WHERE experiment = :x AND {column} IN (SELECT {column} "
+                    f"FROM {table} WHERE experiment = :x LIMIT :left) RETURNING 1",
+                    x=experiment,
+                    left=left,
+                )
+                left -= len(gone)
+                if left <= 0:
+                    return
+            self.run("DELETE FROM experiments WHERE id = :x AND state = 'deleted'", x=experiment)
+
+    def after_restore(self) -> None:
+        """Make a database safe that was restored from a backup: what it had since is unknown.
+
+        Tickets of the lost time are of an earlier generation. Epochs leap beyond those of the lost
+        time, so that a node that still runs since then cannot pass the fence by chance.
+        """
+        self.run(
+            "UPDATE experiments SET generation = generation + 1, epoch = epoch + 1000000, "
+            "owner = '', lease_until = 0"
+        )
+
+    def drop_old_keys(self, experiment: int, seconds: float, *, most: int = 2000) -> bool:
+        """Forget asks that are older, some at a time; return whether there were any."""
+        gone = self.run(
+            "DELETE FROM ask_keys WHERE experiment = :x AND key IN (SELECT key FROM ask_keys "
+            f"WHERE experiment = :x AND at < {self.now} - :seconds ORDER BY at LIMIT :most) "
+            "RETURNING 1",
+            x=experiment,
+            seconds=seconds,
+            most=most,
+        )
+        return bool(gone)
+
+    def drop_unpublished(self, experiment: int, epoch: int, n_arms: int) -> None:
+        """Delete arms that an import which did not end has left, if we are the owner."""
+        self.run(
+            "DELETE FROM arms WHERE experiment = :x AND number >= :n AND EXISTS (SELECT 1 FROM "
+            "experiments WHERE id = :x AND epoch = :epoch AND n_arms = :n)",
+            x=experiment,
+            n=n_arms,
+            epoch=epoch,
+        )

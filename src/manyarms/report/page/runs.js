@@ -1,0 +1,106 @@
+// What means hide: the final regrets of single runs, and how many runs missed.
+
+const BINS = 48;
+const ROW = 46; // pixels: the height of a histogram
+
+const missOf = ({ objective }) => (objective === "find"
+  ? "A run missed if the arm that it recommends is not a best arm."
+  : "A run missed if it never pulled a best arm.");
+
+/** The places of a setting's policies, the least mean first. */
+function byMean(setting) {
+  const final = (k) => last(setting.series[k].mean);
+  return setting.policies.map((_, k) => k).sort((a, b) => final(a) - final(b));
+}
+
+class Runs {
+  constructor() {
+    this.card = element("div", { class: "card" });
+    this.width = 400;
+    bar.watch(() => this.draw());
+    new ResizeObserver(() => {
+      const next = Math.round(this.card.querySelector(".strip")?.clientWidth ?? 0);
+      if (!next || next === this.width) return;
+      this.width = next;
+      this.draw();
+    }).observe(this.card);
+  }
+
+  draw() {
+    const { setting, state } = bar;
+    const shown = byMean(setting).filter((k) => !bar.hidden.has(setting.policies[k]));
+    const values = shown.flatMap((k) => [...setting.runs[k].found, ...setting.runs[k].lost]);
+    const least = Math.min(...values.filter((value) => value > 0));
+    const log = state.logY && Number.isFinite(least);
+    const high = Math.max(...values, 0) || 1;
+    const scale = (log ? logScale : linearScale)(
+      log ? Math.max(least, high / 1e6) / 1.1 : 0, high * (log ? 1.1 : 1.02), 6, this.width - 6,
+      Math.max(2, Math.floor(this.width / 85)));
+    this.card.replaceChildren(
+      element("p", { class: "caption" }, `${playedOn(setting)} ${missOf(setting)}`),
+      element("p", { class: "caption marks" },
+        mark("found", "runs that found a best arm"), mark("lost", "runs that missed"),
+        mark("mean", "mean"), mark("median", "median")),
+      element("div", { class: "runs" },
+        shown.map((k) => runRow(setting, k, scale, this.width)),
+        shown.length ? runAxis(setting, scale, this.width) : "All policies are hidden."));
+  }
+}
+
+const mark = (kind, words) => element("span", null,
+  element("i", { class: `mark-${kind}`, "aria-hidden": "true" }), words);
+
+function binned(values, each, scale, width) {
+  const bins = new Array(BINS).fill(0);
+  for (const value of values) {
+    const place = Math.floor((scale.at(Math.max(value, scale.low)) / width) * BINS);
+    bins[Math.min(BINS - 1, Math.max(0, place))] += each;
+  }
+  return bins;
+}
+
+function runRow(setting, k, scale, width) {
+  const policy = setting.policies[k], { count, each, found, lost, miss_limits: [low, high] } = setting.runs[k];
+  const bins = [found, lost].map((values) => binned(values, each, scale, width));
+  const top = Math.max(...bins[0].map((number_, at) => number_ + bins[1][at]), 1), step = width / BINS;
+  const column = (at, from, size, kind) => (size ? drawn("rect", {
+    class: kind, x: (at * step).toFixed(1), width: Math.max(1, step - 1).toFixed(1),
+    y: (ROW - ((from + size) / top) * (ROW - 8)).toFixed(1),
+    height: Math.max(1.5, (size / top) * (ROW - 8)).toFixed(1),
+  }) : null);
+  const columns = bins[0].flatMap((size, at) =>
+    [column(at, 0, size, "found"), column(at, size, bins[1][at], "lost")]);
+  const at = (value) => scale.at(Math.max(value, scale.low)).toFixed(1);
+  const { mean, median, q05, q95 } = setting.series[k];
+  const share = setting.missed[k], missed = Math.round(share * count);
+  const words = `${titleOf(policy)}: mean ${number(last(mean))}, median ${number(last(median))}, ` +
+    `90 % of the runs from ${number(last(q05))} to ${number(last(q95))}`;
+  return element("div", { "data-policy": policy },
+    element("span", { class: "who" }, swatch(policy), titleOf(policy)),
+    drawn("svg", {
+      class: "strip series", style: lookOf(policy), viewBox: `0 0 ${width} ${ROW}`,
+      height: ROW, role: "img", "aria-label": words,
+    },
+    drawn("path", { class: "grid", d: `M0 ${ROW - .5}H${width}` }), columns,
+    drawn("path", { class: "median", d: `M${at(last(median))} 4V${ROW}` }),
+    drawn("path", { class: "mean", d: `M${at(last(mean))} ${ROW}l-4-7h8Z` })),
+    element("span", { class: "missed" },
+      element("strong", null, `${percent(share)} missed`), " ",
+      element("span", { class: "range" }, `${asWhole.format(missed)} of ${asWhole.format(count)}, ` +
+        `95 % interval ${percent(low)} to ${percent(high)}`)));
+}
+
+function runAxis(setting, scale, width) {
+  const ends = { left: 0, right: width, bottom: 2 };
+  return element("div", { class: "axis-row" }, element("span"),
+    drawn("svg", { class: "strip", viewBox: `0 0 ${width} 40`, height: 40, "aria-hidden": "true" },
+      uprightTicks(scale, ends, null),
+      drawn("text", { class: "name", x: width / 2, y: 37, "text-anchor": "middle" },
+        `${lossOf(setting)} at the end of a run`)),
+    element("span"));
+}
+
+const meaningOf = ({ objective }) => (objective === "find"
+  ? "Simple regret is the best mean minus the mean of the recommended arm. Missed is the share of runs that recommend no best arm."
+  : "The numbers are regrets at the end. Missed is the share of runs that never pulled a best arm.");
+

@@ -1,0 +1,108 @@
+"""What is wrong with a body, in words: the field, its rule, and what was meant."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from manyarms.errors import nearest
+from manyarms.serve.messages import Failure
+
+__all__ = ["failure_of_body"]
+
+_WORDS = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "a string",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+_WHERE = re.compile(r" - at `\$(.*)`$")
+_EXPECTED = re.compile(r"Expected (.*?)(?:, got (.*))?$")
+_FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`$", re.DOTALL)
+
+
+def failure_of_body(error: msgspec.ValidationError, kind: Any) -> Failure:
+    """Return the refusal of a body that is not of its kind.
+
+    >>> from manyarms.serve.messages import Spec
+    >>> try:
+    ...     msgspec.json.decode(b'{"horizn": 9}', type=Spec)
+    ... except msgspec.ValidationError as error:
+    ...     print(failure_of_body(error, Spec).message)
+    There is no field `horizn`. Did you mean 'horizon'? Known: early, horizon, missing, n_arms, \
+policy, reward_range, seed, window.
+    """
+    text = str(error)
+    found = _WHERE.search(text)
+    path = found[1] if found else ""
+    said = text[: found.start()] if found else text
+    node = _node(inspect.type_info(kind), path)
+    name = path.removeprefix(".")
+    field = _FIELD.match(said)
+    if field is not None and isinstance(node, inspect.StructType):
+        return _of_field(field[1], field[2], name, [one.encode_name for one in node.fields])
+    what = f"`{name}`" if name else "The body"
+    expected = _EXPECTED.match(said)
+    choices = _choices(node)
+    if choices and (expected is not None or "enum" in said):
+        said = f"{what} must be {_either(choices)}."
+    elif expected is not None:
+        got = f", got {_in_words(expected[2])}" if expected[2] else ""
+        said = f"{what} must be {_in_words(expected[1])}{got}."
+    else:
+        said = f"{what}: {said}."
+    return Failure("invalid", said, 422, name or None)
+
+
+def _in_words(text: str) -> str:
+    def words(found: re.Match[str]) -> str:
+        return _either([_WORDS.get(one, one) for one in found[1].split(" | ")])
+
+    return re.sub(r"`([^`]*)`", words, text)
+
+
+def _either(choices: list[str]) -> str:
+    return " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
+
+
+def _of_field(how: str, field: str, where: str, known: list[str]) -> Failure:
+    inside = f" in `{where}`" if where else ""
+    listed = f"Known: {', '.join(sorted(known))}."
+    if how.startswith("missing"):
+        return Failure("invalid", f"The field `{field}` is missing{inside}. {listed}", 422, field)
+    meant = nearest(field, known)
+    more = "" if meant.startswith("Known") else f" {listed}"
+    said = f"There is no field `{field[:100]}`{inside}. {meant}{more}"
+    return Failure("invalid", said, 422, field[:100])
+
+
+def _node(node: Any, path: str) -> Any:
+    """Return the type at a path such as `.tells[...].reward`."""
+    for step in re.findall(r"\.(\w+)|(\[[^\]]*\])", path):
+        kinds = node.types if isinstance(node, inspect.UnionType) else (node,)
+        node = next((found for k in kinds if (found := _step(k, step[0])) is not None), None)
+    if isinstance(node, inspect.UnionType):
+        structs = [kind for kind in node.types if isinstance(kind, inspect.StructType)]
+        return structs[0] if structs else node
+    return node
+
+
+def _step(kind: Any, name: str) -> Any:
+    if isinstance(kind, inspect.StructType) and name:
+        return next((one.type for one in kind.fields if one.encode_name == name), None)
+    return kind.item_type if isinstance(kind, inspect.ListType) and not name else None
+
+
+def _choices(node: Any) -> list[str]:
+    """Return the values that a field may have, where these are few; and what else it may be."""
+    kinds = node.types if isinstance(node, inspect.UnionType) else (node,)
+    literal = [kind for kind in kinds if isinstance(kind, inspect.LiteralType)]
+    if not literal:
+        return []
+    others = ["a number" for kind in kinds if isinstance(kind, inspect.FloatType)]
+    return [*(repr(value) for value in sorted(map(str, literal[0].values))), *others]

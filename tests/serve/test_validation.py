@@ -1,0 +1,44 @@
+"""A body that is refused: the message names the field, its rule, and what was meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from manyarms.serve import messages as m
+from manyarms.serve.validation import failure_of_body
+
+SPEC = "Known: early, horizon, missing, n_arms, policy, reward_range, seed, window."
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "said"),
+    [
+        (m.Spec, b'{"n_arm": 9}', f"There is no field `n_arm`. Did you mean 'n_arms'? {SPEC}"),
+        (m.Spec, b'{"zzz": 9}', f"There is no field `zzz`. {SPEC}"),
+        (m.Spec, b'{"horizon": 0}', "`horizon` must be an integer >= 1."),
+        (m.Spec, b'{"seed": "x"}', "`seed` must be an integer or null, got a string."),
+        (m.Spec, b'{"early": "keep"}', "`early` must be 'hold' or 'tell'."),
+        (m.Spec, b'{"missing": "x"}', "`missing` must be 'abandon' or a number."),
+        (m.Spec, b"[]", "The body must be an object, got a list."),
+        (
+            m.Spec,
+            b'{"policy": {"nam": "moss"}}',
+            "There is no field `nam` in `policy`. Did you mean 'name'? Known: name, parameters.",
+        ),
+        (
+            m.Tells,
+            b'{"tells": [{"pull": 1, "reward": 1}, {"pull": 2}]}',
+            "The field `reward` is missing in `tells[1]`. Known: pull, reward, ticket.",
+        ),
+        (m.Abandons, b'{"pulls": [1, -1]}', "`pulls[1]` must be an integer >= 0."),
+    ],
+)
+def test_messages(kind: Any, body: bytes, said: str) -> None:
+    with pytest.raises(msgspec.ValidationError) as caught:
+        msgspec.json.decode(body, type=kind)
+    failure = failure_of_body(caught.value, kind)
+    assert failure.message == said
+    assert failure.status == 422
