@@ -97,6 +97,7 @@ def test_the_compiler_is_waited_for_only_if_that_is_quicker(
     assert snapshot(played) == live.to_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_warm_code_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
