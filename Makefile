@@ -17,7 +17,7 @@ SERVE := tests/serve tests/remote
 # Two processors have work all the time: the longest runs begin first, and a third one waits for
 # servers and browsers most of the time. The rooms come after the rules, which compile for them too.
 check: lint imports
-	$(MAKE) -j3 unit-rules unit-no-jit unit-serve unit-rooms docs types
+	$(MAKE) -j3 unit-rules unit-no-jit unit-serve types docs unit-rooms
 
 # A developer's minute: the fast tests, and nothing is compiled.
 quick: lint imports
