@@ -24,7 +24,7 @@ from tests.policies.battery import EVERY_POLICY, label
 
 ROOT = Path(__file__).parents[2]
 # All of them take minutes: `make gpu` compiles them, and so does a job of the workflow.
-SOME = ("hybrid-moss++", "thompson")
+SOME = ("kl-ucb", "thompson")
 
 
 class HostSlab(device.Slab):
