@@ -22,6 +22,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests and examples by their room, unless they say otherwise."""
     for item in items:
         if any(map(item.get_closest_marker, ("compiled", "slow"))):
+            if item.get_closest_marker("interpreted"):
+                raise pytest.UsageError(
+                    f"{item.nodeid} would never run: see CONTRIBUTING.md, Tests"
+                )
             continue
         place, *rooms = item.path.relative_to(ROOT).parts
         if place == "tests" and ONCE.intersection(rooms):

@@ -119,10 +119,13 @@ def test_what_is_damaged_is_compiled_anew_and_replaced(
     def loop(number: int) -> int:
         return number + 1
 
+    assert not jit.is_cached(loop)
+
     def play_again() -> int:
         jit._compiled.cache_clear()
         again = jit.compiled(loop)
         assert again(1) == 2
+        assert jit.is_cached(loop)
         return sum(again.stats.cache_hits.values())  # type: ignore[attr-defined]
 
     assert [play_again(), play_again()] == [0, 1]

@@ -236,6 +236,7 @@ def test_shared_luck_stays_shared() -> None:
     assert first.summary.high > second.summary.low
 
 
+@pytest.mark.slow
 def test_ranks_hold_what_they_promise() -> None:
     """Of 200 tables, at most 20 have ranks for a policy that its true rank is not among.
 

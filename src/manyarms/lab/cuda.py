@@ -129,7 +129,7 @@ class Place:
         """Return memory for a batch; the one before must be done."""
         if self._slab is None or self._slab.size < size:
             self._slab = None  # give it back first
-            self._slab = Slab(min(self.size, 2 * size), self.stream)
+            self._slab = Slab(max(size, min(self.size, 2 * size)), self.stream)
         self._slab.reset()
         return self._slab
 
@@ -243,7 +243,7 @@ class Bench:
         parts: list[Recorder] = []
         left = numbers
         while len(left) > 0:
-            arms, lane = self.arms, self.lane()
+            room, lane = self.arms, self.lane()
             most = self.most_lanes(place, lane)
             if most == 0:
                 raise DeviceError(
@@ -253,7 +253,7 @@ class Bench:
                 )
             part = self._play_batch(left[:most], place, lane, stopped, done)
             if part is None:
-                self.arms = max(self.arms, _MORE_ARMS * (arms + 1) - 1)
+                self.arms = max(self.arms, _MORE_ARMS * (room + 1) - 1)
             else:
                 parts.append(part)
                 left = left[most:]

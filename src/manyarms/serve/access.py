@@ -67,7 +67,7 @@ class Caller(NamedTuple):
             and self.role != "browser"
             and self.experiment in (None, experiment)
             and self.rate is None
-            and self.expires is None
+            and not self.expired
         )
 
 

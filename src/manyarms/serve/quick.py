@@ -74,8 +74,9 @@ class QuickProtocol(LimitedProtocol):
             self._timer = self.loop.call_later(_SLOW, self._go_the_long_way)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget what did not come."""
+        """Forget what did not come, and answer nobody."""
         self._take_plain()
+        self._pending.disconnected = True
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
@@ -219,7 +220,7 @@ class QuickProtocol(LimitedProtocol):
     def _send(self, head: bytes, body: bytes) -> None:
         pending = self._pending
         pending.response_complete = True
-        if pending.disconnected:
+        if pending.disconnected or self.transport.is_closing():
             return
         close = b"" if pending.keep_alive else b"connection: close\r\n"
         self.transport.write(b"%scontent-length: %d\r\n%s\r\n%s" % (head, len(body), close, body))
