@@ -13,8 +13,8 @@ gc.set_threshold(100_000, 50, 100)  # else a tenth of the time is spent on colle
 # where nothing waits for the compiler, a wrong index raises, and coverage counts.
 ONCE = {"advice", "attack", "cli", "live", "project", "protocol", "remote", "report", "serve"}
 ONCE |= {"studies", "theory", "test_bad_specs.py", "test_labels.py", "test_spec.py"}
-# Examples in the code of these play more games than CPython should.
-PLAYED = {"advice", "studies"}
+# Examples in these files play more games than CPython should.
+PLAYED = {"advise.py", "contests.py", "finding.py"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
