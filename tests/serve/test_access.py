@@ -360,7 +360,7 @@ def run(settings: Settings) -> None:
         runner.run(serve(settings, print))
 
 
-def _never(app: Any, settings: Settings) -> Any:
+def _never(app: Any, settings: Settings, service: Any) -> Any:
     return uvicorn.Config(app)
 
 

@@ -111,13 +111,13 @@ async def serve(
     port = listener.getsockname()[1]
     settings = replace(settings, port=port)
     service = Service(settings)
+    app = App(service)
+    server = _Server(_config(app, settings, service))
     try:
         await service.start()
     except BaseException:
         listener.close()
         raise
-    app = App(service)
-    server = _Server(_config(app, settings, service))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         # Windows has none, and only the main thread hears them
