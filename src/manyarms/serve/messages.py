@@ -51,7 +51,7 @@ __all__ = [
     "Told",
     "ToldMany",
     "TooMany",
-    "Verdict",
+    "VerdictView",
     "WaitingPull",
 ]
 
@@ -317,7 +317,7 @@ class Leaders(Struct):
     head: int
 
 
-class Verdict(Struct):
+class VerdictView(Struct):
     """Whether the recommended arm is good enough to stop, as `Live.verdict` says."""
 
     arm: str | int | None

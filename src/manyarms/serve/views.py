@@ -97,7 +97,7 @@ def verdict(
     epsilon: float = EPSILON,
     quantile: float = QUANTILE,
     confidence: float = CONFIDENCE,
-) -> m.Verdict:
+) -> m.VerdictView:
     """Return whether the recommended arm is good enough, as `Live.verdict` does."""
     asked = check_question(epsilon, quantile, confidence)
     said = replica.judged(*asked)
@@ -107,7 +107,7 @@ def verdict(
     known = dataclasses.asdict(said) | {"limit": _number(said.limit), "head": replica.game.head}
     if said.arm is not None:
         known["arm"] = replica.names([said.arm])[said.arm]
-    return m.Verdict(**known)
+    return m.VerdictView(**known)
 
 
 def arms(
