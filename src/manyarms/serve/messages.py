@@ -333,7 +333,7 @@ class VerdictView(Struct):
     n_arms: int
     at_first: bool
     missing: str  # what is missing, in words
-    limit_confidence: float
+    limit_confidence: float  # with which the limit holds
     head: int
 
 

@@ -104,7 +104,11 @@ def verdict(
     if said is None:
         why = "there are no arms yet."
         said = StopVerdict(None, False, *asked, -math.inf, 0, 0, 0, 0, 0, False, why)
-    known = dataclasses.asdict(said) | {"limit": _number(said.limit), "head": replica.game.head}
+    known = dataclasses.asdict(said) | {
+        "limit": _number(said.limit),
+        "limit_confidence": said.limit_confidence,
+        "head": replica.game.head,
+    }
     if said.arm is not None:
         known["arm"] = replica.names([said.arm])[said.arm]
     return m.VerdictView(**known)
