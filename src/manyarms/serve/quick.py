@@ -26,6 +26,7 @@ from manyarms.serve.moves import AskMove, TellMove, check_key
 from manyarms.serve.owned import Answers, BrokenError, Owned
 from manyarms.serve.requests import ALWAYS, answered
 from manyarms.serve.service import Service, not_known
+from manyarms.serve.threads import LostError
 
 __all__ = ["QuickProtocol"]
 
@@ -169,7 +170,9 @@ class QuickProtocol(LimitedProtocol):
         else:
             self._pending.response_complete = False
             self.cycle = self._pending  # type: ignore[assignment]
-            answer = functools.partial(self._answer, right, begun, owned, move, result)
+            answer = functools.partial(
+                self._answer, right, begun, owned, move, result, self.headers
+            )
             owned.touch().when_done(answer)
         return True
 
@@ -180,10 +183,13 @@ class QuickProtocol(LimitedProtocol):
         owned: Owned,
         move: Move,
         result: Any,
+        headers: Any,
         done: asyncio.Future[Answers],
     ) -> None:
         """Answer, now that the group is committed, or nobody knows."""
         error = done.exception()
+        if isinstance(error, LostError) and not move.once and self._repeated(headers):
+            return
         if error is None:
             try:
                 body = move.answer(owned, result, done.result())
@@ -194,6 +200,16 @@ class QuickProtocol(LimitedProtocol):
             self.service.metrics.count(right, 200, time.perf_counter() - begun)
         else:
             self._refuse(right, begun, error)
+
+    def _repeated(self, headers: Any) -> bool:
+        """Whether the request goes the long way after all: another node has taken over."""
+        pending = self._pending
+        if self.headers is not headers or self.cycle is not pending or pending.disconnected:
+            return False  # the next one has begun, or nobody waits
+        pending.response_complete = True
+        self._go_the_long_way()
+        super().on_message_complete()
+        return True
 
     def _refuse(self, right: str, begun: float, error: BaseException) -> None:
         refusal = error if isinstance(error, RefusedError) else not_known(error)
