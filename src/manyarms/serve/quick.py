@@ -61,7 +61,7 @@ class QuickProtocol(LimitedProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._root = self.service.root_path.encode()
-        self._pending = _Pending()
+        self._pending: Any = _Pending()  # in the place of a cycle of uvicorn
         self._plain: tuple[str, str] | None = None  # of a request whose body is to come
         self._body = b""
         self._timer: asyncio.TimerHandle | None = None
@@ -169,7 +169,7 @@ class QuickProtocol(LimitedProtocol):
             self._refuse(right, begun, _failed(right))
         else:
             self._pending.response_complete = False
-            self.cycle = self._pending  # type: ignore[assignment]
+            self.cycle = self._pending
             answer = functools.partial(
                 self._answer, right, begun, owned, move, result, self.headers
             )
