@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: test quick quick-rules quick-rooms reproduce bench attack gpu long check lint types imports unit unit-rules unit-rooms unit-serve unit-no-jit docs build format lock clean
+.PHONY: test quick quick-rules quick-rooms quick-serve reproduce bench attack gpu long check lint types imports unit unit-rules unit-rooms unit-serve unit-no-jit docs build format lock clean
 
 test: check
 
@@ -17,19 +17,22 @@ SERVE := tests/serve tests/remote
 # Two processors have work all the time: the longest runs begin first, and a third one waits for
 # servers and browsers most of the time. The rooms come after the rules, which compile for them too.
 check: lint imports
-	$(MAKE) -j3 unit-rules unit-no-jit unit-serve unit-rooms docs types
+	$(MAKE) -j3 unit-rules unit-no-jit unit-serve types docs unit-rooms
 
 # A developer's minute: the fast tests, and nothing is compiled.
 quick: lint imports
-	$(MAKE) -j3 quick-rules quick-rooms types
+	$(MAKE) -j3 quick-rules quick-rooms quick-serve types
 
 QUICK := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not compiled and not slow"
 
 quick-rules: $(STAMP)
-	$(QUICK) tests/policies tests/live tests/core tests/lab
+	$(QUICK) $(RULES) tests/live
+
+quick-serve: $(STAMP)
+	$(QUICK) $(SERVE)
 
 quick-rooms: $(STAMP)
-	$(QUICK) tests src $(addprefix --ignore tests/,policies live core lab)
+	$(QUICK) tests src $(addprefix --ignore ,$(RULES) $(SERVE) tests/live)
 
 lint: $(STAMP)
 	$(BIN)/ruff check

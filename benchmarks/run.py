@@ -354,7 +354,9 @@ def _reopening(policy: ma.Policy, path: Path, pulls: int = 500_000) -> None:
         held = journal.load()
         assert held is not None
         with gc_paused():
-            replay(restored(held.snapshot, None, "it"), held.events, "it", long=long)
+            replay(
+                restored(held.snapshot, None, "it"), held.events, "it", long=long, very_long=long
+            )
         journal.close()
         return time.process_time() - begun
 

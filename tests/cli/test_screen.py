@@ -46,9 +46,12 @@ def test_a_log_hears_of_progress_now_and_then(
         assert capsys.readouterr().err == ""  # it may be refused yet
         begun(0, 8, "")
         begun(1, 8, "compiling moss")
-        monkeypatch.setattr(screen, "_LINE_EVERY", 0.0)
         begun(2, 8, "compiling moss++")
-    assert capsys.readouterr().err == "manyarms: a run\nmanyarms: a run: 25%, compiling moss++\n"
+        begun(3, 8, "")
+        monkeypatch.setattr(screen, "_LINE_EVERY", 0.0)
+        begun(4, 8, "")
+    said = ["a run", "a run: 12%, compiling moss", "a run: 50%"]
+    assert capsys.readouterr().err == "".join(f"manyarms: {line}\n" for line in said)
 
 
 def test_a_policys_own_name_is_shown_as_it_is(

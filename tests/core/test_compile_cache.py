@@ -63,11 +63,12 @@ def _played(tmp_path: Path, code: str = PLAY) -> list[str]:
 @pytest.mark.compiled
 def test_the_cache_serves_the_next_process_and_notices_edits(tmp_path: Path) -> None:
     source = tmp_path / "own.py"
-    source.write_text(OWN_POLICY.format(arm=0))
+    source.write_text(OWN_POLICY.format(arm=0) + LOOP)
     assert _played(tmp_path) == ["10.0", "0"]
     assert _played(tmp_path) == ["10.0", "1"]
-    source.write_text(OWN_POLICY.format(arm=9))  # same length, another arm
-    assert _played(tmp_path) == ["0.0", "0"]
+    assert _played(tmp_path, ASK) == ["0", "0"]
+    source.write_text(OWN_POLICY.format(arm=9) + LOOP)  # same length, another arm
+    assert _played(tmp_path, ASK) == ["9", "0"]
 
 
 @pytest.mark.slow
@@ -118,10 +119,13 @@ def test_what_is_damaged_is_compiled_anew_and_replaced(
     def loop(number: int) -> int:
         return number + 1
 
+    assert not jit.is_cached(loop)
+
     def play_again() -> int:
         jit._compiled.cache_clear()
         again = jit.compiled(loop)
         assert again(1) == 2
+        assert jit.is_cached(loop)
         return sum(again.stats.cache_hits.values())  # type: ignore[attr-defined]
 
     assert [play_again(), play_again()] == [0, 1]

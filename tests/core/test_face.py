@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from manyarms.core import face
-from manyarms.protocol.registry import policy_names
 from manyarms.report.style import policy_styles
 from manyarms.report.text import as_html
+from tests.helpers import run_python
 
 pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
 
@@ -22,7 +22,9 @@ PACKAGE = ROOT / "src" / "manyarms"
 
 
 def test_every_policy_of_the_package_has_a_colour_of_its_own_in_every_figure() -> None:
-    names = policy_names()
+    # elsewhere, because other tests register policies of their own
+    code = "from manyarms.protocol.registry import policy_names; print(*policy_names())"
+    names = run_python(code).stdout.split()
     assert set(names) == {*face.POLICY_COLOURS, *face.OTHERS}
     together = policy_styles(names)
     assert len(set(together.values())) == len(names)
@@ -30,6 +32,12 @@ def test_every_policy_of_the_package_has_a_colour_of_its_own_in_every_figure() -
         assert policy_styles(["mine", name])[name] == together[name]
         rule = f'[data-policy="{name}"] {{ --light: {together[name].colour};'
         assert rule in face.css()
+
+
+def test_the_report_can_draw_every_marker() -> None:
+    script = (PACKAGE / "report" / "page" / "plot.js").read_text(encoding="utf-8")
+    for style in policy_styles([*face.POLICY_COLOURS, *face.OTHERS]).values():
+        assert re.search(rf'^  "?{re.escape(style.marker)}"?: "M', script, re.M), style.marker
 
 
 def test_no_other_file_has_colours() -> None:

@@ -188,6 +188,7 @@ def _alive(group: int) -> list[str]:
     return [row[2] for row in rows if row[0] == str(group) and row[1][0] != "Z"]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to a group of processes")
 def test_a_cluster_of_its_own_ends_with_ctrl_c(

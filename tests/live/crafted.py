@@ -283,7 +283,7 @@ def opened(data: bytes, *, long: int = LONG) -> ma.Live:
         return ma.Live.from_bytes(data)
     held, _, _ = read_file(data, "it")
     game = restored(held.snapshot, None, "it")
-    replay(game, held.events, "it", long=long)
+    replay(game, held.events, "it", long=long, very_long=long)
     return ma.Live._of(game)
 
 

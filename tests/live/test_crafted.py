@@ -176,6 +176,7 @@ for policy in (ma.MOSS(), ma.MOSSPlusPlus()):
     for crafted in crafted_bytes(data, one_in=7):
         counts[opened_and_played(journal_of(crafted, shelf["events"]), long=1)] += 1
 print(counts)
+assert "numba" in sys.modules
 assert counts["refused"] > 300, counts
 """
 

@@ -37,7 +37,13 @@ def _recorded(live: ma.Live) -> tuple[bytes, list[Event]]:
 
 @pytest.mark.compiled
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", [ma.MOSSPlusPlus(), ma.Doubling(ma.Parallel(best_mean=0.9))])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        ma.MOSSPlusPlus(),
+        pytest.param(ma.Doubling(ma.Parallel(best_mean=0.9)), marks=pytest.mark.long),
+    ],
+)
 def test_compiled_replay_is_the_handle_s_own(policy: ma.Policy) -> None:
     chance = random.Random(2)
     live = policy.live(n_arms=60, horizon=None if policy.anytime else 3000, seed=3)
@@ -97,6 +103,7 @@ def test_the_compiler_is_waited_for_only_if_that_is_quicker(
     assert snapshot(played) == live.to_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_warm_code_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

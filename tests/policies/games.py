@@ -23,7 +23,7 @@ from tests.reference.world import (
 __all__ = ["LONG", "MEANS", "WORLDS", "check_live", "check_same", "check_simulated", "rewards_of"]
 __all__ += ["seed_for", "worlds_for"]
 
-SHORT = 16  # games up to here are played on many worlds each
+SHORT = 16  # games up to here are played on several worlds each
 LONG = 200  # games from here on are played on one world each, and on fewer numbers of arms
 
 # name: means of n arms

@@ -169,9 +169,12 @@ def test_with_means_below_0_no_arm_is_pulled_again_before_its_first_reward() -> 
                 live.tell(first, chance.gauss(means[int(first.arm)], 0.3))
 
 
+NIGHTLY = [pytest.param(k / 10, marks=pytest.mark.long) for k in (1, 3, 4, 6, 7, 8)]
+
+
 @pytest.mark.compiled
 @pytest.mark.slow
-@pytest.mark.parametrize("alpha", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+@pytest.mark.parametrize("alpha", [0.2, 0.5, 0.9, *NIGHTLY])
 def test_figure_2a_at_every_hardness(alpha: float) -> None:
     """It loses less than empMOSS++ and Hybrid MOSS++, and up to 0.5 less than half of empMOSS++.
 

@@ -17,12 +17,10 @@ FINDERS = [ma.Scout(), field.SequentialHalving(), field.BracketingHalving(), fie
 MEANS = [0.05, 0.3, 0.5, 0.9, 0.65, 0.1] * 20
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("policy", "batch"), [*((policy, 1) for policy in FINDERS), (FINDERS[0], 32)], ids=str
-)
+@pytest.mark.parametrize("policy", FINDERS, ids=label)
+@pytest.mark.parametrize("batch", [1, pytest.param(32, marks=pytest.mark.interpreted)])
 def test_live_and_simulated_games_recommend_the_same_arm(policy: ma.Policy, batch: int) -> None:
-    for seed in range(4):
+    for seed in range(3):
         result = ma.simulate(
             policy, from_means(MEANS), horizon=320, replications=1, seed=seed, batch=batch
         )
@@ -48,6 +46,8 @@ def test_rewards_that_never_come_do_no_harm(policy: ma.Policy) -> None:
     assert live.recommend().arm % 4 == 0
 
 
+@pytest.mark.compiled
+@pytest.mark.long
 @pytest.mark.slow
 def test_scout_is_as_good_with_hundreds_in_flight() -> None:
     # 60 runs: a false alarm is 5 standard errors away

@@ -56,6 +56,8 @@ def test_the_leak_makes_the_regret_about_1430(
     assert 1430 * 0.9 < leaky.low < leaky.high < 1430 * 1.1
 
 
+@pytest.mark.long
+@pytest.mark.slow
 def test_honest_ties_make_it_about_19500(regrets: dict[tuple[str, str], Interval]) -> None:
     for place in ("first", "last"):
         honest = regrets[place, "empmoss++"]
@@ -63,6 +65,8 @@ def test_honest_ties_make_it_about_19500(regrets: dict[tuple[str, str], Interval
         assert honest.low > 10 * regrets["first", "leaky-empmoss++"].high
 
 
+@pytest.mark.long
+@pytest.mark.slow
 def test_renumbering_the_arms_takes_the_gain_away(
     regrets: dict[tuple[str, str], Interval],
 ) -> None:
@@ -73,6 +77,8 @@ def test_the_leaky_policy_is_in_no_registry(leaky_ranking: ModuleType) -> None:
     assert leaky_ranking.LeakyEmpMOSSPlusPlus.name not in ma.policy_names()
 
 
+@pytest.mark.long
+@pytest.mark.slow
 def test_the_example_prints_all_four_numbers(
     leaky_ranking: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:

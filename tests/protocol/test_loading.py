@@ -112,7 +112,7 @@ def test_entry_points(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ma.policy("theirs")
     assert parse_spec(spec('{ name = "theirs" }')).cells[0].players[0].label == "theirs"
     assert ma.policy("theirs").name == "mine"
-    with pytest.raises(ma.ParameterError, match="that can be loaded, got 'broken', the entry"):
+    with pytest.raises(ma.ParameterError, match="that can be loaded, got 'broken'. Its entry"):
         loading.load_policy("broken")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import itertools
+import os
 import socket
 import sqlite3
 import time
@@ -360,10 +361,11 @@ def run(settings: Settings) -> None:
         runner.run(serve(settings, print))
 
 
-def _never(app: Any, settings: Settings, service: Any) -> Any:
+def _never(app: Any, *others: Any) -> Any:
     return uvicorn.Config(app)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes of files")
 def test_others_on_the_machine_cannot_read_the_store(tmp_path: Path) -> None:
     with node(f"sqlite:///{tmp_path}/new.db"):
         modes = {path.name: path.stat().st_mode & 0o077 for path in tmp_path.iterdir()}

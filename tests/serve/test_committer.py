@@ -147,12 +147,12 @@ def test_a_window_that_ends_while_the_node_does(
 ) -> None:
     """The last snapshot holds what was committed, and nothing that came later."""
     path = "/v1/experiments/timed"
-    assert call(served.port, "PUT", path, {"n_arms": 50, "window": 0.5})[0] == 201
+    assert call(served.port, "PUT", path, {"n_arms": 50, "window": 1.5})[0] == 201
     assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
     snapshot = Owned.snapshot
 
     def slow(owned: Owned) -> tuple[bytes, bytes]:
-        time.sleep(0.8)
+        time.sleep(1.8)
         return snapshot(owned)
 
     monkeypatch.setattr(Owned, "snapshot", slow)

@@ -86,6 +86,7 @@ def _paper(**changes: Result) -> Paper:
     }
 
 
+@pytest.mark.slow
 def test_where_all_is_as_the_paper_says_most_claims_hold() -> None:
     verdicts = {claim.number: claim.verdict for claim in paper_claims(_paper(), FACTS)}
     assert sorted(verdicts) == list(range(1, 16))
@@ -129,6 +130,7 @@ def test_much_worse_is_against_the_better_of_two() -> None:
     assert [part.verdict for part in parts][4:6] == [Verdict.FAILS, Verdict.HOLDS]
 
 
+@pytest.mark.slow
 def test_what_else_the_runs_say() -> None:
     wins = {a: 1_200 * (1 + a) for a in (0.7, 0.8, 0.9)}  # between empMOSS++ and MOSS++
     (note,) = _claim(3, _levels("quantile", wins)).notes
@@ -193,6 +195,7 @@ def test_late_growth_is_the_share_of_the_last_fifth() -> None:
     assert abs(growth.estimate - 0.07) < 1e-9
 
 
+@pytest.mark.slow
 def test_one_replication_decides_nothing_and_breaks_nothing() -> None:
     one = {name: {a: r.first(1) for a, r in own.items()} for name, own in _paper().items()}
     assert len(paper_claims(one, ())) == 15

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -202,11 +203,11 @@ class Watch:
         self._now = 0  # pulls of the current one
         self._total: int | None = None  # of all runs, where that is known
         self._label = ""
-        self._said: float | None = None  # when a line was printed, where there is no bar
+        self._said: dict[bool, float] = {}  # when lines without and with a note were printed
 
     def begin(self, label: str, total: int | None = None) -> Watch:
         """Name the run that follows, and the pulls of all; the result hears of its progress."""
-        self._label, self._total, self._said = label, total, None
+        self._label, self._total, self._said = label, total, {}
         self._before, self._now = self._before + self._now, 0
         return self
 
@@ -221,12 +222,13 @@ class Watch:
             rate=_rate(speed) if speed else "",
         )
         if not _notes.is_terminal:
-            self._say(f": {done / max(1, total):.0%}{note and f', {note}'}")
+            self._say(f"{done / max(1, total):.0%}", note)
 
-    def _say(self, how_far: str) -> None:
-        """Print a line now and then, the first one without `how_far`."""
+    def _say(self, how_far: str, note: str) -> None:
+        """Print a line now and then, where there is no bar; the first one is the label alone."""
         now = time.monotonic()
-        if self._said is None or now - self._said >= _LINE_EVERY:
-            text = self._label if self._said is None else self._label + how_far
+        if now - self._said.get(bool(note), -math.inf) >= _LINE_EVERY:
+            rest = ", ".join(filter(None, [how_far, note])) if self._said else ""
+            text = f"{self._label}: {rest}" if rest else self._label
             _notes.print(f"manyarms: {printable(text)}", soft_wrap=True)
-            self._said = now
+            self._said |= {False: now} if not self._said else {bool(note): now}

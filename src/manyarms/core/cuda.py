@@ -323,9 +323,10 @@ def _source(
 
 
 def _for_device(body: Any) -> Any:
-    """Return a body for which `math` is CPython's: there, floor and ceil give integers."""
+    """Return the body for a GPU; `math` is CPython's there: floor and ceil give integers."""
     if body is None:
         return None
+    body = getattr(body, "on_gpu", body)
     ours = _device_math()
     swaps = {math: ours, math.ceil: ours.ceil, math.floor: ours.floor}
     swapped = {

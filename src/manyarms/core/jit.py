@@ -40,6 +40,7 @@ __all__ = [
     "jit_enabled",
     "kernel",
     "need_numba",
+    "on_gpu",
     "optional",
     "rare",
     "twin",
@@ -112,6 +113,16 @@ def twin(make_compiled: Callable[[], Callable[..., Any]]) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         _collect(function, lambda *args: body(), INLINE)
         return function
+
+    return decorate
+
+
+def on_gpu(function: Callable[..., Any]) -> Callable[[F], F]:
+    """Let the decorated function stand for `function` on a GPU: the same results, another way."""
+
+    def decorate(body: F) -> F:
+        setattr(function, "on_gpu", body)  # noqa: B010  functions have no such attribute
+        return body
 
     return decorate
 

@@ -7,9 +7,9 @@ nothing else needs to be looked at.
 
 Only when list and top are empty are the next leaders looked for, in a knock-out tournament: the
 slots are the leaves of a tree, and every inner node remembers the largest key of the 8 below it.
-Keys that changed since then are brought into the tree at once. Written by hand because heapq orders
-tuples, which compiled code would have to allocate, offers no change of a key, and does not know
-which slots tie.
+Keys that changed since then are brought into the tree together; on a GPU each when it changes.
+Written by hand because heapq orders tuples, which compiled code would have to allocate, offers no
+change of a key, and does not know which slots tie.
 
 Several tournaments may share the arrays: each has its `number`, its first slot `base`, and
 `room`, a power of two, for its slots.
@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from manyarms.core.jit import kernel, rare
+from manyarms.core.jit import kernel, on_gpu, rare
 from manyarms.core.memory import Floats, Ints, Memory, Record, Records, power_of_two
 from manyarms.core.rng import Stream, below, next_word
 
@@ -182,6 +182,16 @@ def _note(rank: Tournament, slot: int) -> None:
     if _PART * board.changed <= board.seated:
         rank.changed[rank.base + board.changed] = slot
         board.changed += 1
+
+
+@on_gpu(_note)
+def _bring_in(rank: Tournament, slot: int) -> None:
+    """Bring a key that changed into the tree at once.
+
+    Threads of a GPU then do so in the same step, while one that brings in many lets all others
+    wait.
+    """
+    _climb(rank, slot, False)
 
 
 @rare

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.arrow import need_pyarrow
+from manyarms.core.optional import need_pyarrow
 from manyarms.errors import ParameterError
 
 __all__ = ["numbers_at", "read_columns", "read_numbers", "split_place"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
 import json
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from manyarms.core.files import replace_file
-from manyarms.errors import DownloadError, ManyarmsError, MissingExtraError
+from manyarms.core.optional import need
+from manyarms.errors import DownloadError, ManyarmsError
 from manyarms.instances import contests
 from manyarms.instances.contests import cache_folder, find_contest, local_contests
 
@@ -105,10 +105,7 @@ def _git_checksum(path: Path) -> str:
 
 
 def _ask(room: Path) -> Any:
-    try:
-        pooch = importlib.import_module("pooch")
-    except ImportError as error:
-        raise MissingExtraError("pooch", "to download contests") from error
+    pooch = need("pooch", "to download contests")
     log = pooch.get_logger()
     level = log.level
     log.setLevel("WARNING")

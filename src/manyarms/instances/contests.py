@@ -10,7 +10,6 @@ import contextlib
 import difflib
 import errno
 import hashlib
-import importlib
 import numbers
 import os
 import re
@@ -20,11 +19,11 @@ from typing import Any, TypeAlias
 
 from manyarms.core.checks import refusal, shown
 from manyarms.core.files import cache_root
+from manyarms.core.optional import need
 from manyarms.errors import (
     ContestFileError,
     ContestNotFoundError,
     DownloadError,
-    MissingExtraError,
     ParameterError,
 )
 
@@ -212,10 +211,7 @@ def _download(name: str) -> Path:
         raise ParameterError(f"`contest` must be a published one such as 652, got {shown(name)}.")
     if name.isdecimal() and 560 <= _number(name) < 660:  # these are published as 652_lil-KLUCB is
         name += "_lil-KLUCB"
-    try:
-        pooch = importlib.import_module("pooch")
-    except ImportError as error:
-        raise MissingExtraError("pooch", "to download contests") from error
+    pooch = need("pooch", "to download contests")
     log = pooch.get_logger()
     target, url = cache_folder() / f"{name}.csv", f"{_SOURCE}/{name}.csv"
     wanted = _checksum(target)

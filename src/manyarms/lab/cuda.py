@@ -42,9 +42,6 @@ __all__ = ["FIRST_ARMS", "THREADS", "Bench", "Load", "Place"]
 # Measured on an H200, on which a policy's kernel takes some 160 registers.
 THREADS = 384  # of a processor: more do not fit
 _WIDEST = 8  # threads that share a lane's processor with nobody; more gain nothing
-_PART = 2  # a batch has at most this part of all threads
-_NEAR = 10 << 30  # bytes of a batch: with more, memory is farther away than more lanes are worth
-_FEW_LANES = 1584  # which a batch may have all the same
 
 FIRST_ARMS = (1 << 10) - 1  # room on the first tape
 _MORE_ARMS = 4  # then for so many times as much, each time
@@ -132,7 +129,7 @@ class Place:
         """Return memory for a batch; the one before must be done."""
         if self._slab is None or self._slab.size < size:
             self._slab = None  # give it back first
-            self._slab = Slab(min(self.size, 2 * size), self.stream)
+            self._slab = Slab(max(size, min(self.size, 2 * size)), self.stream)
         self._slab.reset()
         return self._slab
 
@@ -232,7 +229,7 @@ class Bench:
         shared = self._bytes(0, lane)
         own = self._bytes(1, lane) - shared
         room = max(0, place.size - shared) // own
-        return min(place.load.threads // _PART, room, max(_NEAR // own, _FEW_LANES))
+        return min(place.load.threads, room)
 
     def play(
         self,
@@ -246,7 +243,7 @@ class Bench:
         parts: list[Recorder] = []
         left = numbers
         while len(left) > 0:
-            arms, lane = self.arms, self.lane()
+            room, lane = self.arms, self.lane()
             most = self.most_lanes(place, lane)
             if most == 0:
                 raise DeviceError(
@@ -256,7 +253,7 @@ class Bench:
                 )
             part = self._play_batch(left[:most], place, lane, stopped, done)
             if part is None:
-                self.arms = max(self.arms, _MORE_ARMS * (arms + 1) - 1)
+                self.arms = max(self.arms, _MORE_ARMS * (room + 1) - 1)
             else:
                 parts.append(part)
                 left = left[most:]

@@ -19,7 +19,8 @@ from concurrent.futures import CancelledError, Future
 from typing import Any
 
 from manyarms.core.code_digest import digest
-from manyarms.errors import ClusterError, ManyarmsError, MissingExtraError, ParameterError
+from manyarms.core.optional import need
+from manyarms.errors import ClusterError, ManyarmsError, ParameterError
 from manyarms.lab.chunks import Chunk
 from manyarms.lab.executors import Meter, play_chunk
 from manyarms.lab.workbench import Played, Workbench
@@ -47,21 +48,14 @@ _PAGES = ("distributed.scheduler.http.routes", "distributed.worker.http.routes")
 
 def need_dask() -> Any:
     """Return the package `distributed`, or say how to get it."""
-    return _need("distributed", "to play on a cluster")
-
-
-def _need(package: str, purpose: str) -> Any:
-    try:
-        return importlib.import_module(package)
-    except ImportError as error:
-        raise MissingExtraError(package, purpose, "dask") from error
+    return need("distributed", "to play on a cluster", "dask")
 
 
 def check_scheduler(address: Any) -> None:
     """Refuse what cannot be a scheduler, before Dask waits for it; None stands for one of ours."""
     need_dask()
     if address is None:
-        _need("cryptography", "to start a cluster that is safe from other users")
+        need("cryptography", "to start a cluster that is safe from other users", "dask")
     elif not isinstance(address, str) or not _ADDRESS.fullmatch(address):
         raise ParameterError(
             f"`scheduler` must be an address such as tcp://10.0.0.5:8786, got {address!r:.80}. "

@@ -1,6 +1,6 @@
 """A line on stderr that shows how far a simulation is.
 
-By hand because the core depends on NumPy and Numba only.
+By hand because the simulator depends on NumPy and Numba only.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from manyarms.core.arrow import need_pyarrow
 from manyarms.core.checks import check_path
 from manyarms.core.files import PART, FileLock, LockedError, fix_for, replace_file
+from manyarms.core.optional import need_pyarrow
 from manyarms.errors import FolderError, ParameterError
 from manyarms.lab import tables
 from manyarms.lab.chunks import ChunkStore, plan

@@ -29,9 +29,9 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.arrow import need_pyarrow
 from manyarms.core.checks import check_path, shown
 from manyarms.core.files import open_part, replacing
+from manyarms.core.optional import need_pyarrow
 from manyarms.errors import ResultsError
 from manyarms.lab.chunks import Chunk, ChunkStore, plan
 from manyarms.lab.experiment import Experiment, Objective, check_objective

@@ -65,10 +65,8 @@ class StopVerdict:
         the arms, with probability `confidence`, whenever you ask.
     epsilon, quantile, confidence
         What was asked.
-    limit, limit_confidence
-        The lower limit of the arm's mean, and the probability with which such limits hold, for all
-        arms at all times. If `quantile` is above 0, a fifth of the error is spent on it: 99 % by
-        default. So it is lower than the limit that `recommend()` shows, which holds with 95 %.
+    limit
+        The lower limit of the arm's mean; it holds with probability `limit_confidence`.
     tried, beaten
         The number of arms with a known reward; and how many of them, including this one, are for
         sure not better than it by more than `epsilon`.
@@ -110,7 +108,6 @@ class StopVerdict:
     n_arms: int
     at_first: bool
     missing: str
-    limit_confidence: float = CONFIDENCE
 
     def __str__(self) -> str:
         if self.arm is None:
@@ -119,6 +116,15 @@ class StopVerdict:
         if not self.stop:
             return f"Go on: {self.missing}\nThe best arm so far is {self._name}; its {limit}."
         return f"Stop: {self.statement}\nIts {limit}. {self._compared}"
+
+    @property
+    def limit_confidence(self) -> float:
+        """The probability with which lower limits hold, for all arms at all times.
+
+        If `quantile` is above 0, a fifth of the error is spent on them: 99 % by default. So `limit`
+        is lower than the limit that `recommend()` shows, which holds with 95 %.
+        """
+        return 1.0 - _error_of_limits(self.quantile, self.confidence)
 
     @property
     def _compared(self) -> str:
@@ -152,6 +158,11 @@ class StopVerdict:
         return f"<div><b>{escape(first)}</b><br/>{'<br/>'.join(map(escape, rest))}</div>"
 
 
+def _error_of_limits(quantile: float, confidence: float) -> float:
+    share = 1.0 if quantile == 0.0 else _LIMITS  # no sample speaks for all arms
+    return share * (1.0 - confidence)
+
+
 def check_question(epsilon: Any, quantile: Any, confidence: Any) -> tuple[float, float, float]:
     """Return what is asked, as numbers, or raise."""
     return (
@@ -166,7 +177,7 @@ def give_verdict(
 ) -> StopVerdict:
     """Return whether the arm `best` is good enough; None if no arm is known."""
     error = 1.0 - confidence
-    share = error if quantile == 0.0 else _LIMITS * error  # no sample speaks for all arms
+    share = _error_of_limits(quantile, confidence)
     limits = limits_of(game, share)
     arm = None if best is None else game.arms.number(best.arm)
     limit = limits[arm][0] if arm in limits else -math.inf
@@ -193,7 +204,6 @@ def give_verdict(
         n_arms=game.n_arms if present_only else game.first_arms,
         at_first=not present_only and (game.arms.count > game.first_arms or bool(game.retired)),
         missing=missing,
-        limit_confidence=1.0 - share,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from manyarms.core.memory import Memory, Record, Records, Word
@@ -10,8 +10,9 @@ from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.policies.moss_plus_plus import MOSSPlusPlus
 from manyarms.policies.parallel import Parallel
+from manyarms.policies.parts.parameters import AroundPolicy
 from manyarms.policies.parts.randomness import PHASES
-from manyarms.protocol import Policy, arrive, ask, count_late, generation, reset, retire, tell, uses
+from manyarms.protocol import arrive, ask, count_late, generation, reset, retire, tell, uses
 from manyarms.protocol.about import About
 from manyarms.protocol.registry import Form
 from manyarms.protocol.soundness import Known, sound
@@ -69,7 +70,7 @@ def doubling_is_sound(state: DoublingState, known: Known) -> bool:
 
 
 @dataclass(frozen=True)
-class Doubling(Policy):
+class Doubling(AroundPolicy):
     r"""Play a policy afresh with horizon 1, 2, 4, 8, …: anytime, at the price of a constant.
 
     Parameters
@@ -95,13 +96,8 @@ class Doubling(Policy):
 
     anytime = True
 
-    policy: Policy
-
     def __post_init__(self) -> None:
-        if not isinstance(self.policy, Policy):
-            raise ParameterError(
-                f"`policy` must be a policy such as MOSSPlusPlus(), got {self.policy!r}."
-            )
+        super().__post_init__()
         if self.policy.anytime:
             raise ParameterError(
                 f"`policy` must be one that needs a horizon, got {self.policy.label}, which is "
@@ -121,15 +117,6 @@ class Doubling(Policy):
     @property
     def label(self) -> str:
         return f"anytime-{self.policy.label}"
-
-    def with_best_mean(self, best_mean: float) -> Doubling:
-        return replace(self, policy=self.policy.with_best_mean(best_mean))
-
-    def with_reward_range(self, reward_range: tuple[float, float] | None) -> Doubling:
-        return replace(self, policy=self.policy.with_reward_range(reward_range))
-
-    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
-        self.policy.check_rewards(reward_range)
 
     def stage(self, state: DoublingState) -> str:
         if state.clock[0].phase == 0:

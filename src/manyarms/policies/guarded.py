@@ -24,7 +24,7 @@ from manyarms.policies.parts.guard_slots import (
     open_next,
     stage_words,
 )
-from manyarms.policies.parts.parameters import GuardPolicy
+from manyarms.policies.parts.parameters import AroundPolicy, GuardPolicy
 from manyarms.policies.parts.randomness import GUARDED
 from manyarms.protocol import Policy, arrive, ask, count_late, generation, reset, retire, tell
 from manyarms.protocol.about import About
@@ -182,7 +182,7 @@ def _entries(names: HashMap) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class Guarded(GuardPolicy):
+class Guarded(AroundPolicy, GuardPolicy):
     r"""Let a policy play, test arms in stages, and take over if it loses too much.
 
     The guard draws a random order of the arms. The r-th arm that the policy names for the first
@@ -232,12 +232,8 @@ class Guarded(GuardPolicy):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    policy: Policy
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.policy, Policy):
-            raise ParameterError(f"`policy` must be a policy such as MOSS(), got {self.policy!r}.")
         within: Any = self.policy
         while isinstance(within, Policy):
             if isinstance(within, GuardPolicy):
@@ -271,20 +267,15 @@ class Guarded(GuardPolicy):
         """Whether the policy within is made for one horizon: then `Doubling` cannot wear it."""
         return getattr(self.policy, "sized_by_horizon", False)
 
-    def with_best_mean(self, best_mean: float) -> Guarded:
-        return replace(self, policy=self.policy.with_best_mean(best_mean))
-
     def with_reward_range(self, reward_range: tuple[float, float] | None) -> Guarded:
         own = self._for_range(reward_range)
-        if not own:
-            super().check_rewards(
-                reward_range
-            )  # in words that fit, before the policy within is set
+        if not own:  # in words that fit, before the policy within is set
+            GuardPolicy.check_rewards(self, reward_range)
         return replace(self, policy=self.policy.with_reward_range(reward_range), **own)
 
     def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
+        GuardPolicy.check_rewards(self, reward_range)
         super().check_rewards(reward_range)
-        self.policy.check_rewards(reward_range)
 
     def stage(self, state: GuardedState) -> str:
         return ", ".join(filter(None, (self.policy.stage(state.inner), stage_words(state.guard))))

@@ -183,7 +183,10 @@ class HybridMOSSPlusPlus(MixturePolicy):
     --------
     >>> import manyarms as ma
     >>> live = ma.HybridMOSSPlusPlus(beta=0.5).live(n_arms=1_000_000, horizon=20_000, seed=1)
-    >>> live.tell(live.ask(), reward=1.0)
+    >>> for pull in live.ask(2000):
+    ...     live.tell(pull, reward=float(pull.arm % 8 == 0))
+    >>> live.progress().stage
+    'iteration 3 of 6'
     """
 
     name = "hybrid-moss++"

@@ -13,7 +13,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from manyarms.errors import ParameterError
+from manyarms.core.checks import refusal
 from manyarms.protocol.plain import PlainMaker, is_plain
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import is_registered, register
@@ -33,11 +33,8 @@ def load_policy(name: str) -> str:
     if ":" in name:
         made = load_class(name)
         if not (is_plain(made) or issubclass(made, Policy)):
-            raise ParameterError(
-                f"`name` must be that of a policy, a subclass of manyarms.Policy or a class with "
-                f"`ask()` and `tell(arm, reward)`, got {name!r}.",
-                parameter="name",
-            )
+            kinds = "a subclass of manyarms.Policy or a class with `ask()` and `tell(arm, reward)`"
+            raise refusal("name", f"that of a policy, {kinds}", name)
         register(name, PlainMaker(made) if is_plain(made) else made)
     for point in _offered():
         if point.name == name:
@@ -60,11 +57,8 @@ def _load_point(point: Any) -> None:
     try:
         made = point.load()
     except Exception as error:  # whatever another package's code raises
-        raise ParameterError(
-            f"`name` must be that of a policy that can be loaded, got {point.name!r}, the entry "
-            f"point {point.value!r}: {error!r}.",
-            parameter="name",
-        ) from error
+        fix = f"Its entry point, {point.value!r}, raises {error!r}."
+        raise refusal("name", "that of a policy that can be loaded", point.name, fix) from error
     if not is_registered(point.name):  # its module may have done so
         register(point.name, PlainMaker(made) if is_plain(made) else made)
 
@@ -80,11 +74,8 @@ def load_class(name: str) -> type:
         for part in attribute.split("."):
             found = getattr(found, part)
     except Exception as error:  # whatever the module's code raises
-        raise ParameterError(
-            f"`name` must be that of a class which can be imported, such as my_module:MyPolicy, "
-            f"got {name!r}: {error!r}.",
-            parameter="name",
-        ) from error
+        rule = "that of a class which can be imported, such as my_module:MyPolicy"
+        raise refusal("name", rule, name, f"It raises {error!r}.") from error
     if not isinstance(found, type):
-        raise ParameterError(f"`name` must be that of a class, got {name!r}.", parameter="name")
+        raise refusal("name", "that of a class", name)
     return found

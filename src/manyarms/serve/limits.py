@@ -1,8 +1,7 @@
 """Limits of connections: how many, how long they may be silent, how large a head may be.
 
 Bodies have their own limits in `requests`. Here little is done for each request: a sweep looks at
-all connections once in a while. Another protocol of uvicorn's can be limited, too, if it comes
-after: `class Both(limited(1000, 10.0), Other)`.
+all connections once in a while.
 """
 
 from __future__ import annotations

@@ -64,6 +64,7 @@ class QuickProtocol(LimitedProtocol):
         self._pending: Any = _Pending()  # in the place of a cycle of uvicorn
         self._plain: tuple[str, str] | None = None  # of a request whose body is to come
         self._body = b""
+        self._asked: list[tuple[bytes, bytes]] = []  # the headers of the one that was applied last
         self._timer: asyncio.TimerHandle | None = None
 
     def data_received(self, data: bytes) -> None:
@@ -170,9 +171,8 @@ class QuickProtocol(LimitedProtocol):
         else:
             self._pending.response_complete = False
             self.cycle = self._pending
-            answer = functools.partial(
-                self._answer, right, begun, owned, move, result, self.headers
-            )
+            self._asked = self.headers
+            answer = functools.partial(self._answer, right, begun, owned, move, result)
             owned.touch().when_done(answer)
         return True
 
@@ -183,13 +183,10 @@ class QuickProtocol(LimitedProtocol):
         owned: Owned,
         move: Move,
         result: Any,
-        headers: Any,
         done: asyncio.Future[Answers],
     ) -> None:
         """Answer, now that the group is committed, or nobody knows."""
         error = done.exception()
-        if isinstance(error, LostError) and not move.once and self._repeated(headers):
-            return
         if error is None:
             try:
                 body = move.answer(owned, result, done.result())
@@ -198,18 +195,17 @@ class QuickProtocol(LimitedProtocol):
         if error is None:
             self._send(_OK, body)
             self.service.metrics.count(right, 200, time.perf_counter() - begun)
+        elif isinstance(error, LostError) and self._may_repeat(move):
+            self._pending.response_complete = True
+            self._go_the_long_way()
+            super().on_message_complete()
         else:
             self._refuse(right, begun, error)
 
-    def _repeated(self, headers: Any) -> bool:
-        """Whether the request goes the long way after all: another node has taken over."""
-        pending = self._pending
-        if self.headers is not headers or self.cycle is not pending or pending.disconnected:
-            return False  # the next one has begun, or nobody waits
-        pending.response_complete = True
-        self._go_the_long_way()
-        super().on_message_complete()
-        return True
+    def _may_repeat(self, move: Move) -> bool:
+        """Whether a request may be applied again after a takeover, and its parts are still here."""
+        last = self.cycle is self._pending and self.headers is self._asked
+        return not move.once and last and self.parser is not None
 
     def _refuse(self, right: str, begun: float, error: BaseException) -> None:
         refusal = error if isinstance(error, RefusedError) else not_known(error)

@@ -119,12 +119,12 @@ async def serve(
         listener.close()
         raise
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        # Windows has none, and only the main thread hears them
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(number, _end, server, service)
     looking: asyncio.Task[None] | None = None
-    try:
+    try:  # from here on there are threads and a process to be ended
+        for number in (signal.SIGTERM, signal.SIGINT):
+            # Windows has none, and only the main thread hears them
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.add_signal_handler(number, _end, server, service)
         lines = await _greeting(service, settings)
 
         def end() -> None:

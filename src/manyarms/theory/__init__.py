@@ -14,11 +14,9 @@ from manyarms.theory.guard_bounds import (
     guarded_problem_bound,
     guarded_steps_bound,
 )
-from manyarms.theory.guard_schedule import GuardStages, guard_stages
 from manyarms.theory.hardness import Problem, best_arms, hardness, miss_probability
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 from manyarms.theory.moss_bounds import learning_error_bound, moss_bound
-from manyarms.theory.moss_plus_plus_schedule import Schedule, moss_plus_plus_schedule
 from manyarms.theory.own_bounds import hybrid_moss_plus_plus_bound, patience_bound
 from manyarms.theory.pareto import ParetoPosition, pareto_position
 from manyarms.theory.rates import (
@@ -28,6 +26,12 @@ from manyarms.theory.rates import (
     moss_plus_plus_rate,
     quantile_rate,
     subset_rate,
+)
+from manyarms.theory.timetables import (
+    GuardStages,
+    Schedule,
+    guard_stages,
+    moss_plus_plus_schedule,
 )
 from manyarms.theory.vacuity import informative_from, share_of_horizon
 

@@ -10,10 +10,10 @@ import numpy as np
 from manyarms.core.checks import check_int, check_number
 from manyarms.errors import ParameterError
 from manyarms.theory._arrays import Numbers, check_horizon, like
-from manyarms.theory.guard_schedule import guard_stages
 from manyarms.theory.hardness import Problem
 from manyarms.theory.rates import moss_plus_plus_rate
 from manyarms.theory.schedules import guard_log
+from manyarms.theory.timetables import guard_stages
 
 __all__ = [
     "anytime_guarded_bound",

@@ -116,7 +116,7 @@ def quantile_rate(alpha: Alpha) -> Alpha:
     Parameters
     ----------
     alpha
-        Hardness, between 0 and 1; a number or an array.
+        As for `minimax_rate`.
 
     Notes
     -----

@@ -12,9 +12,7 @@ __all__ = [
     "guard_error",
     "guard_log",
     "guard_lower_level",
-    "guard_stage_arms",
-    "guard_stage_pulls",
-    "guard_stage_start",
+    "guard_stage",
     "guard_stages_planned",
     "guard_upper_level",
     "iteration_arms",
@@ -175,47 +173,24 @@ def guard_stages_planned(horizon: int, beta: float) -> int:
 
 
 @kernel
-def guard_stage_arms(horizon: int, beta: float, stage: int) -> int:
-    r"""Return how many arms stage i of the guard tests, if there are enough arms.
+def guard_stage(horizon: int, beta: float, stage: int) -> tuple[int, int, int]:
+    r"""Return how many arms stage i of the guard tests, up to how many pulls, and when it is due.
 
-    .. math:: a_i = \lceil 2^{-i} \, T^\beta / L \rceil
+    .. math:: a_i = \lceil 2^{-i} S \rceil, \quad \lceil (S / a_i)^2 \rceil, \quad
+              \lceil T^\beta S / a_i \rceil, \quad S = T^\beta / L
 
-    >>> [guard_stage_arms(50_000, 0.5, i) for i in (0, 1, 5)]
-    [21, 11, 1]
-    """
-    return math.ceil(math.pow(horizon, beta) / guard_log(horizon) / (1 << stage))
+    There may be fewer arms. The pulls are those of an arm at the end of the stage. They and the
+    start are never more than T: no pull is left for such a stage.
 
-
-@kernel
-def guard_stage_pulls(horizon: int, beta: float, stage: int) -> int:
-    r"""Return the number of pulls that an arm has at the end of stage i of the guard.
-
-    .. math:: \lceil (S / a_i)^2 \rceil, \quad S = T^\beta / L
-
-    Never more than T: a stage with more would begin after the end.
-
-    >>> [guard_stage_pulls(50_000, 0.5, i) for i in (0, 1, 5)]
-    [1, 4, 428]
-    """
-    size = math.pow(horizon, beta) / guard_log(horizon)
-    share = size / guard_stage_arms(horizon, beta, stage)
-    return math.ceil(min(share * share, float(horizon)))
-
-
-@kernel
-def guard_stage_start(horizon: int, beta: float, stage: int) -> int:
-    r"""Return the number of pulls after which stage i of the guard is due.
-
-    .. math:: \lceil T^\beta S / a_i \rceil, \quad S = T^\beta / L
-
-    Never more than T, when no pull is left for it.
-
-    >>> [guard_stage_start(50_000, 0.5, i) for i in (0, 1, 5)]
-    [221, 421, 4622]
+    >>> [guard_stage(50_000, 0.5, i) for i in (0, 1, 5)]
+    [(21, 1, 221), (11, 4, 421), (1, 428, 4622)]
     """
     power = math.pow(horizon, beta)
-    share = power / guard_log(horizon) / guard_stage_arms(horizon, beta, stage)
-    return math.ceil(min(power * share, float(horizon)))
+    size = power / guard_log(horizon)
+    arms = math.ceil(size / (1 << stage))
+    share = size / arms
+    pulls = math.ceil(min(share * share, float(horizon)))
+    return arms, pulls, math.ceil(min(power * share, float(horizon)))
 
 
 @kernel

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from manyarms.policies.field.kl_moss import KLMOSS
-from manyarms.protocol import About
 
 __all__ = ["KLUCBPlusPlus"]
 
@@ -44,14 +43,12 @@ class KLUCBPlusPlus(KLMOSS):
     """
 
     name = "kl-ucb++"
-    about = About(
-        needs="horizon",
+    about = replace(
+        KLMOSS.about,
         guarantee="minimax and asymptotically optimal, rewards 0 and 1",
         nanoseconds=82,
-        scaling="log of arms pulled",
         good_at="few arms, means near 0 or 1, with a guarantee",
         source="Ménard & Garivier 2017",
-        rewards="[0, 1]",
     )
 
     @property

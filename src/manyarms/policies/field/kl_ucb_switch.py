@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from manyarms.policies.field.kl_moss import KLMOSS
-from manyarms.protocol import About
 
 __all__ = ["KLUCBSwitch"]
 
@@ -45,14 +44,11 @@ class KLUCBSwitch(KLMOSS):
     """
 
     name = "kl-ucb-switch"
-    about = About(
-        needs="horizon",
+    about = replace(
+        KLMOSS.about,
         guarantee="optimal per problem and minimax over n arms",
         nanoseconds=54,
-        scaling="log of arms pulled",
         good_at="few arms, best of both guarantees",
-        source="Garivier et al. 2022",
-        rewards="[0, 1]",
     )
 
     @property

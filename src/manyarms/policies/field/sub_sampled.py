@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from manyarms.core.checks import check_one
@@ -12,11 +12,11 @@ from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.memory import Memory
 from manyarms.core.rng import Stream, draw, stream
 from manyarms.core.sampler import Sampler, sampler
-from manyarms.errors import ParameterError
 from manyarms.policies.field.greedy import Greedy
 from manyarms.policies.field.thompson import Thompson
 from manyarms.policies.field.ucb import UCB
 from manyarms.policies.moss import MOSS
+from manyarms.policies.parts.parameters import AroundPolicy
 from manyarms.policies.parts.randomness import SUBSET, draw_fresh, reset_order
 from manyarms.protocol import About, Policy, Variant, ask, count_late, generation, reset, tell, uses
 from manyarms.protocol.parameters import Count, Probability
@@ -101,7 +101,7 @@ class OnSubset(Policy):
 
 
 @dataclass(frozen=True)
-class SubSampled(OnSubset):
+class SubSampled(AroundPolicy, OnSubset):
     r"""Draw s arms at random, once, and run a policy on them as if there were no others.
 
     Parameters
@@ -133,14 +133,11 @@ class SubSampled(OnSubset):
     >>> live.tell(live.ask(), reward=1.0)
     """
 
-    policy: Policy
     size: Count | None = field(default=None, kw_only=True)
     exponent: Probability | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.policy, Policy):
-            raise ParameterError(f"`policy` must be a policy such as MOSS(), got {self.policy!r}.")
         check_one("Try exponent=0.5.", size=self.size, exponent=self.exponent)
 
     @property
@@ -169,12 +166,6 @@ class SubSampled(OnSubset):
 
     def wanted(self, n_arms: int, pulls: int) -> float:
         return float(self.size or 1) if self.exponent is None else math.pow(pulls, self.exponent)
-
-    def with_best_mean(self, best_mean: float) -> SubSampled:
-        return replace(self, policy=self.policy.with_best_mean(best_mean))
-
-    def with_reward_range(self, reward_range: tuple[float, float] | None) -> SubSampled:
-        return replace(self, policy=self.policy.with_reward_range(reward_range))
 
 
 def on_subset(

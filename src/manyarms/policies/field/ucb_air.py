@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from manyarms.core.jit import rare
 from manyarms.core.memory import Ints, Memory
-from manyarms.policies.field.ucb_f import ManyArmedUCBV
+from manyarms.policies.field.ucb_f import UCBF, ManyArmedUCBV
 from manyarms.policies.parts.ucb_v import UcbV, largest_index, next_time, open_arm, ucb_v
-from manyarms.protocol import About, ask, count_late, reset, tell, uses
+from manyarms.protocol import ask, count_late, reset, tell, uses
 
 __all__ = ["UCBAIR"]
 
@@ -85,15 +85,11 @@ class UCBAIR(ManyArmedUCBV):
 
     name = "ucb-air"
     anytime = True
-    about = About(
+    about = replace(
+        UCBF.about,
         needs="shape b of the means",
-        guarantee="√T or T^(b/(b+1)), up to logarithms",
         nanoseconds=110,
-        scaling="log of arms opened, in practice",
         good_at="infinitely many arms of known shape, no horizon",
-        source="Wang, Audibert & Munos 2008",
-        knowledge="m",
-        rewards="[0, 1]",
     )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> UcbAirState:

@@ -21,9 +21,7 @@ from manyarms.theory.schedules import (
     guard_error,
     guard_log,
     guard_lower_level,
-    guard_stage_arms,
-    guard_stage_pulls,
-    guard_stage_start,
+    guard_stage,
     guard_stages_planned,
     guard_upper_level,
 )
@@ -85,9 +83,8 @@ def plan(guard: Guard, stage: int) -> None:
     clock.at = -1
     clock.start = _NEVER
     if stage < guard_stages_planned(clock.horizon, guard.beta):
-        clock.size = min(guard_stage_arms(clock.horizon, guard.beta, stage), clock.arms)
-        clock.need = guard_stage_pulls(clock.horizon, guard.beta, stage)
-        clock.start = guard_stage_start(clock.horizon, guard.beta, stage)
+        size, clock.need, clock.start = guard_stage(clock.horizon, guard.beta, stage)
+        clock.size = min(size, clock.arms)
         clock.level = clock.low if clock.size == clock.arms else clock.up
         clock.error = 2.0 * guard.sigma * guard_error(clock.level, clock.low, clock.need)
 

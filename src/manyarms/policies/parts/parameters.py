@@ -14,9 +14,10 @@ from manyarms.protocol import Policy, Variant
 from manyarms.protocol.parameters import Flag, Number, Positive, choice, number
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
-__all__ = ["GuardPolicy", "IndexPolicy", "MixturePolicy", "RankingPolicy", "ToldBestMean"]
-__all__ += ["SigmaPolicy", "kl_form"]
+__all__ = ["AroundPolicy", "GuardPolicy", "IndexPolicy", "MixturePolicy", "RankingPolicy"]
+__all__ += ["SigmaPolicy", "ToldBestMean", "kl_form"]
 
+A = TypeVar("A", bound="AroundPolicy")
 B = TypeVar("B", bound="ToldBestMean")
 S = TypeVar("S", bound="SigmaPolicy")
 G = TypeVar("G", bound="GuardPolicy")
@@ -174,6 +175,27 @@ class ToldBestMean(Policy):
                 f"estimate rounded down: {kind}(best_mean=0.9)."
             )
         return self.best_mean
+
+
+@dataclass(frozen=True)
+class AroundPolicy(Policy):
+    """A policy around another one, which hears all that this one is told."""
+
+    policy: Policy
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.policy, Policy):
+            raise ParameterError(f"`policy` must be a policy such as MOSS(), got {self.policy!r}.")
+
+    def with_best_mean(self: A, best_mean: float) -> A:
+        return replace(self, policy=self.policy.with_best_mean(best_mean))
+
+    def with_reward_range(self: A, reward_range: tuple[float, float] | None) -> A:
+        return replace(self, policy=self.policy.with_reward_range(reward_range))
+
+    def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
+        self.policy.check_rewards(reward_range)
 
 
 @dataclass(frozen=True, kw_only=True)

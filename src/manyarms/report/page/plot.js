@@ -10,6 +10,7 @@ const MARKERS = {
   D: "M0-4L4 0L0 4L-4 0Z",
   P: "M-1.6-4.6H1.6V-1.6H4.6V1.6H1.6V4.6H-1.6V1.6H-4.6V-1.6H-1.6Z",
   p: "M0-4.6L4.4-1.4L2.7 3.7H-2.7L-4.4-1.4Z",
+  "*": "M0.0 -5.6L1.4 -1.9L5.3 -1.7L2.2 0.7L3.3 4.5L0.0 2.3L-3.3 4.5L-2.2 0.7L-5.3 -1.7L-1.4 -1.9Z",
   h: "M0-4.6L4-2.3V2.3L0 4.6L-4 2.3V-2.3Z",
 };
 const WIDTH = 2; // of lines, which lengths of dashes are multiples of

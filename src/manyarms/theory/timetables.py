@@ -1,4 +1,4 @@
-"""The stages of the guard as a table: how many arms, for how many pulls, when, how exact."""
+"""The iterations of MOSS++ and the stages of the guard as tables: how many arms, how many pulls."""
 
 from __future__ import annotations
 
@@ -12,16 +12,80 @@ from manyarms.theory.schedules import (
     guard_allowance,
     guard_error,
     guard_lower_level,
-    guard_stage_arms,
-    guard_stage_pulls,
-    guard_stage_start,
+    guard_stage,
     guard_stages_planned,
     guard_upper_level,
+    iteration_arms,
+    iteration_pulls,
+    iterations,
 )
 
-__all__ = ["GuardStages", "guard_stages"]
+__all__ = ["GuardStages", "Schedule", "guard_stages", "moss_plus_plus_schedule"]
 
 _MOST = 1 << 62
+
+
+class Schedule(NamedTuple):
+    """What `moss_plus_plus_schedule` returns.
+
+    Attributes
+    ----------
+    iterations
+        p.
+    arms
+        min(K_i, n) for i = 1, …, p: the real arms of each iteration.
+    mixtures
+        i - 1: the mixture-arms beside them.
+    pulls
+        ΔT_i. They reach the horizon together, and the game ends there: the last ones may be cut.
+
+    Examples
+    --------
+    >>> from manyarms.theory import moss_plus_plus_schedule
+    >>> moss_plus_plus_schedule(1000, beta=0.5, n=40).arms
+    array([40, 32, 16,  8,  4])
+    """
+
+    iterations: int
+    arms: NDArray[np.int64]
+    mixtures: NDArray[np.int64]
+    pulls: NDArray[np.int64]
+
+
+def moss_plus_plus_schedule(horizon: int, *, beta: float, n: int = _MOST) -> Schedule:
+    r"""Return the schedule of MOSS++ (Algorithm 1).
+
+    .. math:: p = \lceil \log_2 T^\beta \rceil, \quad K_i = 2^{p+2-i}, \quad
+              \Delta T_i = \min(2^{p+i}, T)
+
+    Parameters
+    ----------
+    horizon
+        T.
+    beta
+        The parameter of MOSS++, between 1/2 and 1.
+    n
+        The number of arms (default: more than any set can hold).
+
+    Notes
+    -----
+    :math:`K_i \Delta T_i = 2^{2p+2}` until the horizon cuts: every iteration has the same
+    :math:`\sqrt{K_i \Delta T_i}`, and so the same learning error. Uncut lengths add up to
+    :math:`2 (2^{2p} - 2^p) \ge T`.
+
+    Examples
+    --------
+    >>> schedule = moss_plus_plus_schedule(256, beta=0.5)
+    >>> schedule.iterations, schedule.arms.tolist(), schedule.pulls.tolist()
+    (4, [32, 16, 8, 4], [32, 64, 128, 256])
+    """
+    t = check_int("horizon", horizon, at_least=1, at_most=_MOST)
+    n = check_int("n", n, at_least=1, at_most=_MOST)
+    p = iterations(t, check_number("beta", beta, at_least=0.5, at_most=1.0))
+    numbers = range(1, p + 1)
+    arms = [iteration_arms(p, i, n) for i in numbers]
+    pulls = [iteration_pulls(p, i, t) for i in numbers]
+    return Schedule(p, *(np.array(each, dtype=np.int64) for each in (arms, range(p), pulls)))
 
 
 class GuardStages(NamedTuple):
@@ -93,10 +157,9 @@ def guard_stages(horizon: int, *, beta: float, n: int = _MOST) -> GuardStages:
     n = check_int("n", n, at_least=1, at_most=_MOST)
     beta = check_number("beta", beta, at_least=0.5, at_most=1.0)
     low, up = guard_lower_level(t), guard_upper_level(t)
-    numbers = range(guard_stages_planned(t, beta))
-    arms = [min(guard_stage_arms(t, beta, i), n) for i in numbers]
-    pulls = [guard_stage_pulls(t, beta, i) for i in numbers]
-    starts = [guard_stage_start(t, beta, i) for i in numbers]
+    stages = (guard_stage(t, beta, i) for i in range(guard_stages_planned(t, beta)))
+    wanted, pulls, starts = zip(*stages, strict=True)
+    arms = [min(k, n) for k in wanted]
     levels = [low if k == n else up for k in arms]
     errors = [guard_error(x, low, need) for x, need in zip(levels, pulls, strict=True)]
     return GuardStages(

@@ -1,0 +1,26 @@
+"""Packages that are not always there: found when they are needed, or else one message says how."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from manyarms.errors import MissingExtraError
+
+__all__ = ["need", "need_pyarrow"]
+
+
+def need(package: str, purpose: str, extra: str = "lab") -> Any:
+    """Return a package of an extra, or say how to install it."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise MissingExtraError(package.partition(".")[0], purpose, extra) from error
+
+
+def need_pyarrow() -> Any:
+    """Return pyarrow with its parts for Parquet and CSV."""
+    purpose = "to write and read tables"
+    need("pyarrow.parquet", purpose)
+    need("pyarrow.csv", purpose)
+    return need("pyarrow", purpose)
