@@ -147,12 +147,13 @@ def test_a_window_that_ends_while_the_node_does(
 ) -> None:
     """The last snapshot holds what was committed, and nothing that came later."""
     path = "/v1/experiments/timed"
-    assert call(served.port, "PUT", path, {"n_arms": 50, "window": 1.5})[0] == 201
+    assert call(served.port, "PUT", path, {"n_arms": 50, "window": 4.0})[0] == 201
     assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
+    ends = time.monotonic() + 4.0
     snapshot = Owned.snapshot
 
     def slow(owned: Owned) -> tuple[bytes, bytes]:
-        time.sleep(1.8)
+        time.sleep(max(0.0, ends + 0.3 - time.monotonic()))
         return snapshot(owned)
 
     monkeypatch.setattr(Owned, "snapshot", slow)

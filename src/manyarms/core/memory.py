@@ -49,7 +49,7 @@ Word: TypeAlias = Annotated[int, np.uint64]  # a key, or 64 random bits
 Ints: TypeAlias = MutableSequence[int]  # int64
 Floats: TypeAlias = MutableSequence[float]  # float64
 
-NO_ROOM = -2  # the "arm" of a policy whose memory was made for fewer arms than it meets
+NO_ROOM = -(1 << 61)  # the "arm" of a policy whose memory was made for fewer than it meets
 _END = 1 << 62
 _LOGS = 4096  # logarithms of smaller numbers are computed once
 

@@ -75,7 +75,7 @@ def rewind(tape: Tape) -> None:
 
 
 @kernel
-def put_back(tape: Tape) -> None:
+def _write_back(tape: Tape) -> None:
     """Write down what was learned of the arm pulled last."""
     last = tape.last[0]
     if last.arm != _NOBODY:
@@ -95,7 +95,7 @@ def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
         return last.number
     if arm < 0 or arm >= world.n_arms:
         return NO_ROOM if arm == NO_ROOM else NO_ARM
-    put_back(tape)
+    _write_back(tape)
     at = find(tape.number, arm)
     if tape.number.cells[at] != 0:
         number = tape.number.cells[at + 1]
@@ -134,7 +134,7 @@ def next_reward(tape: Tape, world: World) -> float:
 @rare
 def best_record(tape: Tape, scale: Scale) -> int:
     """Return the record of the arm that the rule for all policies recommends, all rewards told."""
-    put_back(tape)
+    _write_back(tape)
     best, highest = 0, -math.inf
     for number in range(tape.number.filled[0]):
         record = tape.record[number]

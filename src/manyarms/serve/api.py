@@ -46,7 +46,7 @@ async def ask(service: Service, request: Request) -> Response:
 
     try:
         owned, given, answers = await service.apply(
-            request.experiment, change, forwarded=request.forwarded, once=move.key is None
+            request.experiment, change, forwarded=request.forwarded, once=move.once
         )
     except RefusedError as error:
         if isinstance(error.failure, m.StoppedFailure):

@@ -51,7 +51,7 @@ __all__ = [
     "Told",
     "ToldMany",
     "TooMany",
-    "Verdict",
+    "VerdictView",
     "WaitingPull",
 ]
 
@@ -317,7 +317,7 @@ class Leaders(Struct):
     head: int
 
 
-class Verdict(Struct):
+class VerdictView(Struct):
     """Whether the recommended arm is good enough to stop, as `Live.verdict` says."""
 
     arm: str | int | None
@@ -333,7 +333,7 @@ class Verdict(Struct):
     n_arms: int
     at_first: bool
     missing: str  # what is missing, in words
-    limit_confidence: float
+    limit_confidence: float  # with which the limit holds
     head: int
 
 

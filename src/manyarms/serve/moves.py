@@ -43,6 +43,11 @@ class AskMove:
         # a page that guesses the key of another program's ask does not get its pulls
         self._body = f"page {wanted.k}" if browser else f"{wanted.k} {wanted.worker or ''}"
 
+    @property
+    def once(self) -> bool:
+        """Whether it must not be sent again: without a key, that gives other pulls."""
+        return self.key is None
+
     def knows(self, owned: Owned) -> bool:
         """Whether it can be told without the database if this ask came before."""
         key = self.key
@@ -88,7 +93,7 @@ class TellMove:
     """Lets rewards come."""
 
     __slots__ = ("_browser", "_wanted")
-    key = None
+    once = False
 
     def __init__(self, wanted: m.Tells, *, browser: bool = False) -> None:
         self._wanted, self._browser = wanted, browser

@@ -61,7 +61,7 @@ class QuickProtocol(LimitedProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._root = self.service.root_path.encode()
-        self._pending = _Pending()
+        self._pending: Any = _Pending()  # in the place of a cycle of uvicorn
         self._plain: tuple[str, str] | None = None  # of a request whose body is to come
         self._body = b""
         self._asked: list[tuple[bytes, bytes]] = []  # the headers of the one that was applied last
@@ -170,7 +170,7 @@ class QuickProtocol(LimitedProtocol):
             self._refuse(right, begun, _failed(right))
         else:
             self._pending.response_complete = False
-            self.cycle = self._pending  # type: ignore[assignment]
+            self.cycle = self._pending
             self._asked = self.headers
             answer = functools.partial(self._answer, right, begun, owned, move, result)
             owned.touch().when_done(answer)
@@ -204,9 +204,8 @@ class QuickProtocol(LimitedProtocol):
 
     def _may_repeat(self, move: Move) -> bool:
         """Whether a request may be applied again after a takeover, and its parts are still here."""
-        safe = isinstance(move, TellMove) or move.key is not None
-        last = self.cycle is self._pending and self.headers is self._asked  # type: ignore[comparison-overlap]
-        return safe and last and self.parser is not None
+        last = self.cycle is self._pending and self.headers is self._asked
+        return not move.once and last and self.parser is not None
 
     def _refuse(self, right: str, begun: float, error: BaseException) -> None:
         refusal = error if isinstance(error, RefusedError) else not_known(error)

@@ -90,7 +90,7 @@ ROUTES: tuple[Route, ...] = (
         f"{_X}/verdict",
         "view",
         None,
-        m.Verdict,
+        m.VerdictView,
         "Whether the recommended arm is good enough to stop.",
         ("epsilon", "quantile", "confidence"),
     ),

@@ -21,7 +21,7 @@ _PATIENCE = 20.0  # seconds for a view
 _ANSWERS: dict[str, Any] = {
     "summary": m.ExperimentSummary,
     "leaders": m.Leaders,
-    "verdict": m.Verdict,
+    "verdict": m.VerdictView,
     "arms": m.ArmPage,
     "arm": m.ArmView | None,
     "arm_at": m.ArmView | None,

@@ -111,16 +111,16 @@ async def serve(
     port = listener.getsockname()[1]
     settings = replace(settings, port=port)
     service = Service(settings)
+    app = App(service)
+    server = _Server(_config(app, settings, service))
     try:
         await service.start()
     except BaseException:
         listener.close()
         raise
-    app = App(service)
     loop = asyncio.get_running_loop()
     looking: asyncio.Task[None] | None = None
     try:  # from here on there are threads and a process to be ended
-        server = _Server(_config(app, settings, service))
         for number in (signal.SIGTERM, signal.SIGINT):
             # Windows has none, and only the main thread hears them
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):

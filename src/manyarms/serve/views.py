@@ -97,17 +97,21 @@ def verdict(
     epsilon: float = EPSILON,
     quantile: float = QUANTILE,
     confidence: float = CONFIDENCE,
-) -> m.Verdict:
+) -> m.VerdictView:
     """Return whether the recommended arm is good enough, as `Live.verdict` does."""
     asked = check_question(epsilon, quantile, confidence)
     said = replica.judged(*asked)
     if said is None:
         why = "there are no arms yet."
         said = StopVerdict(None, False, *asked, -math.inf, 0, 0, 0, 0, 0, False, why)
-    known = dataclasses.asdict(said) | {"limit": _number(said.limit), "head": replica.game.head}
+    known = dataclasses.asdict(said) | {
+        "limit": _number(said.limit),
+        "limit_confidence": said.limit_confidence,
+        "head": replica.game.head,
+    }
     if said.arm is not None:
         known["arm"] = replica.names([said.arm])[said.arm]
-    return m.Verdict(**known)
+    return m.VerdictView(**known)
 
 
 def arms(
