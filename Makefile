@@ -1,4 +1,4 @@
-# One door: `make test` sets up from nothing and runs every check; `make reproduce` runs the main job.
+# One door: `make test` sets up from nothing and runs the checks of every change; `make reproduce` runs the main job.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

@@ -1,4 +1,4 @@
-"""The site's colours, letters, mark and tables: those of reports, dashboard and figures."""
+"""The site's colours, fonts, logo and tables: those of reports, dashboard and figures."""
 
 from __future__ import annotations
 
