@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent
-gc.set_threshold(100_000, 50, 100)  # else a tenth of the time is spent on collecting nothing
 # Fast tests of these rooms say the same with the JIT as without it, so they run once: without it,
 # where nothing waits for the compiler, a wrong index raises, and coverage counts.
 ONCE = {"advice", "attack", "cli", "live", "project", "protocol", "remote", "report", "serve"}
