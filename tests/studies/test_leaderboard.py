@@ -341,8 +341,8 @@ def test_the_page_says_the_numbers() -> None:
     text = page_of(*THREE)
     assert text.startswith("# The leaderboard\n\n![Performance profiles: ")
     assert text.endswith("\n\nSeed 3.")
-    assert "is flattered" in text  # by the threshold: there are contests
-    assert "is flattered" not in page_of(*THREE[:2])
+    assert "**On the contests.**" in text
+    assert "**On the contests.**" not in page_of(*THREE[:2])
     assert "Higher is better.](f.svg)" in text
     assert "| empmoss++ | nothing | 4.00 (25%) | 1.00 (0%) |" in text
     assert "| patience | μ* | 1.00 (0%) | 2.00 (0%) |" in text
