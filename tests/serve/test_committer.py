@@ -245,3 +245,25 @@ def test_keys_of_arms_come_with_the_commit(store: str) -> None:
 
     assert asyncio.run(answered()).names == keys
     database.close()
+
+
+def test_what_cannot_be_audited_is_done_all_the_same(
+    served: InThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database goes away between the commit and the audit: sent again, arms would double."""
+
+    def away(*arguments: Any) -> None:
+        raise UnreachableError("away")
+
+    monkeypatch.setattr(SQLite, "note", away)
+    assert call(served.port, "POST", f"{PATH}/arms", {"count": 5}) == (
+        200,
+        {"added": 5, "n_arms": 55},
+    )
+    for method, path in (
+        ("DELETE", "/arms/7"),
+        ("POST", "/pause"),
+        ("POST", "/stop"),
+        ("DELETE", ""),
+    ):
+        assert call(served.port, method, f"{PATH}{path}")[0] == 200, path

@@ -16,7 +16,7 @@ from manyarms.serve.exporting import export
 from manyarms.serve.game import check_spec
 from manyarms.serve.importing import add_arms, number_of
 from manyarms.serve.moves import AskMove, TellMove, check_key
-from manyarms.serve.node import unavailable
+from manyarms.serve.node import unavailable, unknown
 from manyarms.serve.owned import AskedBefore, Given, Owned, told_before
 from manyarms.serve.requests import Handler, Request, Response, answered
 from manyarms.serve.service import Service
@@ -136,7 +136,12 @@ async def put(service: Service, request: Request) -> Response:
     made = await service.node.write(create)
     if made:
         await service.note(request.caller, name, "create")
-    return answered(await service.view("summary", name), 201 if made else 200)
+    try:
+        return answered(await service.view("summary", name), 201 if made else 200)
+    except RefusedError as error:
+        if made and error.failure.code == "unavailable":
+            raise unknown(f"The summary of {name!r} is not there") from error
+        raise
 
 
 async def delete(service: Service, request: Request) -> Response:

@@ -14,6 +14,7 @@ from manyarms.serve.api import HANDLERS
 from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.forwarding import Forwarder
 from manyarms.serve.messages import NAME
+from manyarms.serve.node import unavailable, unknown
 from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.routes import ROUTES, Route
 from manyarms.serve.service import ElsewhereError, Service
@@ -35,6 +36,7 @@ _PAGE = {
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
+_SILENT = "The node that owns this experiment does not answer"
 _STREAMED = {"add_arms"}  # bodies that cannot be sent twice
 
 
@@ -159,6 +161,8 @@ class App:
                     more = _allowed(request.headers[b"origin"].decode("latin-1"))
             return await self._handled(route, request), more
         except RefusedError as error:
+            if request.sent and error.failure.code == "unavailable":
+                error = unknown(_SILENT)
             return _refusal(error), more
         except Exception:
             _logger.exception("%s failed", route.name)
@@ -176,11 +180,9 @@ class App:
                 answer = await self._forwarder.send(request, other.address, streamed=streamed)
                 if answer is not None:
                     return answer
-                request.attempt += 1
                 self.service.node.forget_elsewhere(request.experiment)
                 if time.monotonic() > end or streamed:
-                    why = "The node that owns this experiment does not answer. Send it again."
-                    return _refusal(refuse(503, "unavailable", why))
+                    raise unavailable(f"{_SILENT}. Send it again.") from None
                 await asyncio.sleep(0.05)
 
     async def _preflight(self, request: Request) -> tuple[Response, dict[str, str]]:

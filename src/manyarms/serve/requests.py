@@ -108,8 +108,8 @@ class Request:
     """What came: `arguments` are those of the path."""
 
     __slots__ = (
-        *("_body", "_first", "_receive", "arguments", "attempt", "caller", "forwarded", "headers"),
-        *("made_key", "scope"),
+        *("_body", "_first", "_receive", "arguments", "caller", "forwarded", "headers"),
+        *("made_key", "scope", "sent"),
     )
 
     def __init__(self, scope: Any, receive: Any, arguments: dict[str, str]) -> None:
@@ -117,8 +117,8 @@ class Request:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.arguments = arguments
         self.caller: Caller | None = None
-        self.attempt = 0
         self.forwarded = False  # whether another node has sent it on
+        self.sent = False  # whether another node may have done it, which did not answer
         self.made_key = ""  # of an ask that came without one
         self._receive = receive
         self._first: Any = None  # what was received and not looked at

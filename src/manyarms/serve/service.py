@@ -27,7 +27,7 @@ from manyarms.serve.access import (
 )
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.metrics import Metrics
-from manyarms.serve.node import ServiceNode, unavailable
+from manyarms.serve.node import ServiceNode, unavailable, unknown
 from manyarms.serve.owned import Answers, BrokenError, Owned
 from manyarms.serve.scribe_link import ScribeLink
 from manyarms.serve.threads import LostError, insisting
@@ -128,10 +128,7 @@ def not_known(error: BaseException) -> RefusedError:
     """Return the refusal of a request of which nobody knows whether it was done."""
     lost = isinstance(error, LostError)
     why = "Another node has taken over" if lost else "The database does not answer"
-    return unavailable(
-        f"{why}; whether this was done is not known. Send it again, with the same Idempotency-Key.",
-        code="unknown",
-    )
+    return unknown(why)
 
 
 class Service:
@@ -363,8 +360,11 @@ class Service:
         )
 
     async def note(self, caller: Caller | None, experiment: str | None, action: Any) -> None:
-        """Write down who did what."""
+        """Write down who did what. It is done: if this fails, the answer is the same."""
         text = action if isinstance(action, str) else json.dumps(action)
         who = "" if caller is None else caller.name
         _logger.info("audit: %s %s %s", who, experiment or "-", text)
-        await self.node.write(lambda database: database.note(who, experiment, text[:500]))
+        try:
+            await self.node.write(lambda database: database.note(who, experiment, text[:500]))
+        except RefusedError as error:
+            _logger.error("not in the audit: %s %s %s: %s", who, experiment or "-", text, error)
