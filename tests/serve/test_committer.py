@@ -200,9 +200,13 @@ def test_a_key_is_known_as_long_as_it_is_kept(
     url = f"sqlite:///{tmp_path}/x.db?sync=never"
     keys = [f"k{k}" for k in range(5)]
     with in_thread(url) as one:
-        assert call(one.port, "PUT", PATH, {"n_arms": 50})[0] == 201
+        assert call(one.port, "PUT", PATH, {})[0] == 201
+        arms = {"keys": [f"arm {k}" for k in range(50)]}
+        assert call(one.port, "POST", f"{PATH}/arms", arms)[0] == 200
         given = [ask(one, Idempotency_Key=key) for key in keys]
         assert [status for status, _ in given] == [200] * 5
+        told = {"tells": [{"pull": k, "reward": 1.0} for k in (0, 4)]}  # whose arms are named, too
+        assert call(one.port, "POST", f"{PATH}/tells", told)[0] == 200
         assert call(one.port, "POST", f"{PATH}/asks", {"worker": "a\0b"})[0] == 422
     database = database_of(url)
     database.open()

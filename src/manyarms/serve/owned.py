@@ -80,6 +80,7 @@ class Forming:
     batch: Batch
     done: asyncio.Future[Answers]
     repeated: set[int] = field(default_factory=set)  # pulls that are not in flight
+    names_repeated: bool = False  # whether the keys of their arms are wanted, too
     dirty: bool = False
     callbacks: list[Callable[[asyncio.Future[Answers]], None]] = field(default_factory=list)
 
@@ -192,6 +193,7 @@ class Owned(Game):
         arms = {pull: flight[pull].arm for pull in before.pulls if pull in flight}
         forming = self.touch()
         forming.repeated.update(pull for pull in before.pulls if pull not in arms)
+        forming.names_repeated |= self.keyed
         self._name(arms.values())
         return Given(before.pulls, len(before.again), arms)
 

@@ -230,11 +230,13 @@ class Committer(DatabaseThread):
         database, x = self.database, forming.batch.experiment
         answers = Answers()
         unnamed = forming.batch.unnamed
+        if forming.repeated:
+            answers.ended = database.ended(x, sorted(forming.repeated))
+            if forming.names_repeated:
+                unnamed = unnamed.union(arm for _, _, arm in answers.ended.values())
         answers.names = forming.batch.names
         if len(answers.names) < len(unnamed):
             answers.names = database.keys_of(x, sorted(unnamed))
-        if forming.repeated:
-            answers.ended = database.ended(x, sorted(forming.repeated))
         return answers
 
     def _tell_loop(self, away: str) -> None:
