@@ -15,9 +15,8 @@ from manyarms.live.databases import database_of
 from manyarms.live.store import TOLD
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.node import ServiceNode
-from manyarms.serve.owned import Owned
+from manyarms.serve.owned import BrokenError, LostError, Owned
 from manyarms.serve.scribe import Scribe
-from manyarms.serve.threads import LostError
 from manyarms.serve.views import VIEWS
 from tests.serve.machines import call, in_thread
 
@@ -65,6 +64,25 @@ def test_those_who_wait_are_told_when_an_experiment_is_dropped(left: str) -> Non
         node.forget(owned)
         with pytest.raises(LostError):
             await asyncio.wait_for(waiting, 5)
+
+    on_node(left, drop)
+
+
+def test_a_dropped_handle_does_nothing_more(left: str) -> None:
+    """A request may have waited with it: its successor must be heard, and the log stay as it is."""
+
+    async def drop(node: ServiceNode) -> None:
+        stale = await node.find("held")
+        assert isinstance(stale, Owned)
+        node.broke(stale, BrokenError("half changed"))
+        fresh = await node.find("held")
+        assert isinstance(fresh, Owned)
+        waiting = fresh.touch().done
+        for change in (stale.touch, lambda: stale.abandon(0), lambda: stale.add_arms(1)):
+            with pytest.raises(LostError):
+                change()
+        await asyncio.wait_for(waiting, 5)
+        assert stale.forming.batch.events == []
 
     on_node(left, drop)
 

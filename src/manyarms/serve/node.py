@@ -24,8 +24,8 @@ from manyarms.live.databases.database import LEASE
 from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.game import ReplayError, as_replay_error, engine_of
 from manyarms.serve.messages import Failure, Spec
-from manyarms.serve.owned import MOST_KEYS, AskedBefore, BrokenError, Owned
-from manyarms.serve.threads import Committer, DatabaseThread, LostError, insisting
+from manyarms.serve.owned import MOST_KEYS, AskedBefore, BrokenError, LostError, Owned
+from manyarms.serve.threads import Committer, DatabaseThread, insisting
 
 __all__ = ["ServiceNode", "unavailable", "unknown"]
 
@@ -209,6 +209,7 @@ class ServiceNode:
 
     def forget(self, owned: Owned) -> None:
         """Drop a handle: it is loaded anew, here or elsewhere."""
+        owned.gone = True
         if self.owned.get(owned.name) is owned:
             del self.owned[owned.name]
         if owned.deadline is not None:

@@ -25,7 +25,7 @@ from manyarms.serve.errors import RefusedError, failure_of, refuse
 from manyarms.serve.game import REPORTED, Game
 from manyarms.serve.messages import Failure, StoppedFailure, Told
 
-__all__ = ["Answers", "AskedBefore", "BrokenError", "Forming", "Given", "Owned"]
+__all__ = ["Answers", "AskedBefore", "BrokenError", "Forming", "Given", "LostError", "Owned"]
 
 MOST_KEYS = 100_000  # of asks, that are remembered
 _logger = logging.getLogger("manyarms.serve")
@@ -41,6 +41,10 @@ _OVER = (
 
 class BrokenError(Exception):
     """The policy failed midway: the handle must be dropped, and what is kept loaded again."""
+
+
+class LostError(Exception):
+    """Another node has taken over, or the handle was dropped: look again who owns it."""
 
 
 class AskedBefore(NamedTuple):
@@ -116,6 +120,7 @@ class Owned(Game):
         self.all_keys = True  # whether no key that is kept is missing among them
         self.used = time.monotonic()
         self.trouble: Failure | None = None  # why nothing is answered, if so
+        self.gone = False  # whether it was dropped: another handle may be in its place
         self.importing = asyncio.Lock()
         self.wake: Callable[[Owned], None] = lambda owned: None  # hears that there is work
         self.deadline: asyncio.TimerHandle | None = None
@@ -146,6 +151,7 @@ class Owned(Game):
 
     def touch(self) -> Forming:
         """Let the next commit confirm that this node is the owner; return its batch."""
+        self._check_held()
         self.used = time.monotonic()
         forming = self.forming
         if not forming.dirty:
@@ -334,7 +340,13 @@ class Owned(Game):
 
     # How
 
+    def _check_held(self) -> None:
+        """Refuse a request that waited for something, and meanwhile the handle was dropped."""
+        if self.gone:
+            raise LostError
+
     def _there(self) -> LiveGame:
+        self._check_held()
         if self.live is None:
             raise refuse(
                 409, "no_arms", f"{self.name} has no arms yet. POST some to .../arms first."

@@ -23,10 +23,9 @@ from manyarms.serve.access import FORWARDED
 from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.limits import LimitedProtocol
 from manyarms.serve.moves import AskMove, TellMove, check_key
-from manyarms.serve.owned import Answers, BrokenError, Owned
+from manyarms.serve.owned import Answers, BrokenError, LostError, Owned
 from manyarms.serve.requests import ALWAYS, answered
 from manyarms.serve.service import Service, not_known
-from manyarms.serve.threads import LostError
 
 __all__ = ["QuickProtocol"]
 

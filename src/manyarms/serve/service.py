@@ -28,9 +28,9 @@ from manyarms.serve.access import (
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.metrics import Metrics
 from manyarms.serve.node import ServiceNode, unavailable, unknown
-from manyarms.serve.owned import Answers, BrokenError, Owned
+from manyarms.serve.owned import Answers, BrokenError, LostError, Owned
 from manyarms.serve.scribe_link import ScribeLink
-from manyarms.serve.threads import LostError, insisting
+from manyarms.serve.threads import insisting
 
 __all__ = ["ElsewhereError", "Service", "Settings", "headers_of", "not_known"]
 
@@ -272,17 +272,15 @@ class Service:
             refusal: RefusedError | None = None
             result: Any = None
             try:
-                result = change(owned)
-                if asyncio.iscoroutine(result):
-                    result = await result
-            except RefusedError as error:
-                refusal = error
-            except LostError as error:
-                raise not_known(error) from None
+                try:
+                    result = change(owned)
+                    if asyncio.iscoroutine(result):
+                        result = await result
+                except RefusedError as error:
+                    refusal = error
+                answers = await owned.touch().done
             except BrokenError as error:
                 raise self.node.broke(owned, error) from error
-            try:
-                answers = await owned.touch().done
             except LostError as error:
                 if once:
                     raise not_known(error) from None
