@@ -17,6 +17,7 @@ from manyarms.serve.errors import RefusedError
 from manyarms.serve.node import ServiceNode
 from manyarms.serve.owned import BrokenError, LostError, Owned
 from manyarms.serve.scribe import Scribe
+from manyarms.serve.service import Service, Settings
 from manyarms.serve.views import VIEWS
 from tests.serve.machines import call, in_thread
 
@@ -85,6 +86,26 @@ def test_a_dropped_handle_does_nothing_more(left: str) -> None:
         assert stale.forming.batch.events == []
 
     on_node(left, drop)
+
+
+def test_one_who_is_cancelled_takes_no_other_with_it(left: str) -> None:
+    """A node that ends cancels the requests on the long way; others wait for the same commit."""
+
+    async def cancel(node: ServiceNode) -> None:
+        service = Service(Settings(store=left))
+        service.node = node
+        await node.find("held")
+        one, other = (
+            asyncio.create_task(service.apply("held", Owned.touch, forwarded=False))
+            for _ in range(2)
+        )
+        await asyncio.sleep(0)
+        one.cancel()
+        with pytest.raises(RefusedError, match="about to end; whether this was done is not known"):
+            await one
+        await asyncio.wait_for(other, 5)
+
+    on_node(left, cancel)
 
 
 def test_a_node_adopts_what_waits_and_passes_over_what_is_broken(left: str) -> None:

@@ -205,3 +205,16 @@ def test_who_comes_to_a_batch_that_nobody_waits_for_is_answered() -> None:
         return heard
 
     assert asyncio.run(play()) == ["first TimeoutError()", "second TimeoutError()"]
+
+
+def test_an_answer_that_fails_stops_no_other() -> None:
+    async def play() -> list[bool]:
+        heard: list[bool] = []
+        forming = Forming(Batch(1, 1, 0), asyncio.get_running_loop().create_future())
+        forming.when_done(lambda done: done.exception() and None)  # raises CancelledError
+        forming.when_done(lambda done: heard.append(done.cancelled()))
+        forming.done.cancel()
+        await asyncio.sleep(0.01)
+        return heard
+
+    assert asyncio.run(play()) == [True]

@@ -103,7 +103,10 @@ class Forming:
         for callback in self.callbacks:
             try:
                 callback(done)
-            except Exception:  # of one client: the others get their answers all the same
+            except (
+                Exception,
+                asyncio.CancelledError,
+            ):  # of one client: the others get their answers all the same
                 _logger.exception("an answer failed")
 
 

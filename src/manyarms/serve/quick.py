@@ -185,7 +185,7 @@ class QuickProtocol(LimitedProtocol):
         done: asyncio.Future[Answers],
     ) -> None:
         """Answer, now that the group is committed, or nobody knows."""
-        error = done.exception()
+        error = asyncio.CancelledError() if done.cancelled() else done.exception()
         if error is None:
             try:
                 body = move.answer(owned, result, done.result())

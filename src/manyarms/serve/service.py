@@ -126,9 +126,11 @@ def headers_of(scope: Any) -> Headers:
 
 def not_known(error: BaseException) -> RefusedError:
     """Return the refusal of a request of which nobody knows whether it was done."""
-    lost = isinstance(error, LostError)
-    why = "Another node has taken over" if lost else "The database does not answer"
-    return unknown(why)
+    if isinstance(error, LostError):
+        return unknown("Another node has taken over")
+    if isinstance(error, asyncio.CancelledError):
+        return unknown("This node is about to end")
+    return unknown("The database does not answer")
 
 
 class Service:
@@ -278,14 +280,15 @@ class Service:
                         result = await result
                 except RefusedError as error:
                     refusal = error
-                answers = await owned.touch().done
+                # many wait for one commit: that one of them is cancelled, concerns no other
+                answers = await asyncio.shield(owned.touch().done)
             except BrokenError as error:
                 raise self.node.broke(owned, error) from error
             except LostError as error:
                 if once:
                     raise not_known(error) from None
                 continue
-            except TimeoutError as error:
+            except (TimeoutError, asyncio.CancelledError) as error:
                 raise not_known(error) from None
             if refusal is not None:
                 raise refusal
