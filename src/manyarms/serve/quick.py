@@ -35,6 +35,7 @@ _logger = logging.getLogger("manyarms.serve")
 _PLAIN = re.compile(r"/v1/experiments/([A-Za-z0-9][A-Za-z0-9._-]{0,99})/(ask|tell)s")
 _HEADERS = b"".join(b"%s: %s\r\n" % pair for pair in ALWAYS)
 _OK = STATUS_LINE[200] + b"content-type: application/json\r\n" + _HEADERS
+_LONGEST = 200  # bytes of an address that may be plain: others are not kept
 _SLOW = 0.05  # seconds after which a body is not waited for here
 _decode_ask = msgspec.json.Decoder(m.Ask).decode
 _decode_tells = msgspec.json.Decoder(m.Tells).decode
@@ -44,6 +45,7 @@ class _Pending:
     """What uvicorn wants to know of a request that is being answered."""
 
     __slots__ = ("disconnected", "keep_alive", "message_event", "response_complete")
+    more_body = False
 
     def __init__(self) -> None:
         self.response_complete = True
@@ -86,7 +88,8 @@ class QuickProtocol(LimitedProtocol):
 
     def on_headers_complete(self) -> None:
         """Wait for the body if this may be a plain ask or tell."""
-        plain = _parts(self.url.removeprefix(self._root))
+        url = self.url.removeprefix(self._root)
+        plain = _parts(url) if len(url) <= _LONGEST else None
         if plain is not None and self._is_free():
             self._plain, self._body, self.in_head = plain, b"", False
         else:
@@ -197,6 +200,7 @@ class QuickProtocol(LimitedProtocol):
         elif isinstance(error, LostError) and self._may_repeat(move):
             self._pending.response_complete = True
             self._go_the_long_way()
+            self.cycle.keep_alive = self._pending.keep_alive  # the node may be about to end
             super().on_message_complete()
         else:
             self._refuse(right, begun, error)
