@@ -17,7 +17,7 @@ from manyarms.live.databases import Batch
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.serve import access
 from manyarms.serve import quick as quick_module
-from manyarms.serve.owned import Forming
+from manyarms.serve.owned import Answers, Forming
 from manyarms.serve.quick import QuickProtocol
 from tests.serve.machines import TOKEN, InThread, call, in_thread
 
@@ -272,10 +272,13 @@ def test_who_comes_to_a_batch_that_nobody_waits_for_is_answered() -> None:
 
 
 def test_an_answer_that_fails_stops_no_other() -> None:
+    def fails(done: asyncio.Future[Answers]) -> None:
+        done.exception()  # raises CancelledError
+
     async def play() -> list[bool]:
         heard: list[bool] = []
         forming = Forming(Batch(1, 1, 0), asyncio.get_running_loop().create_future())
-        forming.when_done(lambda done: done.exception() and None)  # raises CancelledError
+        forming.when_done(fails)
         forming.when_done(lambda done: heard.append(done.cancelled()))
         forming.done.cancel()
         await asyncio.sleep(0.01)

@@ -20,7 +20,7 @@ from manyarms.serve.validation import failure_of_body
 if TYPE_CHECKING:
     from manyarms.serve.service import Service
 
-__all__ = ["ALWAYS", "MOST_BYTES", "Handler", "Request", "Response", "answered"]
+__all__ = ["ALWAYS", "MOST_BYTES", "Handler", "Request", "Response", "answered", "refused"]
 
 MOST_BYTES = 2 << 20  # of a body that is no stream
 SLOWEST = 30.0  # seconds until the next piece of a body must be there
@@ -205,3 +205,10 @@ _encode = msgspec.json.Encoder().encode
 def answered(answer: Any, status: int = 200) -> Response:
     """Return an answer as JSON."""
     return Response(_encode(answer), status)
+
+
+def refused(error: RefusedError) -> Response:
+    """Return the answer to a request that is refused."""
+    response = answered(error.failure, error.failure.status or 400)
+    response.headers |= {name.lower(): value for name, value in error.headers.items()}
+    return response
