@@ -200,9 +200,13 @@ def test_a_key_is_known_as_long_as_it_is_kept(
     url = f"sqlite:///{tmp_path}/x.db?sync=never"
     keys = [f"k{k}" for k in range(5)]
     with in_thread(url) as one:
-        assert call(one.port, "PUT", PATH, {"n_arms": 50})[0] == 201
+        assert call(one.port, "PUT", PATH, {})[0] == 201
+        arms = {"keys": [f"arm {k}" for k in range(50)]}
+        assert call(one.port, "POST", f"{PATH}/arms", arms)[0] == 200
         given = [ask(one, Idempotency_Key=key) for key in keys]
         assert [status for status, _ in given] == [200] * 5
+        told = {"tells": [{"pull": k, "reward": 1.0} for k in (0, 4)]}  # whose arms are named, too
+        assert call(one.port, "POST", f"{PATH}/tells", told)[0] == 200
         assert call(one.port, "POST", f"{PATH}/asks", {"worker": "a\0b"})[0] == 422
     database = database_of(url)
     database.open()
@@ -245,3 +249,25 @@ def test_keys_of_arms_come_with_the_commit(store: str) -> None:
 
     assert asyncio.run(answered()).names == keys
     database.close()
+
+
+def test_what_cannot_be_audited_is_done_all_the_same(
+    served: InThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database goes away between the commit and the audit: sent again, arms would double."""
+
+    def away(*arguments: Any) -> None:
+        raise UnreachableError("away")
+
+    monkeypatch.setattr(SQLite, "note", away)
+    assert call(served.port, "POST", f"{PATH}/arms", {"count": 5}) == (
+        200,
+        {"added": 5, "n_arms": 55},
+    )
+    for method, path in (
+        ("DELETE", "/arms/7"),
+        ("POST", "/pause"),
+        ("POST", "/stop"),
+        ("DELETE", ""),
+    ):
+        assert call(served.port, method, f"{PATH}{path}")[0] == 200, path

@@ -15,9 +15,9 @@ from manyarms.live.databases import database_of
 from manyarms.live.store import TOLD
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.node import ServiceNode
-from manyarms.serve.owned import Owned
+from manyarms.serve.owned import BrokenError, LostError, Owned
 from manyarms.serve.scribe import Scribe
-from manyarms.serve.threads import LostError
+from manyarms.serve.service import Service, Settings
 from manyarms.serve.views import VIEWS
 from tests.serve.machines import call, in_thread
 
@@ -67,6 +67,45 @@ def test_those_who_wait_are_told_when_an_experiment_is_dropped(left: str) -> Non
             await asyncio.wait_for(waiting, 5)
 
     on_node(left, drop)
+
+
+def test_a_dropped_handle_does_nothing_more(left: str) -> None:
+    """A request may have waited with it: its successor must be heard, and the log stay as it is."""
+
+    async def drop(node: ServiceNode) -> None:
+        stale = await node.find("held")
+        assert isinstance(stale, Owned)
+        node.broke(stale, BrokenError("half changed"))
+        fresh = await node.find("held")
+        assert isinstance(fresh, Owned)
+        waiting = fresh.touch().done
+        for change in (stale.touch, lambda: stale.abandon(0), lambda: stale.add_arms(1)):
+            with pytest.raises(LostError):
+                change()
+        await asyncio.wait_for(waiting, 5)
+        assert stale.forming.batch.events == []
+
+    on_node(left, drop)
+
+
+def test_one_who_is_cancelled_takes_no_other_with_it(left: str) -> None:
+    """A node that ends cancels the requests on the long way; others wait for the same commit."""
+
+    async def cancel(node: ServiceNode) -> None:
+        service = Service(Settings(store=left))
+        service.node = node
+        await node.find("held")
+        one, other = (
+            asyncio.create_task(service.apply("held", Owned.touch, forwarded=False))
+            for _ in range(2)
+        )
+        await asyncio.sleep(0)
+        one.cancel()
+        with pytest.raises(RefusedError, match="about to end; whether this was done is not known"):
+            await one
+        await asyncio.wait_for(other, 5)
+
+    on_node(left, cancel)
 
 
 def test_a_node_adopts_what_waits_and_passes_over_what_is_broken(left: str) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +16,8 @@ import pytest
 from manyarms.live.databases import Batch
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.serve import access
-from manyarms.serve.owned import Forming
+from manyarms.serve import quick as quick_module
+from manyarms.serve.owned import Answers, Forming
 from manyarms.serve.quick import QuickProtocol
 from tests.serve.machines import TOKEN, InThread, call, in_thread
 
@@ -192,6 +195,67 @@ def test_a_client_that_leaves_before_its_answer(
     assert (status, answer["pulls"][0]["pull"]) == (200, 2)
 
 
+def test_what_follows_an_ask_and_is_no_http_is_refused_after_it(served: InThread) -> None:
+    """Else an ask would be applied, and answered with 400."""
+    asks, large = post("asks", b"{}"), b"GET / HTTP/1.1\r\nX: " + b"x" * 100_000
+    chunked = b"Transfer-Encoding: chunked\r\n\r\nno length"
+    in_part = asks.replace(b"Content-Length: 2\r\n", b"").partition(b"\r\n\r\n")[0]
+    for rest, status in (
+        (b"\0garbage\r\n\r\n", 400),
+        (in_part + b"\r\n" + chunked, 400),
+        (large, 431),
+    ):
+        found = answers(served.port, asks + asks + rest, count=3)
+        assert [answer[0] for answer in found] == [200, 200, status]
+        assert b"connection: close" in found[-1][1]
+        assert answers(served.port, in_part + b"\r\n" + chunked)[0][0] == 400
+
+
+def test_trailers_are_no_headers(served: InThread) -> None:
+    head = f"POST {PATH}/asks HTTP/1.1\r\nHost: x\r\n"
+    trailer = f"Authorization: Bearer {TOKEN}\r\n"
+    chunked = f"{head}Transfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n{trailer}\r\n"
+    next_one = f"{head}Content-Length: 2\r\n\r\n{{}}"
+    found = answers(served.port, (chunked + next_one).encode(), count=2)
+    assert [status for status, _, _ in found] == [401, 401]
+
+
+def test_long_addresses_are_not_kept(served: InThread) -> None:
+    before = quick_module._parts.cache_info().misses
+    long = f"GET /{'x' * 60_000} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+    assert answers(served.port, long)[0][0] == 404
+    assert quick_module._parts.cache_info().misses == before
+
+
+def test_a_node_that_ends_while_an_ask_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection is closed after the answer: the node need not wait for its client."""
+    commit = SQLite.commit
+    lost = threading.Event()
+
+    def lose(database: SQLite, batches: Sequence[Batch]) -> list[bool]:
+        if lost.is_set() or not any(batch.events for batch in batches):
+            return commit(database, batches)
+        lost.set()
+        time.sleep(0.5)
+        return [False] * len(batches)
+
+    with in_thread(f"sqlite:///{tmp_path}/x.db?sync=never") as one:
+        call(one.port, "PUT", PATH, {"n_arms": 50})
+        call(one.port, "POST", f"{PATH}/asks", {})
+        monkeypatch.setattr(SQLite, "commit", lose)
+        with socket.create_connection(("127.0.0.1", one.port), timeout=10) as link:
+            link.sendall(post("asks", b"{}", "Idempotency-Key: k"))
+            assert lost.wait(5)
+            begun = time.monotonic()
+            one.stop()
+            assert time.monotonic() - begun < 2.5  # uvicorn waits for 3 seconds
+            answer = link.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"connection: close" in answer
+
+
 def test_who_comes_to_a_batch_that_nobody_waits_for_is_answered() -> None:
     """The database was away for long, and is back: the batch that formed is still to be sent."""
 
@@ -205,3 +269,19 @@ def test_who_comes_to_a_batch_that_nobody_waits_for_is_answered() -> None:
         return heard
 
     assert asyncio.run(play()) == ["first TimeoutError()", "second TimeoutError()"]
+
+
+def test_an_answer_that_fails_stops_no_other() -> None:
+    def fails(done: asyncio.Future[Answers]) -> None:
+        done.exception()  # raises CancelledError
+
+    async def play() -> list[bool]:
+        heard: list[bool] = []
+        forming = Forming(Batch(1, 1, 0), asyncio.get_running_loop().create_future())
+        forming.when_done(fails)
+        forming.when_done(lambda done: heard.append(done.cancelled()))
+        forming.done.cancel()
+        await asyncio.sleep(0.01)
+        return heard
+
+    assert asyncio.run(play()) == [True]

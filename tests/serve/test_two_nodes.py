@@ -7,6 +7,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
 import pytest
 
 import manyarms as ma
@@ -151,3 +152,26 @@ def test_experiments_share_a_group(store: str) -> None:
         for name in names:
             given = [a["pulls"] for (_, a), n in zip(answers, names * 10, strict=True) if n == name]
             assert sorted(p["pull"] for pulls in given for p in pulls) == list(range(20))
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+def test_arms_whose_answer_is_lost_may_be_there(
+    store: str, monkeypatch: pytest.MonkeyPatch, arrives: bool
+) -> None:
+    """`unavailable` means that nothing was done: a client sends it again, and doubles the arms."""
+    path = f"/v1/experiments/x{uuid.uuid4().hex[:8]}"
+    request = httpx.AsyncClient.request
+
+    async def lost(client: httpx.AsyncClient, *words: Any, **named: Any) -> Any:
+        if not arrives:
+            raise httpx.ConnectError("nobody listens")
+        await request(client, *words, **named)
+        raise httpx.ReadError("the owner died after its commit")
+
+    with in_thread(store) as first, in_thread(store) as second:
+        call(first.port, "PUT", path, {"n_arms": 9})
+        call(first.port, "POST", f"{path}/asks", {})
+        monkeypatch.setattr(httpx.AsyncClient, "request", lost)
+        status, answer = call(second.port, "POST", f"{path}/arms", {"count": 5})
+        assert (status, answer["code"]) == (503, "unknown" if arrives else "unavailable")
+        assert call(first.port, "GET", path)[1]["n_arms"] == (14 if arrives else 9)

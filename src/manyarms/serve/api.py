@@ -15,8 +15,8 @@ from manyarms.serve.errors import RefusedError, failure_of, refuse
 from manyarms.serve.exporting import export
 from manyarms.serve.game import check_spec
 from manyarms.serve.importing import add_arms, number_of
-from manyarms.serve.moves import AskMove, TellMove, check_key
-from manyarms.serve.node import unavailable
+from manyarms.serve.moves import AskMove, TellMove, key_in
+from manyarms.serve.node import unavailable, unknown
 from manyarms.serve.owned import AskedBefore, Given, Owned, told_before
 from manyarms.serve.requests import Handler, Request, Response, answered
 from manyarms.serve.service import Service
@@ -27,18 +27,11 @@ __all__ = ["HANDLERS"]
 # Asks and tells
 
 
-def _key_of(request: Request) -> str | None:
-    """Return the key of an ask, if it has one."""
-    given = request.headers.get(b"idempotency-key", b"").decode("latin-1")
-    if given:
-        check_key(given, forwarded=request.forwarded)
-    return given or request.made_key or None
-
-
 async def ask(service: Service, request: Request) -> Response:
     """Give out pulls."""
     wanted: m.Ask = await request.read(m.Ask)
-    move = AskMove(wanted, _key_of(request), browser=_from_a_page(request))
+    key = key_in(request.headers, forwarded=request.forwarded) or request.made_key or None
+    move = AskMove(wanted, key, browser=_from_a_page(request))
 
     async def change(owned: Owned) -> Given:
         before = None if move.knows(owned) else await _asked_before(service, owned, move.key)
@@ -136,7 +129,12 @@ async def put(service: Service, request: Request) -> Response:
     made = await service.node.write(create)
     if made:
         await service.note(request.caller, name, "create")
-    return answered(await service.view("summary", name), 201 if made else 200)
+    try:
+        return answered(await service.view("summary", name), 201 if made else 200)
+    except RefusedError as error:
+        if made and error.failure.code == "unavailable":
+            raise unknown(f"The summary of {name!r} is not there") from error
+        raise
 
 
 async def delete(service: Service, request: Request) -> Response:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import time
 from http import HTTPStatus
@@ -11,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from manyarms.serve.access import FORWARDED
 from manyarms.serve.api import HANDLERS
-from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.errors import RefusedError, failed, refuse
 from manyarms.serve.forwarding import Forwarder
 from manyarms.serve.messages import NAME
-from manyarms.serve.requests import Request, Response, answered
+from manyarms.serve.node import unavailable, unknown
+from manyarms.serve.requests import Request, Response, refused
 from manyarms.serve.routes import ROUTES, Route
 from manyarms.serve.service import ElsewhereError, Service
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["App"]
 
-_logger = logging.getLogger("manyarms.serve")
 _NAME = re.compile(NAME)
 _PAGE = {
     "content-security-policy": (
@@ -35,6 +34,7 @@ _PAGE = {
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
+_SILENT = "The node that owns this experiment does not answer"
 _STREAMED = {"add_arms"}  # bodies that cannot be sent twice
 
 
@@ -98,7 +98,7 @@ class App:
             _check_text(path, scope["query_string"])
             found = self._route(scope["method"], path)
         except RefusedError as error:
-            await _refusal(error).send(send)
+            await refused(error).send(send)
             return
         if found is None:
             await self._page(scope, receive, send)
@@ -159,10 +159,11 @@ class App:
                     more = _allowed(request.headers[b"origin"].decode("latin-1"))
             return await self._handled(route, request), more
         except RefusedError as error:
-            return _refusal(error), more
+            if request.sent and error.failure.code == "unavailable":
+                error = unknown(_SILENT)
+            return refused(error), more
         except Exception:
-            _logger.exception("%s failed", route.name)
-            return _refusal(refuse(500, "failed", "This failed; the log of the node says why.")), {}
+            return refused(failed(route.name)), {}
 
     async def _handled(self, route: Route, request: Request) -> Response:
         end = time.monotonic() + 12
@@ -171,16 +172,14 @@ class App:
                 return await HANDLERS[route.name](self.service, request)
             except ElsewhereError as other:
                 if request.forwarded:
-                    return _refusal(refuse(503, "not_owner", "Another node owns this experiment."))
+                    return refused(refuse(503, "not_owner", "Another node owns this experiment."))
                 streamed = route.name in _STREAMED
                 answer = await self._forwarder.send(request, other.address, streamed=streamed)
                 if answer is not None:
                     return answer
-                request.attempt += 1
                 self.service.node.forget_elsewhere(request.experiment)
                 if time.monotonic() > end or streamed:
-                    why = "The node that owns this experiment does not answer. Send it again."
-                    return _refusal(refuse(503, "unavailable", why))
+                    raise unavailable(f"{_SILENT}. Send it again.") from None
                 await asyncio.sleep(0.05)
 
     async def _preflight(self, request: Request) -> tuple[Response, dict[str, str]]:
@@ -244,10 +243,3 @@ def _check_text(path: str, query: bytes) -> None:
 
 def _allowed(origin: str) -> dict[str, str]:
     return {"access-control-allow-origin": origin, "vary": "Origin"}
-
-
-def _refusal(error: RefusedError) -> Response:
-    failure = error.failure
-    response = answered(failure, failure.status or 400)
-    response.headers |= {name.lower(): value for name, value in error.headers.items()}
-    return response

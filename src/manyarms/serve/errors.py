@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from manyarms.errors import (
     ManyarmsError,
     ParameterError,
@@ -11,7 +13,9 @@ from manyarms.errors import (
 )
 from manyarms.serve.messages import Failure, Failures
 
-__all__ = ["RefusedError", "failure_of", "refuse"]
+__all__ = ["RefusedError", "failed", "failure_of", "refuse"]
+
+_logger = logging.getLogger("manyarms.serve")
 
 
 class RefusedError(Exception):
@@ -30,6 +34,12 @@ def refuse(status: int, code: str, message: str, *, parameter: str | None = None
     404
     """
     return RefusedError(Failure(code, message, status, parameter))
+
+
+def failed(what: str) -> RefusedError:
+    """Log the exception that is being handled, a mistake of ours; return what to answer."""
+    _logger.exception("%s failed", what)
+    return refuse(500, "failed", "This failed; the log of the node says why.")
 
 
 def failure_of(error: ManyarmsError) -> Failure:

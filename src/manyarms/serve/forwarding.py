@@ -66,7 +66,10 @@ class Forwarder:
                 headers=headers,
                 timeout=None if streamed else _PATIENCE,
             )
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout):
+            return None
         except (httpx.HTTPError, AttributeError):  # the latter: it died while we connected
+            request.sent = True
             return None
         if answer.status_code == 503 and b'"not_owner"' in answer.content:
             return None

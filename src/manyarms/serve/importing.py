@@ -12,10 +12,9 @@ import msgspec
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.serve import messages as m
 from manyarms.serve.errors import RefusedError, refuse
-from manyarms.serve.owned import Owned
+from manyarms.serve.owned import LostError, Owned
 from manyarms.serve.requests import Request, Response
 from manyarms.serve.service import Service
-from manyarms.serve.threads import LostError
 
 __all__ = ["add_arms", "number_of", "unknown_arm"]
 
@@ -102,8 +101,6 @@ async def _import(
             raise refuse(409, "importing", f"Arms are being added to {owned.name}. Wait for them.")
         async with owned.importing:
             added = await _stage(service, owned, batches)
-            if service.node.owned.get(owned.name) is not owned:
-                raise LostError
             there = owned.live.arms.count if owned.live is not None else 0
             return owned.add_arms(added) if added else there
 

@@ -22,6 +22,7 @@ __all__ = ["LimitedProtocol", "look_at_all", "raise_open_files"]
 _MOST_HEAD = 64 << 10  # bytes of a request line and its headers
 _SPARE = 200  # connections beyond the limit that are told so, and files that a node needs
 _READING = 30.0  # seconds that a client may take to read what was sent
+_CODES = {400: "malformed", 408: "slow", 431: "large"}
 _TOO_MANY = Failure(
     "unavailable",
     "This node has as many connections as it may have. Nothing was done: send it again.",
@@ -42,6 +43,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head = 0  # bytes of one that is not complete
         self._waits = 0, 0.0  # after how many requests, since when
         self._paused = 0.0  # since when the client does not read
+        self._last = b""  # what is sent before the connection is closed
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Make room for a new connection, or let it be told that there is none."""
@@ -80,6 +82,11 @@ class LimitedProtocol(HttpToolsProtocol):
         self._begun += 1
         self.in_head, self._head = True, 0
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; trailers, which come after the body, count for nothing."""
+        if self.in_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Note that a head is complete."""
         self.in_head = False
@@ -113,14 +120,43 @@ class LimitedProtocol(HttpToolsProtocol):
             else:
                 self._end(408, f"No whole request came in {self.seconds:g} seconds.")
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP."""
+        self._end(400, msg)
+
     def _end(self, status: int, message: str) -> None:
+        """Refuse what comes, and close, after the answers to what came before."""
+        if self._last or self.transport.is_closing():
+            return
+        body = msgspec.json.encode(Failure(_CODES[status], message, status))
+        head = f"HTTP/1.1 {status} \r\ncontent-type: application/json\r\n"
+        head += f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        self._last = head.encode() + body
+        if self._answers_are_due():
+            self.flow.pause_reading()
+        else:
+            self._send_last()
+
+    def _answers_are_due(self) -> bool:
+        """Whether requests that came whole are not answered yet; forget one that did not."""
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete:
+            return False
+        if cycle.more_body and self.pipeline:
+            self.pipeline.popleft()
+            return True
+        return not cycle.more_body
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request, or close if what follows was refused."""
+        is_last = not self.pipeline
+        super().on_response_complete()
+        if self._last and is_last:
+            self._send_last()
+
+    def _send_last(self) -> None:
         if not self.transport.is_closing():
-            body = msgspec.json.encode(
-                Failure("slow" if status == 408 else "large", message, status)
-            )
-            head = f"HTTP/1.1 {status} \r\ncontent-type: application/json\r\n"
-            head += f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
-            self.transport.write(head.encode() + body)
+            self.transport.write(self._last)
             self.transport.close()
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from manyarms.serve import messages as m
-from manyarms.serve.access import ticket, ticket_pull
+from manyarms.serve.access import Headers, ticket, ticket_pull
 from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.owned import Answers, AskedBefore, Given, Owned, told_before
 
-__all__ = ["EDGE", "AskMove", "TellMove", "check_key"]
+__all__ = ["EDGE", "AskMove", "TellMove", "key_in"]
 
 EDGE = "~"  # what keys begin with that nodes make for each other
 _MOST_KEY = 200
@@ -19,8 +19,9 @@ _MOST_OF_A_PAGE = 10  # pulls of an ask by the role browser
 _encode = msgspec.json.Encoder().encode
 
 
-def check_key(key: str, *, forwarded: bool) -> None:
-    """Refuse an Idempotency-Key that is too long, or looks like one that nodes make."""
+def key_in(headers: Headers, *, forwarded: bool = False) -> str | None:
+    """Return the key of an ask, if it has one; nodes make some when they send asks on."""
+    key = headers.get(b"idempotency-key", b"").decode("latin-1")
     if len(key) > _MOST_KEY or (key.startswith(EDGE) and not forwarded):
         raise refuse(
             422,
@@ -28,6 +29,7 @@ def check_key(key: str, *, forwarded: bool) -> None:
             f"An Idempotency-Key has at most {_MOST_KEY} characters, and does not begin with "
             f"{EDGE}.",
         )
+    return key or None
 
 
 class AskMove:

@@ -24,10 +24,10 @@ from manyarms.live.databases.database import LEASE
 from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.game import ReplayError, as_replay_error, engine_of
 from manyarms.serve.messages import Failure, Spec
-from manyarms.serve.owned import MOST_KEYS, AskedBefore, BrokenError, Owned
-from manyarms.serve.threads import Committer, DatabaseThread, LostError, insisting
+from manyarms.serve.owned import MOST_KEYS, AskedBefore, BrokenError, LostError, Owned
+from manyarms.serve.threads import Committer, DatabaseThread, insisting
 
-__all__ = ["ServiceNode", "unavailable"]
+__all__ = ["ServiceNode", "unavailable", "unknown"]
 
 T = TypeVar("T")
 _IDLE = 60.0  # seconds after which a lease is not renewed any more
@@ -39,6 +39,14 @@ _logger = logging.getLogger("manyarms.serve")
 def unavailable(message: str, *, code: str = "unavailable") -> RefusedError:
     """Return the refusal of a request that may be sent again."""
     return RefusedError(Failure(code, message, 503), {"Retry-After": "1"})
+
+
+def unknown(why: str) -> RefusedError:
+    """Return the refusal of a request of which nobody knows whether it was done."""
+    return unavailable(
+        f"{why}; whether this was done is not known. Send it again, with the same Idempotency-Key.",
+        code="unknown",
+    )
 
 
 class ServiceNode:
@@ -107,10 +115,7 @@ class ServiceNode:
         try:
             return await self.committer.call(function)
         except UnreachableError as error:
-            raise unavailable(
-                f"The database cannot be reached, and this may have been done: {error}",
-                code="unknown",
-            ) from error
+            raise unknown(f"The database cannot be reached ({error})") from error
 
     # Who owns an experiment
 
@@ -204,6 +209,7 @@ class ServiceNode:
 
     def forget(self, owned: Owned) -> None:
         """Drop a handle: it is loaded anew, here or elsewhere."""
+        owned.gone = True
         if self.owned.get(owned.name) is owned:
             del self.owned[owned.name]
         if owned.deadline is not None:

@@ -25,7 +25,7 @@ from manyarms.serve.errors import RefusedError, failure_of, refuse
 from manyarms.serve.game import REPORTED, Game
 from manyarms.serve.messages import Failure, StoppedFailure, Told
 
-__all__ = ["Answers", "AskedBefore", "BrokenError", "Forming", "Given", "Owned"]
+__all__ = ["Answers", "AskedBefore", "BrokenError", "Forming", "Given", "LostError", "Owned"]
 
 MOST_KEYS = 100_000  # of asks, that are remembered
 _logger = logging.getLogger("manyarms.serve")
@@ -41,6 +41,10 @@ _OVER = (
 
 class BrokenError(Exception):
     """The policy failed midway: the handle must be dropped, and what is kept loaded again."""
+
+
+class LostError(Exception):
+    """Another node has taken over, or the handle was dropped: look again who owns it."""
 
 
 class AskedBefore(NamedTuple):
@@ -80,6 +84,7 @@ class Forming:
     batch: Batch
     done: asyncio.Future[Answers]
     repeated: set[int] = field(default_factory=set)  # pulls that are not in flight
+    names_repeated: bool = False  # whether the keys of their arms are wanted, too
     dirty: bool = False
     callbacks: list[Callable[[asyncio.Future[Answers]], None]] = field(default_factory=list)
 
@@ -98,7 +103,10 @@ class Forming:
         for callback in self.callbacks:
             try:
                 callback(done)
-            except Exception:  # of one client: the others get their answers all the same
+            except (
+                Exception,
+                asyncio.CancelledError,
+            ):  # of one client: the others get their answers all the same
                 _logger.exception("an answer failed")
 
 
@@ -115,6 +123,7 @@ class Owned(Game):
         self.all_keys = True  # whether no key that is kept is missing among them
         self.used = time.monotonic()
         self.trouble: Failure | None = None  # why nothing is answered, if so
+        self.gone = False  # whether it was dropped: another handle may be in its place
         self.importing = asyncio.Lock()
         self.wake: Callable[[Owned], None] = lambda owned: None  # hears that there is work
         self.deadline: asyncio.TimerHandle | None = None
@@ -145,6 +154,7 @@ class Owned(Game):
 
     def touch(self) -> Forming:
         """Let the next commit confirm that this node is the owner; return its batch."""
+        self._check_held()
         self.used = time.monotonic()
         forming = self.forming
         if not forming.dirty:
@@ -192,6 +202,7 @@ class Owned(Game):
         arms = {pull: flight[pull].arm for pull in before.pulls if pull in flight}
         forming = self.touch()
         forming.repeated.update(pull for pull in before.pulls if pull not in arms)
+        forming.names_repeated |= self.keyed
         self._name(arms.values())
         return Given(before.pulls, len(before.again), arms)
 
@@ -332,7 +343,13 @@ class Owned(Game):
 
     # How
 
+    def _check_held(self) -> None:
+        """Refuse a request that waited for something, and meanwhile the handle was dropped."""
+        if self.gone:
+            raise LostError
+
     def _there(self) -> LiveGame:
+        self._check_held()
         if self.live is None:
             raise refuse(
                 409, "no_arms", f"{self.name} has no arms yet. POST some to .../arms first."

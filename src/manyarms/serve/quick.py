@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import logging
 import re
 import time
 from typing import Any
@@ -19,23 +18,22 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from manyarms.serve import messages as m
-from manyarms.serve.access import FORWARDED
-from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.access import FORWARDED, Headers
+from manyarms.serve.errors import RefusedError, failed
 from manyarms.serve.limits import LimitedProtocol
-from manyarms.serve.moves import AskMove, TellMove, check_key
-from manyarms.serve.owned import Answers, BrokenError, Owned
-from manyarms.serve.requests import ALWAYS, answered
+from manyarms.serve.moves import AskMove, TellMove, key_in
+from manyarms.serve.owned import Answers, BrokenError, LostError, Owned
+from manyarms.serve.requests import ALWAYS, refused
 from manyarms.serve.service import Service, not_known
-from manyarms.serve.threads import LostError
 
 __all__ = ["QuickProtocol"]
 
 Move = AskMove | TellMove
 
-_logger = logging.getLogger("manyarms.serve")
 _PLAIN = re.compile(r"/v1/experiments/([A-Za-z0-9][A-Za-z0-9._-]{0,99})/(ask|tell)s")
 _HEADERS = b"".join(b"%s: %s\r\n" % pair for pair in ALWAYS)
 _OK = STATUS_LINE[200] + b"content-type: application/json\r\n" + _HEADERS
+_LONGEST = 200  # bytes of an address that may be plain: others are not kept
 _SLOW = 0.05  # seconds after which a body is not waited for here
 _decode_ask = msgspec.json.Decoder(m.Ask).decode
 _decode_tells = msgspec.json.Decoder(m.Tells).decode
@@ -45,6 +43,7 @@ class _Pending:
     """What uvicorn wants to know of a request that is being answered."""
 
     __slots__ = ("disconnected", "keep_alive", "message_event", "response_complete")
+    more_body = False
 
     def __init__(self) -> None:
         self.response_complete = True
@@ -87,7 +86,8 @@ class QuickProtocol(LimitedProtocol):
 
     def on_headers_complete(self) -> None:
         """Wait for the body if this may be a plain ask or tell."""
-        plain = _parts(self.url.removeprefix(self._root))
+        url = self.url.removeprefix(self._root)
+        plain = _parts(url) if len(url) <= _LONGEST else None
         if plain is not None and self._is_free():
             self._plain, self._body, self.in_head = plain, b"", False
         else:
@@ -158,7 +158,7 @@ class QuickProtocol(LimitedProtocol):
         try:
             if not caller.is_plain(right, name):
                 return False
-            move = _move(right, self._body, headers.get(b"idempotency-key", b"").decode("latin-1"))
+            move = _move(right, self._body, headers)
             if not move.knows(owned):
                 return False
             result = move.change(owned)
@@ -167,7 +167,7 @@ class QuickProtocol(LimitedProtocol):
         except BrokenError as error:
             self._refuse(right, begun, self.service.node.broke(owned, error))
         except Exception:
-            self._refuse(right, begun, _failed(right))
+            self._refuse(right, begun, failed(right))
         else:
             self._pending.response_complete = False
             self.cycle = self._pending
@@ -186,18 +186,19 @@ class QuickProtocol(LimitedProtocol):
         done: asyncio.Future[Answers],
     ) -> None:
         """Answer, now that the group is committed, or nobody knows."""
-        error = done.exception()
+        error = asyncio.CancelledError() if done.cancelled() else done.exception()
         if error is None:
             try:
                 body = move.answer(owned, result, done.result())
             except Exception:
-                error = _failed(right)
+                error = failed(right)
         if error is None:
             self._send(_OK, body)
             self.service.metrics.count(right, 200, time.perf_counter() - begun)
         elif isinstance(error, LostError) and self._may_repeat(move):
             self._pending.response_complete = True
             self._go_the_long_way()
+            self.cycle.keep_alive = self._pending.keep_alive  # the node may be about to end
             super().on_message_complete()
         else:
             self._refuse(right, begun, error)
@@ -208,13 +209,11 @@ class QuickProtocol(LimitedProtocol):
         return not move.once and last and self.parser is not None
 
     def _refuse(self, right: str, begun: float, error: BaseException) -> None:
-        refusal = error if isinstance(error, RefusedError) else not_known(error)
-        status = refusal.failure.status or 400
-        more = refusal.headers | {"content-type": "application/json"}
-        lines = "".join(f"{name.lower()}: {value}\r\n" for name, value in more.items())
-        head = STATUS_LINE[status] + lines.encode("latin-1") + _HEADERS
-        self._send(head, answered(refusal.failure).body)
-        self.service.metrics.count(right, status, time.perf_counter() - begun)
+        response = refused(error if isinstance(error, RefusedError) else not_known(error))
+        lines = "".join(f"{name}: {value}\r\n" for name, value in response.headers.items())
+        head = STATUS_LINE[response.status] + lines.encode("latin-1") + _HEADERS
+        self._send(head, response.body)
+        self.service.metrics.count(right, response.status, time.perf_counter() - begun)
 
     def _send(self, head: bytes, body: bytes) -> None:
         pending = self._pending
@@ -235,14 +234,7 @@ def _parts(url: bytes) -> tuple[str, str] | None:
     return None if found is None else (found[1], found[2])
 
 
-def _failed(right: str) -> RefusedError:
-    _logger.exception("%s failed", right)
-    return refuse(500, "failed", "This failed; the log of the node says why.")
-
-
-def _move(right: str, body: bytes, key: str) -> Move:
+def _move(right: str, body: bytes, headers: Headers) -> Move:
     if right == "tell":
         return TellMove(_decode_tells(body or b"{}"))
-    if key:
-        check_key(key, forwarded=False)
-    return AskMove(_decode_ask(body or b"{}"), key or None)
+    return AskMove(_decode_ask(body or b"{}"), key_in(headers))

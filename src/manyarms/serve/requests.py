@@ -20,7 +20,7 @@ from manyarms.serve.validation import failure_of_body
 if TYPE_CHECKING:
     from manyarms.serve.service import Service
 
-__all__ = ["ALWAYS", "MOST_BYTES", "Handler", "Request", "Response", "answered"]
+__all__ = ["ALWAYS", "MOST_BYTES", "Handler", "Request", "Response", "answered", "refused"]
 
 MOST_BYTES = 2 << 20  # of a body that is no stream
 SLOWEST = 30.0  # seconds until the next piece of a body must be there
@@ -108,8 +108,8 @@ class Request:
     """What came: `arguments` are those of the path."""
 
     __slots__ = (
-        *("_body", "_first", "_receive", "arguments", "attempt", "caller", "forwarded", "headers"),
-        *("made_key", "scope"),
+        *("_body", "_first", "_receive", "arguments", "caller", "forwarded", "headers"),
+        *("made_key", "scope", "sent"),
     )
 
     def __init__(self, scope: Any, receive: Any, arguments: dict[str, str]) -> None:
@@ -117,8 +117,8 @@ class Request:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.arguments = arguments
         self.caller: Caller | None = None
-        self.attempt = 0
         self.forwarded = False  # whether another node has sent it on
+        self.sent = False  # whether another node may have done it, which did not answer
         self.made_key = ""  # of an ask that came without one
         self._receive = receive
         self._first: Any = None  # what was received and not looked at
@@ -205,3 +205,10 @@ _encode = msgspec.json.Encoder().encode
 def answered(answer: Any, status: int = 200) -> Response:
     """Return an answer as JSON."""
     return Response(_encode(answer), status)
+
+
+def refused(error: RefusedError) -> Response:
+    """Return the answer to a request that is refused."""
+    response = answered(error.failure, error.failure.status or 400)
+    response.headers |= {name.lower(): value for name, value in error.headers.items()}
+    return response

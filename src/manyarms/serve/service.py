@@ -27,10 +27,10 @@ from manyarms.serve.access import (
 )
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.metrics import Metrics
-from manyarms.serve.node import ServiceNode, unavailable
-from manyarms.serve.owned import Answers, BrokenError, Owned
+from manyarms.serve.node import ServiceNode, unavailable, unknown
+from manyarms.serve.owned import Answers, BrokenError, LostError, Owned
 from manyarms.serve.scribe_link import ScribeLink
-from manyarms.serve.threads import LostError, insisting
+from manyarms.serve.threads import insisting
 
 __all__ = ["ElsewhereError", "Service", "Settings", "headers_of", "not_known"]
 
@@ -126,12 +126,11 @@ def headers_of(scope: Any) -> Headers:
 
 def not_known(error: BaseException) -> RefusedError:
     """Return the refusal of a request of which nobody knows whether it was done."""
-    lost = isinstance(error, LostError)
-    why = "Another node has taken over" if lost else "The database does not answer"
-    return unavailable(
-        f"{why}; whether this was done is not known. Send it again, with the same Idempotency-Key.",
-        code="unknown",
-    )
+    if isinstance(error, LostError):
+        return unknown("Another node has taken over")
+    if isinstance(error, asyncio.CancelledError):
+        return unknown("This node is about to end")
+    return unknown("The database does not answer")
 
 
 class Service:
@@ -275,22 +274,21 @@ class Service:
             refusal: RefusedError | None = None
             result: Any = None
             try:
-                result = change(owned)
-                if asyncio.iscoroutine(result):
-                    result = await result
-            except RefusedError as error:
-                refusal = error
-            except LostError as error:
-                raise not_known(error) from None
+                try:
+                    result = change(owned)
+                    if asyncio.iscoroutine(result):
+                        result = await result
+                except RefusedError as error:
+                    refusal = error
+                # many wait for one commit: that one of them is cancelled, concerns no other
+                answers = await asyncio.shield(owned.touch().done)
             except BrokenError as error:
                 raise self.node.broke(owned, error) from error
-            try:
-                answers = await owned.touch().done
             except LostError as error:
                 if once:
                     raise not_known(error) from None
                 continue
-            except TimeoutError as error:
+            except (TimeoutError, asyncio.CancelledError) as error:
                 raise not_known(error) from None
             if refusal is not None:
                 raise refusal
@@ -363,8 +361,11 @@ class Service:
         )
 
     async def note(self, caller: Caller | None, experiment: str | None, action: Any) -> None:
-        """Write down who did what."""
+        """Write down who did what. It is done: if this fails, the answer is the same."""
         text = action if isinstance(action, str) else json.dumps(action)
         who = "" if caller is None else caller.name
         _logger.info("audit: %s %s %s", who, experiment or "-", text)
-        await self.node.write(lambda database: database.note(who, experiment, text[:500]))
+        try:
+            await self.node.write(lambda database: database.note(who, experiment, text[:500]))
+        except RefusedError as error:
+            _logger.error("not in the audit: %s %s %s: %s", who, experiment or "-", text, error)

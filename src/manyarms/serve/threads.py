@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 from manyarms.errors import StoreError
 from manyarms.live.databases import Batch, Database, UnreachableError, database_of
 from manyarms.live.databases.database import next_seconds
-from manyarms.serve.owned import Answers, Forming, Owned
+from manyarms.serve.owned import Answers, Forming, LostError, Owned
 
-__all__ = ["Committer", "DatabaseThread", "LostError", "insisting"]
+__all__ = ["Committer", "DatabaseThread", "insisting"]
 
 T = TypeVar("T")
 Job = Callable[[], None]
@@ -25,10 +25,6 @@ Job = Callable[[], None]
 STARTING = 30.0  # seconds
 UNKNOWN_AFTER = 5.0  # seconds that requests wait for a database that is away
 _logger = logging.getLogger("manyarms.serve")
-
-
-class LostError(Exception):
-    """Another node has taken over: ask there."""
 
 
 async def insisting(what: Callable[[], Awaitable[T]]) -> T:
@@ -110,7 +106,7 @@ class Committer(DatabaseThread):
     def __init__(self, url: str, lost: Callable[[Owned], None]) -> None:
         super().__init__(url, "committer")
         self._lost = lost
-        self._dirty: dict[int, Owned] = {}
+        self._dirty: dict[Owned, None] = {}  # in the order of their requests
         self._group: list[tuple[Owned, Forming]] = []
         self._planned = False
         self.away = ""
@@ -130,7 +126,7 @@ class Committer(DatabaseThread):
 
     def wake(self, owned: Owned) -> None:
         """Hear that an experiment has something to commit."""
-        self._dirty[owned.id] = owned
+        self._dirty[owned] = None
         if not self._group:
             self._plan()
 
@@ -143,14 +139,13 @@ class Committer(DatabaseThread):
 
     def drop(self, owned: Owned) -> None:
         """Forget what an experiment has not handed over yet."""
-        if self._dirty.get(owned.id) is owned:
-            del self._dirty[owned.id]
+        self._dirty.pop(owned, None)
 
     def _hand_over(self) -> None:
         self._planned = False
         if self._group or not self._dirty:
             return
-        self._group = [(owned, owned.take()) for owned in self._dirty.values()]
+        self._group = [(owned, owned.take()) for owned in self._dirty]
         self._dirty = {}
         group = self._group
         self._jobs.put(lambda: self._commit(group))
@@ -230,11 +225,13 @@ class Committer(DatabaseThread):
         database, x = self.database, forming.batch.experiment
         answers = Answers()
         unnamed = forming.batch.unnamed
+        if forming.repeated:
+            answers.ended = database.ended(x, sorted(forming.repeated))
+            if forming.names_repeated:
+                unnamed = unnamed.union(arm for _, _, arm in answers.ended.values())
         answers.names = forming.batch.names
         if len(answers.names) < len(unnamed):
             answers.names = database.keys_of(x, sorted(unnamed))
-        if forming.repeated:
-            answers.ended = database.ended(x, sorted(forming.repeated))
         return answers
 
     def _tell_loop(self, away: str) -> None:
@@ -259,7 +256,7 @@ class Committer(DatabaseThread):
         if self.away:
             for _, forming in self._group:
                 _settle(forming.done, None, TimeoutError())
-            for owned in self._dirty.values():
+            for owned in self._dirty:
                 _settle(owned.forming.done, None, TimeoutError())
             assert self._loop is not None
             self._loop.call_later(UNKNOWN_AFTER, self._give_up_waiting)
