@@ -11,7 +11,7 @@ from manyarms.errors import (
 )
 from manyarms.serve.messages import Failure, Failures
 
-__all__ = ["RefusedError", "failure_of", "refuse"]
+__all__ = ["RefusedError", "failure_of", "refuse", "unknown_experiment"]
 
 
 class RefusedError(Exception):
@@ -30,6 +30,11 @@ def refuse(status: int, code: str, message: str, *, parameter: str | None = None
     404
     """
     return RefusedError(Failure(code, message, status, parameter))
+
+
+def unknown_experiment(name: str) -> RefusedError:
+    """Return the refusal of an experiment that there is not."""
+    return refuse(404, "unknown_experiment", f"There is no experiment {name!r}.")
 
 
 def failure_of(error: ManyarmsError) -> Failure:

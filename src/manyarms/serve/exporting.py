@@ -17,7 +17,7 @@ import msgspec
 from manyarms.errors import MissingExtraError
 from manyarms.live.databases import Database, ExperimentRow, database_of
 from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD
-from manyarms.serve.errors import refuse
+from manyarms.serve.errors import refuse, unknown_experiment
 from manyarms.serve.game import REPORTED
 from manyarms.serve.node import unavailable
 from manyarms.serve.replica import Replica
@@ -54,7 +54,7 @@ async def export(service: Service, request: Request) -> Response:
         )
     row = await service.node.read(lambda database: database.find(request.experiment))
     if row is None:
-        raise refuse(404, "unknown_experiment", f"There is no experiment {request.experiment!r}.")
+        raise unknown_experiment(request.experiment)
     kind, write = _FORMS[form]
     columns, rows = _EXPORTS[what]
     ending = "csv" if form == "spreadsheet" else form

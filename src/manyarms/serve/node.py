@@ -21,7 +21,7 @@ import msgspec
 
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError
 from manyarms.live.databases.database import LEASE
-from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.errors import RefusedError, refuse, unknown_experiment
 from manyarms.serve.game import ReplayError, as_replay_error, engine_of
 from manyarms.serve.messages import Failure, Spec
 from manyarms.serve.owned import MOST_KEYS, AskedBefore, BrokenError, Owned
@@ -147,7 +147,7 @@ class ServiceNode:
             row = await self.read(lambda database: database.find(name))
             if row is None:
                 self._locks.pop(name, None)
-                raise refuse(404, "unknown_experiment", f"There is no experiment {name!r}.")
+                raise unknown_experiment(name)
             if row.spec == "null":
                 raise refuse(409, "recorded", f"{name!r} is a handle's that was recorded here.")
             address = row.owner.rpartition(" at ")[2]

@@ -25,7 +25,7 @@ from manyarms.serve.access import (
     find_caller,
     named_caller,
 )
-from manyarms.serve.errors import RefusedError
+from manyarms.serve.errors import RefusedError, unknown_experiment
 from manyarms.serve.metrics import Metrics
 from manyarms.serve.node import ServiceNode, unavailable
 from manyarms.serve.owned import Answers, BrokenError, Owned
@@ -331,9 +331,7 @@ class Service:
             )
         )
         if row is None:
-            raise RefusedError(
-                m.Failure("unknown_experiment", f"There is no experiment {experiment!r}.", 404)
-            )
+            raise unknown_experiment(experiment)
         return self._health(row, saved, audit)
 
     def _health(self, row: ExperimentRow, saved: Any, audit: Any) -> m.Health:

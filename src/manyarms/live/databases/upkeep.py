@@ -31,15 +31,17 @@ class Upkeep(ABC):
     def transaction(self) -> contextlib.AbstractContextManager[None]:
         """Do all of it, or nothing."""
 
-    def bury(self, experiment: int, epoch: int) -> bool:
+    def bury(self, experiment: int, epoch: int, *, in_any_state: bool = False) -> bool:
         """Take an experiment out of sight, if we are its owner; its name is free at once.
 
-        What it has is deleted by `purge`, bit by bit.
+        It must be stopped or without arms, unless it may be `in_any_state`. What it has is deleted
+        by `purge`, bit by bit.
         """
+        ended = "" if in_any_state else "AND (state = 'stopped' OR n_arms = 0) "
         rows = self.run(
             "UPDATE experiments SET name = '~' || id || ' ' || name, spec = 'null', "
             "state = 'deleted', epoch = epoch + 1, owner = '', lease_until = 0 "
-            "WHERE id = :x AND epoch = :epoch RETURNING id",
+            f"WHERE id = :x AND epoch = :epoch {ended}RETURNING id",
             x=experiment,
             epoch=epoch,
         )
