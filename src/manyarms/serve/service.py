@@ -146,6 +146,7 @@ class Service:
         self.access: Access
         self.began = time.time()
         self.ending = False
+        self.exports = 0  # that are being made
         self._watch: asyncio.Task[None] | None = None
         self._origins: tuple[float, set[str]] = (0.0, set())
 
