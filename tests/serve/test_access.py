@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import http.client
 import itertools
 import os
@@ -254,8 +255,10 @@ def test_sessions(served: InThread, tokens: dict[str, str]) -> None:
     assert call(served.port, "GET", "/v1/session", token=None, **brief)[0] == 200
     assert call(served.port, "DELETE", f"/v1/tokens/{name}")[0] == 200  # and its sessions
     assert call(served.port, "GET", "/v1/session", token=None, **brief)[0] == 401
-    changed = session["Cookie"][:-1] + ("0" if session["Cookie"][-1] != "0" else "1")
-    assert call(served.port, "GET", "/v1/session", token=None, Cookie=changed)[0] == 401
+    last = "0" if session["Cookie"][-1] != "0" else "1"
+    for wrong_one in (last, "\xe9"):
+        changed = session["Cookie"][:-1] + wrong_one
+        assert call(served.port, "GET", "/v1/session", token=None, Cookie=changed)[0] == 401
     for given in (tokens["browser"], "nobody"):
         answer, cookie = login(served, given)
         assert "wrong=token" in answer.headers["location"]
@@ -378,10 +381,22 @@ def test_a_port_that_is_taken(served: InThread) -> None:
         run(Settings(store=served.store, port=served.port))
 
 
-def test_tokens_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    store = ["--store", f"sqlite:///{tmp_path}/new.db"]
-    assert main(["token", "add", "me", "--role", "viewer", *store]) == 0
-    assert capsys.readouterr().out.startswith("ma_")
+def test_tokens_by_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "new.db"
+    store = ["--store", f"sqlite:///{path}"]
+    before = os.umask(0o022)
+    try:
+        assert main(["token", "add", "me", "--role", "viewer", *store]) == 0
+    finally:
+        os.umask(before)
+    assert os.name == "nt" or path.stat().st_mode & 0o077 == 0
+    given = capsys.readouterr().out.strip()
+    assert given.startswith("ma_")
+    monkeypatch.setenv("MANYARMS_TOKEN", given)  # one for an admin is expected there
+    with pytest.raises(ma.ParameterError, match="already, with the role viewer. .* token drop me"):
+        run(Settings(store=store[1], port=0))
     assert main(["token", "add", "me", "--role", "viewer", *store]) == 1
     assert main(["token", "add", "page", "--role", "browser", *store]) == 2
     assert main(["token", "add", "no name", "--role", "viewer", *store]) == 2
@@ -389,3 +404,6 @@ def test_tokens_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out.split() == ["me", "viewer", "all", "experiments"]
     assert main(["token", "drop", "you", *store]) == 2
     assert main(["token", "drop", "me", *store]) == 0
+    with contextlib.closing(sqlite3.connect(path)) as link:
+        audit = link.execute("SELECT token, action FROM audit ORDER BY id").fetchall()
+    assert audit == [("(command line)", "add token me"), ("(command line)", "drop token me")]

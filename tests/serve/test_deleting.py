@@ -89,6 +89,12 @@ def test_only_the_owner_deletes_and_adds_arms(database: Database) -> None:
     assert not database.add_arms(row.id, row.epoch + 1, [(1, "b")])  # of a node that woke up
     assert not database.bury(row.id, row.epoch + 1)
     assert rows_of(database, row.id)["arms"] == 1
+    # arms that came meanwhile, and were acknowledged
+    first = Batch(row.id, row.epoch + 2, 0, columns={"n_arms": 1, "state": "running"})
+    assert database.commit([first]) == [True]
+    assert not database.bury(row.id, row.epoch + 2)
+    stop = Batch(row.id, row.epoch + 2, 0, columns={"state": "stopped"})
+    assert database.commit([stop]) == [True]
     assert database.bury(row.id, row.epoch + 2)
     assert not database.add_arms(row.id, row.epoch + 2, [(1, "b")])
     assert database.find(name) is None

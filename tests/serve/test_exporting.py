@@ -2,66 +2,89 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import csv
 import io
-import threading
+import socket
 import time
 import tracemalloc
-from collections.abc import Iterator
+import uuid
 
 import pyarrow.parquet
 import pytest
 
-from manyarms.serve import exporting
+from manyarms.live.databases import database_of
+from manyarms.serve import exporter, exporting
+from manyarms.serve.exporting import MOST_EXPORTS
+from tests.serve.machines import TOKEN, InThread, call, in_thread
 
 COLUMNS = {"number": "int64", "key": "string", "reward": "float64"}
 
 
 def test_parquet_holds_one_group_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exporting, "_GROUP", 500)
+    monkeypatch.setattr(exporter, "_GROUP", 500)
     rows = ((k, f"{k * 7919 % 10**9:09d}", (k * 0.6180339887) % 1) for k in range(40_000))
-    list(exporting._as_parquet(COLUMNS, iter([(0, "a", 0.0)])))  # what is imported now is not later
+    list(exporter._as_parquet(COLUMNS, iter([(0, "a", 0.0)])))  # what is imported now is not later
     tracemalloc.start()
-    total = sum(len(piece) for piece in exporting._as_parquet(COLUMNS, rows))
+    total = sum(len(piece) for piece in exporter._as_parquet(COLUMNS, rows))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert total > 900_000
     assert peak < total / 2
 
 
-def test_an_export_that_is_cut_short_leaves_nothing_behind() -> None:
-    """Not while its next piece is waited for, either: the process must be able to end."""
-    closed = threading.Event()
-    go_on = threading.Event()
+@pytest.mark.interpreted
+def test_few_exports_at_a_time(store: str) -> None:
+    """Those that nobody reads hold their places, until their readers go."""
+    name = f"long-{uuid.uuid4().hex[:8]}"
+    path = f"/v1/experiments/{name}"
+    with in_thread(store) as one, contextlib.ExitStack() as stack:
+        assert call(one.port, "PUT", path, {"n_arms": 9})[0] == 201
+        _make_long(store, name)
+        for _ in range(MOST_EXPORTS):
+            link = stack.enter_context(contextlib.closing(socket.socket()))
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            link.connect(("127.0.0.1", one.port))
+            head = f"GET {path}/export HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}"
+            link.sendall(f"{head}\r\n\r\n".encode())
+            assert link.recv(15) == b"HTTP/1.1 200 OK"
+        status, answer = call(one.port, "GET", f"{path}/export")
+        assert (status, answer["code"]) == (503, "unavailable")
+        link.close()
+        end, status = time.monotonic() + 20, 0
+        while status != 200 and time.monotonic() < end:
+            status, rows = call(one.port, "GET", f"{path}/export")
+        assert rows.count(b"\n") == 100_000
 
-    def pieces() -> Iterator[bytes]:
-        try:
-            yield b"first"
-            go_on.wait(5)
-            yield b"second"
-        finally:
-            closed.set()
 
-    async def look() -> None:
-        stream = exporting._in_thread(pieces)
-        assert await anext(stream) == b"first"
-        task = asyncio.ensure_future(anext(stream))
-        await asyncio.sleep(0.05)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+def _make_long(store: str, name: str) -> None:
+    database = database_of(store)
+    database.open()
+    row = database.find(name)
+    assert row is not None
+    database.run(
+        "WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n WHERE k < 100000) "
+        "INSERT INTO events SELECT :x, k, 6, -1, 0, 0.5, 1.0, NULL FROM n",
+        x=row.id,
+    )
+    database.run("UPDATE experiments SET head = 100000 WHERE id = :x", x=row.id)
+    database.close()
 
-    begun = time.monotonic()
-    asyncio.run(look())  # waits for threads that run for the loop
-    assert time.monotonic() - begun < 2
-    go_on.set()
-    assert closed.wait(5)
+
+@pytest.mark.interpreted
+def test_an_export_that_cannot_be_made_is_refused(
+    served: InThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "/v1/experiments/x"
+    assert call(served.port, "PUT", path, {"n_arms": 9})[0] == 201
+    monkeypatch.setattr(exporting, "STORE", "MANYARMS_ANOTHER")
+    status, answer = call(served.port, "GET", f"{path}/export")
+    assert (status, answer["code"]) == (503, "unavailable")
 
 
 def test_parquet_can_be_read() -> None:
     rows = [(0, "a", 0.5), (1, None, None), (2, "=c", 1.0)]
-    data = b"".join(exporting._as_parquet(COLUMNS, iter(rows)))
+    data = b"".join(exporter._as_parquet(COLUMNS, iter(rows)))
     table = pyarrow.parquet.read_table(io.BytesIO(data))
     assert [tuple(row.values()) for row in table.to_pylist()] == rows
 
@@ -69,10 +92,10 @@ def test_parquet_can_be_read() -> None:
 def test_keys_are_no_formulas_in_spreadsheets() -> None:
     keys = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "'x", "x=1", None]
     rows = [(k, key, -0.5) for k, key in enumerate(keys)]
-    text = b"".join(exporting._as_spreadsheet(COLUMNS, iter(rows))).decode("utf-8-sig")
+    text = b"".join(exporter._as_spreadsheet(COLUMNS, iter(rows))).decode("utf-8-sig")
     read = list(csv.reader(io.StringIO(text, newline="")))[1:]
     assert [row[1] for row in read] == [*(f"'{key}" for key in keys[:7]), "x=1", ""]
     assert {row[2] for row in read} == {"-0.5"}  # a number is one
-    plain = b"".join(exporting._as_csv(COLUMNS, iter(rows))).decode()
+    plain = b"".join(exporter._as_csv(COLUMNS, iter(rows))).decode()
     read = list(csv.reader(io.StringIO(plain, newline="")))[1:]
     assert [row[1] for row in read] == [*keys[:8], ""]  # for programs, and to import it again

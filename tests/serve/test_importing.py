@@ -1,16 +1,21 @@
-"""Keys are read from CSV wherever its pieces end."""
+"""Keys are read from CSV wherever its pieces end; what an import leaves goes bit by bit."""
 
 from __future__ import annotations
 
 import asyncio
 import csv
 import io
+import time
+import uuid
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
+from manyarms.live.databases import Database, database_of
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.importing import _csv
+from tests.serve.machines import call, in_thread
 
 KEYS = ["plain", "two\nlines", '5" pipe', "a,b", "\u00fc\r\nx", "=1+1", "'quoted", "last\n"]
 
@@ -48,3 +53,46 @@ def test_pieces_may_end_anywhere(size: int) -> None:
 def test_what_is_no_csv(data: bytes, said: str) -> None:
     with pytest.raises(RefusedError, match=said):
         read(data, 65536)
+
+
+@pytest.mark.interpreted
+def test_what_an_import_leaves_is_deleted_while_asks_go_on(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[tuple[float, int]] = []
+    drop = Database.drop_unpublished
+
+    def slowly(self: Database, x: int, epoch: int, begin: int, end: int) -> None:
+        drop(self, x, epoch, begin, end)
+        time.sleep(0.02)
+        dropped.append((time.monotonic(), end - begin))
+
+    monkeypatch.setattr(Database, "drop_unpublished", slowly)
+    name = f"left-{uuid.uuid4().hex[:8]}"
+    path = f"/v1/experiments/{name}"
+    kind: dict[str, Any] = {"Content_Type": "application/x-ndjson"}
+    keys = "".join(f'"{k}"\n' for k in range(20_000)).encode()
+    database = database_of(store)
+    database.open()
+    with in_thread(store) as one:
+        assert call(one.port, "PUT", path, {"policy": "prospector"})[0] == 201
+        assert call(one.port, "POST", f"{path}/arms", {"keys": ["a", "b"]})[0] == 200
+        status, answer = call(one.port, "POST", f"{path}/arms", keys + b'"a"\n', **kind)
+        assert (status, answer["code"]) == (409, "key_exists")
+        assert call(one.port, "POST", f"{path}/asks", {})[0] == 200
+        asked = time.monotonic()
+        status, answer = call(one.port, "POST", f"{path}/arms", keys, **kind)  # waits for the rest
+        assert (status, answer["n_arms"]) == (200, 20_002)
+        assert max(size for _, size in dropped) <= 2000
+        assert dropped[-1][0] > asked
+    row = database.find(name)
+    assert row is not None
+    assert database.add_arms(row.id, row.epoch, [(20_002 + k, f"left {k}") for k in range(20_000)])
+    dropped.clear()
+    with in_thread(store) as one:  # as after a kill
+        assert call(one.port, "POST", f"{path}/asks", {})[0] == 200
+        asked = time.monotonic()
+        status, answer = call(one.port, "POST", f"{path}/arms", {"keys": ["left 19999"]})
+        assert (status, answer["n_arms"]) == (200, 20_003)
+        assert dropped[-1][0] > asked
+    database.close()

@@ -90,6 +90,31 @@ def test_answers(served: InThread, database: Database) -> None:
     assert scribe.answer(ask | {"experiment": "y"})["error"] == "unknown"
     assert scribe.answer(ask | {"view": "arms", "with": {"cursor": "no"}})["error"] == "invalid"
     assert scribe.answer({"view": "status"})["ok"]["x"]["head"] == 10
+    # what is wrong with us is no mistake of whoever asks
+    assert scribe.answer(ask | {"with": {"k": "three"}})["error"] == "unavailable"
+    assert scribe.answer(ask | {"view": "no such view"})["error"] == "unavailable"
+
+
+def test_snapshots_of_an_experiment_whose_name_was_used_before(
+    served: InThread, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SNAPSHOT_EVENTS", 50)
+    scribe: Scribe | None = None
+    for k in (90, 60):
+        play(served, k)
+        scribe = scribe or Scribe(database, owner(database))
+        scribe.tick()
+        row = database.find("x")
+        assert row is not None
+        saved = database.snapshot(row.id)
+        assert saved is not None
+        assert saved[0] == 2 * k
+        assert call(served.port, "POST", f"{PATH}/stop")[0] == 200
+        assert call(served.port, "DELETE", PATH)[0] == 200
+        assert (
+            call(served.port, "PUT", PATH, {"policy": "moss", "n_arms": 40, "horizon": 999})[0]
+            == 201
+        )
 
 
 def test_an_experiment_that_was_made_anew(served: InThread, database: Database) -> None:
@@ -120,6 +145,22 @@ def test_a_log_that_differs_raises_an_alarm(served: InThread, database: Database
             break
         time.sleep(0.1)
     assert answer["code"] == "replay"
+    # nobody can stop it any more: it may be deleted all the same, and its name is free
+    assert call(served.port, "POST", f"{PATH}/stop")[1]["code"] == "replay"
+    assert call(served.port, "DELETE", PATH)[0] == 200
+    assert call(served.port, "PUT", PATH, {"n_arms": 3})[0] == 201
+    assert call(served.port, "POST", f"{PATH}/asks", {})[0] == 200
+
+
+def test_one_that_cannot_be_loaded_can_be_deleted(served: InThread, database: Database) -> None:
+    play(served, 5)
+    served.stop()
+    database.run("DELETE FROM snapshots")
+    database.run("UPDATE events SET arm = (arm + 1) % 40 WHERE kind = 1")
+    with in_thread(served.store) as one:
+        assert call(one.port, "POST", f"{PATH}/asks", {})[1]["code"] == "replay"
+        assert call(one.port, "DELETE", PATH)[0] == 200
+        assert call(one.port, "POST", f"{PATH}/asks", {})[0] == 404
 
 
 def test_an_alarm_if_rewards_differ_by_delay(served: InThread, database: Database) -> None:

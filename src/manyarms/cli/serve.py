@@ -6,6 +6,7 @@ import click
 
 __all__ = ["serve", "token"]
 
+_WHO = "(command line)"  # in the audit; no token can have this name
 _store = click.option(
     "--store",
     default="sqlite:///manyarms.db",
@@ -171,17 +172,14 @@ def add(
         new = msgspec.convert(given, NewToken)
     except msgspec.ValidationError as error:
         raise ParameterError(failure_of_body(error, NewToken).message) from error
-    if role == "browser" and not (origins and rate and experiment):
-        raise ParameterError(
-            "`--role` browser needs --experiment, --origin and --rate: everybody who sees the page "
-            "has the token."
-        )
     made = new_token()
     database = database_of(store)
     database.open()
     try:
-        if not add_token(database, new, made):
-            raise DuplicateNameError(f"There is a token {name!r}. Choose another name.")
+        with database.transaction():
+            if not add_token(database, new, made):
+                raise DuplicateNameError(f"There is a token {name!r}. Choose another name.")
+            database.note(_WHO, experiment, f"add token {name}")
     finally:
         database.close()
     click.echo(made)
@@ -225,7 +223,9 @@ def drop(name: str, store: str) -> None:
         known = [row[0] for row in database.run("SELECT name FROM tokens")]
         if name not in known:
             raise UnknownNameError("token", name, known)
-        database.run("DELETE FROM tokens WHERE name = :name", name=name)
+        with database.transaction():
+            database.run("DELETE FROM tokens WHERE name = :name", name=name)
+            database.note(_WHO, None, f"drop token {name}")
     finally:
         database.close()
     click.echo(f"{name} was taken back")

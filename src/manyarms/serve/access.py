@@ -81,6 +81,11 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
+def _same(given: str, right: str) -> bool:
+    """Whether a signature is right; as bytes, because what was given may hold any character."""
+    return hmac.compare_digest(given.encode(), right.encode())
+
+
 def mark_of(digest: str) -> str:
     """Return what a session knows of its token."""
     return digest[:16]
@@ -168,7 +173,7 @@ class Access:
         for part in headers.get(b"cookie", b"").decode("latin-1").split(";"):
             name, _, value = part.strip().partition("=")
             text, _, signature = value.partition(".")
-            if name == COOKIE and hmac.compare_digest(signature, self._sign("session", text)):
+            if name == COOKIE and _same(signature, self._sign("session", text)):
                 who, role, experiment, until, *mark = json.loads(bytes.fromhex(text))
                 if until > time.time():
                     known = mark[0] if mark else ""  # those of older versions have none
@@ -189,7 +194,7 @@ class Access:
         """Whether another node has sent a request on: one that has the same secret."""
         text, _, signature = headers.get(FORWARDED, b"").decode("latin-1").partition(".")
         right = self._sign("forwarded", f"{text} {method} {path}")
-        if not hmac.compare_digest(signature.encode(), right.encode()):
+        if not _same(signature, right):
             return False
         return abs(time.time() - int(text)) < _FORWARDING
 
@@ -283,7 +288,7 @@ def ticket_pull(secret: str, experiment: str, given: str, generation: int) -> in
     when, _, _ = rest.partition(".")
     if number.isdecimal() and when.isdecimal() and len(number) < 19 and len(when) < 19:
         right = ticket(secret, experiment, int(number), int(when))
-        if hmac.compare_digest(right.encode(), given.encode()):
+        if _same(given, right):
             if int(when) != generation:
                 raise refuse(410, "old_ticket", "This ticket is of an earlier generation.")
             return int(number)

@@ -146,13 +146,25 @@ async def delete(service: Service, request: Request) -> Response:
             raise refuse(409, "not_stopped", f"{name!r} must be stopped before it is deleted.")
         return owned
 
-    owned, _, _ = await service.apply(name, check, forwarded=request.forwarded)
-
-    if not await service.node.write(lambda database: database.bury(owned.id, owned.epoch)):
-        raise unavailable("Another node has taken over. Send it again.")
-    service.node.forget(owned)
+    try:
+        owned, _, _ = await service.apply(name, check, forwarded=request.forwarded)
+        buried = await service.node.write(lambda database: database.bury(owned.id, owned.epoch))
+    except RefusedError as error:
+        if error.failure.code != "replay":
+            raise
+        # nobody can play it, so nobody could stop it first
+        buried = await service.node.write(lambda database: _buried(database, name))
+    if not buried:
+        raise unavailable("It has changed meanwhile. Send it again.")
+    if (known := service.node.owned.get(name)) is not None:
+        service.node.forget(known)
     await service.note(request.caller, name, "delete")
     return answered(m.Done(name, "stopped"))
+
+
+def _buried(database: Database, name: str) -> bool:
+    row = database.find(name)
+    return row is not None and database.bury(row.id, row.epoch, in_any_state=True)
 
 
 async def get(service: Service, request: Request) -> Response:

@@ -13,7 +13,7 @@ from manyarms.errors import (
 )
 from manyarms.serve.messages import Failure, Failures
 
-__all__ = ["RefusedError", "failed", "failure_of", "refuse"]
+__all__ = ["RefusedError", "failed", "failure_of", "refuse", "unknown_experiment"]
 
 _logger = logging.getLogger("manyarms.serve")
 
@@ -40,6 +40,11 @@ def failed(what: str) -> RefusedError:
     """Log the exception that is being handled, a mistake of ours; return what to answer."""
     _logger.exception("%s failed", what)
     return refuse(500, "failed", "This failed; the log of the node says why.")
+
+
+def unknown_experiment(name: str) -> RefusedError:
+    """Return the refusal of an experiment that there is not."""
+    return refuse(404, "unknown_experiment", f"There is no experiment {name!r}.")
 
 
 def failure_of(error: ManyarmsError) -> Failure:

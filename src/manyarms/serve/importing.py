@@ -12,13 +12,13 @@ import msgspec
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.serve import messages as m
 from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.node import SOME_ARMS
 from manyarms.serve.owned import LostError, Owned
 from manyarms.serve.requests import Request, Response
 from manyarms.serve.service import Service
 
 __all__ = ["add_arms", "number_of", "unknown_arm"]
 
-_ROWS = 2000  # arms of a transaction: others wait some milliseconds for it
 _MOST_KEY = 1000  # characters
 _MOST_LINE = 1 << 20
 _line = msgspec.json.Decoder(str | dict[str, Any]).decode
@@ -34,9 +34,13 @@ def unknown_arm(key: str) -> RefusedError:
     return refuse(404, "unknown_arm", f"There is no arm {key[:100]!r}.")
 
 
+def _arms_of(owned: Owned) -> int:
+    return owned.live.arms.count if owned.live is not None else 0
+
+
 async def number_of(service: Service, owned: Owned, key: str) -> int:
     """Return the number of an arm."""
-    there = owned.live.arms.count if owned.live is not None else 0
+    there = _arms_of(owned)
     number: int | None = None
     if owned.keyed:
         number = await service.node.read(lambda db: db.number_of(owned.id, key, there))
@@ -100,9 +104,14 @@ async def _import(
         if owned.importing.locked():
             raise refuse(409, "importing", f"Arms are being added to {owned.name}. Wait for them.")
         async with owned.importing:
-            added = await _stage(service, owned, batches)
-            there = owned.live.arms.count if owned.live is not None else 0
-            return owned.add_arms(added) if added else there
+            if owned.tidying is not None:
+                await asyncio.shield(owned.tidying)
+            try:
+                added = await _stage(service, owned, batches)
+                return owned.add_arms(added) if added else _arms_of(owned)
+            except BaseException:  # also if whoever sends them goes away
+                service.node.tidy(owned)
+                raise
 
     _, there, _ = await service.apply(
         request.experiment, change, forwarded=request.forwarded, once=True
@@ -113,13 +122,11 @@ async def _import(
 async def _stage(service: Service, owned: Owned, batches: AsyncIterator[list[str]]) -> int:
     """Write keys beyond the arms there are; return how many."""
     x, epoch = owned.id, owned.epoch
-    begin = owned.live.arms.count if owned.live is not None else 0
-    number = begin
-    await service.node.write(lambda database: database.drop_unpublished(x, epoch, begin))
+    begin = number = _arms_of(owned)
     try:
         async for keys in batches:
-            for k in range(0, len(keys), _ROWS):
-                some = keys[k : k + _ROWS]
+            for k in range(0, len(keys), SOME_ARMS):
+                some = keys[k : k + SOME_ARMS]
                 rows = [(number + place, key) for place, key in enumerate(some)]
                 added = await service.node.write(
                     lambda database, rows=rows: database.add_arms(x, epoch, rows)  # type: ignore[misc]
@@ -128,18 +135,8 @@ async def _stage(service: Service, owned: Owned, batches: AsyncIterator[list[str
                     raise LostError
                 number += len(some)
     except ValueError as error:
-        raise await _aborted(service, owned, begin, _twice(str(error))) from error
-    except RefusedError as error:
-        raise await _aborted(service, owned, begin, error) from error
+        raise _twice(str(error)) from error
     return number - begin
-
-
-async def _aborted(
-    service: Service, owned: Owned, begin: int, refusal: RefusedError
-) -> RefusedError:
-    x, epoch = owned.id, owned.epoch
-    await service.node.write(lambda database: database.drop_unpublished(x, epoch, begin))
-    return refusal
 
 
 def _twice(key: str) -> RefusedError:

@@ -124,6 +124,14 @@ class NewToken(Struct, forbid_unknown_fields=True):
     rate: Annotated[float, Meta(gt=0)] | None = None  # requests a second
     expires: Annotated[float, Meta(gt=0)] | None = None  # seconds from now
 
+    def __post_init__(self) -> None:
+        """Refuse what everybody could use without bounds."""
+        if self.role == "browser" and not (self.origins and self.rate and self.experiment):
+            raise ValueError(
+                "a token of role browser needs an experiment, origins and a rate, because "
+                "everybody who sees the page has it"
+            )
+
 
 class Login(Struct, forbid_unknown_fields=True):
     """A token, for a session in a browser."""

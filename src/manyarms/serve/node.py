@@ -14,25 +14,27 @@ import logging
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 import msgspec
 
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError
 from manyarms.live.databases.database import LEASE
-from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.errors import RefusedError, refuse, unknown_experiment
 from manyarms.serve.game import ReplayError, as_replay_error, engine_of
 from manyarms.serve.messages import Failure, Spec
 from manyarms.serve.owned import MOST_KEYS, AskedBefore, BrokenError, LostError, Owned
 from manyarms.serve.threads import Committer, DatabaseThread, insisting
 
-__all__ = ["ServiceNode", "unavailable", "unknown"]
+__all__ = ["SOME_ARMS", "ServiceNode", "unavailable", "unknown"]
 
 T = TypeVar("T")
 _IDLE = 60.0  # seconds after which a lease is not renewed any more
 _KNOWN_ELSEWHERE = 1.0  # seconds that an owner is believed to be where it was
 _FIRST_KEYS = 2000  # of asks, that are loaded before an experiment is served
+_LOOK_AGAIN = 1.0  # seconds until a database that was away is tried again
+SOME_ARMS = 2000  # arms of a transaction: others wait some milliseconds for it
 _logger = logging.getLogger("manyarms.serve")
 
 
@@ -97,9 +99,13 @@ class ServiceNode:
             with contextlib.suppress(UnreachableError):
                 then(await self._loader.call(function))
 
-        task = asyncio.create_task(do())
+        self._in_background(do())
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def read(self, function: Callable[[Database], T]) -> T:
         """Return what the database says, or refuse."""
@@ -116,6 +122,28 @@ class ServiceNode:
             return await self.committer.call(function)
         except UnreachableError as error:
             raise unknown(f"The database cannot be reached ({error})") from error
+
+    # Arms that an import which did not end has left
+
+    def tidy(self, owned: Owned) -> None:
+        """Begin to delete them; the next import waits for that."""
+        owned.tidying = self._in_background(self._tidy(owned))
+
+    async def _tidy(self, owned: Owned) -> None:
+        """Delete them some at a time: there may be millions, and others have their turn."""
+        begin = owned.live.arms.count if owned.live is not None else 0
+        end = None
+        while self.owned.get(owned.name) is owned and not self.closing:
+            try:
+                if end is None:
+                    end = await self.read(lambda database: database.end_of_arms(owned.id))
+                if begin >= end:
+                    return
+                some = owned.id, owned.epoch, begin, begin + SOME_ARMS
+                await self.write(lambda db, some=some: db.drop_unpublished(*some))  # type: ignore[misc]
+                begin += SOME_ARMS
+            except RefusedError:  # the database is away
+                await asyncio.sleep(_LOOK_AGAIN)
 
     # Who owns an experiment
 
@@ -152,7 +180,7 @@ class ServiceNode:
             row = await self.read(lambda database: database.find(name))
             if row is None:
                 self._locks.pop(name, None)
-                raise refuse(404, "unknown_experiment", f"There is no experiment {name!r}.")
+                raise unknown_experiment(name)
             if row.spec == "null":
                 raise refuse(409, "recorded", f"{name!r} is a handle's that was recorded here.")
             address = row.owner.rpartition(" at ")[2]
@@ -196,6 +224,8 @@ class ServiceNode:
             del self._loading[row.id]
         owned.start(self.committer.wake)
         self.owned[name] = owned
+        if owned.keyed:
+            self.tidy(owned)
         if not owned.all_keys:
             self._later(lambda database: _keys(database, owned.id, MOST_KEYS), owned.recall)
         self._plan_expiry(owned)
@@ -358,7 +388,6 @@ async def _listens(address: str) -> bool:
 def _loaded(database: Database, row: ExperimentRow) -> Owned:
     owned = Owned.load(database, row)
     assert isinstance(owned, Owned)
-    database.drop_unpublished(row.id, row.epoch, row.n_arms)
     owned.keys = _keys(database, row.id, _FIRST_KEYS)
     owned.all_keys = len(owned.keys) < _FIRST_KEYS
     return owned

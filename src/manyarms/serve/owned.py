@@ -125,6 +125,7 @@ class Owned(Game):
         self.trouble: Failure | None = None  # why nothing is answered, if so
         self.gone = False  # whether it was dropped: another handle may be in its place
         self.importing = asyncio.Lock()
+        self.tidying: asyncio.Task[None] | None = None  # deletes what an import has left
         self.wake: Callable[[Owned], None] = lambda owned: None  # hears that there is work
         self.deadline: asyncio.TimerHandle | None = None
         self.forming: Forming

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from manyarms.errors import ParameterError
 from manyarms.live import estimates
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.estimates import ArmEstimate, Progress
@@ -16,10 +17,23 @@ from manyarms.protocol.recommend import sigma_of
 from manyarms.serve.game import Game, ReplayError, as_replay_error, policy_of
 from manyarms.serve.tallies import Tallies
 
-__all__ = ["Replica"]
+__all__ = ["GoneError", "Replica", "place_of"]
 
 _MOST_NAMES = 100_000  # keys that are remembered
 _JUDGED_EVERY = 10.0  # seconds
+
+
+def place_of(cursor: str) -> int:
+    """Return the number that a cursor is; 0 if there is none. Raises a `ParameterError`."""
+    if cursor and not (cursor.isdecimal() and len(cursor) < 19):
+        raise ParameterError(
+            f"`cursor` must be one that an earlier answer gave, got {cursor[:100]!r}."
+        )
+    return int(cursor or 0)
+
+
+class GoneError(Exception):
+    """There is no experiment of this name, or no longer."""
 
 
 class _Followed(Game):
@@ -53,7 +67,7 @@ class Replica:
         self._database = database
         row = database.find(name)
         if row is None:
-            raise LookupError(name)
+            raise GoneError(name)
         self.row = row
         self.alarm = ""
         try:
@@ -79,7 +93,7 @@ class Replica:
         """Catch up with the log; whether something was new. Raises if the experiment is gone."""
         row = self._database.find(self.row.name)
         if row is None or row.id != self.row.id:
-            raise LookupError(self.row.name)
+            raise GoneError(self.row.name)
         return self.follow_to(row)
 
     def follow_to(self, row: ExperimentRow) -> bool:
@@ -195,7 +209,7 @@ class Replica:
     def listed(self, search: str, after: str, limit: int) -> tuple[list[int], str | None]:
         """Return arms whose keys begin so, after a cursor, and the cursor of what follows."""
         if not self.game.keyed:
-            begin = int(after) + 1 if after else 0
+            begin = place_of(after) + 1 if after else 0
             if search:
                 number = self.number(search)
                 return ([] if number is None else [number]), None

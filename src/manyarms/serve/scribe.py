@@ -16,10 +16,10 @@ from typing import Any
 
 import msgspec
 
-from manyarms.errors import ManyarmsError
+from manyarms.errors import ParameterError
 from manyarms.live.databases import Database, UnreachableError, database_of
 from manyarms.serve.game import ReplayError
-from manyarms.serve.replica import Replica
+from manyarms.serve.replica import GoneError, Replica
 from manyarms.serve.views import VIEWS
 
 __all__ = ["Scribe", "main"]
@@ -41,7 +41,8 @@ class Scribe:
         self._database = database
         self._owner = owner
         self._replicas: dict[str, Replica] = {}  # the last used last
-        self._saved: dict[str, tuple[int, float]] = {}  # head of the last snapshot, not before
+        # by id, since a name may be given again: head of the last snapshot, not before
+        self._saved: dict[int, tuple[int, float]] = {}
         self._failures: dict[str, str] = {}
         self._cleaned = 0.0
 
@@ -83,14 +84,14 @@ class Scribe:
         game, now = replica.game, time.monotonic()
         if replica.alarm or game.live is None:
             return
-        if game.name not in self._saved:
+        if game.id not in self._saved:
             last = self._database.snapshot(game.id)
-            self._saved[game.name] = (0 if last is None else last[0]), 0.0
-        head, not_before = self._saved[game.name]
+            self._saved[game.id] = (0 if last is None else last[0]), 0.0
+        head, not_before = self._saved[game.id]
         if game.head - head >= SNAPSHOT_EVENTS and now >= not_before:
             self._database.save(game.id, game.head, game.engine, *game.snapshot())
             end = time.monotonic()
-            self._saved[game.name] = game.head, end + _REST * (end - now)
+            self._saved[game.id] = game.head, end + _REST * (end - now)
 
     def status(self) -> dict[str, Any]:
         """Return how far each replica is, and what is wrong with it."""
@@ -98,7 +99,7 @@ class Scribe:
             name: {
                 "head": replica.game.head,
                 "alarm": replica.alarm,
-                "saved": self._saved.get(name, (None, 0))[0],
+                "saved": self._saved.get(replica.game.id, (None, 0))[0],
             }
             for name, replica in self._replicas.items()
         }
@@ -112,10 +113,10 @@ class Scribe:
             replica = self._replica(request["experiment"])
             replica.follow()
             return {"ok": VIEWS[what](replica, **request["with"])}
-        except LookupError as error:
+        except GoneError as error:
             self._replicas.pop(request.get("experiment", ""), None)
             return {"error": "unknown", "message": str(error)}
-        except (ManyarmsError, ValueError, TypeError) as error:
+        except ParameterError as error:  # another class of error is a fault of ours
             return {"error": "invalid", "message": str(error)}
         except (UnreachableError, ReplayError) as error:
             return {"error": "unavailable", "message": str(error)}

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from manyarms.serve import messages as m
-from manyarms.serve.errors import refuse
+from manyarms.serve.errors import refuse, unknown_experiment
 from manyarms.serve.node import unavailable
 from manyarms.serve.scribe import LENGTH
 
@@ -74,9 +74,7 @@ class ScribeLink:
         if "ok" in answer:
             return msgspec.convert(answer["ok"], _ANSWERS[request["view"]])
         if answer["error"] == "unknown":
-            raise refuse(
-                404, "unknown_experiment", f"There is no experiment {request['experiment']!r}."
-            )
+            raise unknown_experiment(request["experiment"])
         if answer["error"] == "invalid":
             raise refuse(422, "invalid", answer["message"])
         raise unavailable(answer["message"])

@@ -26,6 +26,7 @@ from manyarms.serve.access import (
     Caller,
     add_token,
     digest_of,
+    find_caller,
     mark_of,
     new_token,
 )
@@ -235,8 +236,8 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
                 "DELETE FROM tokens WHERE name IN ('environment', :here)",
                 here=f"local-{settings.port}",
             )
-            if token is not None:
-                add_token(database, new, token)
+            if token is not None and not add_token(database, new, token):
+                _refuse_if_taken(find_caller(database, digest_of(token)), new.name)
 
     await insisting(lambda: store.call(renew))
     lines = [f"manyarms serves {service.node.committer.database} at {url} (ready)"]
@@ -248,6 +249,16 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
         lines.append(f"  for programs  export MANYARMS_TOKEN={token}")
         lines.append("                (this token is good until the next start)")
     return lines
+
+
+def _refuse_if_taken(holder: Caller | None, name: str) -> None:
+    """Refuse a token that has another name already; of two nodes that start, one is the first."""
+    if holder is not None and holder.name != name:
+        raise ParameterError(
+            f"`MANYARMS_TOKEN` must be a token of its own, and it is {holder.name!r} already, with "
+            f"the role {holder.role}. Set another one, or unset it, or take that back with "
+            f"`manyarms token drop {holder.name}`."
+        )
 
 
 def _check_token(token: str | None) -> None:

@@ -25,7 +25,7 @@ from manyarms.serve.access import (
     find_caller,
     named_caller,
 )
-from manyarms.serve.errors import RefusedError
+from manyarms.serve.errors import RefusedError, unknown_experiment
 from manyarms.serve.metrics import Metrics
 from manyarms.serve.node import ServiceNode, unavailable, unknown
 from manyarms.serve.owned import Answers, BrokenError, LostError, Owned
@@ -145,6 +145,7 @@ class Service:
         self.access: Access
         self.began = time.time()
         self.ending = False
+        self.exports = 0  # that are being made
         self._watch: asyncio.Task[None] | None = None
         self._origins: tuple[float, set[str]] = (0.0, set())
 
@@ -329,9 +330,7 @@ class Service:
             )
         )
         if row is None:
-            raise RefusedError(
-                m.Failure("unknown_experiment", f"There is no experiment {experiment!r}.", 404)
-            )
+            raise unknown_experiment(experiment)
         return self._health(row, saved, audit)
 
     def _health(self, row: ExperimentRow, saved: Any, audit: Any) -> m.Health:

@@ -54,8 +54,10 @@ policy, reward_range, seed, window.
     elif expected is not None:
         got = f", got {_in_words(expected[2])}" if expected[2] else ""
         said = f"{what} must be {_in_words(expected[1])}{got}."
-    else:
+    elif name:
         said = f"{what}: {said}."
+    else:  # a rule about several fields
+        said = f"{said[0].upper()}{said[1:]}."
     return Failure("invalid", said, 422, name or None)
 
 

@@ -24,7 +24,7 @@ from manyarms.live.verdict import (
 )
 from manyarms.serve import messages as m
 from manyarms.serve.game import DELAYS
-from manyarms.serve.replica import Replica
+from manyarms.serve.replica import Replica, place_of
 
 __all__ = ["VIEWS"]
 
@@ -139,7 +139,7 @@ def arms(
     if search:
         among = replica.listed(search, "", _MOST_FOUND)[0]
         ordered = ordered[np.isin(tallies.arm[ordered], among)]
-    begin = int(cursor or 0)
+    begin = place_of(cursor)
     page = [tallies.at(place) for place in ordered[begin : begin + limit]]
     after = str(begin + limit) if begin + limit < len(ordered) else None
     return m.ArmPage(_seen(replica, page), after, len(ordered), game.head)

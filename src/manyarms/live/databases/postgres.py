@@ -30,7 +30,7 @@ _COPIED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 # what a server says that is not there yet, or not any more
 _PASSING = (
     *("refused", "starting up", "shutting down", "accepting connections", "recovery mode"),
-    *("timeout", "terminat", "closed the connection"),
+    *("timeout", "terminat", "closed the connection", "too many", "remaining connection slots"),
 )
 _PATIENCE = 10  # seconds that a statement of the owner may take
 _EVENTS = "bigint[], smallint[], bigint[], bigint[], float8[], float8[], text[]"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -25,6 +27,7 @@ __all__ = ["SQLite"]
 
 _SIZES = (4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)  # rows of one statement
 _MOST = _SIZES[-1]
+_creating = threading.Lock()
 _AT_ONCE = 2000  # rows that a stream fetches
 # tried again: another process writes, or the disk was full for a while
 _PASSING = ("locked", "busy", "full", "disk i/o error", "unable to open")
@@ -82,6 +85,7 @@ class SQLite(Database):
     def open(self) -> None:
         """Connect; make the tables where there are none."""
         self.close()
+        self._create()
         try:
             link = sqlite3.connect(
                 self.path, isolation_level=None, timeout=self._wait, check_same_thread=False
@@ -112,6 +116,15 @@ class SQLite(Database):
         except BaseException:
             self.close()
             raise
+
+    def _create(self) -> None:
+        """Make the file, for its user alone: it has secrets. SQLite makes others beside it so.
+
+        Nothing may close a file that SQLite has open elsewhere in this process: that would take its
+        locks away. Hence only a new file is opened here, by one thread at a time.
+        """
+        with _creating, contextlib.suppress(OSError):  # SQLite says what is wrong
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
 
     def _set_sync(self, when: str) -> None:
         if self._link is not None:

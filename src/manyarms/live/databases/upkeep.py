@@ -31,15 +31,17 @@ class Upkeep(ABC):
     def transaction(self) -> contextlib.AbstractContextManager[None]:
         """Do all of it, or nothing."""
 
-    def bury(self, experiment: int, epoch: int) -> bool:
+    def bury(self, experiment: int, epoch: int, *, in_any_state: bool = False) -> bool:
         """Take an experiment out of sight, if we are its owner; its name is free at once.
 
-        What it has is deleted by `purge`, bit by bit.
+        It must be stopped or without arms, unless it may be `in_any_state`. What it has is deleted
+        by `purge`, bit by bit.
         """
+        ended = "" if in_any_state else "AND (state = 'stopped' OR n_arms = 0) "
         rows = self.run(
             "UPDATE experiments SET name = '~' || id || ' ' || name, spec = 'null', "
             "state = 'deleted', epoch = epoch + 1, owner = '', lease_until = 0 "
-            "WHERE id = :x AND epoch = :epoch RETURNING id",
+            f"WHERE id = :x AND epoch = :epoch {ended}RETURNING id",
             x=experiment,
             epoch=epoch,
         )
@@ -84,12 +86,19 @@ class Upkeep(ABC):
         )
         return bool(gone)
 
-    def drop_unpublished(self, experiment: int, epoch: int, n_arms: int) -> None:
-        """Delete arms that an import which did not end has left, if we are the owner."""
+    def end_of_arms(self, experiment: int) -> int:
+        """Return the number after the last arm, those of imports that did not end among them."""
+        rows = self.run("SELECT max(number) FROM arms WHERE experiment = :x", x=experiment)
+        return 0 if rows[0][0] is None else int(rows[0][0]) + 1
+
+    def drop_unpublished(self, experiment: int, epoch: int, begin: int, end: int) -> None:
+        """Delete some arms that an import which did not end has left, if we are the owner."""
         self.run(
-            "DELETE FROM arms WHERE experiment = :x AND number >= :n AND EXISTS (SELECT 1 FROM "
-            "experiments WHERE id = :x AND epoch = :epoch AND n_arms = :n)",
+            "DELETE FROM arms WHERE experiment = :x AND number >= :begin AND number < :end AND "
+            "EXISTS (SELECT 1 FROM experiments WHERE id = :x AND epoch = :epoch AND "
+            "n_arms <= :begin)",
             x=experiment,
-            n=n_arms,
+            begin=begin,
+            end=end,
             epoch=epoch,
         )
