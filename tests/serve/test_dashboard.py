@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from manyarms.cli.main import main
+from manyarms.remote import Remote
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import charts, panels, words
 from manyarms.serve.dashboard.feed import Channel
@@ -67,6 +68,28 @@ def test_pages_hold_nothing_that_names_could_use(gallery: InThread, path: str) -
     assert all(link.startswith(("/", "#")) and not link.startswith("//") for link in links), links
     shown = re.sub(r"<details>.*?</details>", "", page, flags=re.S)  # which has the whole name
     assert not re.search("[\u202a-\u202e\u2066-\u2069]", re.sub(r'="[^"]*"', "", shown))
+
+
+def test_the_list_has_pages(gallery: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = call(gallery.port, "GET", "/v1/experiments")[1]
+    names = [one["name"] for one in whole["experiments"]]
+    assert whole["cursor"] is None
+    monkeypatch.setattr("manyarms.serve.service._LISTED", 2)
+    first = call(gallery.port, "GET", "/v1/experiments")[1]
+    assert [one["name"] for one in first["experiments"]] == names[:2]
+    assert first["cursor"] == names[1]
+    url = f"http://127.0.0.1:{gallery.port}"
+    assert [one["name"] for one in Remote.experiments(url, token=TOKEN)] == names
+    seen, path = [], "/?cursor=0"
+    while path:
+        page = get(gallery, path)[1]
+        seen += re.findall('id="to-([^"]*)"', page)
+        events = re.search('data-events="/events([^"]*)"', page)
+        assert events is not None
+        assert events[1] == path[1:]
+        following = re.search('<a href="([^"]*)">Next page', page)
+        path = following[1] if following else ""
+    assert seen == names
 
 
 def test_pages_are_for_those_who_may(gallery: InThread) -> None:

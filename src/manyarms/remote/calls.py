@@ -229,9 +229,10 @@ class Calls:
         self.path = f"{self._all}/{quote(experiment, safe='')}"
         self._worker = worker
 
-    def listing(self) -> Call[list[dict[str, Any]]]:
-        """Look at all experiments."""
-        return Call("GET", self._all, lambda answer, _: list(answer["experiments"]))
+    def listing(self, cursor: str) -> Call[dict[str, Any]]:
+        """Look at a page of the experiments."""
+        query = f"?cursor={quote(cursor, safe='')}" if cursor else ""
+        return Call("GET", f"{self._all}{query}", lambda answer, _: dict(answer))
 
     def create(self, spec: dict[str, Any]) -> Call[dict[str, Any]]:
         """Create the experiment."""

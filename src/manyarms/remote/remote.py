@@ -138,7 +138,13 @@ class Remote:
             As for the class.
         """
         with cls(url, "-", token=token, patience=5.0) as remote:
-            return remote._send(remote._calls.listing())
+            found: list[dict[str, Any]] = []
+            cursor: str | None = ""
+            while cursor is not None:
+                page = remote._send(remote._calls.listing(cursor))
+                found += page["experiments"]
+                cursor = page.get("cursor")  # services of older versions have none
+            return found
 
     # What changes the game
 

@@ -173,9 +173,9 @@ async def get(service: Service, request: Request) -> Response:
 
 
 async def list_all(service: Service, request: Request) -> Response:
-    """Return the experiments that the caller may see."""
+    """Return a page of the experiments that the caller may see."""
     assert request.caller is not None
-    return answered(await service.listing(request.caller))
+    return answered(await service.listing(request.caller, request.query.get("cursor", "")))
 
 
 def _set_state(action: str, state: m.State) -> Handler:

@@ -313,9 +313,10 @@ class ExperimentSummary(Struct, kw_only=True):
 
 
 class Listing(Struct):
-    """All experiments that the asker may see, by name."""
+    """A page of the experiments that the asker may see, by name."""
 
     experiments: list[ExperimentSummary]
+    cursor: str | None = None  # of the next page, if there is one
 
 
 class Leaders(Struct):

@@ -42,7 +42,16 @@ def may(role: str, right: str) -> bool:
 _X = "/v1/experiments/{experiment}"
 
 ROUTES: tuple[Route, ...] = (
-    Route("list_all", "GET", "/v1/experiments", "view", None, m.Listing, "List experiments."),
+    Route(
+        "list_all",
+        "GET",
+        "/v1/experiments",
+        "view",
+        None,
+        m.Listing,
+        "A page of experiments.",
+        ("cursor",),
+    ),
     Route("put", "PUT", _X, "administer", m.Spec, m.ExperimentSummary, "Create an experiment."),
     Route("get", "GET", _X, "view", None, m.ExperimentSummary, "An experiment at a glance."),
     Route("delete", "DELETE", _X, "administer", None, m.Done, "Delete a stopped experiment."),

@@ -35,7 +35,7 @@ from manyarms.serve.threads import insisting
 __all__ = ["ElsewhereError", "Service", "Settings", "headers_of", "not_known"]
 
 _LOOK = 1.0  # seconds between looks at the scribe
-_LISTED = 50  # experiments of a listing whose views are asked for
+_LISTED = 50  # experiments of a page of the listing
 _logger = logging.getLogger("manyarms.serve")
 
 
@@ -300,17 +300,19 @@ class Service:
         """Return a view of an experiment: a type of `messages`."""
         return await self.scribe.view(what, experiment, **chosen)
 
-    async def listing(self, caller: Caller) -> m.Listing:
-        """Return the experiments that a caller may see."""
+    async def listing(self, caller: Caller, cursor: str = "") -> m.Listing:
+        """Return a page of the experiments that a caller may see: those after a cursor, a name."""
         rows = await self.node.read(lambda database: database.experiments())
-        names = [
-            row.name for row in rows if row.spec != "null" and caller.experiment in (None, row.name)
-        ]
-        found = []
-        for name in names[:_LISTED]:
+        names = sorted(  # databases may order letters in ways of their own
+            row.name
+            for row in rows
+            if row.spec != "null" and row.name > cursor and caller.experiment in (None, row.name)
+        )
+        page, found = names[:_LISTED], []
+        for name in page:
             with contextlib.suppress(RefusedError):
                 found.append(await self.view("summary", name))
-        return m.Listing(found)
+        return m.Listing(found, page[-1] if len(names) > _LISTED else None)
 
     async def health(self, experiment: str) -> m.Health:
         """Return how the service is doing with an experiment."""

@@ -97,24 +97,25 @@ class Pages:
 
     # The list
 
-    def _list_channel(self, caller: Caller) -> Channel:
+    def _list_channel(self, caller: Caller, cursor: str) -> Channel:
         only = caller.experiment
 
         async def draw(kept: dict[str, Any]) -> dict[str, str]:
-            return await panels.draw_list(self._service, caller._replace(experiment=only))
+            return await panels.draw_list(self._service, caller._replace(experiment=only), cursor)
 
-        return self._channels.of(f"list of {only or 'all'}", draw)
+        return self._channels.of(f"list of {only or 'all'} after {cursor}", draw)
 
     async def list_page(self, request: Request) -> Response:
-        """Show all experiments."""
+        """Show a page of the experiments."""
         caller = await self._caller(request)
-        drawn = await self._list_channel(caller).soon()
-        return self._page("list", caller, panels=drawn)
+        cursor = _cursor(request)
+        drawn = await self._list_channel(caller, cursor).soon()
+        return self._page("list", caller, panels=drawn, cursor=cursor)
 
     async def list_events(self, request: Request) -> Response:
         """Send the list whenever it changes."""
         caller = await self._caller(request)
-        return await self._stream(self._list_channel(caller))
+        return await self._stream(self._list_channel(caller, _cursor(request)))
 
     # An experiment
 
@@ -244,6 +245,11 @@ class Pages:
                 "cache-control": "max-age=3600",
             },
         )
+
+
+def _cursor(request: Request) -> str:
+    """Return the cursor of a page of the list: a name, and thus no longer than one."""
+    return request.query_params.get("cursor", "")[:100]
 
 
 def _seconds(text: str) -> float:

@@ -59,10 +59,10 @@ def template(name: str, /, **content: Any) -> str:
     return _environment().get_template(f"{name}.html").render(**content)
 
 
-async def draw_list(service: Service, caller: Caller) -> dict[str, str]:
-    """Return the list of experiments."""
-    listing = await service.listing(caller)
-    content = {"experiments": listing.experiments, "root": service.root_path}
+async def draw_list(service: Service, caller: Caller, cursor: str) -> dict[str, str]:
+    """Return a page of the list of experiments."""
+    listing = await service.listing(caller, cursor)
+    content = {"listing": listing, "cursor": cursor, "root": service.root_path}
     return {"list": template("panels/list", **content)}
 
 
