@@ -22,6 +22,7 @@ from manyarms.lab.executors import chosen_engine
 from manyarms.lab.play import Stretch, play
 from manyarms.lab.workbench import Workbench, rows_of
 from tests.policies.battery import EVERY_POLICY, label
+from tests.protocol.test_plain import First
 
 ROOT = Path(__file__).parents[2]
 # All of them take minutes: `make gpu` compiles them, and so does a job of the workflow.
@@ -53,7 +54,7 @@ class HostPlace:
         return HostSlab()
 
 
-def _batch(policy: ma.Policy, **options: Any) -> engine.Batch:
+def _batch(policy: ma.Policy, **options: Any) -> engine.LaneBatch:
     game = cell(policy, ma.instances.planted(n=200, m=20), horizon=400, replications=2, **options)
     bench = engine.Bench(game, game.players[0], seed=1)
     return bench.batch(np.arange(2), cast(Any, HostPlace()), bench.lane())
@@ -244,6 +245,13 @@ def test_auto_leaves_small_games_to_threads() -> None:
     small = Experiment("small", (cell(ma.MOSS(), COINS, horizon=50, replications=3),))
     assert chosen_engine("auto", small, None) == "threads"
     assert chosen_engine("cuda", small, None) == "cuda"
+
+
+def test_auto_leaves_plain_classes_to_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "gpu_is_there", lambda: True)
+    for policies, who in (([ma.MOSS()], "cuda"), ([ma.MOSS(), First], "threads")):
+        games = cell(policies, COINS, horizon=10**6, replications=10**6)
+        assert chosen_engine("auto", Experiment("large", (games,)), None) == who
 
 
 def test_who_plays_is_no_part_of_what_is_played() -> None:
