@@ -19,8 +19,10 @@ from manyarms.instances._tape import record_of, rewind, tape
 from manyarms.lab import Experiment, cell, parse_spec
 from manyarms.lab import cuda as engine
 from manyarms.lab.executors import chosen_engine
-from manyarms.lab.play import Stretch
+from manyarms.lab.play import Stretch, play
+from manyarms.lab.workbench import Workbench, rows_of
 from tests.policies.battery import EVERY_POLICY, label
+from tests.protocol.test_plain import First
 
 ROOT = Path(__file__).parents[2]
 # All of them take minutes: `make gpu` compiles them, and so does a job of the workflow.
@@ -52,7 +54,7 @@ class HostPlace:
         return HostSlab()
 
 
-def _batch(policy: ma.Policy, **options: Any) -> engine.Batch:
+def _batch(policy: ma.Policy, **options: Any) -> engine.LaneBatch:
     game = cell(policy, ma.instances.planted(n=200, m=20), horizon=400, replications=2, **options)
     bench = engine.Bench(game, game.players[0], seed=1)
     return bench.batch(np.arange(2), cast(Any, HostPlace()), bench.lane())
@@ -108,6 +110,43 @@ def test_products_and_sums_are_rounded_one_by_one(monkeypatch: pytest.MonkeyPatc
     assert not {"mul.f64", "add.f64", "sub.f64"}.intersection(plain)
     batch = _batch(ma.Parallel(best_mean=0.9))
     assert batch.kernel.targetoptions["lto"] is False  # the linker would contract, too
+
+
+LANE_GAMES = {
+    "few arms": {"instance": ma.instances.planted(n=40, m=4)},
+    "more arms than 32 bits": {"instance": ma.instances.planted(n=3 * 10**9, m=10**8)},
+    "late rewards": {"instance": ma.instances.planted(n=40, m=4), "delay": 5},
+}
+
+
+def _in_rows(part: Any) -> Any:
+    """Return a lane's template as CPython plays it: 32 bits stay 32 bits, and the room is small."""
+    if hasattr(part, "_fields"):
+        return type(part)(*map(_in_rows, part))
+    return device._Row(part) if isinstance(part, np.ndarray) else part
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("game", LANE_GAMES.values(), ids=LANE_GAMES)
+@pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
+def test_every_policy_plays_in_the_memory_of_a_lane(
+    policy: ma.Policy, game: dict[str, Any]
+) -> None:
+    options = {"horizon": 60, "replications": 1, **game}
+    simulated = ma.simulate(policy, seed=3, record_arms=True, **options)
+    played = cell(policy, **options)
+    host = Workbench(played, played.players[0], seed=3, record_arms=True)
+    bench = engine.Bench(played, played.players[0], seed=3, arms=7)
+    while True:
+        recorder = host._new_recorder(1)
+        stretch = Stretch(host._key, 0, 0, played.horizon, host._scale)
+        state, rewards, reel = _in_rows(bench.lane())
+        play(state, rewards, host._world, reel, stretch, recorder)
+        if recorder.distinct_arms[0] != NO_ROOM:
+            break
+        bench.arms *= 2
+    assert np.array_equal(recorder.arms, simulated.arms[0])
+    assert np.array_equal(rows_of(recorder), simulated.rows[0])
 
 
 SIMULATED = """
@@ -206,6 +245,13 @@ def test_auto_leaves_small_games_to_threads() -> None:
     small = Experiment("small", (cell(ma.MOSS(), COINS, horizon=50, replications=3),))
     assert chosen_engine("auto", small, None) == "threads"
     assert chosen_engine("cuda", small, None) == "cuda"
+
+
+def test_auto_leaves_plain_classes_to_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "gpu_is_there", lambda: True)
+    for policies, who in (([ma.MOSS()], "cuda"), ([ma.MOSS(), First], "threads")):
+        games = cell(policies, COINS, horizon=10**6, replications=10**6)
+        assert chosen_engine("auto", Experiment("large", (games,)), None) == who
 
 
 def test_who_plays_is_no_part_of_what_is_played() -> None:

@@ -95,7 +95,7 @@ def test_rows_that_say_nothing_are_left_out_and_counted() -> None:
     for arms in ([*log["arm"], 1, np.nan], [*map("item {}".format, log["arm"]), "item 1", None]):
         result = ma.replay({"arm": arms, "reward": rewards}, ma.MOSS())
         assert (result.left_out, result.policies) == (2, known.policies)
-        assert "left out: 2 rows without an arm or a reward" in str(result)
+        assert "rows left out, without an arm or a reward: 2" in str(result)
     assert "left out" not in str(known)
 
 
@@ -104,6 +104,8 @@ def test_rows_that_say_nothing_are_left_out_and_counted() -> None:
     [
         ({"arm": [1, 2, 1], "reward": [0, 1]}, {}, "got 3 values in 'arm' and 2 in 'reward'"),
         ({"arm": ["a"] * 9, "reward": [1] * 9}, {}, "at least 2 arms, got only arm a. If"),
+        (log_of(40), {"n_arms": 0}, "`n_arms` must be an integer >= 2, got 0"),
+        (log_of(0), {}, "`log` must have rows with an arm and a reward, got an empty log"),
         (log_of(40), {"n_arms": 3}, "`n_arms` must be at least 4, the number of arms in the log"),
         (log_of(20), {}, "6 rows for each arm, 24 for 4 arms, got 20: a pull takes about 4 rows"),
     ],

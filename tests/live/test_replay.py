@@ -75,9 +75,11 @@ def test_long_histories_are_played_by_compiled_code(monkeypatch: pytest.MonkeyPa
     saved, log = _recorded(live)
     in_turn(live, 60)
     played = restored(saved, None, "it")
+    replay.compile_replay(ma.MOSSPlusPlus())  # as `manyarms warm --replay` does
+    assert replay._is_cached(played)
     with monkeypatch.context() as patch:
         patch.setattr(replay, "replay_by_hand", None)
-        replay.replay(played, Events.of(log), "it", long=100, very_long=100)
+        replay.replay(played, Events.of(log), "it", long=100)
     assert snapshot(played) == live.to_bytes()
     assert not replay.replay_compiled(restored(saved, None, "it"), Events.of(log), most=10)
     live.add_arms(3)  # arrays do not grow: by hand from here

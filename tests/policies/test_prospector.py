@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import manyarms as ma
@@ -140,14 +141,21 @@ def test_the_guess_does_not_hear_of_the_horizon() -> None:
     assert games[0] == games[1] == games[2] != games[3]
 
 
-@pytest.mark.long
-@pytest.mark.slow
-def test_a_run_with_late_rewards_does_not_depend_on_the_runs_before_it() -> None:
-    game: dict[str, Any] = {"horizon": 3000, "seed": 1, "workers": 1, "delay": 50}
+@pytest.mark.parametrize(
+    ("horizon", "runs"),
+    [
+        pytest.param(600, 6, marks=pytest.mark.interpreted),
+        pytest.param(3000, 30, marks=[pytest.mark.long, pytest.mark.slow]),
+    ],
+)
+def test_a_run_with_late_rewards_does_not_depend_on_the_runs_before_it(
+    horizon: int, runs: int
+) -> None:
+    game: dict[str, Any] = {"horizon": horizon, "seed": 1, "workers": 1, "delay": 50}
     policy, instance = ma.Prospector(beta=0.7), planted(n=2000, m=20)
-    together = ma.simulate(policy, instance, replications=30, **game)
-    alone = ma.simulate(policy, instance, first_replication=28, replications=1, **game)
-    assert alone.regret[0, 0, -1] == together.regret[0, 28, -1]
+    together = ma.simulate(policy, instance, replications=runs, **game)
+    alone = ma.simulate(policy, instance, first_replication=runs - 1, replications=1, **game)
+    np.testing.assert_array_equal(alone.regret[0, 0], together.regret[0, -1])
 
 
 def test_with_means_below_0_no_arm_is_pulled_again_before_its_first_reward() -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,13 +84,43 @@ def test_a_plain_policy(run: Run) -> None:
     assert "epsilon-greedy(arms=10) - prospector" in output
 
 
+def _is_the_shop(output: str) -> bool:
+    shop, past = (
+        "from_means(n=1000, Baskets(least=5.0, most=15.0))",
+        "best of the past: coat, 20.00",
+    )
+    return shop in output and past in output
+
+
+@pytest.mark.compiled
 @pytest.mark.slow
 def test_a_world_of_ones_own(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     # which is compiled anyway; the compiler takes ten times as long for Prospector
     monkeypatch.setattr(ma, "Prospector", partial(ma.MOSS, exploration=0.5))
+    assert _is_the_shop(run("own_world"))
+
+
+@pytest.mark.interpreted
+def test_with_prospector_in_short_games(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate = ma.simulate
+
+    def shorter(*game: Any, **options: Any) -> ma.Result:
+        return simulate(*game, **options | {"horizon": 600, "replications": 2})
+
+    monkeypatch.setattr(ma, "simulate", shorter)
     output = run("own_world")
-    assert "from_means(n=1000, Baskets(least=5.0, most=15.0))" in output
-    assert output.endswith("best of the past: coat, 20.00 a visitor\n")
+    assert _is_the_shop(output)
+    assert "\nprospector " in output
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_and_all_of_it_as_written(run: Run) -> None:
+    output = run("own_world")
+    assert _is_the_shop(output)
+    assert "after 20000 pulls, 20 replications" in output
+    assert "\nprospector " in output
 
 
 def test_new_arms(run: Run) -> None:

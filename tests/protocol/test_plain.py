@@ -28,6 +28,16 @@ class Stay:
         self.waiting -= 1
 
 
+class First:
+    """Always pulls arm 0."""
+
+    def ask(self) -> int:
+        return 0
+
+    def tell(self, arm: int, reward: float) -> None:
+        pass
+
+
 class Told:
     """Keeps what its constructor was told."""
 
@@ -99,3 +109,5 @@ def test_what_it_does_wrong_is_said() -> None:
         ma.UnknownNameError, match="Unknown parameter of Told: 'sead'. Did you mean"
     ):
         ma.plain_policy(Told, sead=3)  # now, and not when it plays
+    with pytest.raises(ma.ParameterError, match="`x` must be left out: First takes no parameters"):
+        ma.plain_policy(First, x=1)

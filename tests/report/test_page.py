@@ -18,7 +18,9 @@ from manyarms.errors import ResultsError
 from manyarms.lab import Experiment, Player, cell, experiment_from, read_results
 from manyarms.lab import run as play
 from manyarms.report import write_report
+from manyarms.report.page.figures import summary
 from manyarms.studies.study import Report
+from tests.report.made import made_result
 from tests.report.page_samples import HOSTILE, REPLICATIONS, SIX, reproduce_paper, run_folder
 
 
@@ -57,7 +59,7 @@ def test_numbers_are_those_of_the_tables(run: Path) -> None:
             assert series["median"] == pytest.approx(middle.tolist(), rel=1e-4)
             assert series["low"][-1] == pytest.approx(result.of(row.policy)[:, -1].min(), rel=1e-4)
             shown_runs = shown["runs"][k]
-            assert (shown_runs["count"], shown_runs["each"]) == (row.replications, 1)
+            assert shown_runs["count"] == row.replications
             assert len(shown_runs["lost"]) == round(row.miss_rate * row.replications)
             final = np.sort(result.of(row.policy)[:, -1]).tolist()
             ordered = sorted(shown_runs["found"] + shown_runs["lost"])
@@ -68,6 +70,17 @@ def test_numbers_are_those_of_the_tables(run: Path) -> None:
     against, over_time = data["figures"]
     assert against["choices"][0]["x"] == [0.2, 0.5]
     assert [choice["settings"] for choice in over_time["choices"]] == [[0], [1]]
+
+
+@pytest.mark.parametrize(("runs", "missed"), [(1000, 1), (2000, 3), (5000, 120), (1000, 1000)])
+def test_a_histogram_of_many_runs_keeps_rare_misses(runs: int, missed: int) -> None:
+    result = made_result({"moss": np.arange(runs)}, missed={"moss": missed})
+    (shown,) = summary(result, 1)["runs"]
+    found, lost = len(shown["found"]), len(shown["lost"])
+    assert lost >= min(missed, 50)
+    assert found + lost <= 460
+    stands_for = shown["each"][0] * found, shown["each"][1] * lost
+    assert stands_for == pytest.approx((runs - missed, missed))
 
 
 @pytest.mark.slow

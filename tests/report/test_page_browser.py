@@ -292,6 +292,8 @@ def test_runs_show_what_means_hide(paper: Browser) -> None:
         drawn = paper.run(f"[...{row}.querySelectorAll('rect')].map(r => r.getAttribute('class'))")
         assert ("lost" in drawn) == bool(runs["lost"]) == (share > 0)
         assert ("found" in drawn) == bool(runs["found"])
+        tops = paper.run(f"[...{row}.querySelectorAll('rect')].map(r => r.getAttribute('y'))")
+        assert min(map(float, tops)) == 8.0, "the tallest column fills its strip"
     before = paper.run('document.querySelector("#runs .strip rect").getAttribute("x")')
     choose(paper, "log", 0)
     assert paper.run('document.querySelector("#runs .strip rect").getAttribute("x")') != before

@@ -142,7 +142,7 @@ class Lane(NamedTuple):
     tape: Tape
 
 
-class Batch(NamedTuple):
+class LaneBatch(NamedTuple):
     """Replications under way."""
 
     kernel: Any
@@ -298,7 +298,7 @@ class Bench:
         shared += lane_bytes(self._world)
         return count * own + shared + _SPARE
 
-    def batch(self, numbers: NDArray[np.int64], place: Place, lane: Lane) -> Batch:
+    def batch(self, numbers: NDArray[np.int64], place: Place, lane: Lane) -> LaneBatch:
         """Let replications of these numbers begin, each in such a lane."""
         count, times = len(numbers), np.array(self._cell.times, np.int64)
         slab = place.slab(self._bytes(count, lane))
@@ -306,7 +306,7 @@ class Bench:
         common = {"world": self._world, "numbers": None, "stretch": None, "recorder": None}
         world: World = slab.shared(self._world)
         logs = slab.copy(logarithms(min(self._cell.horizon, _MOST_LOGS) + 1))
-        return Batch(
+        return LaneBatch(
             lane_kernel(play_lane, own, common, _compiled_in),
             tuple(slab.lanes(part, count, logs) for part in own.values()),
             world,

@@ -15,6 +15,7 @@ from manyarms.lab.chunks import Chunk
 from manyarms.lab.experiment import Engine, Experiment
 from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.workbench import Played, Workbench
+from manyarms.protocol.plain import plays_plainly
 
 __all__ = [
     "Executor",
@@ -139,9 +140,9 @@ def chosen_engine(engine: str, experiment: Experiment, workers: int | None) -> s
     """Return who "auto" stands for: a GPU, if there is one and it saves more than it costs."""
     if engine != "auto":
         return engine
-    policies = {repr(player.policy) for cell in experiment.cells for player in cell.players}
+    policies = {repr(p.policy): p.policy for cell in experiment.cells for p in cell.players}
     seconds = experiment.pulls / (_PULLS_PER_SECOND * processors(workers))
-    if seconds < _COMPILING * len(policies):
+    if seconds < _COMPILING * len(policies) or any(map(plays_plainly, policies.values())):
         return "threads"
     from manyarms.core.cuda import gpu_is_there
 

@@ -99,7 +99,7 @@ class ReplayResult:
             f"earned {rounded(self.mean_reward)} a pull",
         ]
         if self.left_out:
-            lines.append(f"left out: {self.left_out} rows without an arm or a reward")
+            lines.append(f"rows left out, without an arm or a reward: {self.left_out}")
         table = [["policy", "pulls", "reward", "95 % interval"]]
         for each in self.policies:
             low, high = map(rounded, each.interval)
@@ -209,7 +209,8 @@ def _arm_count(given: int | None, recorded: int | None, names: NDArray[Any]) -> 
             f"`log` must have at least 2 arms, got only arm {names.tolist()[0]}. If there were "
             f"other arms that were never chosen, give the number of all arms, `n_arms`."
         )
-    count = check_int("n_arms", given or recorded or len(names), at_least=2)
+    known = len(names) if recorded is None else recorded
+    count = check_int("n_arms", known if given is None else given, at_least=2)
     if count < len(names):
         raise ParameterError(
             f"`n_arms` must be at least {len(names)}, the number of arms in the log, got {count}.",
@@ -320,9 +321,8 @@ def _read(log: Any, arm: str, reward: str) -> _Rows:
     elif arms.dtype.kind == "f":
         known &= ~np.isnan(arms)
     if not known.any():
-        raise ParameterError(
-            f"`log` must have rows with an arm and a reward, got {len(arms)} rows without."
-        )
+        got = "none with both" if len(arms) else "an empty log"
+        raise ParameterError(f"`log` must have rows with an arm and a reward, got {got}.")
     return _Rows(arms[known], rewards[known], int((~known).sum()), count)
 
 

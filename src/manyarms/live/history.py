@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_path
 from manyarms.core.files import path_errors, replacing
+from manyarms.core.optional import need_pyarrow
 from manyarms.core.tabular import Library, data_frame, one_kind
-from manyarms.errors import MissingExtraError, SavedFileError
+from manyarms.errors import SavedFileError
 from manyarms.live.saving import MALFORMED_ERRORS, unpack
 from manyarms.live.store import (
     ABANDONED,
@@ -225,18 +226,14 @@ class GameHistory:
         path
             Where to; what is there is replaced.
         """
-        try:
-            import pyarrow
-            from pyarrow import parquet
-        except ImportError:
-            raise MissingExtraError("pyarrow", "to write Parquet") from None
+        pyarrow = need_pyarrow()
         table, target = self._plain(), check_path("path", path)
         columns = {name: pyarrow.array(column) for name, column in table.items()}
         for name in _TIMES:
             columns[name] = pyarrow.array(table[name], pyarrow.timestamp("us", tz="UTC"))
         columns["reward"] = pyarrow.array(table["reward"], from_pandas=True)  # NaN is missing
         with path_errors(target), replacing(target) as part:
-            parquet.write_table(pyarrow.table(columns), part)
+            pyarrow.parquet.write_table(pyarrow.table(columns), part)
 
 
 def _micro(seconds: NDArray[Any]) -> NDArray[Any]:

@@ -12,8 +12,7 @@ from manyarms.policies.moss_plus_plus import MOSSPlusPlus
 from manyarms.policies.parallel import Parallel
 from manyarms.policies.parts.parameters import AroundPolicy
 from manyarms.policies.parts.randomness import PHASES
-from manyarms.protocol import arrive, ask, count_late, generation, reset, retire, tell, uses
-from manyarms.protocol.about import About
+from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
 from manyarms.protocol.registry import Form
 from manyarms.protocol.soundness import Known, sound
 

@@ -180,6 +180,11 @@ def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
     known = _known(make)
     if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
         for key in parameters.keys() - known.keys():
+            if not known:
+                raise ParameterError(
+                    f"`{key}` must be left out: {make.__name__} takes no parameters.",
+                    parameter=key,
+                )
             raise UnknownNameError(f"parameter of {make.__name__}:", key, known)
     for key, one in known.items():
         told = key in _TOLD or key in parameters or one.default is not one.empty

@@ -14,18 +14,17 @@ from typing import Any
 
 from manyarms.core.face import LETTERS
 from manyarms.core.files import replace_file
-from manyarms.errors import MissingExtraError
+from manyarms.core.optional import need
 from manyarms.report.style import FONT, LOOK
 
-try:
-    from matplotlib import style as matplotlib_style
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-    from matplotlib.ticker import MaxNLocator, MultipleLocator
-except ImportError as missing:
-    raise MissingExtraError("matplotlib", "to draw figures") from missing
+need("matplotlib", "to draw figures")  # before it is imported
+
+from matplotlib import style as matplotlib_style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 __all__ = ["Axes", "Figure", "Line2D", "MaxNLocator", "MultipleLocator", "Patch"]
 __all__ += ["drawing", "look", "rendered", "save_figure"]

@@ -18,7 +18,8 @@ from manyarms.report.style import LineStyle, policy_styles, policy_title
 
 __all__ = ["curves", "looks", "over_time", "plainly", "summary", "swept"]
 
-_RUNS = 400  # of a policy, at most, that a histogram is drawn from
+_RUNS = 400  # of a policy, about, that a histogram is drawn from …
+_OF_A_GROUP = 50  # … and of those that missed, or found, at least: a few misses must be seen
 
 
 def plainly(parameters: Mapping[str, Any]) -> str:
@@ -57,19 +58,30 @@ def summary(result: Result, most_times: int) -> dict[str, Any]:
 def _runs(rows: NDArray[Any]) -> dict[str, Any]:
     """Return final regrets in order, of runs that found a best arm and of runs that missed it.
 
-    Of many runs only some are kept, evenly by rank, in both groups alike: `each` is how many
-    runs one of them stands for.
+    Of many runs only some are kept, evenly by rank: `each` is how many runs one of those that
+    found stands for, and one of those that missed.
     """
     missed = rows["best_pulls"] == 0
-    each = max(1, math.ceil(len(rows) / _RUNS))
-    groups = {"found": rows["regret"][~missed, -1], "lost": rows["regret"][missed, -1]}
+    groups = [np.sort(rows["regret"][group, -1]) for group in (~missed, missed)]
+    kept = [_kept(own, math.ceil(len(rows) / _RUNS)) for own in groups]
     limits = mean_interval(missed, bounds=(0.0, 1.0))
     return {
         "count": len(rows),
-        "each": each,
+        "each": [len(own) / max(1, len(few)) for own, few in zip(groups, kept, strict=True)],
         "miss_limits": [limits.low, limits.high],
-        **{name: np.sort(own)[(each - 1) // 2 :: each].tolist() for name, own in groups.items()},
+        "found": kept[0].tolist(),
+        "lost": kept[1].tolist(),
     }
+
+
+def _kept(ordered: NDArray[Any], one_in: int) -> NDArray[Any]:
+    """Return every `one_in`-th value, or more of them where fewer than 50 would be left.
+
+    >>> [len(_kept(np.arange(count), 5)) for count in (1, 60, 100, 1000)]
+    [1, 60, 50, 200]
+    """
+    step = max(1, min(one_in, len(ordered) // _OF_A_GROUP))
+    return ordered[(step - 1) // 2 :: step]
 
 
 def _series(result: Result, policy: str, kept: NDArray[np.int64]) -> dict[str, list[float]]:

@@ -50,6 +50,7 @@ class Runs {
 const mark = (kind, words) => element("span", null,
   element("i", { class: `mark-${kind}`, "aria-hidden": "true" }), words);
 
+/** How many runs each column stands for, if each of these values stands for `each` runs. */
 function binned(values, each, scale, width) {
   const bins = new Array(BINS).fill(0);
   for (const value of values) {
@@ -61,7 +62,7 @@ function binned(values, each, scale, width) {
 
 function runRow(setting, k, scale, width) {
   const policy = setting.policies[k], { count, each, found, lost, miss_limits: [low, high] } = setting.runs[k];
-  const bins = [found, lost].map((values) => binned(values, each, scale, width));
+  const bins = [found, lost].map((values, group) => binned(values, each[group], scale, width));
   const top = Math.max(...bins[0].map((number_, at) => number_ + bins[1][at]), 1), step = width / BINS;
   const column = (at, from, size, kind) => (size ? drawn("rect", {
     class: kind, x: (at * step).toFixed(1), width: Math.max(1, step - 1).toFixed(1),
