@@ -248,9 +248,7 @@ def test_a_node_that_ends_while_an_ask_is_repeated(
         with socket.create_connection(("127.0.0.1", one.port), timeout=10) as link:
             link.sendall(post("asks", b"{}", "Idempotency-Key: k"))
             assert lost.wait(5)
-            begun = time.monotonic()
             one.stop()
-            assert time.monotonic() - begun < 2.5  # uvicorn waits for 3 seconds
             answer = link.recv(65536)
     assert answer.startswith(b"HTTP/1.1 200")
     assert b"connection: close" in answer
