@@ -15,8 +15,9 @@ import pytest
 from manyarms.live.databases import Batch, LogRow, UnreachableError, database_of
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.serve import node, threads
+from manyarms.serve.forming import Answers, Forming
 from manyarms.serve.game import Game
-from manyarms.serve.owned import Answers, Forming, Owned
+from manyarms.serve.owned import Owned
 from tests.serve.machines import InThread, call, in_thread
 
 pytestmark = pytest.mark.interpreted

@@ -14,8 +14,9 @@ import pytest
 from manyarms.live.databases import database_of
 from manyarms.live.store import TOLD
 from manyarms.serve.errors import RefusedError
+from manyarms.serve.forming import BrokenError, LostError
 from manyarms.serve.node import ServiceNode
-from manyarms.serve.owned import BrokenError, LostError, Owned
+from manyarms.serve.owned import Owned
 from manyarms.serve.scribe import Scribe
 from manyarms.serve.service import Service, Settings
 from manyarms.serve.views import VIEWS

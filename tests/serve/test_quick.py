@@ -17,7 +17,7 @@ from manyarms.live.databases import Batch
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.serve import access
 from manyarms.serve import quick as quick_module
-from manyarms.serve.owned import Answers, Forming
+from manyarms.serve.forming import Answers, Forming
 from manyarms.serve.quick import QuickProtocol
 from tests.serve.machines import TOKEN, InThread, call, in_thread
 
@@ -248,9 +248,7 @@ def test_a_node_that_ends_while_an_ask_is_repeated(
         with socket.create_connection(("127.0.0.1", one.port), timeout=10) as link:
             link.sendall(post("asks", b"{}", "Idempotency-Key: k"))
             assert lost.wait(5)
-            begun = time.monotonic()
             one.stop()
-            assert time.monotonic() - begun < 2.5  # uvicorn waits for 3 seconds
             answer = link.recv(65536)
     assert answer.startswith(b"HTTP/1.1 200")
     assert b"connection: close" in answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -152,6 +153,30 @@ def test_experiments_share_a_group(store: str) -> None:
         for name in names:
             given = [a["pulls"] for (_, a), n in zip(answers, names * 10, strict=True) if n == name]
             assert sorted(p["pull"] for pulls in given for p in pulls) == list(range(20))
+
+
+def test_an_ask_that_may_have_been_applied_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first answer of the owner is lost; the second time its database is away."""
+    store, path = f"sqlite:///{tmp_path}/x.db?sync=never", "/v1/experiments/x"
+    request = httpx.AsyncClient.request
+    sent: list[Any] = []
+
+    async def lost(client: httpx.AsyncClient, *words: Any, **named: Any) -> Any:
+        sent.append(words)
+        if len(sent) > 1:
+            return httpx.Response(503, json={"code": "unavailable"})
+        await request(client, *words, **named)
+        raise httpx.ReadError("lost")
+
+    with in_thread(store) as first, in_thread(store) as second:
+        call(first.port, "PUT", path, {"n_arms": 9})
+        call(first.port, "POST", f"{path}/asks", {})
+        monkeypatch.setattr(httpx.AsyncClient, "request", lost)
+        status, answer = call(second.port, "POST", f"{path}/asks", {})
+        assert (status, answer["code"], len(sent)) == (503, "unknown", 2)
+        assert call(first.port, "GET", path)[1]["pulls"] == 2
 
 
 @pytest.mark.parametrize("arrives", [True, False])

@@ -13,11 +13,12 @@ from manyarms.serve import messages as m
 from manyarms.serve.api_looking import LOOKING
 from manyarms.serve.errors import RefusedError, failure_of, refuse
 from manyarms.serve.exporting import export
+from manyarms.serve.forming import AskedBefore, Given
 from manyarms.serve.game import check_spec
 from manyarms.serve.importing import add_arms, number_of
 from manyarms.serve.moves import AskMove, TellMove, key_in
 from manyarms.serve.node import unavailable, unknown
-from manyarms.serve.owned import AskedBefore, Given, Owned, told_before
+from manyarms.serve.owned import Owned, told_before
 from manyarms.serve.requests import Handler, Request, Response, answered
 from manyarms.serve.service import Service
 

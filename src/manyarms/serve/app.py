@@ -176,6 +176,8 @@ class App:
                 streamed = route.name in _STREAMED
                 answer = await self._forwarder.send(request, other.address, streamed=streamed)
                 if answer is not None:
+                    if request.sent and answer.status == 503 and b'"unavailable"' in answer.body:
+                        raise unknown(_SILENT) from None  # this time, but not before
                     return answer
                 self.service.node.forget_elsewhere(request.experiment)
                 if time.monotonic() > end or streamed:

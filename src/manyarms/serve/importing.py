@@ -12,8 +12,9 @@ import msgspec
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.serve import messages as m
 from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.forming import LostError
 from manyarms.serve.node import SOME_ARMS
-from manyarms.serve.owned import LostError, Owned
+from manyarms.serve.owned import Owned
 from manyarms.serve.requests import Request, Response
 from manyarms.serve.service import Service
 

@@ -22,9 +22,10 @@ import msgspec
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError
 from manyarms.live.databases.database import LEASE
 from manyarms.serve.errors import RefusedError, refuse, unknown_experiment
+from manyarms.serve.forming import AskedBefore, BrokenError, LostError
 from manyarms.serve.game import ReplayError, as_replay_error, engine_of
 from manyarms.serve.messages import Failure, Spec
-from manyarms.serve.owned import MOST_KEYS, AskedBefore, BrokenError, LostError, Owned
+from manyarms.serve.owned import MOST_KEYS, Owned
 from manyarms.serve.threads import Committer, DatabaseThread, insisting
 
 __all__ = ["SOME_ARMS", "ServiceNode", "unavailable", "unknown"]
@@ -46,7 +47,8 @@ def unavailable(message: str, *, code: str = "unavailable") -> RefusedError:
 def unknown(why: str) -> RefusedError:
     """Return the refusal of a request of which nobody knows whether it was done."""
     return unavailable(
-        f"{why}; whether this was done is not known. Send it again, with the same Idempotency-Key.",
+        f"{why}; whether this was done is not known. If it adds arms, look whether they are there; "
+        "send all else again, an ask with the same Idempotency-Key.",
         code="unknown",
     )
 

@@ -20,9 +20,10 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from manyarms.serve import messages as m
 from manyarms.serve.access import FORWARDED, Headers
 from manyarms.serve.errors import RefusedError, failed
+from manyarms.serve.forming import Answers, BrokenError, LostError
 from manyarms.serve.limits import LimitedProtocol
 from manyarms.serve.moves import AskMove, TellMove, key_in
-from manyarms.serve.owned import Answers, BrokenError, LostError, Owned
+from manyarms.serve.owned import Owned
 from manyarms.serve.requests import ALWAYS, refused
 from manyarms.serve.service import Service, not_known
 

@@ -26,9 +26,10 @@ from manyarms.serve.access import (
     named_caller,
 )
 from manyarms.serve.errors import RefusedError, unknown_experiment
+from manyarms.serve.forming import Answers, BrokenError, LostError
 from manyarms.serve.metrics import Metrics
 from manyarms.serve.node import ServiceNode, unavailable, unknown
-from manyarms.serve.owned import Answers, BrokenError, LostError, Owned
+from manyarms.serve.owned import Owned
 from manyarms.serve.scribe_link import ScribeLink
 from manyarms.serve.threads import insisting
 

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 from manyarms.errors import StoreError
 from manyarms.live.databases import Batch, Database, UnreachableError, database_of
 from manyarms.live.databases.database import next_seconds
-from manyarms.serve.owned import Answers, Forming, LostError, Owned
+from manyarms.serve.forming import Answers, Forming, LostError
+from manyarms.serve.owned import Owned
 
 __all__ = ["Committer", "DatabaseThread", "insisting"]
 
