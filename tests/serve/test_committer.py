@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -18,10 +20,35 @@ from manyarms.serve import node, threads
 from manyarms.serve.forming import Answers, Forming
 from manyarms.serve.game import Game
 from manyarms.serve.owned import Owned
-from tests.serve.machines import InThread, call, in_thread
+from tests.serve.machines import InThread, call, in_thread, shared_postgres
 
 pytestmark = pytest.mark.interpreted
 PATH = "/v1/experiments/x"
+
+
+def test_a_server_without_a_free_connection_is_waited_for() -> None:
+    base = shared_postgres()
+    database = database_of(base)
+    database.open()
+    database.run("CREATE ROLE narrow LOGIN CONNECTION LIMIT 0")
+    try:
+        with pytest.raises(UnreachableError, match="too many connections"):
+            database_of(base.replace("//postgres@", "//narrow@")).open()
+    finally:
+        database.run("DROP ROLE narrow")
+        database.close()
+
+
+def test_opening_a_file_once_more_takes_no_locks_away(tmp_path: Path) -> None:
+    """Or another process, when it closes the file, would delete the log that is in use here."""
+    first, second = (SQLite(tmp_path / "x.db") for _ in range(2))
+    first.open()
+    second.open()
+    words = f"import sqlite3; sqlite3.connect({str(first.path)!r}).execute('SELECT * FROM tokens')"
+    subprocess.run([sys.executable, "-c", words], check=True)
+    assert (tmp_path / "x.db-wal").exists()
+    first.close()
+    second.close()
 
 
 class Faults:
