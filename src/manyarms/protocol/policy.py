@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
@@ -131,6 +132,20 @@ def short_form(name: str, value: Any) -> str:
 def in_brackets(words: list[str]) -> str:
     """Return words for the end of a label; nothing if there are none."""
     return f"({', '.join(words)})" if words else ""
+
+
+def table_labels(policies: Sequence[Policy]) -> list[str]:
+    """Return what a table calls policies: their short labels, or their labels where two are alike.
+
+    >>> import manyarms as ma
+    >>> table_labels([ma.MOSS(), ma.MOSSOracle(m=3), ma.MOSSOracle(m=5)])
+    ['moss', 'moss-oracle(m=3)', 'moss-oracle(m=5)']
+    """
+    count = Counter(policy.short_label for policy in policies)
+    return [
+        policy.short_label if count[policy.short_label] == 1 else policy.label
+        for policy in policies
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
