@@ -62,7 +62,7 @@ class RankingPolicy(Policy):
         runs: int = 1,
         room: int | None = None,
     ) -> FreshArms:
-        """Make slots for `arms` members in all, in so many MOSS runs, each of `room` at most."""
+        """Make slots for `arms` members in all, in `runs` runs of MOSS, each of `room` at most."""
         table = slots(
             memory,
             arms,
