@@ -19,7 +19,7 @@ import manyarms as ma
 READERS = 30_000
 DELAY = 200  # how many others are served until a vote comes, on average
 NO_VOTE = 0.1  # the share of readers who never vote; whether they do tells nothing of the caption
-PATIENCE = 2_000  # after so many other readers we stop waiting
+PATIENCE = 2_000  # other readers: after them we stop waiting
 
 
 def shares() -> tuple[str, NDArray[np.float64], tuple[str, ...]]:

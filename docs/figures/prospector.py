@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import manyarms as ma
-from manyarms.core.face import LIGHT, POLICY_COLOURS
+from manyarms.core.face import LIGHT
 from manyarms.core.memory import ENDLESS
 from manyarms.policies.field import SubSampled
 from manyarms.protocol import ask, reset, tell
+from manyarms.protocol.colours import POLICY_COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mkdocs.structure.files import File, Files
 
 from manyarms.core import face
+from manyarms.protocol.colours import page_css
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -17,7 +18,7 @@ def made() -> dict[str, str]:
     """Return the files that the site takes from the package."""
     script = resources.files("manyarms.report.page").joinpath("tables.js")
     return {
-        "face.css": face.css('[data-md-color-scheme="slate"]'),
+        "face.css": page_css('[data-md-color-scheme="slate"]'),
         "logo.svg": face.LOGO,
         "icon.svg": face.ICON,
         "tables.js": script.read_text(encoding="utf-8"),

@@ -57,8 +57,9 @@ def test_other_forms_play_too() -> None:
         labels
     )
     assert {"moss++(kl++)", "empmoss++(kl)", "prospector(beta=0.55)"} <= set(labels)
+    assert labels["prospector(beta=0.55, bold)"].policy.label == "prospector(beta=0.55, bold)"
     assert "empmoss++(kl, beta=0.55)" not in labels  # nothing is proven of it
-    assert labels["ss-greedy(T^2/3)"].policy == ma.policy("ss-greedy", exponent=2 / 3)
+    assert labels["ss-greedy(exponent=2/3)"].policy == ma.policy("ss-greedy", exponent=2 / 3)
     assert labels["hybrid-moss++"].proven
     assert not labels["hybrid-moss++(kl)"].proven
 
@@ -72,10 +73,10 @@ def test_rewards_outside_the_unit_interval_leave_some_out() -> None:
 
 def test_what_is_known_is_told_and_can_be_typed() -> None:
     here = found(m_at_least=30, best_mean=0.7, in_flight=5)
-    assert here["moss-oracle"].policy == ma.MOSSOracle(m=30, count_late=True)
-    assert here["qrm1"].policy == ma.policy("qrm1", rho=0.3, count_late=True)
+    assert here["moss-oracle(count_late)"].policy == ma.MOSSOracle(m=30, count_late=True)
+    assert here["qrm1(count_late)"].policy == ma.policy("qrm1", rho=0.3, count_late=True)
     assert here["patience"].policy == ma.Patience(best_mean=0.7)
-    assert found(best_mean=1.0, m_at_least=1)["ucb-f"].policy == ma.policy(
+    assert found(best_mean=1.0, m_at_least=1)["ucb-f(perfect_best)"].policy == ma.policy(
         "ucb-f", perfect_best=True
     )
     for player in here.values():
@@ -100,7 +101,7 @@ def test_a_policy_joins_by_being_registered(monkeypatch: pytest.MonkeyPatch) -> 
 def test_one_may_choose_among_some() -> None:
     mine = ma.Patience()
     here = found(policies=["moss", "moss-oracle", mine], best_mean=0.8)
-    assert list(here) == ["moss", "patience(best_mean=0.8)"]
+    assert list(here) == ["moss", "patience"]
     assert list(found(policies=ma.MOSS())) == ["moss"]
     (tuned,) = found(policies=ma.MOSSPlusPlus(beta=0.55)).values()
     assert (tuned.code, tuned.word) == ('ma.policy("moss++", beta=0.55)', "moss++:beta=0.55")

@@ -1,4 +1,4 @@
-"""One face: figures, reports, dashboard and site take colours, letters and mark from one file."""
+"""One face: figures, reports, dashboard and site take colours, fonts and mark from one place."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from manyarms.core import face
+from manyarms.protocol.colours import OTHERS, POLICY_COLOURS, page_css
 from manyarms.report.style import policy_styles
 from manyarms.report.text import as_html
 from tests.helpers import run_python
@@ -25,18 +26,18 @@ def test_every_policy_of_the_package_has_a_colour_of_its_own_in_every_figure() -
     # elsewhere, because other tests register policies of their own
     code = "from manyarms.protocol.registry import policy_names; print(*policy_names())"
     names = run_python(code).stdout.split()
-    assert set(names) == {*face.POLICY_COLOURS, *face.OTHERS}
+    assert set(names) == {*POLICY_COLOURS, *OTHERS}
     together = policy_styles(names)
     assert len(set(together.values())) == len(names)
     for name in names:
         assert policy_styles(["mine", name])[name] == together[name]
         rule = f'[data-policy="{name}"] {{ --light: {together[name].colour};'
-        assert rule in face.css()
+        assert rule in page_css()
 
 
 def test_the_report_can_draw_every_marker() -> None:
     script = (PACKAGE / "report" / "page" / "plot.js").read_text(encoding="utf-8")
-    for style in policy_styles([*face.POLICY_COLOURS, *face.OTHERS]).values():
+    for style in policy_styles([*POLICY_COLOURS, *OTHERS]).values():
         assert re.search(rf'^  "?{re.escape(style.marker)}"?: "M', script, re.M), style.marker
 
 
@@ -51,14 +52,14 @@ def test_no_other_file_has_colours() -> None:
 
 def test_pages_and_the_site_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
     page = as_html(["# A page"], title="A page")
-    assert face.css() in page
+    assert page_css() in page
     assert face.MARK in page
     pytest.importorskip("mkdocs", reason='the site needs pip install ".[docs]"')
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "hooks"))
     made = importlib.import_module("face").made()
     assert made["icon.svg"] == face.ICON
     slate = '[data-md-color-scheme="slate"]'
-    assert made["face.css"] == face.css(slate)
+    assert made["face.css"] == page_css(slate)
     assert f"{slate} {{ --paper: {face.DARK['paper']};" in made["face.css"]
     config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert all(f" {name}" in config for name in made)
@@ -71,7 +72,7 @@ def test_the_dashboard_has_it() -> None:
 
     pages: Any = Pages(None)  # type: ignore[arg-type]
     styles, icon = asyncio.run(pages.shared_styles(None)), asyncio.run(pages.icon(None))
-    assert styles.body.decode().startswith(face.css())
+    assert styles.body.decode().startswith(page_css())
     assert icon.body.decode() == face.ICON
     shown = {"root": "", "caller": None, "may_administer": False, "version": ""}
     assert face.MARK in panels.template("base", **shown)

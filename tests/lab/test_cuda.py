@@ -145,6 +145,7 @@ def test_every_policy_plays_in_the_memory_of_a_lane(
         if recorder.distinct_arms[0] != NO_ROOM:
             break
         bench.arms *= 2
+    assert simulated.arms is not None
     assert np.array_equal(recorder.arms, simulated.arms[0])
     assert np.array_equal(rows_of(recorder), simulated.rows[0])
 
@@ -249,8 +250,8 @@ def test_auto_leaves_small_games_to_threads() -> None:
 
 def test_auto_leaves_plain_classes_to_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "gpu_is_there", lambda: True)
-    for policies, who in (([ma.MOSS()], "cuda"), ([ma.MOSS(), First], "threads")):
-        games = cell(policies, COINS, horizon=10**6, replications=10**6)
+    for others, who in (([], "cuda"), ([First], "threads")):
+        games = cell([ma.MOSS(), *others], COINS, horizon=10**6, replications=10**6)
         assert chosen_engine("auto", Experiment("large", (games,)), None) == who
 
 

@@ -19,7 +19,7 @@ from manyarms.lab.experiment import Objective
 from manyarms.policies import Doubling
 from manyarms.protocol import About, Policy, described, policy
 from manyarms.protocol.plain import PlainMaker, PlainPolicy
-from manyarms.protocol.policy import in_brackets, short_form
+from manyarms.protocol.policy import table_labels
 from manyarms.protocol.registry import maker, name_of, own_name
 
 __all__ = ["Candidate", "admitted_by", "candidates"]
@@ -75,7 +75,12 @@ def candidates(question: Question) -> list[Candidate]:
             "`policies` must contain some that need to know no more than you do, got none. "
             "Leave it out, or say what you know."
         )
-    return found
+    labels = table_labels([one.policy for one in found])
+    return [
+        # a policy that is registered under another name than that of its class is called so
+        replace(one, label=label.replace(one.policy.name, one.label, 1))
+        for one, label in zip(found, labels, strict=True)
+    ]
 
 
 def _as_given(made: Policy, about: About) -> Candidate:
@@ -87,7 +92,7 @@ def _as_given(made: Policy, about: About) -> Candidate:
         code = f"ma.plain_policy({', '.join(words)})"
     elif name_of(type(made)) == made.name and "policy" not in changed:  # no wrapper
         code, word = _code(made.name, changed), _word(made.name, changed)
-    return Candidate(made, made.label, code, about, word)
+    return Candidate(made, made.name, code, about, word)
 
 
 def _is_for(objective: Objective, about: About) -> bool:
@@ -99,13 +104,13 @@ def _is_for(objective: Objective, about: About) -> bool:
 
 def _forms(question: Question, name: str, about: About) -> Iterator[Candidate]:
     """Yield the default form of a policy and its variants, where they fit."""
-    forms: list[tuple[str, About, Mapping[str, Any]]] = [(name, about, {})]
+    forms: list[tuple[About, Mapping[str, Any]]] = [(about, {})]
     for form in about.variants:
         facts = replace(about, guarantee=form.guarantee, rewards=form.rewards)
-        forms.append((form.label, facts, form.parameters))
+        forms.append((facts, form.parameters))
     taken = inspect.signature(maker(name)).parameters
     told = {key: value for key, value in _told(question, about).items() if key in taken}
-    for label, facts, parameters in forms:
+    for facts, parameters in forms:
         if not _fits(question, facts):
             continue
         betas = sorted({*_BETAS, *([_MIDDLE] if _is_proven(facts) else [])})
@@ -119,20 +124,8 @@ def _forms(question: Question, name: str, about: About) -> Iterator[Candidate]:
                 untold, made = made, made.with_best_mean(question.best_mean)
                 values = {f.name: getattr(made, f.name) for f in fields(made)}
                 given |= {k: v for k, v in values.items() if v != getattr(untold, k)}
-            called = _with_words(own_name(label), own)
-            yield Candidate(made, called, _code(name, given), facts, _word(name, given))
-
-
-def _with_words(label: str, parameters: Mapping[str, Any]) -> str:
-    """Return a label that also shows these parameters.
-
-    >>> _with_words("prospector(bold)", {"beta": 0.6}), _with_words("moss", {})
-    ('prospector(bold, beta=0.6)', 'moss')
-    """
-    words = [short_form(key, value) for key, value in parameters.items()]
-    if label.endswith(")"):
-        return ", ".join([label[:-1], *words]) + ")"
-    return label + in_brackets(words)
+            code, word = _code(name, given), _word(name, given)
+            yield Candidate(made, own_name(name), code, facts, word)
 
 
 def _code(name: str, parameters: Mapping[str, Any]) -> str:

@@ -34,7 +34,7 @@ ALIKE = 1.1  # times the regret, in every case: a guarantee is worth that much
 _KEPT = (16, 8)  # who goes on after the first and after the second round
 _BUDGET = 5e9  # nanoseconds of one processor, for each round; twice that for the last
 _FEWEST, _MOST = 4, 400  # replications: of the first round, and of all
-_ALWAYS = 14  # so many candidates play, however long it takes
+_ALWAYS = 14  # candidates that play, however long it takes
 # Pulls take longer than `About.nanoseconds` says on more arms or with another index, measured; and
 # about twice as long while others are in flight.
 _SLOWER, _LATE = 3, 2
@@ -183,7 +183,7 @@ def race(
 
 
 def _play(question: Question, state: Race, runs: int, *, seed: int, **how: Any) -> None:
-    """Let those still in play so many more runs."""
+    """Let those that are still in play `runs` more runs."""
     seats = [
         Player(state.players[k].policy, state.players[k].label, runs, {"seat": k})
         for k in state.left

@@ -141,7 +141,7 @@ class Slab:
         return self.copy(part) if isinstance(part, np.ndarray) else part
 
     def lanes(self, template: Any, count: int, shared: Any) -> Any:
-        """Return the state of so many lanes, each as the template is, with one shared table."""
+        """Return the state of `count` lanes, each as the template is, with one shared table."""
         if hasattr(template, "_fields"):
             return type(template)(*(self.lanes(part, count, shared) for part in template))
         if not isinstance(template, np.ndarray):

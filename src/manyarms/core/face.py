@@ -1,14 +1,15 @@
-"""The face of the project: the colours, letters and mark of figures, reports, dashboard and site.
+"""The face of the project: the colours, fonts and mark of figures, reports, dashboard and site.
 
-All four take theirs from here. It is plain data: no plotting package, no browser.
+All four take theirs from here. It is plain data: no plotting package, no browser. The colours of
+policies are in `protocol.colours`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 __all__ = ["CODE_LETTERS", "DARK", "ICON", "LETTERS", "LIGHT", "LOGO", "MARK"]
-__all__ += ["ON_ANY", "OTHERS", "OTHER_COLOURS", "POLICY_COLOURS", "colour_of", "css", "on_dark"]
+__all__ += ["ON_ANY", "css", "on_dark", "properties"]
 
 # What pages are made of. `accent` is the colour of the project, `warm` and `pale` stand
 # beside it in charts; `good`, `bad` and `part` are verdicts.
@@ -47,37 +48,9 @@ DARK = {
 
 ON_ANY = "#2f81c4"  # contrast 4:1 with white and with black: for pages of others, as notebooks
 
-# The reader's own letters: nothing is fetched.
+# The reader's own fonts: nothing is fetched.
 LETTERS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif'
 CODE_LETTERS = 'ui-monospace, "Cascadia Mono", Menlo, Consolas, monospace'
-
-# Colours of Okabe & Ito, which the colour-blind can tell apart, without their yellow, which is
-# too pale for a line; grey stands in for it.
-POLICY_COLOURS = {
-    "moss": "#E69F00",
-    "moss-oracle": "#000000",
-    "quantile": "#009E73",
-    "parallel": "#CC79A7",
-    "moss++": "#0072B2",
-    "empmoss++": "#D55E00",
-    "anytime-moss++": "#56B4E9",
-    "prospector": "#6A3D9A",
-    "anytime-parallel": "#767676",
-}
-# For all others: Paul Tol's muted colours. A policy of the package has the colour of its place
-# here, counted round; neighbours are those that figures show together.
-OTHER_COLOURS = (
-    *("#332288", "#44AA99", "#882255", "#999933", "#88CCEE", "#CC6677", "#117733", "#AA4499"),
-)
-_OTHERS = (
-    *("hybrid-moss++", "patience", "guarded-empmoss++", "guarded-ss-greedy", "ss-greedy"),
-    *("empirical-cbt", "imoss", "ss-moss", "scout", "sequential-halving", "bracketing-halving"),
-    *("siri", "uniform", "thompson", "greedy", "ss-ts", "ucb", "ucb1", "ss-ucb", "kl-moss"),
-    *("kl-ucb", "kl-ucb++", "kl-ucb-switch", "corral-igw", "dynamic-balancing", "qrm1"),
-    *("qrm2-restarted", "ss-greedy-oracle", "ss-ucb-oracle", "ucb-f", "ucb-air", "cbt", "best"),
-    *("k-failure", "m-run", "non-recalling-m-run", "satisficing-ts", "two-target"),
-)
-OTHERS = {name: k for k, name in enumerate(_OTHERS)}
 
 # The mark: one choice, many arms.
 _ARMS = "M2 18C8 18 8 3 30 3M2 18C10 18 12 9 30 9M2 18C12 18 14 15 30 15"
@@ -98,31 +71,25 @@ def css(dark: str = "") -> str:
     """Return all of it as custom properties, for style sheets.
 
     `dark` is the selector of a dark page (default: the reader's system decides, on screens).
-    An element with the name of a policy in `data-policy` gets its colours as `--light` and
-    `--dark`.
 
     >>> "--accent: #0b5c8f;" in css()
     True
     """
     letters = {"letters": LETTERS, "code-letters": CODE_LETTERS}
-    night = f"{dark or ':root'} {_properties(DARK)}"
-    policies = {**{name: colour_of(k) for name, k in OTHERS.items()}, **POLICY_COLOURS}
+    night = f"{dark or ':root'} {properties(DARK)}"
     rules = [
-        f":root {_properties({**LIGHT, **letters})}",
+        f":root {properties({**LIGHT, **letters})}",
         night if dark else f"@media screen and (prefers-color-scheme: dark) {{ {night} }}",
     ]
-    for name, colour in policies.items():
-        both = _properties({"light": colour, "dark": on_dark(colour)})
-        rules.append(f'[data-policy="{name}"] {both}')
     return "\n".join(rules) + "\n"
 
 
-def colour_of(place: int) -> str:
-    """Return the colour of a place among those that have no colour of their own."""
-    return OTHER_COLOURS[place % len(OTHER_COLOURS)]
+def properties(values: Mapping[str, str]) -> str:
+    """Return the body of a rule that sets custom properties.
 
-
-def _properties(values: dict[str, str]) -> str:
+    >>> properties({"light": "#000000"})
+    '{ --light: #000000; }'
+    """
     return "{ " + " ".join(f"--{name}: {value};" for name, value in values.items()) + " }"
 
 

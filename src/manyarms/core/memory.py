@@ -77,7 +77,7 @@ class Memory(Protocol):
 
     endless: bool  # whether lengths are no bounds
     arms_may_come: bool  # whether there must be room for more arms than there are
-    arms_met: int  # for so many different arms there must be room; beyond, `ask` may say NO_ROOM
+    arms_met: int  # different arms that there must be room for; beyond, `ask` may say NO_ROOM
 
     def ints(self, length: int, *, most: int | None = None) -> Ints:
         """Return `length` signed integers; if none is above `most`, they may take less memory."""
@@ -193,7 +193,7 @@ class _Sparse:
 
 @functools.cache
 def logarithms(count: int) -> NDArray[np.float64]:
-    """Return log 0 (as 0), log 1, …, so many of them: the same array for all who ask."""
+    """Return the first `count` of log 0 (as 0), log 1, …: the same array for all who ask."""
     return np.array([math.log(max(1, k)) for k in range(count)])
 
 
@@ -225,7 +225,7 @@ ENDLESS: Memory = _Sparse(endless=True)
 
 
 def lanes(arms_met: int) -> Memory:
-    """Return memory for templates of a GPU's lanes, which meet no more than so many arms."""
+    """Return memory for templates of a GPU's lanes, which meet at most `arms_met` arms."""
     return _Lanes(arms_met)
 
 

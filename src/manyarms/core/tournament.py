@@ -28,7 +28,7 @@ __all__ = ["Tournament", "clear", "disband", "enter", "highest", "leader", "reke
 
 _ROOM = 1 << 50  # where there is no end to it
 _SPAN, _BLOCKS = 3, 8  # a node stands for 2^3 blocks of the level below: a cache line or two
-_FEW = 32  # no tree for so many slots
+_FEW = 32  # slots, at most, that have no tree
 _PART = 8  # if more than this part of all keys changed, the tree is built anew
 
 

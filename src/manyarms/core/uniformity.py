@@ -68,7 +68,7 @@ def _unevenness(chosen: NDArray[Any], n: int) -> float:
 
 
 def _two_sided(successes: int, trials: int, chance: float) -> float:
-    """Return twice the probability of so many successes or a number farther out."""
+    """Return twice the probability of this number of successes, or one farther out."""
     expected = trials * chance
     if expected >= _MANY:
         return _normal((successes - expected) / math.sqrt(expected * (1.0 - chance)))
@@ -76,7 +76,7 @@ def _two_sided(successes: int, trials: int, chance: float) -> float:
 
 
 def _at_least(events: float, expected: float) -> float:
-    """Return the probability of so many events or more where so many are expected (Poisson)."""
+    """Return the probability of at least `events` events if `expected` are expected (Poisson)."""
     if expected >= 1000.0:
         return _normal(max(0.0, events - expected) / math.sqrt(expected)) / 2.0
     fewer = (

@@ -44,7 +44,7 @@ THREADS = 384  # of a processor: more do not fit
 _WIDEST = 8  # threads that share a lane's processor with nobody; more gain nothing
 
 FIRST_ARMS = (1 << 10) - 1  # room on the first tape
-_MORE_ARMS = 4  # then for so many times as much, each time
+_MORE_ARMS = 4  # each time it was too small, it grows by this factor
 _MOST_LOGS = 1 << 22  # the CPU's logarithms of whole numbers; those of larger ones are the GPU's
 _SPARE = 1 << 16  # bytes between arrays
 _FIRST_PIECE = 256  # pulls between two looks at the clock; then as many as take
@@ -291,7 +291,7 @@ class Bench:
         return Recorder(*map(batch.read, batch.recorder))
 
     def _bytes(self, count: int, lane: Lane) -> int:
-        """Return how much memory so many lanes take, with what they share."""
+        """Return how much memory `count` lanes take, with what they share."""
         own = lane_bytes(lane)
         own += 8 * (len(self._cell.times) + 6 + self._recorded)
         shared = 8 * (min(self._cell.horizon, _MOST_LOGS) + len(self._cell.times))

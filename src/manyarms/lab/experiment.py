@@ -20,7 +20,7 @@ from manyarms.instances.instance import Instance
 from manyarms.instances.laws import NoLaw
 from manyarms.lab.timing import MOST_PULLS, check_late, checkpoint_times
 from manyarms.protocol.plain import is_plain, plain_policy
-from manyarms.protocol.policy import Policy, ask, reset, tell
+from manyarms.protocol.policy import Policy, ask, reset, table_labels, tell
 
 __all__ = [
     "Cell",
@@ -395,13 +395,13 @@ def _players(policies: Any, replications: int) -> tuple[Player, ...]:
             )
     policies = [policy for policy in chosen if isinstance(policy, Policy)]
     names = Counter(policy.name for policy in policies)
-    short = Counter(policy.short_label for policy in policies)
+    labels = iter(table_labels(policies))
     players = tuple(
         policy
         if isinstance(policy, Player)
         else Player(
             policy,
-            policy.short_label if short[policy.short_label] == 1 else policy.label,
+            next(labels),
             replications,
             _changed(policy),
             key=policy.name if names[policy.name] == 1 else policy.stored_label,

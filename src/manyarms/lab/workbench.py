@@ -57,7 +57,7 @@ def block_size(horizon: int) -> int:
 
 
 def row_type(times: int) -> np.dtype[Any]:
-    """Return the type of a row: the regret at so many times, counts, and what was recommended."""
+    """Return the type of a row: the regret at each time, counts, and what was recommended."""
     counts = [(name, "<i8") for name in ("best_pulls", "distinct_arms", "recommended")]
     return np.dtype([("regret", "<f8", (times,)), *counts, ("recommended_mean", "<f8")])
 

@@ -43,7 +43,7 @@ class ArmNumbers:
             ) from None
 
     def fresh(self, arms: Any) -> range:
-        """Return the numbers of so many new arms, or those given if they are the next ones."""
+        """Return the numbers of new arms: of a count, or those given if they are the next ones."""
         least = 1
         if isinstance(arms, Iterable) and not isinstance(arms, str | bytes):
             wanted = arms if isinstance(arms, range) else _listed(arms, 0)

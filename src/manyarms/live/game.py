@@ -39,7 +39,7 @@ __all__ += ["pairs_of"]
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 _ANY = object()  # the arm of a pull of which only the id is given
 ROOM = 1 << 40  # for the pulls of a game without a horizon
-MOST_REWARD = 1e100  # the sum of the squares of so many is still a number
+MOST_REWARD = 1e100  # the sum of squares of such rewards is still a number
 
 
 class Pull(NamedTuple):
@@ -130,7 +130,7 @@ class LiveGame:
         return arm
 
     def ask_for(self, count: int) -> list[Pull]:
-        """Return so many pulls to be made; those of which a reward was observed are answered."""
+        """Return `count` pulls to be made; those of which a reward was observed are answered."""
         pulls: list[Pull] = []
         while len(pulls) < count:
             pull = self.ask()

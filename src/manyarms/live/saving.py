@@ -375,7 +375,7 @@ def unpack(data: bytes, what: str) -> tuple[dict[str, Any], Columns]:
 
 
 def _most(size: int) -> int:
-    """Return how many bytes so many may inflate to: twice what files have that grew by playing."""
+    """Return how large `size` bytes may become unpacked: twice what files of played games do."""
     return (32 << 20) + 16 * size
 
 

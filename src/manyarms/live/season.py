@@ -58,7 +58,7 @@ def _retire_again(new: LiveGame, old: LiveGame) -> None:
 
 
 def _shuffled(game: LiveGame, arm: int, count: int, total: float) -> list[float]:
-    """Return so many rewards of this sum, where it is not known in which order they came.
+    """Return `count` rewards of the sum `total`, whose order is not known.
 
     They are 0 and 1 in a random order if that can be; else all are equal.
     """

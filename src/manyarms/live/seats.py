@@ -66,7 +66,7 @@ class Seats:
         self.arm_at[seat], self.seat_of[arm] = arm, seat
 
     def add(self, first: int, count: int) -> None:
-        """Seat so many new arms, numbered on from `first`."""
+        """Seat `count` new arms, numbered on from `first`."""
         if self.count - first != self._shifts[-1]:
             self._begins.append(first)
             self._shifts.append(self.count - first)
@@ -84,7 +84,7 @@ class Seats:
         seated: Iterable[tuple[int, int]],
         shifts: tuple[list[int], list[int]],
     ) -> Seats:
-        """Return the seats of so many arms, of which so many came back, or raise.
+        """Return the seats of arms that came, `returned` of them a second time, or raise.
 
         `seated` are pairs of an arm and its seat.
         """

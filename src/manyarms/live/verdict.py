@@ -245,7 +245,7 @@ class _Sample:
         return math.ceil(math.log(float(spent_error(self.error, 1))) / math.log1p(-chance))
 
     def allowed(self, size: int, error: float) -> int:
-        """Return how many of so many arms may be open; -1 if not even none."""
+        """Return how many arms of `size` may be open; -1 if even none is too many."""
         return bisect_right(range(size), error, key=lambda few: self.likely(few, size)) - 1
 
     def likely(self, few: int, size: int) -> float:

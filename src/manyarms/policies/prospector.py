@@ -36,7 +36,7 @@ _C2, _BOLD_C2 = 1.5, 4.0  # then the target falls by (C / (c2 T^beta log T))^(1/
 _KAPPA = 2.5  # from M + kappa (M - average of first rewards)
 
 # Where rewards are late
-_FEW = 4  # an arm with N rewards may have so many times N pulls in flight before it rests
+_FEW = 4  # an arm with N rewards rests once it has 4 N pulls in flight
 _RESTING = -1e100  # keys of arms that rest: below all others, those with fewest in flight first
 _UNSEEN = -1e50  # an arm never observed whose pulls were abandoned
 

@@ -23,11 +23,11 @@ from manyarms.protocol.policy import (
 
 __all__ = ["PlainMaker", "PlainPolicy", "PlainState", "is_plain", "plain_policy", "plays_plainly"]
 
-_TOLD = ("n_arms", "horizon", "seed")  # what a class is told if it asks for it
+_FACTS = ("n_arms", "horizon", "seed")  # what a class is given if it asks for it
 
 
 class PlainState:
-    """The player of the game that is on, and what players are told."""
+    """The player of the game that is on, and what players are given."""
 
     def __init__(self, policy: PlainPolicy, n_arms: int) -> None:
         self.policy, self.n_arms = policy, n_arms
@@ -36,8 +36,8 @@ class PlainState:
 
 @reset.register(PlainState)
 def plain_reset(state: PlainState, key: int, horizon: int) -> None:
-    told = {"n_arms": state.n_arms, "horizon": horizon or None, "seed": int(key)}
-    state.player = state.policy.player(told)
+    facts = {"n_arms": state.n_arms, "horizon": horizon or None, "seed": int(key)}
+    state.player = state.policy.player(facts)
 
 
 @ask.register(PlainState)
@@ -97,20 +97,20 @@ class PlainPolicy(Policy):
         """The class's `name`, or what it is called."""
         return str(getattr(self.make, "name", self.make.__name__))
 
-    def changed(self, *, told: bool = True) -> list[str]:
+    def changed(self, *, given: bool = True) -> list[str]:
         """Return the parameters that were given, as labels show them."""
         return [short_form(key, value) for key, value in self.parameters]
 
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # it depends on the class
-        """Whether it works without a horizon: unless it must be told."""
+        """Whether it works without a horizon: unless it must know one."""
         horizon = _known(self.make).get("horizon")
         return horizon is None or horizon.default is not horizon.empty
 
-    def player(self, told: dict[str, Any]) -> Any:
-        """Return a new player, told what its class asks for."""
+    def player(self, facts: dict[str, Any]) -> Any:
+        """Return a new player, which is given what its class asks for."""
         known, given = _known(self.make), dict(self.parameters)
-        asked = {key: value for key, value in told.items() if key in known and key not in given}
+        asked = {key: value for key, value in facts.items() if key in known and key not in given}
         return self.make(**given, **asked)
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> PlainState:
@@ -119,11 +119,11 @@ class PlainPolicy(Policy):
 
 
 class PlainMaker:
-    """Makes policies of a plain class; its signature has the parameters that are not told."""
+    """Makes policies of a plain class; its signature has the parameters that a user gives."""
 
     def __init__(self, make: type) -> None:
         self.make = make
-        own = [one for key, one in _known(make).items() if key not in _TOLD]
+        own = [one for key, one in _known(make).items() if key not in _FACTS]
         self.__signature__ = inspect.Signature(own)
         self.__doc__ = make.__doc__
 
@@ -145,7 +145,7 @@ def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
     ----------
     make
         A class with `ask()`, which returns the number of an arm from 0 on, and `tell(arm,
-        reward)`. A player is made of it for each game. It is told `n_arms`, `horizon` (None where
+        reward)`. A player is made of it for each game. It is given `n_arms`, `horizon` (None where
         it is not known) and `seed` if its constructor has parameters of these names. If rewards
         are late, `ask` is called again before they are told, and `count_late(arm, change)` if
         there is one; `arrive(count)` and `retire(arm)` let arms come and go.
@@ -187,8 +187,8 @@ def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
                 )
             raise UnknownNameError(f"parameter of {make.__name__}:", key, known)
     for key, one in known.items():
-        told = key in _TOLD or key in parameters or one.default is not one.empty
-        if not told and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
+        is_given = key in _FACTS or key in parameters or one.default is not one.empty
+        if not is_given and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
             raise ParameterError(f"`{key}` must be given to {make.__name__}.", parameter=key)
     return PlainPolicy(make=make, parameters=tuple(parameters.items()))
 

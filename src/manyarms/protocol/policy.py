@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
@@ -133,6 +134,20 @@ def in_brackets(words: list[str]) -> str:
     return f"({', '.join(words)})" if words else ""
 
 
+def table_labels(policies: Sequence[Policy]) -> list[str]:
+    """Return what a table calls policies: their short labels, or their labels where two are alike.
+
+    >>> import manyarms as ma
+    >>> table_labels([ma.MOSS(), ma.MOSSOracle(m=3), ma.MOSSOracle(m=5)])
+    ['moss', 'moss-oracle(m=3)', 'moss-oracle(m=5)']
+    """
+    count = Counter(policy.short_label for policy in policies)
+    return [
+        policy.short_label if count[policy.short_label] == 1 else policy.label
+        for policy in policies
+    ]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Policy(ABC):
     """A policy's parameters; a frozen dataclass. The state it makes does the work."""
@@ -153,7 +168,7 @@ class Policy(ABC):
         """Make a state with room for `pulls` pulls: the horizon, or more than ever happen."""
 
     def with_best_mean(self: P, best_mean: float) -> P:
-        """Return the policy told μ*, if it needs to know it and was not told."""
+        """Return the policy with μ* given, if it needs to know it and does not yet."""
         return self
 
     def with_reward_range(self: P, reward_range: tuple[float, float] | None) -> P:
@@ -179,15 +194,15 @@ class Policy(ABC):
         """The name, with the parameters that are not the default ones."""
         return self.name + in_brackets(self.changed())
 
-    def changed(self, *, told: bool = True) -> list[str]:
+    def changed(self, *, given: bool = True) -> list[str]:
         """Return the parameters that are not the default ones, as labels show them.
 
-        `told` says whether those are among them that have no default, or None.
+        `given` says whether those are among them that have no default, or None.
         """
         found = []
         for field in fields(self):
             value = getattr(self, field.name)
-            hidden = not told and field.default in (None, MISSING)
+            hidden = not given and field.default in (None, MISSING)
             if not (isinstance(value, Policy) or value == field.default or hidden):
                 found.append(short_form(field.name, value))
         return found
@@ -207,18 +222,18 @@ class Policy(ABC):
 
     @property
     def short_label(self) -> str:
-        """The label without what the policy is told, such as the hardness: tables show it.
+        """The label without what the policy is given to know, such as the hardness: for tables.
 
-        A parameter without a default, or with None, is told to the policy; the others are its own.
+        That is what parameters say that have no default, or None; the others are the policy's own.
         If two policies of a table would look alike, it shows their labels.
 
         >>> import manyarms as ma
         >>> ma.MOSSOracle(alpha=0.2, count_late=True).short_label
         'moss-oracle(count_late)'
         """
-        own, within = self.changed(told=False), getattr(self, "policy", None)
+        own, within = self.changed(given=False), getattr(self, "policy", None)
         while isinstance(within, Policy):
-            own += within.changed(told=False)
+            own += within.changed(given=False)
             within = getattr(within, "policy", None)
         return self.name + in_brackets(own)
 

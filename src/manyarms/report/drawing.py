@@ -63,7 +63,7 @@ def rendered(figure: Figure, ending: str) -> bytes:
         figure.savefig(memory, format=ending, metadata=_METADATA[ending])
     if ending != "svg":
         return memory.getvalue()
-    # its text is text, in the letters of the pages around it
+    # its text is text, in the fonts of the pages around it
     return memory.getvalue().replace(f"'{FONT}'".encode(), LETTERS.replace('"', "'").encode())
 
 

@@ -12,10 +12,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from manyarms.core.face import MARK, css
+from manyarms.core.face import MARK
 from manyarms.core.files import replace_file
 from manyarms.errors import ResultsError
 from manyarms.lab.tables import PROVENANCE, ResultsFolder, damage, read_results
+from manyarms.protocol.colours import page_css
 from manyarms.report.page.contents import contents, of_a_run
 from manyarms.report.page.presentation import Presentation
 from manyarms.report.text import plain, write_json
@@ -80,7 +81,7 @@ def _page(title: str, data: str) -> str:
     """Return data, styles and scripts as one file of HTML that needs nothing else."""
     script = "\n".join(map(_read, _SCRIPTS))
     parts = {"title": html.escape(title), "script": script}
-    parts |= {"styles": css() + _read("page.css"), "mark": MARK}
+    parts |= {"styles": page_css() + _read("page.css"), "mark": MARK}
     parts["data"] = data
     return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], _read("template.html"))
 

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from manyarms.core.face import LIGHT, OTHER_COLOURS, OTHERS, POLICY_COLOURS, colour_of
+from manyarms.core.face import LIGHT
+from manyarms.protocol.colours import OTHER_COLOURS, OTHERS, POLICY_COLOURS, colour_of
 
 __all__ = [
     "ALPHA",
@@ -51,8 +52,9 @@ class LineStyle(NamedTuple):
         }
 
 
-# Dashes, markers and their sizes; colours are in `core.face`. On hard problems MOSS, MOSS Oracle
-# and Parallel do the same: large triangles and small diamonds can be seen one behind the other.
+# Dashes, markers and their sizes; colours are in `protocol.colours`. On hard problems MOSS, MOSS
+# Oracle and Parallel do the same: large triangles and small diamonds can be seen one behind the
+# other.
 _SHAPES: dict[str, tuple[tuple[float, ...], str, float]] = {
     "moss": ((1, 1), "^", 5.5),
     "moss-oracle": ((2.5, 1.2), "D", 3.0),

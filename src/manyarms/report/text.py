@@ -17,9 +17,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from manyarms.core.face import MARK, css
+from manyarms.core.face import MARK
 from manyarms.core.files import replace_file
 from manyarms.core.statistics import Interval
+from manyarms.protocol.colours import page_css
 from manyarms.report.style import thousands
 
 __all__ = ["Block", "Table", "Warm", "as_html", "as_markdown"]
@@ -98,7 +99,7 @@ def as_html(
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="light dark">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{css()}{_read('text.css')}</style></head>\n"
+        f"<title>{html.escape(title)}</title>\n<style>{page_css()}{_read('text.css')}</style></head>\n"
         f'<body><header class="mark">{MARK} manyarms</header><main>\n{body}\n</main>\n'
         f"<script>{_read('tables.js')}</script></body></html>\n"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from manyarms.core.checks import check_one
@@ -153,7 +154,9 @@ class SubSampled(AroundPolicy, OnSubset):
     @property
     def label(self) -> str:
         within = self.policy.label.removeprefix(self.policy.name).strip("()")
-        own = f"size={self.size}" if self.exponent is None else f"exponent={self.exponent}"
+        own = (
+            f"size={self.size}" if self.exponent is None else f"exponent={_written(self.exponent)}"
+        )
         return f"{self.name}({', '.join(filter(None, (within, own)))})"
 
     @property
@@ -166,6 +169,17 @@ class SubSampled(AroundPolicy, OnSubset):
 
     def wanted(self, n_arms: int, pulls: int) -> float:
         return float(self.size or 1) if self.exponent is None else math.pow(pulls, self.exponent)
+
+
+def _written(exponent: float) -> str:
+    """Return an exponent as one would write it; the same text means the same number.
+
+    >>> _written(2 / 3), _written(0.5), _written(0.6667)
+    ('2/3', '0.5', '0.6667')
+    """
+    fraction = Fraction(exponent).limit_denominator(9)
+    is_exact = float(fraction) == exponent
+    return min(repr(exponent), str(fraction), key=len) if is_exact else repr(exponent)
 
 
 def on_subset(

@@ -30,7 +30,7 @@ class Chosen(NamedTuple):
 
 
 def chosen(memory: Memory, slots: int) -> Chosen:
-    """Make room for a set out of so many slots."""
+    """Make room for a set of slots, of which there are `slots`."""
     return Chosen(
         memory.ints(slots, most=slots),
         memory.ints(1),

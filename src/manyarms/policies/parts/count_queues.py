@@ -74,7 +74,7 @@ class Queues(NamedTuple):
 
 
 def queues(memory: Memory, n_arms: int, pulls: int) -> Queues:
-    """Make room for so many pulls; call `reset` before use."""
+    """Make room for a game of `pulls` pulls; call `reset` before use."""
     arms = min(n_arms, pulls)
     return Queues(
         memory.records(arms + 1, Node),  # place 0 is nobody's

@@ -37,7 +37,7 @@ class Chances(NamedTuple):
 
 
 def chances(memory: Memory, places: int) -> Chances:
-    """Make room for so many; call `clear_chances` before use."""
+    """Make room for the chances of `places` places; call `clear_chances` before use."""
     return Chances(memory.floats(places + 1), memory.floats(places + 1), memory.ints(1))
 
 

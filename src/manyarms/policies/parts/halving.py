@@ -66,7 +66,7 @@ class Halving(NamedTuple):
 
 
 def halving(memory: Memory, n_arms: int, *, slots: int, brackets: int, largest: int) -> Halving:
-    """Make room for brackets of so many slots in all, and of the size of the `largest`."""
+    """Make room for brackets with `slots` slots in all, and at most `largest` in one."""
     return Halving(
         memory.records(slots, HalvedArm),
         memory.ints(slots),

@@ -55,7 +55,7 @@ class Mixtures(NamedTuple):
 
 
 def mixtures(memory: Memory, *, shares: int, arms: int, most: int) -> Mixtures:
-    """Make room for `arms` mixture-arms with so many shares in all.
+    """Make room for `arms` mixture-arms with `shares` shares in all.
 
     No arm's number, and no number of pulls, is above `most`.
     """

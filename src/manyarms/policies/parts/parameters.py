@@ -62,7 +62,7 @@ class RankingPolicy(Policy):
         runs: int = 1,
         room: int | None = None,
     ) -> FreshArms:
-        """Make slots for `arms` members in all, in so many MOSS runs, each of `room` at most."""
+        """Make slots for `arms` members in all, in `runs` runs of MOSS, each of `room` at most."""
         table = slots(
             memory,
             arms,
@@ -159,7 +159,7 @@ class MixturePolicy(IndexPolicy):
 
 @dataclass(frozen=True, kw_only=True)
 class ToldBestMean(Policy):
-    """A policy that must know the best mean; a simulation tells it that of the instance."""
+    """A policy that must know the best mean; a simulation gives it that of the instance."""
 
     best_mean: Number | None = None
 
@@ -179,7 +179,7 @@ class ToldBestMean(Policy):
 
 @dataclass(frozen=True)
 class AroundPolicy(Policy):
-    """A policy around another one, which hears all that this one is told."""
+    """A policy around another one, which gets all that this one gets."""
 
     policy: Policy
 

@@ -70,7 +70,7 @@ class Groups(NamedTuple):
 
 
 def groups(memory: Memory, n_arms: int, pulls: int) -> Groups:
-    """Make room for so many pulls; call `reset` before use."""
+    """Make room for a game of `pulls` pulls; call `reset` before use."""
     arms = min(n_arms, pulls)
     return Groups(
         memory.records(arms, Member),

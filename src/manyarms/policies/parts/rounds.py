@@ -63,13 +63,13 @@ def next_round(state: Any) -> None:
 
 
 def round_at(pulls: int) -> tuple[int, int]:
-    """Return the round of a game with so many pulls, and how many are left in it."""
+    """Return the round of a game after its `pulls` pulls, and how many are left in it."""
     number = last_round(pulls)
     return number, (2 << number) - 2 - pulls
 
 
 def last_round(pulls: int) -> int:
-    """Return the round in which a game of so many pulls ends: round l ends with 2^(l+1) - 2."""
+    """Return the round in which a game of `pulls` pulls ends: round l ends with 2^(l+1) - 2."""
     return (pulls + 1).bit_length() - 1
 
 

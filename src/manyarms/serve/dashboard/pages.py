@@ -15,6 +15,7 @@ from starlette.staticfiles import StaticFiles
 
 import manyarms
 from manyarms.core import face
+from manyarms.protocol.colours import page_css
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import panels
@@ -226,7 +227,7 @@ class Pages:
     async def shared_styles(self, request: Request) -> Response:
         """Send the styles that the report has, too."""
         return Response(
-            face.css().encode() + _STYLES.read_bytes(),
+            page_css().encode() + _STYLES.read_bytes(),
             media_type="text/css",
             headers={"cache-control": "no-cache"},
         )

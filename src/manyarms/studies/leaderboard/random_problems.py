@@ -23,7 +23,7 @@ __all__ = ["HALVES", "experiments", "random_problems"]
 HALVES = {"tuned": 14_001, "held out": 14_002}  # the seeds that they are drawn by
 COUNT = 200  # problems in each half
 SHORTEST, LONGEST, LONGEST_OF_ALL = 1_000, 200_000, 5_000_000  # pulls
-EVERY = 25  # of so many problems one is longer than LONGEST
+EVERY = 25  # one problem in 25 is longer than LONGEST
 FEWEST_ARMS, MOST_ARMS = 50, 10**9
 KINDS = ("planted", "planted", "Beta", "uniform", "discrete")  # planted ones twice as often
 

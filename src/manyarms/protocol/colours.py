@@ -1,0 +1,57 @@
+"""The colours of policies: each has the same one in figures, reports, dashboard and site."""
+
+from __future__ import annotations
+
+from manyarms.core.face import css, on_dark, properties
+
+__all__ = ["OTHERS", "OTHER_COLOURS", "POLICY_COLOURS", "colour_of", "page_css"]
+
+# Colours of Okabe & Ito, which the colour-blind can tell apart, without their yellow, which is
+# too pale for a line; grey stands in for it.
+POLICY_COLOURS = {
+    "moss": "#E69F00",
+    "moss-oracle": "#000000",
+    "quantile": "#009E73",
+    "parallel": "#CC79A7",
+    "moss++": "#0072B2",
+    "empmoss++": "#D55E00",
+    "anytime-moss++": "#56B4E9",
+    "prospector": "#6A3D9A",
+    "anytime-parallel": "#767676",
+}
+# For all others: Paul Tol's muted colours. A policy of the package has the colour of its place
+# here, counted round; neighbours are those that figures show together.
+OTHER_COLOURS = (
+    *("#332288", "#44AA99", "#882255", "#999933", "#88CCEE", "#CC6677", "#117733", "#AA4499"),
+)
+_OTHERS = (
+    *("hybrid-moss++", "patience", "guarded-empmoss++", "guarded-ss-greedy", "ss-greedy"),
+    *("empirical-cbt", "imoss", "ss-moss", "scout", "sequential-halving", "bracketing-halving"),
+    *("siri", "uniform", "thompson", "greedy", "ss-ts", "ucb", "ucb1", "ss-ucb", "kl-moss"),
+    *("kl-ucb", "kl-ucb++", "kl-ucb-switch", "corral-igw", "dynamic-balancing", "qrm1"),
+    *("qrm2-restarted", "ss-greedy-oracle", "ss-ucb-oracle", "ucb-f", "ucb-air", "cbt", "best"),
+    *("k-failure", "m-run", "non-recalling-m-run", "satisficing-ts", "two-target"),
+)
+OTHERS = {name: k for k, name in enumerate(_OTHERS)}
+
+
+def page_css(dark: str = "") -> str:
+    """Return what `core.face.css` returns, with the colours of policies.
+
+    An element with the name of a policy in `data-policy` gets its colours as `--light` and
+    `--dark`.
+
+    >>> '[data-policy="moss"] { --light: #E69F00; --dark: #E69F00; }' in page_css()
+    True
+    """
+    rules = [css(dark)]
+    colours = {**{name: colour_of(k) for name, k in OTHERS.items()}, **POLICY_COLOURS}
+    for name, colour in colours.items():
+        both = properties({"light": colour, "dark": on_dark(colour)})
+        rules.append(f'[data-policy="{name}"] {both}\n')
+    return "".join(rules)
+
+
+def colour_of(place: int) -> str:
+    """Return the colour of a place among those that have no colour of their own."""
+    return OTHER_COLOURS[place % len(OTHER_COLOURS)]
