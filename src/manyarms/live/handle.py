@@ -285,7 +285,7 @@ class Live(Ongoing):
         with self._lock, self._recorder.looking() as game:
             best = estimates.top(game, k)
         if not best:
-            raise TurnError("Cannot recommend an arm: no reward was told yet of any present arm.")
+            raise TurnError("Cannot recommend an arm: no reward has been told yet for any arm in play.")
         return best
 
     def arms(self) -> list[ArmEstimate]:

@@ -144,7 +144,8 @@ class Ongoing:
             How much worse the arm may be (default: 0.1).
         quantile
             The share of the arms that may be better still (default: 0.05). With 0 the arm is
-            compared with every arm, so all must have been tried. Choose it before you look.
+            compared with every arm, so all must have been tried. The same holds if it is less than
+            one arm. Choose it before you look.
         confidence
             The probability (default: 0.95). Choose it before you look.
         """

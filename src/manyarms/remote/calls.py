@@ -320,7 +320,7 @@ class Calls:
         def read(answer: Any, again: bool) -> list[ArmEstimate]:
             if not answer["arms"]:
                 raise TurnError(
-                    "Cannot recommend an arm: no reward was told yet of any present arm."
+                    "Cannot recommend an arm: no reward has been told yet for any arm in play."
                 )
             return [arm_of(seen) for seen in answer["arms"]]
 
