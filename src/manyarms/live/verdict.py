@@ -79,8 +79,8 @@ class StopVerdict:
         sure not better than it by more than `epsilon`.
     met, unsettled
         The number of arms that the policy drew at random; and how many of them may still be better
-        by more than `epsilon`, each judged by itself if the sample is large enough. The arm itself is not
-        counted.
+        by more than `epsilon`, each judged by itself if the sample is large enough. The arm
+        itself is not counted.
     n_arms, at_first
         The number of arms that the statement is about; and whether these are the arms that the
         game began with, because arms came or went since.
