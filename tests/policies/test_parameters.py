@@ -54,7 +54,7 @@ from tests.helpers import ALL_POLICIES, label
         (lambda: ma.MOSSPlusPlus(mixture_sigma=0), "`mixture_sigma` must be a number > 0 .* got 0"),
         (lambda: ma.EmpMOSSPlusPlus(beta=0.0), "`beta` must be .* got 0.0"),
         (lambda: ma.EmpMOSSPlusPlus(rank="some"), "`rank` must be one of 'all', 'pulled'"),
-        (lambda: ma.MOSSOracle(), "`alpha`, `m` or `size` must be given"),
+        (lambda: ma.MOSSOracle(), "`alpha`, `m` and `size` must be given, got none. An oracle"),
         (
             lambda: ma.MOSSOracle(alpha=0.1, m=3),
             "given, got alpha=0.1, m=3. Leave out all but one.",
@@ -91,8 +91,8 @@ from tests.helpers import ALL_POLICIES, label
         (lambda: SatisficingTS(tolerance=-1), "`tolerance` must be a number >= 0 and <= 1"),
         (lambda: SatisficingTS().live(n_arms=3), "`target` must be given to SatisficingTS"),
         (lambda: SubSampled("x", size=3), "`policy` must be a policy such as MOSS"),  # type: ignore[arg-type]
-        (lambda: SubSampled(ma.MOSS()), "`size` or `exponent` must be given, one"),
-        (lambda: SubSampled(ma.MOSS(), size=3, exponent=0.5), "`size` or `exponent` must be given"),
+        (lambda: SubSampled(ma.MOSS()), "of `size` and `exponent` must be given, got none. Try"),
+        (lambda: SubSampled(ma.MOSS(), size=3, exponent=0.5), "must be given, got size=3, exp"),
         (lambda: SubSampled(ma.MOSS(), size=0), "`size` must be an integer >= 1, got 0"),
         (lambda: SubSampled(ma.MOSS(), exponent=1.1), "`exponent` must be a number >= 0 and <= 1"),
         (lambda: SSGreedyOracle(), "Exactly one of `alpha` and `m` must be given, got none"),

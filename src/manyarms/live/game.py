@@ -268,7 +268,7 @@ class LiveGame:
         return number
 
     def all_due(self, pairs: Iterable[tuple[Any, Any]], again: str) -> dict[int, float]:
-        """Return the rewards by the numbers of pulls in flight; or raise, and say which is wrong."""
+        """Return rewards by the numbers of their pulls; or raise, and say which is wrong."""
         check_choice("again", again, ("refuse", "ignore"))
         due: dict[int, float] = {}
         for place, (pull, reward) in enumerate(pairs):

@@ -298,6 +298,8 @@ class Live(Ongoing):
     def to_dataframe(self, *, library: Library | None = None) -> Any:
         """Return a data frame with a row for every arm that was pulled, retired ones too.
 
+        pandas or polars must be installed.
+
         Parameters
         ----------
         library

@@ -118,7 +118,7 @@ def _read(call: Call[T], answer: Answer, repeated: bool) -> T:
         raise
     except (LookupError, TypeError):
         raise ServiceError(
-            "What answers at this address is no service of manyarms, or a much newer one.",
+            "What answers at this address is not a manyarms service, or a much newer one.",
             status=answer.status,
             code="foreign",
         ) from None
