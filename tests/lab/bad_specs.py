@@ -261,8 +261,8 @@ BAD = {
     ),
     "an oracle with nothing to be told": (
         with_instance('family = "reservoir"', 'distribution = "uniform"'),
-        "policy[2]: `alpha`, `m` or `size` must be given, one of them, got alpha=None, m=None and "
-        "size=None. An oracle must know how hard the problem is.",
+        "policy[2]: Exactly one of `alpha`, `m` and `size` must be given, got none. An oracle must "
+        "know how hard the problem is.",
     ),
     "probabilities that do not add up": (
         with_instance(

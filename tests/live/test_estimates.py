@@ -80,15 +80,15 @@ def test_an_arm_that_was_lucky_once_does_not_win() -> None:
 
 def test_there_is_nothing_to_recommend_before_the_first_reward() -> None:
     live = ma.MOSS().live(arms=["a", "b"], horizon=10)
-    with pytest.raises(ma.TurnError, match="Cannot recommend an arm: no reward was told yet"):
+    with pytest.raises(ma.TurnError, match="Cannot recommend an arm: no reward has been told yet"):
         live.recommend()
     first = live.ask()
-    with pytest.raises(ma.TurnError, match="no reward was told yet"):
+    with pytest.raises(ma.TurnError, match="no reward has been told yet"):
         live.recommend()
     live.tell(first, 1.0)
     assert live.recommend().arm == first.arm
     live.retire(first.arm)
-    with pytest.raises(ma.TurnError, match="no reward was told yet"):
+    with pytest.raises(ma.TurnError, match="no reward has been told yet"):
         live.recommend()
     with pytest.raises(ma.ParameterError, match="`k` must be an integer >= 1"):
         live.top(0)

@@ -207,8 +207,42 @@ def test_calls_that_python_would_refuse_say_what_to_write() -> None:
     for rewards in ([1.0], {0: 1.0}, 1.0, [(1, 2, 3)]):
         with pytest.raises(wrong, match="must be pairs of a pull .*Nothing was told"):
             live.tell_many(rewards)
+    with pytest.raises(wrong, match="parameter of `verdict`: 'eps'. Did you mean 'epsilon'?"):
+        live.verdict(eps=0.1)
+    for k in (-1, "2"):
+        with pytest.raises(wrong, match=f"got {k!r}. Pass the number of pulls"):
+            live.ask(k)
+    with pytest.raises(wrong, match="Ask again for more"):
+        live.ask(10**7)
+    batch = live.ask(2)
+    with pytest.raises(wrong, match=r"Tell a batch with tell_many\(\[\(pull, reward\)"):
+        live.tell(batch, 1)
+    for reward, kind in (("1", "str"), (None, "NoneType"), ([1], "list")):
+        with pytest.raises(wrong, match=f"of type {kind}: it must be a finite number from 0 to 1"):
+            live.tell(batch[0], reward)
     with pytest.raises(wrong, match=r"the smaller one first, got \(1, 0\)"):
         policy.live(n_arms=3, horizon=9, reward_range=(1, 0))
+
+
+@pytest.mark.parametrize(
+    ("second", "error", "message"),
+    [
+        ((1, 5.0), ma.ParameterError, r"rewards\[1\], of pull 1: Cannot tell reward 5.0: .*"),
+        ((1, None), ma.ParameterError, r"rewards\[1\], of pull 1: Cannot tell reward None of .*"),
+        ((99, 1.0), ma.TurnError, r"rewards\[1\], of pull 99: .* not asked for\. .*"),
+        ((0, 1.0), ma.TurnError, r"rewards\[1\], of pull 0: Cannot tell pull 0 twice\. .*"),
+    ],
+)
+def test_a_list_that_is_refused_says_which_entry_is_wrong(
+    second: Any, error: type[Exception], message: str
+) -> None:
+    live = ma.MOSS().live(n_arms=3, horizon=9)
+    first, _ = live.ask(2)
+    with pytest.raises(error, match=message) as caught:
+        live.tell_many([(first, 1.0), second])
+    assert str(caught.value).endswith(" Nothing was told.")
+    assert "still waits" not in str(caught.value)
+    assert len(live.pending) == 2
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
@@ -233,5 +267,5 @@ def test_a_seed_that_is_not_given_is_drawn_and_kept(
         assert live.seed == 12
     with ma.recorded(tmp_path / "game", ma.MOSS().live(n_arms=9, horizon=9)) as live:
         assert live.seed == 12  # the same script goes on with the same game
-    with pytest.raises(ma.ParameterError, match="with seed 12, got 3"):
+    with pytest.raises(ma.ParameterError, match="the recorded seed, 12, got 3"):
         ma.recorded(tmp_path / "game", ma.MOSS().live(n_arms=9, horizon=9, seed=3))

@@ -399,7 +399,7 @@ def test_damage_in_the_middle_names_the_place_and_changes_nothing(tmp_path: Path
 def test_files_of_the_other_kind_are_named(tmp_path: Path) -> None:
     live = new()
     live.save(tmp_path / "saved")
-    with pytest.raises(ma.SavedFileError, match="is a saved handle, no journal.*Live.load"):
+    with pytest.raises(ma.SavedFileError, match="is a saved handle, not a journal.*Live.load"):
         ma.recorded(tmp_path / "saved")
     ma.recorded(tmp_path / "journal", live).close()
     with pytest.raises(ma.SavedFileError, match=r"is a journal. Open it with recorded\(path\)"):

@@ -52,7 +52,7 @@ def test_names_from_elsewhere_become_plain_ones() -> None:
     ("arms", "message"),
     [
         ([], "`arms` must hold at least one name, got none"),
-        (["a", "b", "a"], "new names, each once, got 'a' again"),
+        (["a", "b", "a"], "`arms` must not repeat a name, got 'a' twice"),
         ([1, True], "`arms` must hold strings or integers, got True"),
         (["a", 1.5], "strings or integers, got 1.5"),
         (["a", None], "got None.*use the item's id"),
@@ -86,9 +86,9 @@ def test_arms_that_are_called_by_number() -> None:
         with pytest.raises(ma.UnknownArmError, match="Arms are numbered from 0 to 6"):
             live.retire(arm)  # type: ignore[arg-type]
     assert live.n_arms == 7
-    with pytest.raises(ma.ParameterError, match="one of them, got n_arms=3 and arms=..."):
+    with pytest.raises(ma.ParameterError, match="must be given, got both. Leave out `n_arms`"):
         ma.MOSS().live(n_arms=3, arms=["a"], horizon=10)
-    with pytest.raises(ma.ParameterError, match="one of them, got n_arms=None and arms=None"):
+    with pytest.raises(ma.ParameterError, match="must be given, got neither. Pass n_arms"):
         ma.MOSS().live(horizon=10)
 
 

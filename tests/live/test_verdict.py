@@ -144,14 +144,55 @@ def test_few_arms_are_compared_with_each_other() -> None:
     live.retire(0)
     assert live.verdict(epsilon=0.2, quantile=0.0).arm in (1, 2)
     assert replace(verdict, quantile=0.1, at_first=True).statement == (
-        "arm 0 is within 0.2 of the best of all but the top 10 % of 3 arms there were at first, "
-        "with 95 %."
+        "arm 0 is within 0.2 of the best of all 3 arms there were at first, with 95 % confidence."
     )
+
+
+@pytest.mark.parametrize("n_arms", [3, 100])
+def test_few_arms_need_no_sample(n_arms: int) -> None:
+    """5 % of 3 arms is less than one, and no sample of 100 arms can be large enough."""
+    live = new(ma.Prospector(), n_arms=n_arms)
+    live.tell(live.ask(), 1.0)
+    asked = live.verdict()
+    assert f"{n_arms - 1} arms have no reward yet." in asked.missing
+    assert asked.limit == live.verdict(quantile=0.0).limit  # all of the error is for limits
+    top, last = n_arms // 20, n_arms - n_arms // 20 - 1
+    for arm in range(last):
+        live.observe(arm, [float(arm == 1), 0.0] * 300)
+    verdict = live.verdict()
+    assert f"to stop, {f'at most {top}' if top else 'none'} may be." in verdict.missing
+    live.observe(last, [0.0] * 5)
+    said = live.verdict().missing
+    assert re.search(rf"Held up by .*\b{last} \(upper limit 0\S+, [56] rewards\)", said)
+    live.observe(last, [0.0] * 400)
+    verdict = live.verdict()
+    assert (verdict.stop, verdict.arm, verdict.unsettled) == (True, 1, 0)
+    assert verdict.tried - verdict.beaten <= top
+
+
+def test_the_arm_is_not_its_own_rival() -> None:
+    live = ma.MOSS().live(n_arms=3, horizon=501, seed=1)
+    for _ in range(500):
+        pull = live.ask()
+        live.tell(pull, float(pull.arm == 1))
+    verdict = live.verdict()
+    assert (verdict.stop, verdict.beaten, verdict.unsettled) == (True, 3, 0)
+    assert str(verdict).endswith("Of the 3 arms tried, none is better by more than 0.1.")
+
+
+def test_after_the_horizon_it_does_not_say_go_on() -> None:
+    live = new(ma.MOSS(), n_arms=3, horizon=4)
+    last = live.ask(4)[-1]
+    live.tell_many([(pull, 1.0) for pull in live.pending if pull != last])
+    said = str(live.verdict())
+    assert said.startswith("The horizon is over, and it is not shown that arm ")
+    assert "Now tell the 1 reward still missing, deploy arm " in said
+    assert "season(horizon=...)" in said
 
 
 def test_what_is_missing_is_said() -> None:
     live = new(ma.MOSS(), n_arms=1000)
-    assert str(live.verdict()) == "Go on: no reward was told yet of any present arm."
+    assert str(live.verdict()) == "Go on: no reward has been told yet for any arm in play."
     assert live.verdict().arm is None
     for pull in live.ask(50):
         live.tell(pull, 0.0)
@@ -160,15 +201,16 @@ def test_what_is_missing_is_said() -> None:
         "only 50 arms were drawn at random so far. To judge the top 5 %, at least "
         f"{take} are needed."
     )
-    assert "its mean is at least 0, with 99 %." in str(live.verdict())
-    assert "its mean is at least 0, with 95 %." in str(live.verdict(quantile=0.0))
+    assert "its mean is at least 0, with 99 % confidence." in str(live.verdict())
+    assert "its mean is at least 0, with 95 % confidence." in str(live.verdict(quantile=0.0))
     assert live.verdict(quantile=0.0).limit == live.recommend().interval[0]
     for pull in live.ask(take - 50):
         live.tell(pull, 1.0)
     verdict = live.verdict()
     assert (verdict.met, verdict.n_arms) == (take, 1000)
     assert re.fullmatch(
-        rf"{verdict.unsettled} of the first {take} arms may still be above \S+; at most 0 should\.",
+        rf"\d+ of the first {take} arms drawn may still be above \S+ \(the lower limit of arm "
+        rf"{verdict.arm} plus epsilon\); to stop, at most 0 may be\. More pulls help, .*",
         verdict.missing,
     )
     assert str(verdict).startswith(
@@ -190,7 +232,11 @@ def test_arms_that_chance_could_not_bring_are_taken_off() -> None:
     assert less.top == 48
     assert less.least() > sample.least()
     live.retire(list(range(100, 160)))
-    assert "too many arms were retired" in live.verdict().missing
+    assert live.verdict().missing.startswith(
+        "63 of the first 1000 arms never had the chance to be drawn at random: "
+    )
+    assert "ask with quantile=0.063 or more" in live.verdict().missing
+    assert "never had the chance" not in live.verdict(quantile=0.063).missing
     assert live.verdict().met == 0  # the observed one was not met by chance
     live.restore(1)
     pull = live.ask()
@@ -214,11 +260,11 @@ def test_it_prints_and_is_checked() -> None:
     live.observe("b", [0.0] * 100)
     verdict = live.verdict(epsilon=0.3)
     assert str(verdict).startswith(
-        "Stop: arm '<b>' is within 0.3 of the best of all but the top 5 % of 2 arms, with 95 %.\n"
+        "Stop: arm '<b>' is within 0.3 of the best of all 2 arms, with 95 % confidence.\n"
     )
     assert "&lt;b&gt;" in verdict._repr_html_()
     ET.fromstring(verdict._repr_html_())
-    assert replace(verdict, quantile=0.0).statement.endswith("the best of all 2 arms, with 95 %.")
+    assert "all but the top 50 % of 2 arms," in replace(verdict, quantile=0.5).statement
     for name, value in (("epsilon", 0), ("quantile", 1.0), ("quantile", -0.1), ("confidence", 1)):
         with pytest.raises(ma.ParameterError, match=f"`{name}` must be a number"):
             live.verdict(**{name: value})

@@ -54,8 +54,11 @@ from tests.helpers import ALL_POLICIES, label
         (lambda: ma.MOSSPlusPlus(mixture_sigma=0), "`mixture_sigma` must be a number > 0 .* got 0"),
         (lambda: ma.EmpMOSSPlusPlus(beta=0.0), "`beta` must be .* got 0.0"),
         (lambda: ma.EmpMOSSPlusPlus(rank="some"), "`rank` must be one of 'all', 'pulled'"),
-        (lambda: ma.MOSSOracle(), "`alpha`, `m` or `size` must be given"),
-        (lambda: ma.MOSSOracle(alpha=0.1, m=3), "one of them, got alpha=0.1, m=3 and size=None"),
+        (lambda: ma.MOSSOracle(), "`alpha`, `m` and `size` must be given, got none. An oracle"),
+        (
+            lambda: ma.MOSSOracle(alpha=0.1, m=3),
+            "given, got alpha=0.1, m=3. Leave out all but one.",
+        ),
         (lambda: ma.MOSSOracle(size=0), "`size` must be an integer >= 1, got 0"),
         (lambda: ma.MOSSOracle(alpha=-0.1), "`alpha` must be a number >= 0 and <= 1, got -0.1"),
         (lambda: ma.MOSSOracle(m=0), "`m` must be an integer >= 1, got 0"),
@@ -88,12 +91,12 @@ from tests.helpers import ALL_POLICIES, label
         (lambda: SatisficingTS(tolerance=-1), "`tolerance` must be a number >= 0 and <= 1"),
         (lambda: SatisficingTS().live(n_arms=3), "`target` must be given to SatisficingTS"),
         (lambda: SubSampled("x", size=3), "`policy` must be a policy such as MOSS"),  # type: ignore[arg-type]
-        (lambda: SubSampled(ma.MOSS()), "`size` or `exponent` must be given, one"),
-        (lambda: SubSampled(ma.MOSS(), size=3, exponent=0.5), "`size` or `exponent` must be given"),
+        (lambda: SubSampled(ma.MOSS()), "of `size` and `exponent` must be given, got none. Try"),
+        (lambda: SubSampled(ma.MOSS(), size=3, exponent=0.5), "must be given, got size=3, exp"),
         (lambda: SubSampled(ma.MOSS(), size=0), "`size` must be an integer >= 1, got 0"),
         (lambda: SubSampled(ma.MOSS(), exponent=1.1), "`exponent` must be a number >= 0 and <= 1"),
-        (lambda: SSGreedyOracle(), "`alpha` or `m` must be given, one of them"),
-        (lambda: SSGreedyOracle(alpha=0.5, m=3), "`alpha` or `m` must be given, one of them"),
+        (lambda: SSGreedyOracle(), "Exactly one of `alpha` and `m` must be given, got none"),
+        (lambda: SSGreedyOracle(alpha=0.5, m=3), "given, got alpha=0.5, m=3. Leave out all"),
         (lambda: SSGreedyOracle(m=11).live(n_arms=10, horizon=5), "`m` must be .* <= 10, got 11"),
         (lambda: SSUCBOracle(share=0.0), "`share` must be a number > 0 and <= 1, got 0"),
         (lambda: QRM1(rho=0), "`rho` must be a number > 0 and <= 1, got 0"),
@@ -153,6 +156,11 @@ def test_a_mixture_sigma_changes_the_play() -> None:
 def test_parameters_are_keyword_only() -> None:
     with pytest.raises(TypeError):
         ma.MOSSPlusPlus(0.5)  # type: ignore[call-arg]
+
+
+def test_a_misspelled_parameter_is_suggested() -> None:
+    with pytest.raises(ma.UnknownNameError, match="of MOSSPlusPlus: 'bta'. Did you mean 'beta'?"):
+        ma.MOSSPlusPlus(bta=0.5)  # type: ignore[call-arg]
 
 
 def test_labels_name_what_is_not_default() -> None:

@@ -286,8 +286,10 @@ def test_words_for_verdicts_costs_and_delays() -> None:
     about |= {"state": "running", "recommended": arm}
     running = m.ExperimentSummary(**about, rivals=1, untried=3, pulls=5)
     assert words.verdict(running) == (
-        "open", "Go on", "1 tried arm has an upper limit above its lower one; 3 were never tried."
-    )  # fmt: skip
+        "open",
+        "Go on",
+        "1 tried arm may still be better: the intervals overlap. 3 arms were never tried.",
+    )
     sure = m.ExperimentSummary(**about)
     assert words.verdict(sure)[:2] == ("good", "You may stop")
     told = m.ExperimentSummary(**about, may_stop=False, advice="Why.")

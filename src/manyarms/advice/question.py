@@ -25,7 +25,7 @@ _POINTS = 5  # hardnesses on the curve; 3 where best means differ as well
 _BEST, _OTHERS = 0.9, (0.1, 0.2, 0.3, 0.4, 0.5)  # the paper's experiments
 _LESS = 0.5  # planted too where nothing is known: some policies are good at means near 1 only
 # What is searched for a good arm, where nothing is known: few best arms among many, and means that
-# are spread out: plenty of good ones, or fewer the better they are.
+# are spread out: many good ones, or fewer the better they are.
 _FIND_ALPHAS = (0.3, 0.6, 0.9)
 _SPREADS = ((1.0, 1.0), (2.0, 5.0))  # of Beta laws
 _MOST_DRAWN = 1_000_000  # means; more arms than that make no difference

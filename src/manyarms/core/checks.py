@@ -134,14 +134,15 @@ def check_one(fix: str, **values: Any) -> None:
 
     >>> check_one("Try exponent=0.5.", size=None, exponent=None)
     Traceback (most recent call last):
-    manyarms.errors.ParameterError: `size` or `exponent` must be given, one of them, got size=None
-    and exponent=None. Try exponent=0.5.
+    manyarms.errors.ParameterError: Exactly one of `size` and `exponent` must be given, got none.
+    Try exponent=0.5.
     """
-    if sum(value is not None for value in values.values()) != 1:
-        names, got = [f"`{name}`" for name in values], [f"{n}={v!r}" for n, v in values.items()]
+    got = [f"{name}={value!r}" for name, value in values.items() if value is not None]
+    if len(got) != 1:
+        *names, last = [f"`{name}`" for name in values]
+        told = f"{', '.join(got)}. Leave out all but one." if got else f"none. {fix}"
         raise ParameterError(
-            f"{', '.join(names[:-1])} or {names[-1]} must be given, one of them, "
-            f"got {', '.join(got[:-1])} and {got[-1]}. {fix}"
+            f"Exactly one of {', '.join(names)} and {last} must be given, got {told}"
         )
 
 

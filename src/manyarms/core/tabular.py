@@ -33,7 +33,7 @@ class Tabular(ABC):
         return ()
 
     def to_dataframe(self, *, library: Library | None = None) -> Any:
-        """Return a data frame.
+        """Return a data frame. pandas or polars must be installed.
 
         Parameters
         ----------

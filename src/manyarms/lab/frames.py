@@ -37,6 +37,8 @@ class ResultFrames(Tabular):
     ) -> Any:
         """Return what was measured as a data frame, with the columns of the tables on disk.
 
+        pandas or polars must be installed; the extra `lab` contains neither.
+
         Parameters
         ----------
         table

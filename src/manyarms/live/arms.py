@@ -110,10 +110,12 @@ class ArmNames:
         names = [_check_name(name) for name in _listed(arms, self.count)]
         seen: set[Hashable] = set()
         for name in names:
-            if name in self._numbers or name in seen:
+            if name in seen:
+                raise ParameterError(f"`arms` must not repeat a name, got {_short(name)} twice.")
+            if name in self._numbers:
                 raise ParameterError(
-                    f"`arms` must hold new names, each once, got {_short(name)} again. Arms keep "
-                    f"their names when they are retired."
+                    f"`arms` must be new names, got {_short(name)}, which is an arm already. A "
+                    f"retired arm keeps its name; restore() brings it back."
                 )
             seen.add(name)
         return names
@@ -130,10 +132,10 @@ Arms = ArmNumbers | ArmNames
 def arms_of(n_arms: Any, names: Any) -> Arms:
     """Return the arms that the user asked for, by `n_arms` or by names."""
     if (n_arms is None) == (names is None):
-        raise ParameterError(
-            f"`n_arms` or `arms` must be given, one of them, got n_arms={n_arms!r} and "
-            f"arms={'None' if names is None else '...'}."
-        )
+        got = "neither. Pass n_arms=1000, or arms=[...] with names."
+        if names is not None:
+            got = "both. Leave out `n_arms`: it is the number of names."
+        raise ParameterError(f"Exactly one of `n_arms` and `arms` must be given, got {got}")
     return ArmNumbers(n_arms) if names is None else ArmNames(names)
 
 

@@ -7,6 +7,7 @@ events at once.
 from __future__ import annotations
 
 import math
+import numbers
 from collections import deque
 from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
@@ -251,7 +252,10 @@ class LiveGame:
             check_choice("again", again, ("refuse", "ignore"))
         arm, number = pull if isinstance(pull, Pull) else (_ANY, pull)
         if type(number) is not int:
-            number = check_int("pull", number, fix="Pass what ask() returned, or its id.")
+            fix = "Pass what ask() returned, or its id."
+            if isinstance(number, list | tuple):
+                fix = "Tell a batch with tell_many([(pull, reward), ...])."
+            number = check_int("pull", number, fix=fix)
         if number not in self.flight:
             self._check_done(number, again, verb)
             return None
@@ -262,6 +266,26 @@ class LiveGame:
                 f"arm {ours!r}. Was it asked of another handle?"
             )
         return number
+
+    def all_due(self, pairs: Iterable[tuple[Any, Any]], again: str) -> dict[int, float]:
+        """Return rewards by the numbers of their pulls; or raise, and say which is wrong."""
+        check_choice("again", again, ("refuse", "ignore"))
+        due: dict[int, float] = {}
+        for place, (pull, reward) in enumerate(pairs):
+            try:
+                value = check_reward(reward, self.reward_range)
+                number = self.due(pull, again, "tell")
+                if number in due and again == "refuse":
+                    raise TurnError(f"Cannot tell pull {number} twice.")
+            except (ParameterError, TurnError) as error:
+                text = str(error).removesuffix(" The pull still waits.")
+                which = pull.id if isinstance(pull, Pull) else shown(pull)
+                raise type(error)(
+                    f"rewards[{place}], of pull {which}: {text} Nothing was told."
+                ) from None
+            if number is not None:
+                due.setdefault(number, value)
+        return due
 
     def _check_done(self, number: int, again: str, verb: str) -> None:
         """Raise unless a pull that is not in flight may be ignored."""
@@ -361,9 +385,12 @@ def check_reward(reward: Any, limits: tuple[float, float] | None) -> float:
                 f"into it, or start with another `reward_range`. The pull still waits."
             )
     if not abs(value) <= MOST_REWARD:
+        rule = f"a finite number, at most {MOST_REWARD:g} in size, so that sums are finite, too"
+        if limits is not None:
+            rule = f"a finite number from {limits[0]:g} to {limits[1]:g}, the `reward_range`"
+        kind = "" if isinstance(reward, numbers.Real) else f" of type {type(reward).__name__}"
         raise ParameterError(
-            f"Cannot tell reward {shown(reward)}: it must be a finite number, at most "
-            f"{MOST_REWARD:g} in size, so that sums are finite, too. The pull still waits."
+            f"Cannot tell reward {shown(reward)}{kind}: it must be {rule}. The pull still waits."
         )
     return value
 

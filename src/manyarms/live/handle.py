@@ -112,7 +112,9 @@ class Live(Ongoing):
             The number of pulls, at most a million. Without it, one `Pull` is returned instead of a
             list.
         """
-        fix = "Ask again for more: each pull takes memory until its reward is told."
+        fix = "Pass the number of pulls, or nothing for a single one."
+        if isinstance(k, int) and k > _MOST_PULLS:
+            fix = "Ask again for more: each pull takes memory until its reward is told."
         count = 1 if k is None else check_int("k", k, at_least=1, at_most=_MOST_PULLS, fix=fix)
         with self._lock, self._recorder as record:
             game = self._game
@@ -156,16 +158,9 @@ class Live(Ongoing):
         again
             As for `tell`.
         """
-        limits = self._game.reward_range
-        pairs = [(pull, check_reward(reward, limits)) for pull, reward in pairs_of(rewards)]
+        pairs = pairs_of(rewards)
         with self._lock, self._recorder as record:
-            due: dict[int, float] = {}
-            for pull, value in pairs:
-                number = self._game.due(pull, again, "tell")
-                if number in due and again == "refuse":
-                    raise TurnError(f"Cannot tell pull {number} twice. Nothing was told.")
-                if number is not None:
-                    due.setdefault(number, value)
+            due = self._game.all_due(pairs, again)
             if due:
                 record.doing = "tell_many"
                 for number, value in due.items():
@@ -285,7 +280,9 @@ class Live(Ongoing):
         with self._lock, self._recorder.looking() as game:
             best = estimates.top(game, k)
         if not best:
-            raise TurnError("Cannot recommend an arm: no reward was told yet of any present arm.")
+            raise TurnError(
+                "Cannot recommend an arm: no reward has been told yet for any arm in play."
+            )
         return best
 
     def arms(self) -> list[ArmEstimate]:
@@ -300,6 +297,8 @@ class Live(Ongoing):
 
     def to_dataframe(self, *, library: Library | None = None) -> Any:
         """Return a data frame with a row for every arm that was pulled, retired ones too.
+
+        pandas or polars must be installed.
 
         Parameters
         ----------

@@ -433,10 +433,10 @@ def _events(rows: NDArray[Any]) -> Events:
 
 def _read_header(data: bytes, what: str) -> bytes:
     if data.startswith(MAGIC):
-        raise SavedFileError(f"{what} is a saved handle, no journal. Read it with Live.load.")
+        raise SavedFileError(f"{what} is a saved handle, not a journal. Read it with Live.load.")
     if not data.startswith(JOURNAL_MAGIC):
         begins = f"begins with {data[:8]!r}" if data else "is empty"
-        raise SavedFileError(f"{what} is no journal: it {begins}. Pass one that Journal wrote.")
+        raise SavedFileError(f"{what} is not a journal: it {begins}. Pass one that Journal wrote.")
     if len(data) < _HEADER.size:
         raise SavedFileError(f"{what} is cut off after {len(data)} bytes. Use a copy.")
     _, version, check, length = _HEADER.unpack_from(data)

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, Self
 
+from manyarms.core.checks import by_name
 from manyarms.errors import ParameterError, TurnError
 from manyarms.live import estimates
 from manyarms.live.game import LiveGame, check_reward
@@ -55,7 +56,7 @@ class Ongoing:
             for number in numbers:
                 if number not in game.retired:
                     name = game.arms.name(number)
-                    raise TurnError(f"Cannot restore arm {name!r}: it was not retired.")
+                    raise TurnError(f"Cannot restore arm {name!r}: it is not retired.")
             if numbers:
                 record.doing = "restore"
                 for number in numbers:
@@ -125,6 +126,7 @@ class Ongoing:
             seed = game.seed if seed is None else seed
             return self._of(next_season(game, self._history(), policy, horizon, seed))
 
+    @by_name
     def verdict(
         self,
         *,
@@ -144,7 +146,8 @@ class Ongoing:
             How much worse the arm may be (default: 0.1).
         quantile
             The share of the arms that may be better still (default: 0.05). With 0 the arm is
-            compared with every arm, so all must have been tried. Choose it before you look.
+            compared with every arm, so all must have been tried. The same holds if it is less than
+            one arm. Choose it before you look.
         confidence
             The probability (default: 0.95). Choose it before you look.
         """

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+from manyarms.core.checks import shown
 from manyarms.core.files import fix_for
 from manyarms.errors import ParameterError, SavedFileError, StoreError
 from manyarms.live.game import LiveGame
@@ -142,12 +144,28 @@ def _refuse_another_game(store: Store, game: LiveGame, recorded: LiveGame) -> No
     if game.pulls > 0 or game.retired:
         what = f"a new handle, got one with {game.pulls} pulls"
     elif ours["arms"] not in (begun, theirs["arms"]):
-        what = "of the arms recorded there; add others with add_arms, afterwards"
+        what = f"a handle with the recorded arms, {_differing(begun, ours['arms'])}"
+        what += ". Add arms with add_arms, afterwards"
     for key in ("horizon", "seed", "reward_range"):
         if ours[key] != theirs[key] and not (key == "seed" and game.seed_drawn):
-            what = f"of the game recorded there, with {key} {theirs[key]!r}, got {ours[key]!r}"
+            what = f"a handle with the recorded {key}, {theirs[key]!r}, got {ours[key]!r}"
     if what:
         raise ParameterError(
-            f"`live` must be {what}. To go on with {store}, leave it out; for another game choose "
-            f"another store."
+            f"`live` must be {what}. To go on with the game recorded in {store}, leave `live` out; "
+            f"for another game choose another store."
         )
+
+
+def _differing(recorded: dict[str, Any], given: dict[str, Any]) -> str:
+    """Say how arms differ, as `describe` has them: by the first name that does."""
+    if "names" not in recorded or "names" not in given:
+        had, got = (
+            f"{len(arms['names'])} with names" if "names" in arms else f"{arms['count']} numbered"
+            for arms in (recorded, given)
+        )
+        return f"{had}, got {got}"
+    there, here = recorded["names"], given["names"]
+    for place, (old, new) in enumerate(zip(there, here, strict=False)):
+        if old != new:
+            return f"of which arm {place} is {shown(old, 60)}, got {shown(new, 60)}"
+    return f"{len(there)} of them, got {len(here)}"

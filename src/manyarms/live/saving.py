@@ -435,6 +435,6 @@ def _no_magic(data: bytes, what: str) -> str:
     if data.startswith(JOURNAL_MAGIC):
         return f"{what} is a journal. Open it with recorded(path)."
     return (
-        f"{what} is no handle that manyarms saved: it begins with {data[:8]!r}. Pass a file that "
-        f"save() wrote."
+        f"{what} is not a handle that manyarms saved: it begins with {data[:8]!r}. Pass a file "
+        f"that save() wrote."
     )

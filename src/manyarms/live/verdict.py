@@ -22,16 +22,20 @@ drop most arms at once.
 1.5 k_0, … only, and its error is spent over these, and over u rounded up to 0, 1, 3, 7, ….
 
 *Without chance.* If all arms there are but floor(q N) have an upper limit below c, of those that
-hold for all arms at once, then x is good enough, however they were met.
+hold for all arms at once, then x is good enough, however they were met. If q, delta and N are such
+that no sample of N arms can be large enough, or the policy is not known to draw at random, this is
+the only way. Then all of delta is spent on limits. This is known when the game begins.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -50,6 +54,8 @@ _LEVELS = (0.5, 0.75)  # the error of what is said of a single arm: a few pulls 
 _STEP = 1.5  # from one size of the sample that is looked at to the next
 _LIMITS = 0.2  # of the error, for the limits of arms
 _FIRST = 0.9  # of the rest, for u = 0; then a tenth of that for each doubling
+_OVER = "The horizon is over"  # how `missing` begins if no pull is left
+_NAMED = 3  # arms that a sentence names
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,8 @@ class StopVerdict:
         The arm that `recommend()` returned.
     stop
         Whether it is good enough: within `epsilon` of the best of all but the top `quantile` of
-        the arms, with probability `confidence`, whenever you ask.
+        the arms, with probability `confidence`, whenever you ask. If `quantile` is less than one
+        arm, it is compared with the best of all arms.
     epsilon, quantile, confidence
         What was asked.
     limit
@@ -72,27 +79,34 @@ class StopVerdict:
         sure not better than it by more than `epsilon`.
     met, unsettled
         The number of arms that the policy drew at random; and how many of them may still be better
-        by more than `epsilon`, each judged by itself.
+        by more than `epsilon`, each judged by itself if the sample is large enough. The arm
+        itself is not counted.
     n_arms, at_first
         The number of arms that the statement is about; and whether these are the arms that the
         game began with, because arms came or went since.
     missing
         What is missing, in words; empty if nothing is.
+    limit_confidence
+        The probability with which lower limits hold, for all arms at all times. If the arm is
+        judged by a random sample of the arms, a fifth of the error is spent on limits: 99 % by
+        default. So `limit` is then lower than the limit that `recommend()` shows, which holds with
+        95 % confidence.
 
     Examples
     --------
     >>> import manyarms as ma
     >>> live = ma.MOSS().live(arms=["red", "blue"], horizon=1000, seed=1)
     >>> print(live.verdict(epsilon=0.1))
-    Go on: no reward was told yet of any present arm.
+    Go on: no reward has been told yet for any arm in play.
     >>> for pull in live.ask(200):
     ...     live.tell(pull, reward=float(pull.arm == "blue"))
     >>> verdict = live.verdict(epsilon=0.1, quantile=0.0)
     >>> verdict.stop
     True
     >>> print(verdict)
-    Stop: arm 'blue' is within 0.1 of the best of all 2 arms, with 95 %.
-    Its mean is at least 0.925, with 95 %. It is within 0.1 of 2 of the 2 arms tried.
+    Stop: arm 'blue' is within 0.1 of the best of all 2 arms, with 95 % confidence.
+    Its mean is at least 0.925, with 95 % confidence. Of the 2 arms tried, none is better by more
+    than 0.1.
     """
 
     arm: Any
@@ -108,44 +122,46 @@ class StopVerdict:
     n_arms: int
     at_first: bool
     missing: str
+    limit_confidence: float = CONFIDENCE
 
     def __str__(self) -> str:
+        go_on = self.missing if self.missing.startswith(_OVER) else f"Go on: {self.missing}"
         if self.arm is None:
-            return f"Go on: {self.missing}"
-        limit = f"mean is at least {rounded(self.limit)}, with {100 * self.limit_confidence:g} %"
+            return go_on
+        sure = f"with {100 * self.limit_confidence:g} % confidence"
+        limit = f"mean is at least {rounded(self.limit)}, {sure}"
         if not self.stop:
-            return f"Go on: {self.missing}\nThe best arm so far is {self._name}; its {limit}."
+            return f"{go_on}\nThe best arm so far is {self._name}; its {limit}."
         return f"Stop: {self.statement}\nIts {limit}. {self._compared}"
 
     @property
-    def limit_confidence(self) -> float:
-        """The probability with which lower limits hold, for all arms at all times.
-
-        If `quantile` is above 0, a fifth of the error is spent on them: 99 % by default. So `limit`
-        is lower than the limit that `recommend()` shows, which holds with 95 %.
-        """
-        return 1.0 - _error_of_limits(self.quantile, self.confidence)
+    def _compared(self) -> str:
+        more = f"better by more than {self.epsilon:g}"
+        if self._all_arms or self.met == 0:
+            rest = self.tried - self.beaten
+            may = f"{rest} may be" if rest else "none is"
+            return f"Of the {count(self.tried, 'arm')} tried, {may} {more}."
+        return f"Of {count(self.met, 'arm')} drawn at random, {self.unsettled} may be {more}."
 
     @property
-    def _compared(self) -> str:
-        if self.quantile == 0.0 or self.met == 0:
-            tried = count(self.tried, "arm")
-            return f"It is within {self.epsilon:g} of {self.beaten} of the {tried} tried."
-        drawn = count(self.met, "arm")
-        more = f"better by more than {self.epsilon:g}"
-        return f"Of {drawn} drawn at random, {self.unsettled} may be {more}."
+    def _all_arms(self) -> bool:
+        """Whether `quantile` is less than one arm."""
+        return math.floor(self.quantile * self.n_arms) == 0
+
+    @property
+    def rivals(self) -> str:
+        """The arms that the arm is compared with, in words."""
+        of = f"all {count(self.n_arms, 'arm')}"
+        if not self._all_arms:
+            of = f"all but the top {100 * self.quantile:g} % of {count(self.n_arms, 'arm')}"
+        return f"{of} there were at first" if self.at_first else of
 
     @property
     def statement(self) -> str:
         """What is claimed where `stop` is true."""
-        of = f"all {self.n_arms} arms"
-        if self.quantile > 0.0:
-            of = f"all but the top {100 * self.quantile:g} % of {count(self.n_arms, 'arm')}"
-        if self.at_first:
-            of += " there were at first"
         return (
-            f"arm {self._name} is within {self.epsilon:g} of the best of {of}, with "
-            f"{100 * self.confidence:g} %."
+            f"arm {self._name} is within {self.epsilon:g} of the best of {self.rivals}, with "
+            f"{100 * self.confidence:g} % confidence."
         )
 
     @property
@@ -156,11 +172,6 @@ class StopVerdict:
         """Return what a notebook shows."""
         first, *rest = str(self).split("\n")
         return f"<div><b>{escape(first)}</b><br/>{'<br/>'.join(map(escape, rest))}</div>"
-
-
-def _error_of_limits(quantile: float, confidence: float) -> float:
-    share = 1.0 if quantile == 0.0 else _LIMITS  # no sample speaks for all arms
-    return share * (1.0 - confidence)
 
 
 def check_question(epsilon: Any, quantile: Any, confidence: Any) -> tuple[float, float, float]:
@@ -177,19 +188,28 @@ def give_verdict(
 ) -> StopVerdict:
     """Return whether the arm `best` is good enough; None if no arm is known."""
     error = 1.0 - confidence
-    share = _error_of_limits(quantile, confidence)
+    sampled = _can_sample(game, quantile, error)
+    share = _LIMITS * error if sampled else error
     limits = limits_of(game, share)
     arm = None if best is None else game.arms.number(best.arm)
     limit = limits[arm][0] if arm in limits else -math.inf
     bar = limit + epsilon
     beaten = {a for a, (_, high) in limits.items() if high <= bar or a == arm}
-    present = len(beaten - game.retired)
-    settled = arm is not None and game.n_arms - present <= math.floor(quantile * game.n_arms)
-    present_only = settled or quantile == 0.0
+    better = game.n_arms - len(beaten - game.retired)
+    settled = arm is not None and better <= math.floor(quantile * game.n_arms)
+    present_only = settled or not sampled
     samples = [_Sample(game, bar, quantile, error - share, level) for level in _LEVELS]
-    chance = arm is not None and quantile > 0.0
+    chance = arm is not None and sampled
     stop = settled or (chance and any(sample.small_enough() for sample in samples))
-    missing = "" if stop else _missing(game, best, bar, samples, game.n_arms - present, quantile)
+    sample, missing = samples[0], ""
+    if best is None:
+        missing = "no reward has been told yet for any arm in play."
+    elif not stop and sampled and len(limits.keys() - game.retired) < game.n_arms:
+        missing = _missing_in_sample(game, best, bar, samples, quantile)
+    elif not stop:
+        missing = _missing_of_arms(game, best, bar, limits, beaten, quantile)
+    if missing and best is not None and game.pulls == game.horizon:
+        missing = _at_the_end(game, best, missing)
     return StopVerdict(
         arm=None if best is None else best.arm,
         stop=stop,
@@ -199,12 +219,28 @@ def give_verdict(
         limit=limit,
         tried=len(limits),
         beaten=len(beaten),
-        met=len(samples[0].open),
-        unsettled=int(samples[0].open.sum()),
+        met=len(sample.met),
+        unsettled=len({*(compress(sample.met, sample.open) if sampled else sample.met)} - beaten),
         n_arms=game.n_arms if present_only else game.first_arms,
         at_first=not present_only and (game.arms.count > game.first_arms or bool(game.retired)),
         missing=missing,
+        limit_confidence=1.0 - share,
     )
+
+
+def _can_sample(game: LiveGame, quantile: float, error: float) -> bool:
+    """Whether a random sample of the first arms can ever be enough. It never changes in a game."""
+    if quantile == 0.0 or not exchangeable(game.policy):
+        return False
+    arms = game.first_arms
+    spent = (1.0 - _LIMITS) * error / len(_LEVELS) * _FIRST
+    return _least(_LEVELS[0], math.floor(quantile * arms) + 1, arms, spent) <= arms
+
+
+def _least(level: float, top: int, arms: int, error: float) -> int:
+    """Return the smallest sample that can be enough."""
+    chance = (1.0 - level) * top / arms
+    return math.ceil(math.log(float(spent_error(error, 1))) / math.log1p(-chance))
 
 
 class _Sample:
@@ -213,10 +249,10 @@ class _Sample:
     def __init__(
         self, game: LiveGame, bar: float, quantile: float, error: float, level: float
     ) -> None:
-        self.random = exchangeable(game.policy)
         first, named = game.first_arms, game.named
-        met = [arm for arm in game.tally if arm < first and arm not in named and self.random]
-        known = [game.known(arm) for arm in met]
+        drawn = (arm for arm in game.tally if arm < first and arm not in named)
+        self.met = [*drawn] if exchangeable(game.policy) else []
+        known = [game.known(arm) for arm in self.met]
         against = evidence_below(
             [number for number, _ in known],
             [total for _, total in known],
@@ -241,8 +277,7 @@ class _Sample:
 
     def least(self) -> int:
         """Return the smallest sample that can be enough."""
-        chance = (1.0 - self.level) * self.top / self.arms
-        return math.ceil(math.log(float(spent_error(self.error, 1))) / math.log1p(-chance))
+        return _least(self.level, self.top, self.arms, self.error)
 
     def allowed(self, size: int, error: float) -> int:
         """Return how many arms of `size` may be open; -1 if even none is too many."""
@@ -269,44 +304,89 @@ class _Sample:
         return any(self.likely(int(opened[size - 1]), size) <= e for size, e in self.sizes())
 
 
-def _missing(
+def _missing_of_arms(
     game: LiveGame,
-    best: ArmEstimate | None,
+    best: ArmEstimate,
     bar: float,
-    samples: Sequence[_Sample],
-    better: int,
+    limits: dict[int, tuple[float, float]],
+    beaten: set[int],
     quantile: float,
 ) -> str:
-    """Return in words what keeps the verdict from saying stop."""
-    if best is None:
-        return "no reward was told yet of any present arm."
-    sample = samples[0]
-    may = f"may still be above {rounded(bar)}"
-    if quantile == 0.0:
-        return f"{better} of {game.n_arms} arms {may}; there must be none."
-    if not sample.random:
-        most = math.floor(quantile * game.n_arms)
-        label = game.policy.label
-        return (
-            f"{better} of {game.n_arms} arms {may}, and at most {most} should. ({label} is not "
-            f"known to draw arms at random, so those tried say nothing of the others.)"
+    """Return in words which arms keep the verdict from saying stop, and what helps."""
+    most = math.floor(quantile * game.n_arms)
+    open_arms = [arm for arm in limits if arm not in beaten and arm not in game.retired]
+    untried = game.n_arms - sum(arm not in game.retired for arm in limits)
+    words = [
+        f"{len(open_arms) + untried} of {game.n_arms} arms {_above(best, bar)}; to stop, "
+        f"{f'at most {most}' if most else 'none'} may be."
+    ]
+    if open_arms:
+        worst = heapq.nlargest(_NAMED, open_arms, key=lambda arm: limits[arm][1])
+        named = [
+            f"{plain(repr(game.arms.name(arm)), at_most=24)} (upper limit "
+            f"{rounded(limits[arm][1])}, {count(game.known(arm)[0], 'reward')})"
+            for arm in worst
+        ]
+        rest = len(open_arms) - len(worst)
+        words.append(f"Held up by {', '.join(named)}{f' and {rest} more' if rest else ''}.")
+    if untried:
+        words.append(f"{count(untried, 'arm')} {'has' if untried == 1 else 'have'} no reward yet.")
+    if not exchangeable(game.policy):
+        words.append(
+            f"({game.policy.label} is not known to draw arms at random, so the arms tried say "
+            f"nothing about the others.)"
         )
+    words.append(
+        "More rewards of these arms help: from observe(), or from a policy that pulls all arms "
+        'alike, with season(policy=ma.policy("uniform"), ...). So does a larger epsilon.'
+    )
+    return " ".join(words)
+
+
+def _missing_in_sample(
+    game: LiveGame, best: ArmEstimate, bar: float, samples: Sequence[_Sample], quantile: float
+) -> str:
+    """Return in words what the sample lacks, and what helps."""
+    sample, top = samples[0], f"the top {100 * quantile:g} %"
     if sample.top < 1:
+        lost = game.skipped + sum(arm < game.first_arms for arm in game.named)
+        least = ((1 << lost.bit_length()) - 1) / game.first_arms
+        larger = f"ask with quantile={math.ceil(1000 * least) / 1000:g} or more, or "
         return (
-            f"too many arms were retired before anything was known of them, or observed first, "
-            f"to speak of the top {100 * quantile:g} %."
+            f"{lost} of the first {count(game.first_arms, 'arm')} never had the chance to be drawn "
+            f"at random: they were retired without a reward, or were observed before they were "
+            f"drawn. They may be {top}. To get a verdict, {larger if least < 0.999 else ''}"
+            f"try every arm in play."
         )
     looks = [(each, *look) for each in samples for look in each.sizes()]
     if not looks:
         drawn = len(sample.open)
         return (
             f"only {count(drawn, 'arm')} {'was' if drawn == 1 else 'were'} drawn at random so far. "
-            f"To judge the top {100 * quantile:g} %, at least {sample.least()} are needed."
+            f"To judge {top}, at least {sample.least()} are needed."
         )
     sample, size, error = min(looks, key=lambda look: _excess(*look))
-    opened = int(sample.open[:size].sum())
-    most = sample.allowed(size, error)
-    return f"{opened} of the first {count(size, 'arm')} {may}; at most {most} should."
+    opened, most = int(sample.open[:size].sum()), sample.allowed(size, error)
+    return (
+        f"{opened} of the first {count(size, 'arm')} drawn {_above(best, bar)}; to stop, at most "
+        f"{most} may be. More pulls help, and so does a larger epsilon."
+    )
+
+
+def _above(best: ArmEstimate, bar: float) -> str:
+    name = plain(repr(best.arm), at_most=24)
+    return f"may still be above {rounded(bar)} (the lower limit of arm {name} plus epsilon)"
+
+
+def _at_the_end(game: LiveGame, best: ArmEstimate, missing: str) -> str:
+    """Return what is missing where no pull is left, and what to do."""
+    name, wait = plain(repr(best.arm), at_most=24), ""
+    if game.flight:
+        wait = f"tell the {count(len(game.flight), 'reward')} still missing, "
+    return (
+        f"{_OVER}, and it is not shown that arm {name} is good enough: {missing} Now {wait}deploy "
+        f"arm {name}, or go on with season(horizon=...)."
+    )
 
 
 def _excess(sample: _Sample, size: int, error: float) -> float:

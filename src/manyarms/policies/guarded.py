@@ -205,7 +205,7 @@ class Guarded(AroundPolicy, GuardPolicy):
     policy
         The policy to guard, such as `MOSS()`, or one of your own.
     beta
-        Between 1/2 and 1 (default: 0.5): what is lost where best arms are plenty is about
+        Between 1/2 and 1 (default: 0.5): the loss where there are many best arms is about
         :math:`T^\beta`.
     bound
         "kl" (default) for rewards in [0, 1]; "mean" for rewards that are sigma-sub-Gaussian.

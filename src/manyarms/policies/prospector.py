@@ -283,7 +283,7 @@ def prospector_is_sound(state: ProspectState, known: Known) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Prospector(GuardPolicy):
-    r"""Search while it is cheap against what it may bring, then keep to the best arm found.
+    r"""Search while it costs little compared with what it may gain; then keep the best arm found.
 
     Arms come in random order. With N pulls, mean :math:`\bar x`, the average :math:`\bar a` of the
     arms' first rewards and the largest shrunk mean :math:`M = \max (\text{sum} + \bar a)/(N + 1)`,
@@ -304,8 +304,8 @@ class Prospector(GuardPolicy):
         Between 1/2 and 1 (default: 0.5): the search may cost about :math:`T^\beta`.
     bold
         Whether to search longer (default: False), with 4 for 3/2 and 1/2 for 2/3 in the last term:
-        better where best arms are rarer than 1 in :math:`T^\beta`, dearer where good arms are
-        plenty and far below `top`.
+        better where best arms are rarer than 1 in :math:`T^\beta`, worse where there are many
+        good arms, all far below `top`.
     bound
         "kl" (default) for rewards in [0, 1]; "mean" for rewards that are sigma-sub-Gaussian.
     sigma
@@ -350,7 +350,7 @@ class Prospector(GuardPolicy):
         guarantee="Pareto optimal, as MOSS++, constant 10",
         nanoseconds=36,
         scaling="log of arms opened",
-        good_at="nothing known of the arms; rare or plenty best ones",
+        good_at="little is known about the arms; many best arms or few",
         source="ours, docs/guard.md",
         kind="ours",
         rewards="[0, 1]",

@@ -76,7 +76,7 @@ class Quantile(RoundPolicy):
         guarantee="sublinear below hardness 0.35",
         nanoseconds=13,
         scaling="log of arms pulled",
-        good_at="plenty of good arms, no horizon",
+        good_at="many good arms, no horizon",
         source="Chaudhuri & Kalyanakrishnan 2018 (QRM2)",
         kind="paper",
         variants=(kl_form("quantile"),),

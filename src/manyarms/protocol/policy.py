@@ -12,13 +12,13 @@ import importlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
 from manyarms.core.checks import by_name
 from manyarms.core.jit import Dispatched, generic, optional
 from manyarms.core.memory import Memory
-from manyarms.errors import ParameterError
+from manyarms.errors import ParameterError, UnknownNameError
 from manyarms.protocol.about import About
 from manyarms.protocol.parameters import checks_of
 from manyarms.protocol.soundness import holds
@@ -155,6 +155,13 @@ class Policy(ABC):
     name: ClassVar[str]
     about: ClassVar[About | None] = None  # for lists and the leaderboard
     anytime: ClassVar[bool] = False  # works without knowing the horizon
+
+    def __new__(cls: type[P], *values: Any, **given: Any) -> P:
+        """Suggest the nearest parameter where a name is misspelled."""
+        known = {field.name for field in fields(cls)} if is_dataclass(cls) else given.keys()
+        for name in given.keys() - known:
+            raise UnknownNameError(f"parameter of {cls.__name__}:", name, known)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         """Check the parameters by their types, and keep them so: no float32 reaches a kernel."""

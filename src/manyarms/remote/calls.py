@@ -118,7 +118,7 @@ def _read(call: Call[T], answer: Answer, repeated: bool) -> T:
         raise
     except (LookupError, TypeError):
         raise ServiceError(
-            "What answers at this address is no service of manyarms, or a much newer one.",
+            "What answers at this address is not a manyarms service, or a much newer one.",
             status=answer.status,
             code="foreign",
         ) from None
@@ -321,7 +321,7 @@ class Calls:
         def read(answer: Any, again: bool) -> list[ArmEstimate]:
             if not answer["arms"]:
                 raise TurnError(
-                    "Cannot recommend an arm: no reward was told yet of any present arm."
+                    "Cannot recommend an arm: no reward has been told yet for any arm in play."
                 )
             return [arm_of(seen) for seen in answer["arms"]]
 

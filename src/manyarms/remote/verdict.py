@@ -51,12 +51,11 @@ def verdict(summary: Any) -> Judgement:
 def _rivals(summary: Any) -> str:
     """Return what speaks against the recommended arm."""
     if summary.rivals:
-        verb = "has an upper limit" if summary.rivals == 1 else "have upper limits"
         arms = "1 tried arm" if summary.rivals == 1 else f"{thousands(summary.rivals)} tried arms"
-        said = f"{arms} {verb} above its lower one"
+        said = f"{arms} may still be better: the intervals overlap"
     else:
-        said = "No tried arm has an upper limit above its lower one"
+        said = "No tried arm may still be better: no interval overlaps with that of the best arm"
     if not summary.untried:
-        return f"{said}; all were tried."
-    was = "was" if summary.untried == 1 else "were"
-    return f"{said}; {thousands(summary.untried)} {was} never tried."
+        return f"{said}. All arms were tried."
+    arms = "1 arm was" if summary.untried == 1 else f"{thousands(summary.untried)} arms were"
+    return f"{said}. {arms} never tried."

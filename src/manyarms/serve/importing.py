@@ -142,8 +142,8 @@ async def _stage(service: Service, owned: Owned, batches: AsyncIterator[list[str
 
 def _twice(key: str) -> RefusedError:
     return refuse(
-        409, "key_exists", f"There is an arm {key[:100]!r} already; keys are new, each once. "
-        f"No arm was added.",
+        409, "key_exists", f"There is an arm {key[:100]!r} already, and a key can be added "
+        f"only once. No arm was added.",
     )  # fmt: skip
 
 

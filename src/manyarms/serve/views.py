@@ -80,8 +80,8 @@ def _advice(verdict: StopVerdict) -> str:
     if not verdict.stop:
         return verdict.missing[:1].upper() + verdict.missing[1:]
     return (
-        f"With {100 * verdict.confidence:g} % it is within {verdict.epsilon:g} of the best of all "
-        f"but the top {100 * verdict.quantile:g} % of the arms."
+        f"With {100 * verdict.confidence:g} % confidence it is within {verdict.epsilon:g} of the "
+        f"best of {verdict.rivals}."
     )
 
 

@@ -50,7 +50,7 @@ class SSUCBOracle(OnSubset, SigmaPolicy):
         guarantee="(log T)²/(share · smallest gap)",
         nanoseconds=390,
         scaling="distinct pull counts",
-        good_at="plenty of best arms, of known share",
+        good_at="many best arms, of known share",
         source="size: de Heide et al. 2021",
         knowledge="m",
     )

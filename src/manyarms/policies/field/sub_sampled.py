@@ -214,7 +214,7 @@ SUB_SAMPLED = (
             guarantee="Bayesian, for means dense near the best",
             nanoseconds=13,
             scaling="log of arms in the subset",
-            good_at="plenty of good arms; hard to beat there",
+            good_at="many good arms; hard to beat there",
             source="Bayati et al. 2020",
             variants=(
                 Variant(
@@ -234,7 +234,7 @@ SUB_SAMPLED = (
             guarantee="Bayesian, for means dense near the best",
             nanoseconds=280,
             scaling="distinct pull counts",
-            good_at="plenty of good arms",
+            good_at="many good arms",
             source="Bayati et al. 2020",
         ),
     ),
@@ -247,7 +247,7 @@ SUB_SAMPLED = (
             guarantee="none stated here",
             nanoseconds=2400,
             scaling="distinct (successes, failures): not sublinear",
-            good_at="plenty of good arms, rewards 0 and 1",
+            good_at="many good arms, rewards 0 and 1",
             source="Bayati et al. 2020",
             rewards="[0, 1]",
         ),
