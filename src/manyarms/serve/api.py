@@ -128,8 +128,9 @@ async def put(service: Service, request: Request) -> Response:
         made = database.create(name, text, state, secret, keyed=keyed, n_arms=arms)
         row = database.find(name)
         if row is None or row.spec != text:
+            how = "" if row is None else _difference(row.spec, text)
             raise refuse(
-                409, "exists", f"There is another experiment {name!r}. Choose another name."
+                409, "exists", f"There is another experiment {name!r}{how}. Choose another name."
             )
         return made
 
@@ -137,6 +138,23 @@ async def put(service: Service, request: Request) -> Response:
     if made:
         await service.note(request.caller, name, "create")
     return answered(await service.view("summary", name), 201 if made else 200)
+
+
+def _difference(theirs: str, ours: str) -> str:
+    """Say in what two specs differ.
+
+    >>> _difference('{"n_arms":3}', '{"n_arms":3,"horizon":9}')
+    ', with `horizon` null and not 9'
+    """
+    first, second = (
+        msgspec.to_builtins(msgspec.json.decode(s, type=m.Spec)) for s in (theirs, ours)
+    )
+    found = [
+        f"`{key}` {json.dumps(first.get(key))} and not {json.dumps(second.get(key))}"
+        for key in first | second
+        if first.get(key) != second.get(key)
+    ]
+    return f", with {', '.join(found)}"
 
 
 async def delete(service: Service, request: Request) -> Response:

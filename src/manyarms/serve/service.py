@@ -129,7 +129,7 @@ def not_known(error: BaseException) -> RefusedError:
     lost = isinstance(error, LostError)
     why = "Another node has taken over" if lost else "The database does not answer"
     return unavailable(
-        f"{why}; whether this was done is not known. Send it again, with the same Idempotency-Key.",
+        f"{why}. This may have been done or not. Send it again with the same Idempotency-Key.",
         code="unknown",
     )
 
