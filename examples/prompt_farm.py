@@ -31,7 +31,7 @@ def accuracy(prompt: int) -> float:
 
 
 def work(url: str, name: str, life: int, danger: float) -> None:
-    """Evaluate prompts until none is left, or until death."""
+    """Evaluate prompts until all evaluations are given out, or this worker dies."""
     dice = random.Random(f"{name} {life}")
     with ma.Remote(url, "prompts", token=TOKEN, worker=name) as farm:
         while True:

@@ -348,7 +348,7 @@ def test_a_table_of_another_experiment(folder: Path, tmp_path: Path) -> None:
         ('{"spec_hash": "1", "status": "finished", "format": "x 9"}', "another format: 'x 9'"),
         (
             '{"spec_hash": "1", "status": "running", "format": "manyarms results 1"}',
-            "`folder` must hold a run that is finished, got .*Run the same spec",
+            "`folder` must hold a finished run, but .*Run the same spec",
         ),
     ],
 )

@@ -152,7 +152,12 @@ def test_the_page_says_what_a_person_needs(gallery: InThread) -> None:
     order = [page.index(f'id="{panel}-title"') for panel in
              ("deploy", "leaders", "reward", "exploring", "flight", "arms", "health")]  # fmt: skip
     assert order == sorted(order)
-    for words_of in ("Go on?", "What exploring has cost", "were never tried", "caption 0"):
+    for words_of in (
+        "Is it time to stop?",
+        "What exploring has cost",
+        "were never tried",
+        "caption 0",
+    ):
         assert words_of in page
     _, hostile = get(gallery, "/experiments/hostile")
     assert "Rewards come late in a biased way." in hostile
@@ -299,7 +304,7 @@ def test_words_for_verdicts_costs_and_delays() -> None:
     assert words.verdict(over).title == "Done: the best arm found"
     good = m.ExperimentSummary(**about, pulls=9, horizon=9, may_stop=True, advice="Sure.")
     assert words.verdict(good).title == "Done: deploy it"
-    for given, said in [((410, 690), "410 to 690"), ((-5, 7), "at most 7"), ((-9, -1), "Nothing")]:
+    for given, said in [((410, 690), "410 to 690"), ((-5, 7), "At most 7"), ((-9, -1), "Nothing")]:
         exploring = m.Exploring(1, 1, 1, 1, [1], given, 1)
         assert words.cost_of_exploring(exploring, 100)[0] == said
     assert len(words.arm_name("x" * 10_000)) == 80

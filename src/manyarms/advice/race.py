@@ -26,6 +26,7 @@ from manyarms.advice.candidates import Candidate
 from manyarms.advice.question import Case, Question
 from manyarms.core.statistics import mean_limits
 from manyarms.lab.experiment import Experiment, Player, cell
+from manyarms.lab.progress import ProgressCallback, progress_for
 from manyarms.lab.simulate import run_in_memory
 
 __all__ = ["ALIKE", "Race", "affordable", "race"]
@@ -166,6 +167,7 @@ def race(
     scale = 1 if question.objective == "find" else question.horizon
     state = Race(cases, list(players), blank, blank.copy(), everyone, scale)
     kept = [count for count in _KEPT if count < len(players)]
+    shown = _Rounds(progress_for(how.get("progress")))
     for later in range(len(kept), -1, -1):
         if replications is None:
             total = sum(_cost(question, players[k]) for k in state.left)
@@ -175,11 +177,32 @@ def race(
         else:
             runs = -(-replications // 2**later) - state.runs
         if runs > 0:
-            _play(question, state, runs, **how)
+            _play(question, state, runs, **how | {"progress": shown.next(later + 1)})
         if later > 0:
             state.keep(kept[-later])
     state.choose()
     return state
+
+
+class _Rounds:
+    """Shows the progress of all rounds as one that never falls."""
+
+    def __init__(self, report: ProgressCallback) -> None:
+        self._report = report
+        self._before = self._now = 0  # pulls of earlier rounds, and of this one
+        self._share = 0.0
+        self._left = 1  # this round and those to come
+
+    def next(self, left: int) -> _Rounds:
+        """Begin a round; `left` counts it and those to come, which are taken to be as long."""
+        self._before, self._now, self._left = self._before + self._now, 0, left
+        return self
+
+    def __call__(self, done: int, total: int, note: str) -> None:
+        self._now = done
+        pulls = self._before + done
+        self._share = max(self._share, pulls / max(1, self._before + self._left * total))
+        self._report(pulls, round(pulls / self._share) if pulls else self._left * total, note)
 
 
 def _play(question: Question, state: Race, runs: int, *, seed: int, **how: Any) -> None:

@@ -178,9 +178,9 @@ def advise(
 ) -> None:
     """Say which policy to take for your problem, and why.
 
-    It also says how hard the problem is, and what each policy would lose on it. Every policy plays
-    that needs to know no more than you do. The first call compiles them, which takes a minute or
-    two.
+    It also says how hard the problem is, and what each policy would lose on it. Policies that need
+    to know more than you do are left out. The first call compiles the others, which takes a minute
+    or two.
 
     Example: manyarms advise --n 1000000 --horizon 20000 --best-between 0.01,0.05
     """
@@ -311,8 +311,8 @@ def run(
     games = sum(player.replications for cell in experiment.cells for player in cell.players)
     show(
         f"{experiment.name}: {len(experiment.cells)} settings, {games} games, "
-        f"{experiment.pulls:.3g} pulls, {duration(experiment.pulls / _PULLS_PER_SECOND)} of one "
-        f"processor, into {folder}"
+        f"{experiment.pulls:.3g} pulls\n"
+        f"{duration(experiment.pulls / _PULLS_PER_SECOND)} of one processor, into {folder}"
     )
     with watching() as watch:
         results = play(

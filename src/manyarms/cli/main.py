@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from manyarms.cli.printable import printable
 from manyarms.core.files import fix_for
@@ -40,12 +42,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        _say(f"interrupted.{_resumption(words)}")
+        if (rest := _resumption(words)) is not None:
+            _say(f"interrupted.{rest}")
         return 130
     except ManyarmsError as error:
         if "--debug" in words:
             raise
-        _say(str(error))
+        # keys of a spec are called as in the file
+        _say(str(error) if isinstance(error, SpecError) else _in_options(str(error), app, words))
         # whether the words of the command, or the spec it names, are at fault
         return 2 if isinstance(error, ParameterError | UnknownNameError | SpecError) else 1
     except OSError as error:  # a file that cannot be read or written
@@ -56,8 +60,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _resumption(words: Sequence[str]) -> str:
-    r"""Say how a command goes on that was stopped, if it does.
+def _in_options(text: str, command: Any, words: Sequence[str]) -> str:
+    """Return a message of the library with the options of the command instead of parameters."""
+    for word in words:
+        command = getattr(command, "commands", {}).get(word, command)
+    options = {
+        one.name: next(
+            (name for name in one.opts if name.startswith("--")), one.human_readable_name
+        )
+        for one in command.params
+    }
+
+    def option(found: re.Match[str]) -> str:
+        name = options.get(found["quoted"] or found["given"])
+        if name is None:
+            return found[0]
+        return f"`{name}`" if found["quoted"] else name
+
+    return re.sub(r"`(?P<quoted>\w+)`|\b(?P<given>\w+)=\.\.\.", option, text)
+
+
+def _resumption(words: Sequence[str]) -> str | None:
+    r"""Say how a command goes on that was stopped, if it does; None where nothing is to be said.
 
     >>> _resumption(["run", "a b.toml", "--out", "out"])
     " What was played is kept. To resume, run:\n  manyarms run 'a b.toml' --out out"
@@ -68,7 +92,7 @@ def _resumption(words: Sequence[str]) -> str:
         return f" What was played is kept. To resume, {same}"
     if command == "data" and "get" in words:
         return f" Contests that were downloaded are kept. To get the rest, {same}"
-    return " Nothing was kept."
+    return None if command == "watch" else " Nothing was kept."  # one stops watching this way
 
 
 def _say(text: str) -> None:

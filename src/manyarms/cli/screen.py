@@ -35,7 +35,8 @@ from manyarms.report.text import Table
 __all__ = ["Watch", "counting", "duration", "out", "show", "summary_table", "watching"]
 __all__ += ["summary_parts", "write_json"]
 
-_LINE_EVERY = 10.0  # seconds, in a log or a pipe
+_LINE_EVERY = 10.0  # seconds, in a log or a pipe, at least
+_SELDOMER = 0.25  # of the time since the first line
 
 # names and paths are data: neither [bold] nor :smile: means anything in them
 _AS_IS: Any = {"highlight": False, "markup": False, "emoji": False}
@@ -57,8 +58,9 @@ def show(*things: Table | str) -> None:
                 out.print()
             _show_grid(part)
         if left_out := [name for name in thing.optional if name not in parts[0].head]:
-            wider = "A wider terminal" if out.is_terminal else "COLUMNS=200"
-            _show_text(f"({wider} also shows: {', '.join(left_out)}.)")
+            wider = "In a wider terminal" if out.is_terminal else "With COLUMNS=200"
+            columns = "column" if len(left_out) == 1 else "columns"
+            _show_text(f"({wider} there is also the {columns} {', '.join(left_out)}.)")
 
 
 def _show_text(text: str) -> None:
@@ -134,11 +136,10 @@ def summary_parts(summary: Summary) -> list[Table | str]:
     parts: list[Table | str] = [
         Table(head, rows, summary.title, optional=["5 %", "95 %", "median"])
     ]
-    parts += summary.notes()
+    parts += summary.wrapped_notes()
     if differences := summary.differences():
-        sure = f"{100 * summary.confidence:g} % confidence intervals"
-        names = ["paired difference", "mean", "interval"]
-        parts += ["", Table(names, differences, f"paired differences, with {sure}")]
+        names = ["paired difference", "mean", f"{100 * summary.confidence:g} % interval"]
+        parts += ["", Table(names, differences)]
     return parts
 
 
@@ -203,11 +204,12 @@ class Watch:
         self._now = 0  # pulls of the current one
         self._total: int | None = None  # of all runs, where that is known
         self._label = ""
-        self._said: dict[bool, float] = {}  # when lines without and with a note were printed
+        self._begun = self._said = -math.inf  # when the first and the last line were printed
 
     def begin(self, label: str, total: int | None = None) -> Watch:
         """Name the run that follows, and the pulls of all; the result hears of its progress."""
-        self._label, self._total, self._said = label, total, {}
+        self._label, self._total = label, total
+        self._begun = self._said = -math.inf
         self._before, self._now = self._before + self._now, 0
         return self
 
@@ -225,10 +227,12 @@ class Watch:
             self._say(f"{done / max(1, total):.0%}", note)
 
     def _say(self, how_far: str, note: str) -> None:
-        """Print a line now and then, where there is no bar; the first one is the label alone."""
+        """Print a line now and then, where there is no bar: the longer it takes, the seldomer."""
         now = time.monotonic()
-        if now - self._said.get(bool(note), -math.inf) >= _LINE_EVERY:
-            rest = ", ".join(filter(None, [how_far, note])) if self._said else ""
-            text = f"{self._label}: {rest}" if rest else self._label
-            _notes.print(f"manyarms: {printable(text)}", soft_wrap=True)
-            self._said |= {False: now} if not self._said else {bool(note): now}
+        if self._said == -math.inf:
+            self._begun = now
+        elif now - self._said < max(_LINE_EVERY, _SELDOMER * (now - self._begun)):
+            return
+        self._said = now
+        text = f"{self._label}: {', '.join(filter(None, [how_far, note]))}"
+        _notes.print(f"manyarms: {printable(text)}", soft_wrap=True)

@@ -209,7 +209,7 @@ def list_tokens(store: str) -> None:
 @click.argument("name")
 @_store
 def drop(name: str, store: str) -> None:
-    """Take a token back: two seconds later no node accepts it.
+    """Revoke a token. All nodes refuse it after two seconds.
 
     Example: manyarms token drop shop
     """

@@ -42,9 +42,9 @@ def warm(policies: str | None, replayed: bool) -> None:
     chosen = named_policies(policies) if policies else PAPER_POLICIES
     with watching() as watch:
         for policy in chosen:
-            heard = watch.begin(f"compiling {policy.label}")
+            heard = watch.begin(policy.label)
             if replayed:
-                heard(0, 1, "")
+                heard(0, 1, "compiling")
                 compile_replay(policy)
             else:
                 play(policy, planted(n=10, m=1), horizon=1, replications=1, progress=heard)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ import click
 __all__ = ["watch"]
 
 _TICK = 2.0  # seconds
+_SLOW = 1.0  # seconds until it says that it still tries
 _LEADERS = 10
 _WIDTH = 30  # of bars
 _WIDE = 200
@@ -39,10 +41,19 @@ def watch(url: str, experiment: str | None, token: str | None, once: bool) -> No
         out.width = _WIDE
     base, named = _parts(url)
     look = _one if (experiment := experiment or named) else _all
+    slow = threading.Timer(
+        _SLOW, click.echo, [f"manyarms: {base} does not answer yet; trying for 5 s."], {"err": True}
+    )
+    slow.daemon = True
+    slow.start()
+    try:
+        first = look(base, experiment, token)
+    finally:
+        slow.cancel()
     if once or not out.is_terminal:
-        out.print(look(base, experiment, token))
+        out.print(first)
         return
-    with Live(look(base, experiment, token), console=out, auto_refresh=False) as screen:
+    with Live(first, console=out, auto_refresh=False) as screen:
         while True:
             time.sleep(_TICK)
             screen.update(look(base, experiment, token), refresh=True)

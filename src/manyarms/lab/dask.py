@@ -131,6 +131,10 @@ class Cluster:
             self._looked = time.monotonic()
         return max(2, _CHUNKS_PER_THREAD * self._threads)
 
+    def takes_long(self, chunk: Chunk) -> bool:
+        """Whether the compiler has to run."""
+        return not Workbench(chunk.cell, chunk.player, seed=self._seed).is_compiled
+
     def compile(self, chunk: Chunk) -> None:
         """Compile what the chunk needs; processes on this machine find it in the common cache."""
         Workbench(chunk.cell, chunk.player, seed=self._seed).compile()

@@ -76,6 +76,10 @@ class Device:
         """Return how many chunks may wait; the more, the fuller are batches."""
         return _MOST_WAITING
 
+    def takes_long(self, chunk: Chunk) -> bool:
+        """Whether the compiler has to run: kernels of a GPU are not kept."""
+        return True
+
     def compile(self, chunk: Chunk) -> None:
         """Compile the policy's kernel."""
         self._bench(chunk).compile(self._compiling)

@@ -60,6 +60,9 @@ class Executor(Protocol):
     def capacity(self) -> int:
         """Return how many chunks may be under way or waiting."""
 
+    def takes_long(self, chunk: Chunk) -> bool:
+        """Whether the compiler has to run, because there is no machine code yet."""
+
     def compile(self, chunk: Chunk) -> None:
         """Compile what the chunk needs, in the main thread."""
 
@@ -95,7 +98,8 @@ def play_chunks(
             loop = repr(chunk.player.policy), chunk.cell.delay > 0 or chunk.cell.batch > 1
             if executor.compiles_here and loop not in compiled:
                 compiled.add(loop)
-                meter.show(f"compiling {chunk.player.label}")
+                if executor.takes_long(chunk):
+                    meter.show(f"compiling {chunk.player.label}")
                 executor.compile(chunk)
             pending[executor.submit(chunk)] = chunk
             while len(pending) >= executor.capacity():
@@ -215,6 +219,10 @@ class Threads:
     def capacity(self) -> int:
         """Return how many chunks keep the threads busy."""
         return 2 * self._workers
+
+    def takes_long(self, chunk: Chunk) -> bool:
+        """Whether the compiler has to run."""
+        return not self._bench(chunk).is_compiled
 
     def compile(self, chunk: Chunk) -> None:
         """Compile the policy's loop."""

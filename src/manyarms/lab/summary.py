@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -93,7 +94,7 @@ class Summary(Tabular):
         return str(self)
 
     def __str__(self) -> str:
-        lines = [self.title, *aligned(self.table()), *self.notes()]
+        lines = [self.title, *aligned(self.table()), *self.wrapped_notes()]
         if self.pairs:
             sure = f"{100 * self.confidence:g} % confidence intervals"
             lines += ["", f"paired differences, with {sure}", *aligned(self.differences())]
@@ -133,6 +134,13 @@ class Summary(Tabular):
             if note := unseen(missed, row.replications, confidence=self.confidence):
                 alike.setdefault(note, []).append(row.policy)
         return [f"{', '.join(policies)}: {note}" for note, policies in alike.items()]
+
+    def wrapped_notes(self) -> list[str]:
+        """Return the notes in lines of at most 80 characters."""
+        wrapper = textwrap.TextWrapper(
+            80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+        return [line for note in self.notes() for line in wrapper.wrap(note)]
 
 
 def summarise(

@@ -372,8 +372,8 @@ def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:
         ) from error
     if status != "finished":
         raise ResultsError(
-            f"`folder` must hold a run that is finished, got '{path}', which is not. Run the same "
-            f"spec with the same folder again: it goes on where it stopped."
+            f"`folder` must hold a finished run, but the one in '{path}' is not finished. Run the "
+            f"same spec with the same folder again to resume it."
         )
     for name in (REGRET, RUNS):
         with _opened(path / name) as file:

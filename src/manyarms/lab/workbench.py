@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.jit import check_bodies, compiled, compiling, jit_enabled
+from manyarms.core.jit import check_bodies, compiled, compiling, is_cached, jit_enabled
 from manyarms.core.memory import ARRAYS, SPARSE
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import Tape, tape
@@ -89,8 +89,13 @@ class Workbench:
         self._idle: list[_Workspace] = [self._new_workspace()]
         self._loop: Any = play
         if self._compiles:
-            classes = classes_in(self._idle[0].state) | {type(self._world.law)}
-            self._loop = compiled(play, *classes)
+            self._classes = classes_in(self._idle[0].state) | {type(self._world.law)}
+            self._loop = compiled(play, *self._classes)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether nobody waits for the compiler: machine code is there, or none is needed."""
+        return not self._compiles or is_cached(play, *self._classes)
 
     def compile(self) -> None:
         """Compile the loop, before threads wait for it."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from manyarms.core.checks import refusal
+from manyarms.errors import nearest
 from manyarms.protocol.plain import PlainMaker, is_plain
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import is_registered, register
@@ -75,7 +76,10 @@ def load_class(name: str) -> type:
             found = getattr(found, part)
     except Exception as error:  # whatever the module's code raises
         rule = "that of a class which can be imported, such as my_module:MyPolicy"
-        raise refusal("name", rule, name, f"It raises {error!r}.") from error
+        there = vars(sys.modules.get(module, sys)) if isinstance(error, AttributeError) else {}
+        classes = [key for key, one in there.items() if isinstance(one, type)]
+        fix = nearest(attribute, classes) if attribute not in there and classes else ""
+        raise refusal("name", rule, name, f"It raises {error!r}. {fix}".strip()) from error
     if not isinstance(found, type):
         raise refusal("name", "that of a class", name)
     return found

@@ -155,7 +155,7 @@ def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
     Notes
     -----
     CPython plays it, some hundred times slower than compiled policies, on the same luck. It cannot
-    be saved: nobody knows what it remembers.
+    be saved, because only the class itself knows what it remembers.
 
     Examples
     --------
@@ -177,6 +177,7 @@ def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
         raise ParameterError(
             f"`make` must be a class with `ask()` and `tell(arm, reward)`, got {make!r}."
         )
+    _check_tell(make)
     known = _known(make)
     if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
         for key in parameters.keys() - known.keys():
@@ -191,6 +192,20 @@ def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
         if not is_given and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
             raise ParameterError(f"`{key}` must be given to {make.__name__}.", parameter=key)
     return PlainPolicy(make=make, parameters=tuple(parameters.items()))
+
+
+def _check_tell(make: type) -> None:
+    """Raise unless `tell` takes an arm and a reward."""
+    try:
+        inspect.signature(make.tell).bind(None, 0, 0.0)  # type: ignore[attr-defined]
+    except TypeError:
+        shown = inspect.signature(make.tell)  # type: ignore[attr-defined]
+        raise ParameterError(
+            f"`tell` of {make.__name__} must take an arm and its reward, got tell{shown}. Write "
+            f"def tell(self, arm, reward)."
+        ) from None
+    except ValueError:
+        pass  # what is written in C may have no signature
 
 
 def plays_plainly(policy: Any) -> bool:

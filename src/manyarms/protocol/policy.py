@@ -270,7 +270,7 @@ class Policy(ABC):
             The number of pulls there will be. Anytime policies work without.
         seed
             Decides all random choices; the same seed and rewards give the same arms. None draws
-            one, `live.seed`, so that no two services explore alike.
+            one, `live.seed`, so that two services make different random choices.
         reward_range
             The smallest and the largest reward there can be (default: 0 and 1). A `sigma` of 1/2,
             the default, becomes half their distance. None accepts all rewards up to 1e100, and

@@ -137,6 +137,14 @@ class AsyncRemote:
         """Raise `ServiceError`. As `Remote.season`."""
         raise not_served("season")
 
+    async def restore(self, arm: str | int) -> NoReturn:
+        """Raise `ServiceError`. As `Remote.restore`."""
+        raise not_served("restore")
+
+    async def save(self, path: str | os.PathLike[str]) -> NoReturn:
+        """Raise `ServiceError`. As `Remote.save`."""
+        raise not_served("save")
+
     async def arms(self) -> list[ArmEstimate]:
         """Return what is known of every arm that was pulled, those of most pulls first."""
         found: list[ArmEstimate] = []

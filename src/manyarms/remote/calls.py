@@ -35,6 +35,17 @@ MOST_PULLS = 10_000  # of one request
 _PAGE = 1000  # arms of a page
 _AGAIN = frozenset({429, 502, 503, 504})  # answers after which a request is sent again
 _FOR_GOOD = frozenset({"replay", "policy"})  # reasons of a 503 that do not pass
+_OBSERVED = (
+    "a service counts the rewards of pulls that it gave out, each once, and an observed reward "
+    "belongs to none of them. Play such a game with a handle that is recorded in a database, "
+    "ma.recorded('sqlite:///shop.db', live), or create a new experiment, which tries its arms anew."
+)
+_NOT_SERVED = {
+    "restore": "a service retires arms for good. Add the arm under another name with `add_arms`; "
+    "it is then tried anew.",
+    "save": "the service keeps everything in its database. Make a backup of that, or export the "
+    "events: GET /v1/experiments/NAME/export.",
+}
 _NDJSON = "application/x-ndjson"
 
 
@@ -103,7 +114,7 @@ class Attempts:
     def _failed(self, call: Call[Any], answer: Answer | None, why: str) -> ServiceError:
         said = why if answer is None else str(answer.body.get("message") or f"HTTP {answer.status}")
         times = f" after {self.count} attempts" if self.count > 1 else ""
-        unsure = "" if call.method == "GET" else " Whether this was done is not known."
+        unsure = "" if call.method == "GET" else " It may have been done or not."
         return ServiceError(
             f"The service did not answer{times}: {said.rstrip('.')}.{unsure}",
             status=0 if answer is None else answer.status,
@@ -177,13 +188,8 @@ def progress_of(summary: dict[str, Any]) -> Progress:
 
 def not_served(method: str) -> ServiceError:
     """Return the error of a method that handles have, and services have not."""
-    return ServiceError(
-        f"`{method}` is not served: a service counts the rewards of pulls that it gave out, each "
-        f"once, and an observed reward belongs to none of them. Play such a game with a handle "
-        f"that is recorded in a database, ma.recorded('sqlite:///shop.db', live), or create a new "
-        f"experiment, which tries its arms anew.",
-        code="not_served",
-    )
+    why = _NOT_SERVED.get(method, _OBSERVED)
+    return ServiceError(f"`{method}` is not served: {why}", code="not_served")
 
 
 def base_of(url: str, timeout: float, patience: float) -> tuple[str, str, str]:
@@ -296,6 +302,22 @@ class Calls:
             return range(there - added, there) if names is None else names
 
         return Call("POST", f"{self.path}/arms", read, body, headers, once=True)
+
+    def check_arms(self, arms: Iterable[str | int]) -> Call[None]:
+        """Raise unless an experiment has these arms; of one with more than a page, nothing."""
+        wanted = [str(arm) for arm in arms]
+
+        def read(answer: Any, again: bool) -> None:
+            there = {arm["arm"] for arm in answer["arms"]}
+            unknown = [name for name in wanted if name not in there]
+            if answer["cursor"] is None and unknown:
+                raise DuplicateNameError(
+                    f"There is an experiment of this name with other arms: it has "
+                    f"{len(there)}, and none is called {unknown[0][:100]!r}. Add it with "
+                    f"`add_arms`, or choose another name."
+                )
+
+        return Call("GET", f"{self.path}/arms?{urlencode({'sort': 'arm', 'limit': _PAGE})}", read)
 
     def retire(self, arm: str | int) -> Call[None]:
         """Retire an arm."""

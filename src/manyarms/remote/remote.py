@@ -117,7 +117,8 @@ class Remote:
         n_arms
             The number of arms, which are called by number.
         arms
-            Names of the arms instead. Names of an experiment that has arms already are not added.
+            Names of the arms instead. If the experiment has arms already, none is added, and they
+            must be among those.
         spec
             `horizon`, `seed`, `reward_range` as for `Live`; `window` (seconds that a reward may
             take), `missing` ("abandon" or a reward), `early` ("tell" or "hold").
@@ -126,6 +127,8 @@ class Remote:
         found = remote._send(remote._calls.create(spec_of(policy, n_arms, **spec)))
         if arms is not None and found["n_arms"] == 0:
             remote.add_arms(arms)
+        elif arms is not None:
+            remote._send(remote._calls.check_arms(arms))
         return remote
 
     @classmethod
@@ -301,6 +304,14 @@ class Remote:
     def season(self, **asked: Any) -> NoReturn:
         """Raise `ServiceError`: only a handle can begin a game with what another one knows."""
         raise not_served("season")
+
+    def restore(self, arm: str | int) -> NoReturn:
+        """Raise `ServiceError`: a service retires arms for good."""
+        raise not_served("restore")
+
+    def save(self, path: str | os.PathLike[str]) -> NoReturn:
+        """Raise `ServiceError`: the service keeps everything in its database."""
+        raise not_served("save")
 
     def arms(self) -> list[ArmEstimate]:
         """Return what is known about every arm that was pulled, those with most pulls first."""

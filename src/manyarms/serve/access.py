@@ -222,8 +222,8 @@ class Access:
                 refuse(
                     401,
                     "no_token",
-                    "A token must be given in the header Authorization: Bearer ..., and none was, "
-                    "or one that is unknown or has expired. `manyarms token add` makes one.",
+                    "The header `Authorization: Bearer TOKEN` is missing, or its token is unknown "
+                    "or has expired. `manyarms token add` makes a token.",
                 ).failure,
                 {"WWW-Authenticate": "Bearer"},
             )

@@ -122,8 +122,9 @@ async def put(service: Service, request: Request) -> Response:
         made = database.create(name, text, state, secret, keyed=keyed, n_arms=arms)
         row = database.find(name)
         if row is None or row.spec != text:
+            how = "" if row is None else _difference(row.spec, text)
             raise refuse(
-                409, "exists", f"There is another experiment {name!r}. Choose another name."
+                409, "exists", f"There is another experiment {name!r}{how}. Choose another name."
             )
         return made
 
@@ -136,6 +137,23 @@ async def put(service: Service, request: Request) -> Response:
         if made and error.failure.code == "unavailable":
             raise unknown(f"The summary of {name!r} is not there") from error
         raise
+
+
+def _difference(theirs: str, ours: str) -> str:
+    """Say in what two specs differ.
+
+    >>> _difference('{"n_arms":3}', '{"n_arms":3,"horizon":9}')
+    ', with `horizon` null and not 9'
+    """
+    first, second = (
+        msgspec.to_builtins(msgspec.json.decode(s, type=m.Spec)) for s in (theirs, ours)
+    )
+    found = [
+        f"`{key}` {json.dumps(first.get(key))} and not {json.dumps(second.get(key))}"
+        for key in first | second
+        if first.get(key) != second.get(key)
+    ]
+    return f", with {', '.join(found)}"
 
 
 async def delete(service: Service, request: Request) -> Response:

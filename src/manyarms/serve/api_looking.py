@@ -119,7 +119,7 @@ async def add_token(service: Service, request: Request) -> Response:
 
 
 async def drop_token(service: Service, request: Request) -> Response:
-    """Take a token back."""
+    """Revoke a token."""
     name = request.arguments["token"]
     rows = await service.node.write(
         lambda database: database.run(

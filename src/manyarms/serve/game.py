@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from manyarms.core.code_digest import digest
-from manyarms.errors import ManyarmsError
+from manyarms.errors import ManyarmsError, ParameterError
 from manyarms.live.arms import ArmNumbers
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.store import columns_of
@@ -109,12 +109,19 @@ def begun(spec: Spec, n_arms: int) -> LiveGame:
 
 
 def _drawn_seed(secret: str) -> int:
-    """Return the seed of an experiment that was given none: no two explore alike."""
+    """Return the seed of an experiment that was given none, a different one for each."""
     return int(hashlib.sha256(f"seed:{secret}".encode()).hexdigest()[:12], 16)
 
 
 def check_spec(spec: Spec) -> None:
     """Raise a `ParameterError` unless an experiment can begin so."""
+    policy = policy_of(spec.policy)
+    if spec.horizon is None and not policy.anytime:
+        raise ParameterError(
+            f"`horizon` must be given to {policy.label}: the number of pulls there will be. A "
+            f"policy that needs none is prospector.",
+            parameter="horizon",
+        )
     game = begun(spec, spec.n_arms or 1)
     if spec.missing != "abandon":
         check_reward(spec.missing, game.reward_range)

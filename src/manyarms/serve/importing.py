@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from manyarms.live.estimates import count
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.serve import messages as m
 from manyarms.serve.errors import RefusedError, refuse
@@ -32,7 +33,7 @@ class _Count(msgspec.Struct, forbid_unknown_fields=True):
 
 def unknown_arm(key: str) -> RefusedError:
     """Return the refusal of an arm that there is not."""
-    return refuse(404, "unknown_arm", f"There is no arm {key[:100]!r}.")
+    return refuse(404, "unknown_arm", f"Unknown arm {key[:100]!r}.")
 
 
 def _arms_of(owned: Owned) -> int:
@@ -70,7 +71,7 @@ async def add_arms(service: Service, request: Request) -> Response:
             added = await _import(service, request, _once(wanted.keys))
     else:
         added = await _import(service, request, stream(request.pieces()))
-    await service.note(request.caller, request.experiment, f"add {added.added} arms")
+    await service.note(request.caller, request.experiment, f"add {count(added.added, 'arm')}")
     return Response(msgspec.json.encode(added))
 
 

@@ -194,7 +194,7 @@ class Request:
             raise RefusedError(failure_of_body(error, kind)) from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise RefusedError(
-                Failure("malformed", f"The body is no JSON: {error}.", 400)
+                Failure("malformed", f"The body is not valid JSON: {error}.", 400)
             ) from error
 
 

@@ -133,7 +133,7 @@ ROUTES: tuple[Route, ...] = (
         "administer",
         None,
         m.Done,
-        "Take a token back.",
+        "Revoke a token.",
     ),
     Route("session", "GET", "/v1/session", "view", None, m.Session, "Who is asking."),
     Route("healthz", "GET", "/healthz", "public", None, m.Ready, "Whether the process runs."),

@@ -39,6 +39,7 @@ from manyarms.serve.threads import insisting
 
 __all__ = ["is_loopback", "loop_factory", "run", "serve"]
 
+_logger = logging.getLogger("manyarms.serve")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -151,6 +152,8 @@ async def serve(
 
 
 def _end(server: uvicorn.Server, service: Service) -> None:
+    if not service.ending:
+        _logger.info("ending: requests under way are answered first")
     service.ending = True  # pages that follow let go
     server.should_exit = True
 
@@ -184,7 +187,7 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise PathError(
-            f"{host}:{port} cannot be listened on: {error.strerror}. Choose another --port."
+            f"Cannot listen on {host}:{port}: {error.strerror}. Choose another --port."
         ) from error
     listener.setblocking(False)
     return listener  # it listens when the node is ready: until then connections are refused
@@ -248,6 +251,12 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
     if not given:
         lines.append(f"  for programs  export MANYARMS_TOKEN={token}")
         lines.append("                (this token is good until the next start)")
+    else:
+        lines.append("  for programs  the token in MANYARMS_TOKEN, which has the role admin")
+        if not loopback:
+            lines.append(
+                f"                (others can reach {settings.host}; this token makes them admin)"
+            )
     return lines
 
 

@@ -47,8 +47,8 @@ def database_of(url: str) -> Database:
         return PostgreSQL(url)
     raise ParameterError(
         f"`store` must be sqlite:///FILE (four slashes where the path begins with one; "
-        f"?sync=never is quicker, and loses events with the power) or postgresql://HOST/DATABASE, "
-        f"got {url!r}."
+        f"?sync=never is quicker, but a power failure may lose the latest events) or "
+        f"postgresql://HOST/DATABASE, got {url!r}."
     )
 
 

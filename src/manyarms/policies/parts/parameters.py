@@ -12,6 +12,7 @@ from manyarms.policies.parts.guard_slots import Guard, guard
 from manyarms.policies.parts.slots import slots
 from manyarms.protocol import Policy, Variant
 from manyarms.protocol.parameters import Flag, Number, Positive, choice, number
+from manyarms.protocol.plain import is_plain
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["AroundPolicy", "GuardPolicy", "IndexPolicy", "MixturePolicy", "RankingPolicy"]
@@ -186,7 +187,10 @@ class AroundPolicy(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.policy, Policy):
-            raise ParameterError(f"`policy` must be a policy such as MOSS(), got {self.policy!r}.")
+            fix = " Wrap your class: ma.plain_policy(...)." if is_plain(self.policy) else ""
+            raise ParameterError(
+                f"`policy` must be a policy such as MOSS(), got {self.policy!r}.{fix}"
+            )
 
     def with_best_mean(self: A, best_mean: float) -> A:
         return replace(self, policy=self.policy.with_best_mean(best_mean))

@@ -184,7 +184,7 @@ def _facts(folders: Sequence[ResultsFolder]) -> list[tuple[str, str]]:
     last = folders[-1].provenance
     return [
         ("Arms", _spread(arms)),
-        *([("Best arms", _spread(best))] if best else []),
+        *([("Best arms", _spread(best, falls=best == sorted(best, reverse=True)))] if best else []),
         *([("Stand-in, not real data", _spread(stand_ins))] if stand_ins else []),
         ("Policies", _titles(label for each in cells for label in each.policies)),
         ("Pulls of a run", _spread(each.horizon for each in cells)),
@@ -223,12 +223,12 @@ def _versions(provenance: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {found[name]}" for name in ordered if found[name])
 
 
-def _spread(values: Iterable[Any]) -> str:
-    """Say which values there are: each once, or the ends of many.
+def _spread(values: Iterable[Any], *, falls: bool = False) -> str:
+    """Say which values there are: each once, or the ends of many; the largest first if it `falls`.
 
     >>> _spread([20, 10, 20]), _spread(range(9)), _spread(["a"])
     ('10, 20', '0 to 8', 'a')
     """
-    different = sorted(set(values), key=lambda v: (isinstance(v, str), v))
+    different = sorted(set(values), key=lambda v: (isinstance(v, str), v), reverse=falls)
     words = [thousands(v) if isinstance(v, int | float) else str(v) for v in different]
     return ", ".join(words) if len(words) <= 4 else f"{words[0]} to {words[-1]}"

@@ -180,7 +180,7 @@ class Pages:
         if text.isdecimal() and len(text) < 19:
             arm = await self._service.view("arm_at", name, number=int(text))
         if arm is None:
-            raise refuse(404, "unknown_arm", f"There is no arm {text[:100]}.")
+            raise refuse(404, "unknown_arm", f"Unknown arm {text[:100]!r}.")
         summary: m.ExperimentSummary = await self._service.view("summary", name)
         best = summary.recommended
         compared = [arm] if best is None or best.number == arm.number else [arm, best]

@@ -118,12 +118,11 @@ def cost_of_exploring(exploring: m.Exploring, told: int) -> tuple[str, str]:
     if exploring.given_up is None:
         return "Not known yet", "It takes a recommended arm with an interval."
     low, high = exploring.given_up
-    reckoned = f"against the recommended arm in all {thousands(told)} told"
+    always = f"if the recommended arm had been pulled all {thousands(told)} times"
     if high <= 0:
-        return "Nothing", f"{reckoned}: it would not have earned more"
-    if low <= 0:
-        return f"at most {number(high)}", f"rewards, {reckoned}"
-    return f"{number(low)} to {number(high)}", f"rewards, {reckoned}"
+        return "Nothing", f"The sum of rewards would be no larger {always}."
+    much = f"At most {number(high)}" if low <= 0 else f"{number(low)} to {number(high)}"
+    return much, f"The sum of rewards would be larger by this {always}."
 
 
 def delays_in_words(flight: m.InFlightView) -> Judgement:
@@ -132,6 +131,6 @@ def delays_in_words(flight: m.InFlightView) -> Judgement:
         return Judgement("bad", "Biased", flight.alarm)
     seen = [b for b in flight.delays if b.count >= _ENOUGH]
     if len(seen) < 2:
-        said = "All rewards took about as long" if seen else "Too few rewards"
-        return Judgement("open", "Not known", f"{said}: nothing to compare.")
+        said = "All rewards took about the same time" if seen else "There are too few rewards"
+        return Judgement("open", "Not known", f"{said}, so there is nothing to compare.")
     return Judgement("good", "No sign", "Early and late rewards differ no more than by chance.")
