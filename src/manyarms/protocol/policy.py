@@ -9,10 +9,11 @@ A part that several states share has bodies of its own, and `uses` lets it answe
 from __future__ import annotations
 
 import importlib
+import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
 from manyarms.core.checks import by_name
@@ -158,9 +159,11 @@ class Policy(ABC):
 
     def __new__(cls: type[P], *values: Any, **given: Any) -> P:
         """Suggest the nearest parameter where a name is misspelled."""
-        known = {field.name for field in fields(cls)} if is_dataclass(cls) else given.keys()
-        for name in given.keys() - known:
-            raise UnknownNameError(f"parameter of {cls.__name__}:", name, known)
+        if given.keys() - cls.__dataclass_fields__.keys():
+            known = inspect.signature(cls.__init__).parameters  # a class may have written its own
+            for name in given.keys() - known.keys():
+                if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
+                    raise UnknownNameError(f"parameter of {cls.__name__}:", name, [*known][1:])
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
