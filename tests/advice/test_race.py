@@ -158,8 +158,8 @@ def test_pulls_in_flight_are_played() -> None:
 
 def test_the_progress_of_rounds_never_falls() -> None:
     shares: list[float] = []
-    shown = _Rounds(lambda done, total, note: shares.append(done / total))
-    for left, total in ((3, 10), (2, 5), (1, 40)):
+    shown = _Rounds(lambda done, total, note: shares.append(round(done / total, 3)))
+    for left, total in ((3, 10_000), (2, 5_000), (1, 40_000)):
         heard = shown.next(left)
         for done in (0, total // 2, total):
             heard(done, total, "")

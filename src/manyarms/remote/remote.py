@@ -128,14 +128,13 @@ class Remote:
         found = remote._send(remote._calls.create(spec_of(policy, n_arms, **spec)))
         if arms is not None and found["n_arms"] == 0:
             remote.add_arms(arms)
-        elif arms is not None:
-            if others := remote._send(remote._calls.check_arms(arms)):
-                warnings.warn(
-                    f"The experiment {experiment!r} was there already. Beyond the arms given, it "
-                    f"has {count(len(others), 'arm')}, such as {others[0]!r}. `retire` lets go of "
-                    f"an arm.",
-                    stacklevel=2,
-                )
+        elif arms is not None and (others := remote._send(remote._calls.check_arms(arms))):
+            warnings.warn(
+                f"The experiment {experiment!r} was there already. Beyond the arms given, it "
+                f"has {count(len(others), 'arm')}, such as {others[0]!r}. `retire` lets go of "
+                f"an arm.",
+                stacklevel=2,
+            )
         return remote
 
     @classmethod
