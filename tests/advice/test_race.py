@@ -11,7 +11,7 @@ import pytest
 import manyarms as ma
 from manyarms.advice.candidates import candidates
 from manyarms.advice.question import Question
-from manyarms.advice.race import Race, affordable, race
+from manyarms.advice.race import Race, _Rounds, affordable, race
 from manyarms.instances import grouped
 from manyarms.theory import Problem
 from tests.advice.test_question import ask
@@ -154,3 +154,14 @@ def test_pulls_in_flight_are_played() -> None:
     policy, case = ma.MOSS(count_late=True), found.cases[-1]
     late = ma.simulate(policy, case.instance, horizon=40, replications=3, delay=7)
     assert found.regrets[0][:, -1].tolist() == late.regret[0, :, -1].tolist()
+
+
+def test_the_progress_of_rounds_never_falls() -> None:
+    shares: list[float] = []
+    shown = _Rounds(lambda done, total, note: shares.append(round(done / total, 3)))
+    for left, total in ((3, 10_000), (2, 5_000), (1, 40_000)):
+        heard = shown.next(left)
+        for done in (0, total // 2, total):
+            heard(done, total, "")
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)

@@ -84,7 +84,7 @@ def test_tables_fit_and_nothing_is_cut(
     for word in (*names, *row[:2]):
         assert word in text
     assert set(" ".join(row[2:3]).split()) <= set(text.split())
-    assert ("With COLUMNS=200 there is also the column" in text) == (width < 80)
+    assert ("With COLUMNS=200 there is more: runs" in text) == (width < 80)
 
 
 @pytest.mark.parametrize("command", ["run", "reproduce", "data"])

@@ -111,3 +111,16 @@ def test_what_it_does_wrong_is_said() -> None:
         ma.plain_policy(Told, sead=3)  # now, and not when it plays
     with pytest.raises(ma.ParameterError, match="`x` must be left out: First takes no parameters"):
         ma.plain_policy(First, x=1)
+
+
+def test_a_tell_without_the_arm_is_refused_with_the_fix() -> None:
+    class Short:
+        def ask(self) -> int:
+            return 0
+
+        def tell(self, reward: float) -> None: ...
+
+    with pytest.raises(ma.ParameterError, match=r"Write def tell\(self, arm, reward\)"):
+        ma.plain_policy(Short)
+    with pytest.raises(ma.ParameterError, match=r"Wrap your class: ma.plain_policy"):
+        ma.Guarded(Short)  # type: ignore[arg-type]

@@ -169,12 +169,16 @@ def test_what_is_the_services_own(url: str) -> None:
     assert remote.n_arms == 3
     with pytest.raises(ma.TurnError, match="Cannot retire arm 'new one': it is retired already"):
         remote.retire("new one")
-    with pytest.raises(ma.UnknownArmError):
+    with pytest.raises(ma.UnknownArmError, match="Unknown arm 'nobody'"):
         remote.retire("nobody")
     with pytest.raises(ma.ServiceError, match="`observe` is not served: .* Play such a game with"):
         remote.observe("a", 1.0)
     with pytest.raises(ma.ServiceError, match="`season` is not served"):
         remote.season(horizon=9)
+    with pytest.raises(ma.ServiceError, match="`restore` is not served: .* `add_arms`"):
+        remote.restore("new one")
+    with pytest.raises(ma.ServiceError, match="`save` is not served: .* backup"):
+        remote.save("a.live")
     remote.pause()
     with pytest.raises(ma.TurnError, match="paused"):
         remote.ask()
@@ -182,9 +186,14 @@ def test_what_is_the_services_own(url: str) -> None:
     worker = ma.Remote(url, remote.experiment, token=TOKEN, worker="gpu 7")
     first = worker.ask()
     assert worker.ask() == first, "what a worker has in flight it gets again"
-    again = ma.Remote.create(url, remote.experiment, "moss", token=TOKEN, horizon=100, arms=["x"])
+    same: dict[str, Any] = {"policy": "moss", "token": TOKEN, "horizon": 100}
+    again = ma.Remote.create(url, remote.experiment, **same, arms=KEYS[:3])
     assert again.n_arms == 3, "the same experiment is found, and its arms are left alone"
-    with pytest.raises(ma.DuplicateNameError, match="another experiment"):
+    with pytest.warns(UserWarning, match=f"it has 1 arm, such as '{KEYS[2]}'"):
+        ma.Remote.create(url, remote.experiment, **same, arms=KEYS[:2])
+    with pytest.raises(ma.DuplicateNameError, match="it has 4, and none is called 'x'"):
+        ma.Remote.create(url, remote.experiment, **same, arms=["x"])
+    with pytest.raises(ma.DuplicateNameError, match="with `horizon` 100 and not 101"):
         ma.Remote.create(url, remote.experiment, "moss", token=TOKEN, horizon=101)
     remote.stop()
     with pytest.raises(ma.StoppedError):

@@ -295,7 +295,7 @@ def test_exports_agree_in_all_formats(served: InThread, what: str) -> None:
     [
         ({"policy": "mos"}, "Unknown policy 'mos'. Did you mean 'moss'?"),
         ({"policy": {"name": "moss++", "parameters": {"betta": 1}}}, "betta"),
-        ({"policy": "moss"}, "`horizon` must be given to moss"),
+        ({"policy": "moss"}, "`horizon` must be given to moss: the number of pulls there will be."),
         ({"horizon": 0}, "`horizon` must be an integer >= 1"),
         ({"reward_range": [1, 0]}, "reward_range"),
         ({"window": -1}, "> 0"),

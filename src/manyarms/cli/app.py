@@ -305,12 +305,13 @@ def run(
     from manyarms.lab import run as play
     from manyarms.lab.tables import REGRET, RUNS
     from manyarms.report import write_report
+    from manyarms.report.text import count_of
 
     experiment = load_spec(spec)
     before = _changed(folder)
     games = sum(player.replications for cell in experiment.cells for player in cell.players)
     show(
-        f"{experiment.name}: {len(experiment.cells)} settings, {games} games, "
+        f"{experiment.name}: {count_of(len(experiment.cells), 'setting')}, {games} games, "
         f"{experiment.pulls:.3g} pulls\n"
         f"{duration(experiment.pulls / _PULLS_PER_SECOND)} of one processor, into {folder}"
     )

@@ -59,8 +59,7 @@ def show(*things: Table | str) -> None:
             _show_grid(part)
         if left_out := [name for name in thing.optional if name not in parts[0].head]:
             wider = "In a wider terminal" if out.is_terminal else "With COLUMNS=200"
-            columns = "column" if len(left_out) == 1 else "columns"
-            _show_text(f"({wider} there is also the {columns} {', '.join(left_out)}.)")
+            _show_text(f"({wider} there is more: {', '.join(left_out)}.)")
 
 
 def _show_text(text: str) -> None:

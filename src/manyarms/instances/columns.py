@@ -75,8 +75,8 @@ def read_numbers(parameter: str, columns: dict[str, Any], name: str) -> NDArray[
         found = columns[name].cast("double").to_numpy()
     except ValueError as error:
         raise ParameterError(
-            f"`{parameter}` must be a column of numbers, got {_first_text(columns[name])} in "
-            f"{name!r}. Leave such rows out.",
+            f"`{parameter}` must be a column of numbers, got {_first_text(name, columns[name])}. "
+            f"Leave such rows out.",
             parameter=parameter,
         ) from error
     for row in np.flatnonzero(~np.isfinite(found))[:1]:
@@ -88,11 +88,11 @@ def read_numbers(parameter: str, columns: dict[str, Any], name: str) -> NDArray[
     return np.asarray(found, np.float64)
 
 
-def _first_text(column: Any) -> str:
-    """Return the first value that is no number, and its row."""
+def _first_text(name: str, column: Any) -> str:
+    """Return the first value that is no number, and where it is."""
     for row, value in enumerate(column.to_pylist()):
         try:
             float(value)
         except (TypeError, ValueError):
-            return f"{value!r} in row {row + 1}"
-    return f"values of type {column.type}"
+            return f"{value!r} in {name!r}, row {row + 1}"
+    return f"{column.type} in {name!r}"

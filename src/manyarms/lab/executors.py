@@ -98,8 +98,8 @@ def play_chunks(
             loop = repr(chunk.player.policy), chunk.cell.delay > 0 or chunk.cell.batch > 1
             if executor.compiles_here and loop not in compiled:
                 compiled.add(loop)
-                if executor.takes_long(chunk):
-                    meter.show(f"compiling {chunk.player.label}")
+                long = executor.takes_long(chunk)
+                meter.show(f"compiling {chunk.player.label}" if long else executor.note())
                 executor.compile(chunk)
             pending[executor.submit(chunk)] = chunk
             while len(pending) >= executor.capacity():

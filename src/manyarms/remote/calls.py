@@ -303,19 +303,25 @@ class Calls:
 
         return Call("POST", f"{self.path}/arms", read, body, headers, once=True)
 
-    def check_arms(self, arms: Iterable[str | int]) -> Call[None]:
-        """Raise unless an experiment has these arms; of one with more than a page, nothing."""
+    def check_arms(self, arms: Iterable[str | int]) -> Call[list[str]]:
+        """Raise unless an experiment has these arms; return its others.
+
+        If it has more than a page of arms, nothing is checked.
+        """
         wanted = [str(arm) for arm in arms]
 
-        def read(answer: Any, again: bool) -> None:
-            there = {arm["arm"] for arm in answer["arms"]}
-            unknown = [name for name in wanted if name not in there]
-            if answer["cursor"] is None and unknown:
+        def read(answer: Any, again: bool) -> list[str]:
+            if answer["cursor"] is not None:
+                return []
+            there = {arm["arm"]: arm["retired"] for arm in answer["arms"]}
+            if unknown := [name for name in wanted if name not in there]:
                 raise DuplicateNameError(
                     f"There is an experiment of this name with other arms: it has "
                     f"{len(there)}, and none is called {unknown[0][:100]!r}. Add it with "
                     f"`add_arms`, or choose another name."
                 )
+            given = set(wanted)
+            return [name for name, retired in there.items() if name not in given and not retired]
 
         return Call("GET", f"{self.path}/arms?{urlencode({'sort': 'arm', 'limit': _PAGE})}", read)
 

@@ -6,6 +6,7 @@ import http.client
 import os
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
@@ -118,7 +119,7 @@ class Remote:
             The number of arms, which are called by number.
         arms
             Names of the arms instead. If the experiment has arms already, none is added, and they
-            must be among those.
+            must be among those; it warns if there are others.
         spec
             `horizon`, `seed`, `reward_range` as for `Live`; `window` (seconds that a reward may
             take), `missing` ("abandon" or a reward), `early` ("tell" or "hold").
@@ -127,8 +128,13 @@ class Remote:
         found = remote._send(remote._calls.create(spec_of(policy, n_arms, **spec)))
         if arms is not None and found["n_arms"] == 0:
             remote.add_arms(arms)
-        elif arms is not None:
-            remote._send(remote._calls.check_arms(arms))
+        elif arms is not None and (others := remote._send(remote._calls.check_arms(arms))):
+            warnings.warn(
+                f"The experiment {experiment!r} was there already. Beyond the arms given, it "
+                f"has {count(len(others), 'arm')}, such as {others[0]!r}. `retire` lets go of "
+                f"an arm.",
+                stacklevel=2,
+            )
         return remote
 
     @classmethod
