@@ -33,7 +33,7 @@ PAGES = {
 
 
 def fill(path: Path, tried: int) -> str:
-    """Make an experiment that has tried so many arms; return the store's address."""
+    """Make an experiment that has tried this many arms; return the store's address."""
     url = f"sqlite:///{path}"
     database = database_of(url)
     database.open()

@@ -54,7 +54,7 @@ async def number_of(service: Service, owned: Owned, key: str) -> int:
 
 
 async def add_arms(service: Service, request: Request) -> Response:
-    """Add arms: so many, or by their keys, which come as a stream.
+    """Add arms: a number of them, or their keys, which come as a stream.
 
     Keys are written beyond the arms there are, where nobody sees them; one commit publishes them.
     """

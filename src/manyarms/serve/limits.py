@@ -181,7 +181,7 @@ async def look_at_all(connections: set[Any], seconds: float) -> None:
 
 
 def raise_open_files(connections: int) -> None:
-    """Let this process have so many connections: the usual limit is about a thousand files."""
+    """Let this process open a file for each connection: the usual limit is about a thousand."""
     with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has none; it is forbidden
         import resource
 

@@ -223,7 +223,7 @@ class Owned(Game):
         return None if first is None else first[0] + window
 
     def add_arms(self, count: int) -> int:
-        """Let so many arms come; return how many ever came."""
+        """Let new arms come; return how many ever came."""
         if self.live is None:
             self.begin(count)
             assert self.live is not None

@@ -230,7 +230,7 @@ class Replica:
         return [number for number, _ in rows], rows[-1][1] if len(rows) == limit else None
 
     def minutes(self, points: int) -> tuple[int, list[tuple[Any, ...]]]:
-        """Return what happened, in so many points at most, and how many minutes make a point.
+        """Return what happened, in at most a given number of points, and how many minutes each has.
 
         A point has its number, then what was asked, told, abandoned, the rewards, and fresh arms.
         """
