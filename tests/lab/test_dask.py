@@ -233,7 +233,7 @@ def test_a_scheduler_that_does_not_answer(
     words = ["run", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "out")]
     assert main([*words, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"]) == 1
     error = capsys.readouterr().err
-    assert "`scheduler` must be the address of a Dask scheduler that answers, such " in error
+    assert "`--scheduler` must be the address of a Dask scheduler that answers, such " in error
     assert "got 'tcp://127.0.0.1:1'" in error
     assert "Traceback" not in error
 

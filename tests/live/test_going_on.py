@@ -143,7 +143,7 @@ def test_arms_come_back_and_come_next() -> None:
         live.tell(pull, 1.0)
     live.retire(tried[:2])
     assert live.n_arms == 998
-    with pytest.raises(ma.TurnError, match=f"Cannot restore arm {tried[2]}: it was not retired"):
+    with pytest.raises(ma.TurnError, match=f"Cannot restore arm {tried[2]}: it is not retired"):
         live.restore([tried[0], tried[2]])
     assert live.n_arms == 998
     live.restore(tried[:2])
