@@ -192,7 +192,8 @@ def _table(advice: Advice, everyone: bool) -> Iterator[str]:
     for row in advice.rows:
         lines.setdefault(row.label, []).append(row)
     cases = next(iter(lines.values()))
-    width = max(map(len, ["best arms", *lines]))
+    shown = {label: own for label, own in lines.items() if own[0].finalist or everyone}
+    width = max(map(len, ["best arms", *shown]))
     roomy = len("  ") + width + 6 * len(cases) + len("   worst  runs <-") <= _WIDTH
 
     def line(name: str, cells: Iterable[str], *last: str) -> str:
@@ -210,12 +211,11 @@ def _table(advice: Advice, everyone: bool) -> Iterator[str]:
         yield line("best mean", (f"{row.best_mean:.3g}" for row in cases))
     yield line("best arms", (_short(row.m) for row in cases), "  excess", "  runs" * roomy)
     worst = {label: max(row.excess for row in rows) for label, rows in lines.items()}
-    for label in sorted(lines, key=lambda label: (not lines[label][0].finalist, worst[label])):
-        own = lines[label]
-        if own[0].finalist or everyone:
-            shares = (_digits(100 * row.mean / scale) for row in own)
-            last = f"{_digits(100 * worst[label]):>8}", f"{own[0].replications:>6}" * roomy
-            yield line(label, shares, *last, " <-" if own[0].code == advice.code else "")
+    for label in sorted(shown, key=lambda label: (not shown[label][0].finalist, worst[label])):
+        own = shown[label]
+        shares = (_digits(100 * row.mean / scale) for row in own)
+        last = f"{_digits(100 * worst[label]):>8}", f"{own[0].replications:>6}" * roomy
+        yield line(label, shares, *last, " <-" if own[0].code == advice.code else "")
 
 
 def _short(count: int) -> str:
