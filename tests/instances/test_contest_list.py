@@ -14,9 +14,8 @@ import pytest
 
 from manyarms.cli.main import main
 from manyarms.errors import DownloadError
-from manyarms.instances import contest_list, contests
-from manyarms.instances.contest_list import get_every_contest, published_contests
-from manyarms.instances.contests import cache_folder
+from manyarms.instances import contests
+from manyarms.instances.contests import cache_folder, get_every_contest, published_contests
 
 pytest.importorskip("pooch", reason='it downloads: pip install "manyarms[lab]"')
 
@@ -83,7 +82,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         thread.start()
         address = f"http://127.0.0.1:{server.server_port}"
         monkeypatch.setattr(contests, "_SOURCE", f"{address}/summaries")
-        monkeypatch.setattr(contest_list, "_LISTING", f"{address}/list")
+        monkeypatch.setattr(contests, "_LISTING", f"{address}/list")
         yield server
         server.shutdown()
         thread.join()
@@ -91,7 +90,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 def test_the_listing_is_that_of_the_commit_of_the_files() -> None:
     assert contests._COMMIT in contests._SOURCE
-    assert contest_list._LISTING.endswith(f"/contents/summaries?ref={contests._COMMIT}")
+    assert contests._LISTING.endswith(f"/contents/summaries?ref={contests._COMMIT}")
 
 
 def test_all_are_downloaded_once(
@@ -154,7 +153,7 @@ def test_an_answer_that_is_no_list_is_not_kept(server: Server, listing: Any) -> 
 def test_a_server_that_does_not_list_is_told(
     server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(contest_list, "_LISTING", contest_list._LISTING + "/gone")
+    monkeypatch.setattr(contests, "_LISTING", contests._LISTING + "/gone")
     assert main(["data", "get", "--all"]) == 1
     assert "The list of contests could not be downloaded from http" in capsys.readouterr().err
 

@@ -26,8 +26,12 @@ from manyarms.errors import (
     ParameterError,
 )
 from manyarms.instances import contests
-from manyarms.instances.contest_list import published_contests
-from manyarms.instances.contests import cache_folder, find_contest, local_contests
+from manyarms.instances.contests import (
+    cache_folder,
+    find_contest,
+    local_contests,
+    published_contests,
+)
 
 TEXT = b"caption,mean,precision,votes,not_funny,somewhat_funny,funny\nA,1.5,0.1,10,5,3,2\n"
 OTHER = TEXT + b"B,1.5,0.1,10,5,3,2\n"

@@ -14,8 +14,7 @@ from manyarms.core.tabular import Tabular
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import MEANS
 from manyarms.instances._world import BETA_MEANS, DISCRETE_MEANS, GROUPS, TABLE, World, mean_of
-from manyarms.instances.laws import NoLaw
-from manyarms.instances.rewards import OwnRewards, RewardModel
+from manyarms.instances.rewards import NoLaw, OwnRewards, RewardModel
 from manyarms.protocol.keys import tape_key
 from manyarms.theory.hardness import Problem
 

@@ -1,4 +1,4 @@
-"""Families with given means: planted best arms, groups of equal arms, any array."""
+"""Families with given means: planted best arms, groups, any array, those of the lower bound."""
 
 from __future__ import annotations
 
@@ -16,11 +16,18 @@ from manyarms.errors import ParameterError
 from manyarms.instances._world import GROUPS, TABLE
 from manyarms.instances.columns import numbers_at, split_place
 from manyarms.instances.instance import Instance, make_world
-from manyarms.instances.rewards import AnyRewards, Bernoulli, RewardModel, check_rewards
+from manyarms.instances.rewards import (
+    AnyRewards,
+    Bernoulli,
+    Gaussian,
+    RewardModel,
+    check_rewards,
+)
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.theory.hardness import best_arms
+from manyarms.theory.lower_bound_family import LowerBoundFamily
 
-__all__ = ["from_means", "grouped", "planted"]
+__all__ = ["from_means", "grouped", "lower_bound_instance", "planted"]
 
 _PAPER_OTHERS = (0.1, 0.2, 0.3, 0.4, 0.5)
 
@@ -192,6 +199,41 @@ def from_means(
         0.0,
         world,
     )
+
+
+def lower_bound_instance(family: LowerBoundFamily, hidden: int) -> Instance:
+    """Return instance `hidden` of a lower-bound family, 0 to K.
+
+    Arms are numbered group by group, S_0 first. No array is made: a billion arms take no more
+    memory than ten.
+
+    Parameters
+    ----------
+    family
+        Sizes and means; see `manyarms.theory.LowerBoundFamily`.
+    hidden
+        Which group is best: 1, …, K for a hidden one, 0 for none, so that S_0 is best.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> from manyarms.theory import LowerBoundFamily
+    >>> family = LowerBoundFamily(horizon=10_000, alpha=0.5, budget=200, m=50)
+    >>> instance = ma.instances.lower_bound_instance(family, 1)
+    >>> instance.n_arms, instance.n_best
+    (9950, 50)
+    """
+    if not isinstance(family, LowerBoundFamily):
+        raise ParameterError(f"`family` must be a LowerBoundFamily, got {family!r}.")
+    groups, m, gap = family.hidden_groups, family.m, family.gap
+    fix = f"The family has K = {groups} hidden groups; 0 hides none."
+    hidden = check_int("hidden", hidden, at_most=groups, fix=fix)
+    sizes, means = [family.open_arms, groups * m], [gap / 2, 0.0]
+    if hidden > 0:
+        before, after = (hidden - 1) * m, (groups - hidden) * m
+        sizes, means = [family.open_arms, before, m, after], [gap / 2, 0.0, gap, 0.0]
+    label = f"lower bound(n={family.n_arms}, K={groups}, gap={gap:.3g}, hidden={hidden})"
+    return grouped(sizes=sizes, means=means, rewards=Gaussian(0.5), label=label)
 
 
 def _other_than_bernoulli(rewards: RewardModel) -> str:

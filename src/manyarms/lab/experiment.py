@@ -17,7 +17,7 @@ from manyarms.core.jit import check_bodies
 from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
-from manyarms.instances.laws import NoLaw
+from manyarms.instances.rewards import NoLaw
 from manyarms.lab.timing import MOST_PULLS, check_late, checkpoint_times
 from manyarms.protocol.plain import is_plain, plain_policy
 from manyarms.protocol.policy import Policy, ask, reset, table_labels, tell

@@ -16,7 +16,7 @@ import numpy as np
 from manyarms.core.face import LIGHT
 from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
-from manyarms.instances.lower_bound import lower_bound_instance
+from manyarms.instances.means import lower_bound_instance
 from manyarms.lab.experiment import Experiment, Player, cell
 from manyarms.lab.results import Result
 from manyarms.policies import MOSSOracle, MOSSPlusPlus
