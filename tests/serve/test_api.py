@@ -52,7 +52,7 @@ class Game:
 
 
 def described(policy: ma.Policy) -> dict[str, Any]:
-    from manyarms.live.saving import described_policy
+    from manyarms.protocol.registry import described_policy
 
     def plain(known: dict[str, Any]) -> dict[str, Any]:
         parameters = {

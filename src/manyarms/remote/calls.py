@@ -24,9 +24,9 @@ from manyarms.errors import (
 )
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull, check_reward, pairs_of
-from manyarms.live.saving import described_policy
 from manyarms.live.verdict import StopVerdict, check_question
 from manyarms.protocol.policy import Policy
+from manyarms.protocol.registry import described_policy
 
 __all__ = ["MOST_PULLS", "Answer", "Attempts", "Call", "Calls", "base_of", "not_served", "spec_of"]
 
