@@ -38,14 +38,14 @@ class Upkeep(ABC):
         by `purge`, bit by bit.
         """
         ended = "" if in_any_state else "AND (state = 'stopped' OR n_arms = 0) "
-        rows = self.run(
+        gone = self.run(
             "UPDATE experiments SET name = '~' || id || ' ' || name, spec = 'null', "
             "state = 'deleted', epoch = epoch + 1, owner = '', lease_until = 0 "
             f"WHERE id = :x AND epoch = :epoch {ended}RETURNING id",
             x=experiment,
             epoch=epoch,
         )
-        return bool(rows)
+        return bool(gone)
 
     def purge(self, experiment: int, *, most: int = 2000) -> None:
         """Delete some rows of a buried experiment, the experiment itself with the last ones."""
