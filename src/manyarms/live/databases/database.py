@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from manyarms.errors import StoreError
 from manyarms.live.databases.upkeep import Upkeep
@@ -97,6 +97,8 @@ SETTABLE = ("state", "engine", "generation", "keyed", "first_arms", "n_arms", "s
 
 class Database(Upkeep):
     """One connection to the tables."""
+
+    words: ClassVar[dict[str, str]] = {}  # of tables.sql, and its own, where they differ
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -363,9 +365,10 @@ class Database(Upkeep):
         )
         return str(self.first("SELECT value FROM settings WHERE name = :name", name=name)[0])
 
-    def _make_tables(self, name: str) -> None:
-        """Run the statements of a .sql file of this folder."""
-        text = files(__package__).joinpath(name).read_text(encoding="utf-8")
+    def _make_tables(self) -> None:
+        text = files(__package__).joinpath("tables.sql").read_text(encoding="utf-8")
+        for word, own in self.words.items():
+            text = text.replace(word, own)
         lines = [line.partition("--")[0].rstrip() for line in text.splitlines()]
         for statement in "\n".join(lines).split(";"):
             if statement.strip():

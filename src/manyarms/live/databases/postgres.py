@@ -7,7 +7,7 @@ import functools
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from manyarms.core.optional import need
 from manyarms.errors import StoreError
@@ -40,6 +40,14 @@ class PostgreSQL(Database):
     """A connection to a PostgreSQL database."""
 
     now = "extract(epoch FROM clock_timestamp())::float8"
+    words: ClassVar = {
+        "INTEGER PRIMARY KEY AUTOINCREMENT": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+        "INTEGER": "BIGINT",
+        "REAL": "DOUBLE PRECISION",
+        "BLOB": "BYTEA",
+        "key TEXT NOT NULL": 'key TEXT COLLATE "C" NOT NULL',  # by bytes, as SQLite has it
+        " WITHOUT ROWID": "",
+    }
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -58,7 +66,7 @@ class PostgreSQL(Database):
             if self.first("SELECT to_regclass('settings') IS NULL")[0]:
                 with self.transaction():
                     self.run("SELECT pg_advisory_xact_lock(:c, 0)", c=_LOCK_CLASS)
-                    self._make_tables("postgres.sql")
+                    self._make_tables()
             self._check_schema()
         except driver.Error as error:
             self.close()

@@ -94,7 +94,7 @@ class SQLite(Database):
             link.execute("PRAGMA wal_autocheckpoint = 4000")
             if self.first("SELECT 1 FROM sqlite_master WHERE name = 'settings'") is None:
                 with self.transaction():
-                    self._make_tables("sqlite.sql")
+                    self._make_tables()
             self._check_schema()
             link.execute("PRAGMA temp_store = MEMORY")
             for statement in _BATCH:
