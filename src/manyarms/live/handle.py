@@ -282,20 +282,19 @@ class Live:
         Parameters
         ----------
         arm
-            The arm's number or name, or a list of them.
+            As for `retire`.
         """
         with self._lock, self._recorder as record:
-            game = self._game
-            game.check_can(arrive)
+            self._game.check_can(arrive)
             numbers = self._numbers(arm)
             for number in numbers:
-                if number not in game.retired:
-                    name = game.arms.name(number)
+                if number not in self._game.retired:
+                    name = self._game.arms.name(number)
                     raise TurnError(f"Cannot restore arm {name!r}: it is not retired.")
             if numbers:
                 record.doing = "restore"
                 for number in numbers:
-                    game.restore(number)
+                    self._game.restore(number)
 
     def _numbers(self, arm: Any) -> list[int]:
         """Return the numbers of one arm or of several, each once."""
