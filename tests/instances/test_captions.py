@@ -344,12 +344,3 @@ def test_contest_652_is_real_where_it_can_be(
     write(tmp_path / "652_lil-KLUCB.csv", HEADER)  # a broken file is not passed over in silence
     with pytest.raises(ContestFileError, match="captions with votes"):
         contest_652()
-
-
-def test_contests_are_found_by_number_and_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MANYARMS_DATA", str(tmp_path))
-    write(tmp_path / "701_Random.csv", table(ROWS))
-    for name in (701, "701", "701_Random", "701_Random.csv"):
-        assert captions(name).label == "captions(701_Random, n=4, m=2)"

@@ -104,16 +104,6 @@ def test_the_cost_of_adaptation_is_what_is_above_the_minimax_rate(beta: float) -
     assert adaptation_cost(GRID, beta=beta) == pytest.approx(above, abs=1e-12)
 
 
-@pytest.mark.parametrize("beta", [0.5, 0.55, 0.6, 0.75, 0.9, 1.0])
-def test_moss_plus_plus_meets_the_frontier_condition_with_equality(beta: float) -> None:
-    # the condition written out once more, with θ(0) measured
-    grid = np.linspace(0.0, 1.0, 100_001)
-    rates = moss_plus_plus_rate(grid, beta=beta)
-    least = np.clip(np.where(grid > 2 * rates[0] - 1, 1 + grid - rates[0], rates[0]), None, 1.0)
-    assert np.abs(rates - least).max() <= 1e-15
-    assert np.array_equal(frontier_rate(grid, float(rates[0])), rates)
-
-
 @given(st.floats(0.0, 1.0))
 def test_arrays_and_numbers_agree(alpha: float) -> None:
     rates: list[Any] = [
@@ -132,31 +122,6 @@ def test_arrays_and_numbers_agree(alpha: float) -> None:
         assert type(number) is float
         assert both[0, 0] == number
         assert type(rate(np.float64(alpha))) is float
-
-
-@given(st.floats(0.5, 1.0))
-def test_moss_plus_plus_touches_the_minimax_rate_once(beta: float) -> None:
-    gap = moss_plus_plus_rate(GRID, beta=beta) - minimax_rate(GRID)
-    assert gap.min() >= -1e-12
-    assert moss_plus_plus_rate(2 * beta - 1, beta=beta) == pytest.approx(
-        minimax_rate(2 * beta - 1), abs=1e-12
-    )
-
-
-@given(st.floats(0.0, 1.0))
-def test_the_subset_method_is_dominated(exponent: float) -> None:
-    ours = moss_plus_plus_rate(GRID, beta=(1 + exponent) / 2)
-    assert (ours <= subset_rate(GRID, exponent=exponent) + 1e-12).all()
-
-
-@pytest.mark.parametrize(
-    ("beta", "dominates"),
-    [(0.5592, True), (0.6, True), (0.674, True), (0.55, False), (0.68, False)],
-)
-def test_quantile_is_dominated_for_the_betas_of_the_paper(beta: float, dominates: bool) -> None:
-    # 1 + alpha - beta <= 0.674 at alpha = 0.2332 gives beta >= 0.5592; beta <= 0.674 is needed at 0
-    worse = moss_plus_plus_rate(GRID, beta=beta) > quantile_rate(GRID) + 1e-4
-    assert worse.any() != dominates
 
 
 @pytest.mark.parametrize(
