@@ -142,7 +142,8 @@ def test_while_the_database_is_away(
 def test_a_node_that_ends_while_the_database_is_away(
     served: InThread, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threads, "UNKNOWN_AFTER", 0.4)
+    monkeypatch.setattr(threads, "UNKNOWN_AFTER", 0.2)
+    monkeypatch.setattr(node, "_ENDING", 0.2)
     assert ask(served)[0] == 200
     faults.away = True
     assert ask(served)[0] == 503
@@ -175,9 +176,9 @@ def test_a_window_that_ends_while_the_node_does(
 ) -> None:
     """The last snapshot holds what was committed, and nothing that came later."""
     path = "/v1/experiments/timed"
-    assert call(served.port, "PUT", path, {"n_arms": 50, "window": 4.0})[0] == 201
+    assert call(served.port, "PUT", path, {"n_arms": 50, "window": 1.5})[0] == 201
     assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
-    ends = time.monotonic() + 4.0
+    ends = time.monotonic() + 1.5
     snapshot = Owned.snapshot
 
     def slow(owned: Owned) -> tuple[bytes, bytes]:

@@ -15,9 +15,11 @@ import pytest
 
 from manyarms.live.databases import Database, database_of
 from manyarms.serve import scribe as module
+from manyarms.serve import service
 from manyarms.serve.game import Game
 from manyarms.serve.replica import Replica
 from manyarms.serve.scribe import Scribe
+from manyarms.serve.scribe_link import ScribeLink
 from manyarms.serve.views import in_flight, summary
 from tests.serve.machines import InThread, call, in_thread
 
@@ -26,7 +28,8 @@ PATH = "/v1/experiments/x"
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[InThread]:
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[InThread]:
+    monkeypatch.setattr(service, "ScribeLink", ScribeLink)
     with in_thread(f"sqlite:///{tmp_path}/serve.db?sync=never") as one:
         spec = {"policy": "moss", "n_arms": 40, "horizon": 5000}
         assert call(one.port, "PUT", PATH, spec)[0] == 201

@@ -35,6 +35,7 @@ _IDLE = 60.0  # seconds after which a lease is not renewed any more
 _KNOWN_ELSEWHERE = 1.0  # seconds that an owner is believed to be where it was
 _FIRST_KEYS = 2000  # of asks, that are loaded before an experiment is served
 _LOOK_AGAIN = 1.0  # seconds until a database that was away is tried again
+_ENDING = 5.0  # seconds that a node which ends waits for its last commits
 SOME_ARMS = 2000  # arms of a transaction: others wait some milliseconds for it
 _logger = logging.getLogger("manyarms.serve")
 
@@ -337,7 +338,7 @@ class ServiceNode:
                 owned.deadline.cancel()
         if self._keeper is not None:
             self._keeper.cancel()
-        end = time.monotonic() + 5
+        end = time.monotonic() + _ENDING
         while not self.committer.idle and time.monotonic() < end:
             await asyncio.sleep(0.01)
         self.committer.give_up()
