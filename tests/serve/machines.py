@@ -25,9 +25,8 @@ import msgspec
 import pytest
 
 from manyarms.live.databases import UnreachableError
-from manyarms.serve.scribe import TICK, Scribe
-from manyarms.serve.scribe_link import ScribeLink
-from manyarms.serve.threads import DatabaseThread
+from manyarms.serve.committer import DatabaseThread
+from manyarms.serve.scribe import TICK, Scribe, ScribeLink
 
 __all__ = [
     "TOKEN",

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 import manyarms as ma
-from manyarms.serve import exporter
+from manyarms.serve import exporting
 from manyarms.serve.routes import ROUTES
 from tests.helpers import ALL_POLICIES, label
 from tests.serve.machines import TOKEN, InThread, call
@@ -284,11 +284,11 @@ def test_exports_agree_in_all_formats(
     for one in game.ask(10):
         game.tell(one["pull"], 0.5)
     rows = [json.loads(line) for line in game("GET", f"/export?what={what}")[1].splitlines()]
-    monkeypatch.setenv(exporter.STORE, served.store)  # as its process finds it
-    exporter.main(game.name, what, "parquet")
+    monkeypatch.setenv(exporting.STORE, served.store)  # as its process finds it
+    exporting.main(game.name, what, "parquet")
     table = pyarrow.parquet.read_table(io.BytesIO(capsysbinary.readouterr().out))
     assert table.to_pylist() == rows
-    exporter.main(game.name, what, "csv")
+    exporting.main(game.name, what, "csv")
     lines = capsysbinary.readouterr().out.decode().splitlines()
     assert lines[0].split(",") == list(rows[0])
     assert len(lines) == len(rows) + 1 == (21 if what == "events" else 41)

@@ -18,8 +18,7 @@ from manyarms.serve import scribe as module
 from manyarms.serve import service
 from manyarms.serve.game import Game
 from manyarms.serve.replica import Replica
-from manyarms.serve.scribe import Scribe
-from manyarms.serve.scribe_link import ScribeLink
+from manyarms.serve.scribe import Scribe, ScribeLink
 from manyarms.serve.views import in_flight, summary
 from tests.serve.machines import InThread, call, in_thread
 
