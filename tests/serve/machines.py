@@ -29,6 +29,7 @@ from manyarms.serve.committer import DatabaseThread
 from manyarms.serve.scribe import TICK, Scribe, ScribeLink
 
 __all__ = [
+    "LEASE",
     "TOKEN",
     "InThread",
     "Node",
@@ -49,7 +50,13 @@ _QUICKLY = {
     "PYTHONDONTWRITEBYTECODE": "",
     "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "manyarms-pycache"),
 }
-_COMMAND = (sys.executable, "-m", "manyarms", "serve")
+# the lease is set before the modules that use it are loaded
+_COMMAND = """import sys
+from manyarms.live.databases import database
+database.LEASE = float(sys.argv.pop(1))
+from manyarms.cli.main import main
+sys.exit(main(sys.argv[1:]))"""
+LEASE = 5.0  # seconds, as nodes have it
 _NEEDED = "MANYARMS_NEEDS_POSTGRES"
 
 
@@ -94,8 +101,8 @@ def call(
 class Node:
     """A node in a process of its own."""
 
-    def __init__(self, store: str) -> None:
-        self.store, self.port = store, free_port()
+    def __init__(self, store: str, *, lease: float = LEASE) -> None:
+        self.store, self.port, self._lease = store, free_port(), lease
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -104,7 +111,10 @@ class Node:
 
     def start(self, *, wait: bool = True) -> Node:
         self.process = subprocess.Popen(
-            [*_COMMAND, "--store", self.store, "--port", str(self.port), "--quiet"],
+            [
+                *(sys.executable, "-c", _COMMAND, str(self._lease), "serve"),
+                *("--store", self.store, "--port", str(self.port), "--quiet"),
+            ],
             env=os.environ | _QUICKLY | {"MANYARMS_TOKEN": TOKEN},
             stdout=subprocess.DEVNULL,
         )

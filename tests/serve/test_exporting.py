@@ -15,7 +15,6 @@ import pytest
 
 from manyarms.live.databases import database_of
 from manyarms.serve import exporting
-from manyarms.serve.exporting import MOST_EXPORTS
 from tests.serve.machines import TOKEN, InThread, call, in_thread
 
 COLUMNS = {"number": "int64", "key": "string", "reward": "float64"}
@@ -34,23 +33,22 @@ def test_parquet_holds_one_group_at_a_time(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.interpreted
-def test_few_exports_at_a_time(store: str) -> None:
-    """Those that nobody reads hold their places, until their readers go."""
+def test_few_exports_at_a_time(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that nobody reads holds its place, until its reader goes."""
+    monkeypatch.setattr(exporting, "MOST_EXPORTS", 1)
     name = f"long-{uuid.uuid4().hex[:8]}"
     path = f"/v1/experiments/{name}"
-    with in_thread(store) as one, contextlib.ExitStack() as stack:
+    with in_thread(store) as one:
         assert call(one.port, "PUT", path, {"n_arms": 9})[0] == 201
         _make_long(store, name)
-        for _ in range(MOST_EXPORTS):
-            link = stack.enter_context(contextlib.closing(socket.socket()))
+        with contextlib.closing(socket.socket()) as link:
             link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             link.connect(("127.0.0.1", one.port))
             head = f"GET {path}/export HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}"
             link.sendall(f"{head}\r\n\r\n".encode())
             assert link.recv(15) == b"HTTP/1.1 200 OK"
-        status, answer = call(one.port, "GET", f"{path}/export")
-        assert (status, answer["code"]) == (503, "unavailable")
-        link.close()
+            status, answer = call(one.port, "GET", f"{path}/export")
+            assert (status, answer["code"]) == (503, "unavailable")
         end, status = time.monotonic() + 20, 0
         while status != 200 and time.monotonic() < end:
             status, rows = call(one.port, "GET", f"{path}/export")

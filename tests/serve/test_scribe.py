@@ -154,17 +154,6 @@ def test_a_log_that_differs_raises_an_alarm(served: InThread, database: Database
     assert call(served.port, "POST", f"{PATH}/asks", {})[0] == 200
 
 
-def test_one_that_cannot_be_loaded_can_be_deleted(served: InThread, database: Database) -> None:
-    play(served, 5)
-    served.stop()
-    database.run("DELETE FROM snapshots")
-    database.run("UPDATE events SET arm = (arm + 1) % 40 WHERE kind = 1")
-    with in_thread(served.store) as one:
-        assert call(one.port, "POST", f"{PATH}/asks", {})[1]["code"] == "replay"
-        assert call(one.port, "DELETE", PATH)[0] == 200
-        assert call(one.port, "POST", f"{PATH}/asks", {})[0] == 404
-
-
 def test_an_alarm_if_rewards_differ_by_delay(served: InThread, database: Database) -> None:
     replica = Replica(database, "x")
     play(served, 200)
