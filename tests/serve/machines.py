@@ -21,13 +21,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from manyarms.live.databases import UnreachableError
+from manyarms.serve.committer import DatabaseThread
+from manyarms.serve.scribe import TICK, Scribe, ScribeLink
+
 __all__ = [
+    "LEASE",
     "TOKEN",
     "InThread",
     "Node",
     "Postgres",
+    "ScribeInThread",
     "call",
     "free_port",
     "in_thread",
@@ -43,7 +50,13 @@ _QUICKLY = {
     "PYTHONDONTWRITEBYTECODE": "",
     "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "manyarms-pycache"),
 }
-_COMMAND = (sys.executable, "-m", "manyarms", "serve")
+# the lease is set before the modules that use it are loaded
+_COMMAND = """import sys
+from manyarms.live.databases import database
+database.LEASE = float(sys.argv.pop(1))
+from manyarms.cli.main import main
+sys.exit(main(sys.argv[1:]))"""
+LEASE = 5.0  # seconds, as nodes have it
 _NEEDED = "MANYARMS_NEEDS_POSTGRES"
 
 
@@ -88,8 +101,8 @@ def call(
 class Node:
     """A node in a process of its own."""
 
-    def __init__(self, store: str) -> None:
-        self.store, self.port = store, free_port()
+    def __init__(self, store: str, *, lease: float = LEASE) -> None:
+        self.store, self.port, self._lease = store, free_port(), lease
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -98,7 +111,10 @@ class Node:
 
     def start(self, *, wait: bool = True) -> Node:
         self.process = subprocess.Popen(
-            [*_COMMAND, "--store", self.store, "--port", str(self.port), "--quiet"],
+            [
+                *(sys.executable, "-c", _COMMAND, str(self._lease), "serve"),
+                *("--store", self.store, "--port", str(self.port), "--quiet"),
+            ],
             env=os.environ | _QUICKLY | {"MANYARMS_TOKEN": TOKEN},
             stdout=subprocess.DEVNULL,
         )
@@ -135,6 +151,33 @@ class Node:
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise
+
+
+class ScribeInThread(ScribeLink):
+    """A scribe in a thread of this process: most tests need no second process."""
+
+    async def start(self) -> None:
+        url, owner = (self._environment[f"MANYARMS_SCRIBE_{name}"] for name in ("STORE", "OWNER"))
+        self._thread = DatabaseThread(url, "scribe")
+        await self._thread.start()
+        self._scribe = Scribe(self._thread.database, owner)
+        self._ticking = asyncio.create_task(self._tick())
+
+    async def _tick(self) -> None:
+        while True:
+            with contextlib.suppress(UnreachableError):
+                await self._thread.call(lambda database: self._scribe.tick())
+            await asyncio.sleep(TICK)
+
+    async def _exchange(self, data: bytes) -> bytes:
+        asked = msgspec.msgpack.decode(data)
+        return msgspec.msgpack.encode(
+            await self._thread.call(lambda database: self._scribe.answer(asked))
+        )
+
+    async def close(self) -> None:
+        self._ticking.cancel()
+        await self._thread.stop()
 
 
 class InThread:

@@ -82,10 +82,18 @@ def test_a_token_of_one_experiment(served: InThread) -> None:
     assert {"shop", "other"} <= {one["name"] for one in listed}
 
 
-def test_tokens_expire_and_are_taken_back(served: InThread) -> None:
-    short = token(served, "viewer", expires=0.4)
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let time have passed, for the node in a thread as well."""
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + seconds)
+
+
+def test_tokens_expire_and_are_taken_back(
+    served: InThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = token(served, "viewer", expires=60)
     assert call(served.port, "GET", "/v1/session", token=short)[0] == 200
-    time.sleep(0.5)
+    later(monkeypatch, 61)
     assert call(served.port, "GET", "/v1/session", token=short)[1]["code"] == "expired"
     name = next(_names)
     body = {"name": name, "role": "viewer"}
@@ -265,13 +273,15 @@ def test_sessions(served: InThread, tokens: dict[str, str]) -> None:
         assert not cookie
 
 
-def test_a_session_is_no_more_than_its_token(served: InThread) -> None:
-    made = token(served, "viewer", expires=1.5, rate=3)
+def test_a_session_is_no_more_than_its_token(
+    served: InThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = token(served, "viewer", expires=60, rate=3)
     session: dict[str, Any] = {"Cookie": login(served, made)[1].split(";")[0]}
     answers = [call(served.port, "GET", "/v1/session", token=None, **session) for _ in range(5)]
     assert answers[0][0] == 200
     assert 429 in [status for status, _ in answers]
-    time.sleep(1.6)
+    later(monkeypatch, 61)
     status, answer = call(served.port, "GET", "/v1/session", token=None, **session)
     assert (status, answer["code"]) == (401, "expired")
     answer, cookie = login(served, made)

@@ -16,8 +16,9 @@ import pytest
 
 from manyarms.live.databases import Batch, LogRow, UnreachableError, database_of
 from manyarms.live.databases.sqlite import SQLite
-from manyarms.serve import node, threads
-from manyarms.serve.forming import Answers, Forming
+from manyarms.serve import committer as module
+from manyarms.serve import node
+from manyarms.serve.committer import Answers, Committer, Forming
 from manyarms.serve.game import Game
 from manyarms.serve.owned import Owned
 from tests.serve.machines import InThread, call, in_thread, shared_postgres
@@ -115,7 +116,7 @@ def test_a_mistake_of_ours_ends_nothing(served: InThread, faults: Faults) -> Non
 def test_while_the_database_is_away(
     served: InThread, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threads, "UNKNOWN_AFTER", 0.4)
+    monkeypatch.setattr(module, "UNKNOWN_AFTER", 0.4)
     assert ask(served)[0] == 200
     faults.away = True
     heard: list[tuple[int, Any]] = []
@@ -142,7 +143,8 @@ def test_while_the_database_is_away(
 def test_a_node_that_ends_while_the_database_is_away(
     served: InThread, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threads, "UNKNOWN_AFTER", 0.4)
+    monkeypatch.setattr(module, "UNKNOWN_AFTER", 0.2)
+    monkeypatch.setattr(node, "_ENDING", 0.2)
     assert ask(served)[0] == 200
     faults.away = True
     assert ask(served)[0] == 503
@@ -175,9 +177,9 @@ def test_a_window_that_ends_while_the_node_does(
 ) -> None:
     """The last snapshot holds what was committed, and nothing that came later."""
     path = "/v1/experiments/timed"
-    assert call(served.port, "PUT", path, {"n_arms": 50, "window": 4.0})[0] == 201
+    assert call(served.port, "PUT", path, {"n_arms": 50, "window": 1.5})[0] == 201
     assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
-    ends = time.monotonic() + 4.0
+    ends = time.monotonic() + 1.5
     snapshot = Owned.snapshot
 
     def slow(owned: Owned) -> tuple[bytes, bytes]:
@@ -206,7 +208,7 @@ def test_a_window_that_ends_while_the_node_does(
 
 
 def test_a_batch_that_cannot_be_committed_takes_no_other_with_it(store: str) -> None:
-    committer = threads.Committer(store, lambda owned: None)
+    committer = Committer(store, lambda owned: None)
     database = committer.database
     database.open()
     batches = []
@@ -259,7 +261,7 @@ def test_a_key_is_known_as_long_as_it_is_kept(
 
 
 def test_keys_of_arms_come_with_the_commit(store: str) -> None:
-    committer = threads.Committer(store, lambda owned: None)
+    committer = Committer(store, lambda owned: None)
     database = committer.database
     database.open()
     name = f"x{uuid.uuid4().hex[:8]}"

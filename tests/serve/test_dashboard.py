@@ -15,8 +15,9 @@ import pytest
 
 from manyarms.cli.main import main
 from manyarms.remote import Remote
+from manyarms.remote.verdict import verdict
 from manyarms.serve import messages as m
-from manyarms.serve.dashboard import charts, panels, words
+from manyarms.serve.dashboard import charts, panels
 from manyarms.serve.dashboard.feed import Channel
 from tests.serve.gallery import HOSTILE, fill
 from tests.serve.machines import TOKEN, InThread, call, in_thread
@@ -290,24 +291,24 @@ def test_words_for_verdicts_costs_and_delays() -> None:
     about: dict[str, Any] = {"name": "x", "policy": "moss", "spec": m.Spec(), "keyed": True}
     about |= {"state": "running", "recommended": arm}
     running = m.ExperimentSummary(**about, rivals=1, untried=3, pulls=5)
-    assert words.verdict(running) == (
+    assert verdict(running) == (
         "open",
         "Go on",
         "1 tried arm may still be better: the intervals overlap. 3 arms were never tried.",
     )
     sure = m.ExperimentSummary(**about)
-    assert words.verdict(sure)[:2] == ("good", "You may stop")
+    assert verdict(sure)[:2] == ("good", "You may stop")
     told = m.ExperimentSummary(**about, may_stop=False, advice="Why.")
-    assert words.verdict(told)[:2] == ("open", "Go on")
-    assert words.verdict(told).why.startswith("Why. No tried arm ")
+    assert verdict(told)[:2] == ("open", "Go on")
+    assert verdict(told).why.startswith("Why. No tried arm ")
     over = m.ExperimentSummary(**about, pulls=9, horizon=9)
-    assert words.verdict(over).title == "Done: the best arm found"
+    assert verdict(over).title == "Done: the best arm found"
     good = m.ExperimentSummary(**about, pulls=9, horizon=9, may_stop=True, advice="Sure.")
-    assert words.verdict(good).title == "Done: deploy it"
+    assert verdict(good).title == "Done: deploy it"
     for given, said in [((410, 690), "410 to 690"), ((-5, 7), "At most 7"), ((-9, -1), "Nothing")]:
         exploring = m.Exploring(1, 1, 1, 1, [1], given, 1)
-        assert words.cost_of_exploring(exploring, 100)[0] == said
-    assert len(words.arm_name("x" * 10_000)) == 80
+        assert panels.cost_of_exploring(exploring, 100)[0] == said
+    assert len(panels.arm_name("x" * 10_000)) == 80
     scale = charts.scale_of([0.0, 1.0])
     assert "<" not in str(charts.interval(arm, scale)).replace("<svg", "").replace(
         "<path", ""

@@ -13,8 +13,7 @@ import pytest
 
 from manyarms.live.databases import database_of
 from manyarms.live.store import TOLD
-from manyarms.serve.errors import RefusedError
-from manyarms.serve.forming import BrokenError, LostError
+from manyarms.serve.errors import BrokenError, LostError, RefusedError
 from manyarms.serve.node import ServiceNode
 from manyarms.serve.owned import Owned
 from manyarms.serve.scribe import Scribe

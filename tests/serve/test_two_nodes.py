@@ -120,6 +120,37 @@ def test_a_node_that_was_taken_over_from_asks_the_other(store: str) -> None:
         assert (status, answer["pulls"][0]["pull"]) == (200, 2)
 
 
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE experiments SET engine = 'older' WHERE id = :x", "another version of the policy"),
+        ("UPDATE events SET arm = (arm + 1) % 9 WHERE experiment = :x AND seq = 2", "played again"),
+    ],
+    ids=["engine", "event"],
+)
+def test_a_log_that_cannot_be_played_is_not_played_on(store: str, damage: str, said: str) -> None:
+    name = f"x{uuid.uuid4().hex[:8]}"
+    path = f"/v1/experiments/{name}"
+    with in_thread(store) as one:
+        call(one.port, "PUT", path, {"policy": "moss", "n_arms": 9, "horizon": 99})
+        call(one.port, "POST", f"{path}/asks", {"k": 3})
+    database = database_of(store)
+    database.open()
+    row = database.find(name)
+    assert row is not None
+    database.run("DELETE FROM snapshots WHERE experiment = :x", x=row.id)  # as after a kill
+    database.run(damage, x=row.id)
+    database.close()
+    with in_thread(store) as one:
+        status, answer = call(one.port, "POST", f"{path}/asks", {})
+        assert (status, answer["code"]) == (503, "replay")
+        assert said in answer["message"]
+        assert said in call(one.port, "GET", path)[1]["alarm"]
+        # nobody can stop it: it may be deleted all the same
+        assert call(one.port, "DELETE", path)[0] == 200
+        assert call(one.port, "POST", f"{path}/asks", {})[0] == 404
+
+
 def test_keys_of_any_letters(store: str) -> None:
     """What import, search and export of keys must not mix up, on each kind of database."""
     keys = ["a\tb", "a\\tb", "a\nb", "\\N", "%", "%s", "'", '"', "ä", "\U0001f600", "x" * 1000, " "]

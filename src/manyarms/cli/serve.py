@@ -157,8 +157,8 @@ def add(
     from manyarms.errors import DuplicateNameError, ParameterError
     from manyarms.live.databases import database_of
     from manyarms.serve.access import add_token, new_token
+    from manyarms.serve.errors import failure_of_body
     from manyarms.serve.messages import NewToken
-    from manyarms.serve.validation import failure_of_body
 
     given = {
         "name": name,

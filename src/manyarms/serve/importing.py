@@ -12,14 +12,13 @@ import msgspec
 from manyarms.live.estimates import count
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.serve import messages as m
-from manyarms.serve.errors import RefusedError, refuse
-from manyarms.serve.forming import LostError
+from manyarms.serve.errors import LostError, RefusedError, refuse, unknown_arm
 from manyarms.serve.node import SOME_ARMS
 from manyarms.serve.owned import Owned
 from manyarms.serve.requests import Request, Response
 from manyarms.serve.service import Service
 
-__all__ = ["add_arms", "number_of", "unknown_arm"]
+__all__ = ["add_arms", "number_of"]
 
 _MOST_KEY = 1000  # characters
 _MOST_LINE = 1 << 20
@@ -29,11 +28,6 @@ _line = msgspec.json.Decoder(str | dict[str, Any]).decode
 class _Count(msgspec.Struct, forbid_unknown_fields=True):
     count: int = 0
     keys: list[str] = []
-
-
-def unknown_arm(key: str) -> RefusedError:
-    """Return the refusal of an arm that there is not."""
-    return refuse(404, "unknown_arm", f"Unknown arm {key[:100]!r}.")
 
 
 def _arms_of(owned: Owned) -> int:

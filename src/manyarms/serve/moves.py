@@ -8,9 +8,9 @@ import msgspec
 
 from manyarms.serve import messages as m
 from manyarms.serve.access import Headers, ticket, ticket_pull
+from manyarms.serve.committer import Answers
 from manyarms.serve.errors import RefusedError, refuse
-from manyarms.serve.forming import Answers, AskedBefore, Given
-from manyarms.serve.owned import Owned, told_before
+from manyarms.serve.owned import AskedBefore, Given, Owned, told_before
 
 __all__ = ["EDGE", "AskMove", "TellMove", "key_in"]
 

@@ -21,36 +21,30 @@ import msgspec
 
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError
 from manyarms.live.databases.database import LEASE
-from manyarms.serve.errors import RefusedError, refuse, unknown_experiment
-from manyarms.serve.forming import AskedBefore, BrokenError, LostError
+from manyarms.serve.committer import Committer, DatabaseThread, insisting
+from manyarms.serve.errors import (
+    BrokenError,
+    LostError,
+    RefusedError,
+    refuse,
+    unavailable,
+    unknown,
+    unknown_experiment,
+)
 from manyarms.serve.game import ReplayError, as_replay_error, engine_of
 from manyarms.serve.messages import Failure, Spec
-from manyarms.serve.owned import MOST_KEYS, Owned
-from manyarms.serve.threads import Committer, DatabaseThread, insisting
+from manyarms.serve.owned import MOST_KEYS, AskedBefore, Owned
 
-__all__ = ["SOME_ARMS", "ServiceNode", "unavailable", "unknown"]
+__all__ = ["SOME_ARMS", "ServiceNode"]
 
 T = TypeVar("T")
 _IDLE = 60.0  # seconds after which a lease is not renewed any more
 _KNOWN_ELSEWHERE = 1.0  # seconds that an owner is believed to be where it was
 _FIRST_KEYS = 2000  # of asks, that are loaded before an experiment is served
 _LOOK_AGAIN = 1.0  # seconds until a database that was away is tried again
+_ENDING = 5.0  # seconds that a node which ends waits for its last commits
 SOME_ARMS = 2000  # arms of a transaction: others wait some milliseconds for it
 _logger = logging.getLogger("manyarms.serve")
-
-
-def unavailable(message: str, *, code: str = "unavailable") -> RefusedError:
-    """Return the refusal of a request that may be sent again."""
-    return RefusedError(Failure(code, message, 503), {"Retry-After": "1"})
-
-
-def unknown(why: str) -> RefusedError:
-    """Return the refusal of a request of which nobody knows whether it was done."""
-    return unavailable(
-        f"{why}; whether this was done is not known. If it adds arms, look whether they are there; "
-        "send all else again, an ask with the same Idempotency-Key.",
-        code="unknown",
-    )
 
 
 class ServiceNode:
@@ -337,7 +331,7 @@ class ServiceNode:
                 owned.deadline.cancel()
         if self._keeper is not None:
             self._keeper.cancel()
-        end = time.monotonic() + 5
+        end = time.monotonic() + _ENDING
         while not self.committer.idle and time.monotonic() < end:
             await asyncio.sleep(0.01)
         self.committer.give_up()

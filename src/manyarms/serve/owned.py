@@ -11,7 +11,7 @@ import json
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from manyarms.errors import ManyarmsError
 from manyarms.live.databases import Batch, ExperimentRow, LogRow
@@ -19,12 +19,12 @@ from manyarms.live.databases.database import packed
 from manyarms.live.game import LiveGame, check_reward
 from manyarms.live.store import ABANDONED, ASKED, TOLD
 from manyarms.protocol.policy import arrive, retire
-from manyarms.serve.errors import RefusedError, failure_of, refuse
-from manyarms.serve.forming import Answers, AskedBefore, BrokenError, Forming, Given, LostError
+from manyarms.serve.committer import Answers, Forming
+from manyarms.serve.errors import BrokenError, LostError, RefusedError, failure_of, refuse
 from manyarms.serve.game import REPORTED, Game
 from manyarms.serve.messages import Failure, StoppedFailure, Told
 
-__all__ = ["MOST_KEYS", "Owned", "told_before"]
+__all__ = ["MOST_KEYS", "AskedBefore", "Given", "Owned", "told_before"]
 
 MOST_KEYS = 100_000  # of asks, that are remembered
 _NONE: tuple[int, ...] = ()
@@ -35,6 +35,28 @@ _OVER = (
     "All {} pulls of the horizon are made. Deploy the recommended arm. For more pulls, create a "
     "new experiment; without a horizon, prospector plays for ever."
 )
+
+
+class AskedBefore(NamedTuple):
+    """What an ask with this key was given."""
+
+    pull: int
+    k: int
+    again: tuple[int, ...]
+    body: str
+
+    @property
+    def pulls(self) -> list[int]:
+        """All of them, in order."""
+        return [*self.again, *range(self.pull, self.pull + self.k)]
+
+
+class Given(NamedTuple):
+    """The pulls of an ask; the arms of those that are in flight."""
+
+    pulls: list[int]
+    again: int
+    arms: dict[int, int]
 
 
 class Owned(Game):

@@ -13,9 +13,8 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from manyarms.serve.access import Caller
-from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.errors import RefusedError, failure_of_body, refuse
 from manyarms.serve.messages import Failure
-from manyarms.serve.validation import failure_of_body
 
 if TYPE_CHECKING:
     from manyarms.serve.service import Service

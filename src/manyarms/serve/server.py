@@ -31,11 +31,11 @@ from manyarms.serve.access import (
     new_token,
 )
 from manyarms.serve.app import App
+from manyarms.serve.committer import insisting
 from manyarms.serve.limits import LimitedProtocol, look_at_all, raise_open_files
 from manyarms.serve.messages import NewToken
 from manyarms.serve.quick import QuickProtocol
 from manyarms.serve.service import Service, Settings, is_wildcard, joined, local_host
-from manyarms.serve.threads import insisting
 
 __all__ = ["is_loopback", "loop_factory", "run", "serve"]
 
@@ -240,7 +240,7 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
                 here=f"local-{settings.port}",
             )
             if token is not None and not add_token(database, new, token):
-                _refuse_if_taken(find_caller(database, digest_of(token)), new.name)
+                _refuse_if_taken(find_caller(database, "sha256", digest_of(token)), new.name)
 
     await insisting(lambda: store.call(renew))
     lines = [f"manyarms serves {service.node.committer.database} at {url} (ready)"]

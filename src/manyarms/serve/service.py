@@ -12,28 +12,26 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from manyarms.live.databases import ExperimentRow
 from manyarms.serve import messages as m
-from manyarms.serve.access import (
-    LONGEST_TOKEN,
-    Access,
-    Caller,
-    Headers,
-    digest_of,
-    find_caller,
-    named_caller,
+from manyarms.serve.access import LONGEST_TOKEN, Access, Caller, Headers, digest_of, find_caller
+from manyarms.serve.committer import Answers, insisting
+from manyarms.serve.errors import (
+    BrokenError,
+    LostError,
+    RefusedError,
+    unavailable,
+    unknown,
+    unknown_experiment,
 )
-from manyarms.serve.errors import RefusedError, unknown_experiment
-from manyarms.serve.forming import Answers, BrokenError, LostError
 from manyarms.serve.metrics import Metrics
-from manyarms.serve.node import ServiceNode, unavailable, unknown
+from manyarms.serve.node import ServiceNode
 from manyarms.serve.owned import Owned
-from manyarms.serve.scribe_link import ScribeLink
-from manyarms.serve.threads import insisting
+from manyarms.serve.scribe import ScribeLink
 
-__all__ = ["ElsewhereError", "Service", "Settings", "headers_of", "not_known"]
+__all__ = ["ElsewhereError", "Service", "Settings", "not_known"]
 
 _LOOK = 1.0  # seconds between looks at the scribe
 _LISTED = 50  # experiments of a page of the listing
@@ -120,11 +118,6 @@ class ElsewhereError(Exception):
         self.address = address
 
 
-def headers_of(scope: Any) -> Headers:
-    """Return the headers of a request, by their names in small letters."""
-    return dict(scope["headers"])
-
-
 def not_known(error: BaseException) -> RefusedError:
     """Return the refusal of a request of which nobody knows whether it was done."""
     if isinstance(error, LostError):
@@ -186,23 +179,28 @@ class Service:
 
     # Who
 
-    async def caller(self, scope: Any, headers: Headers | None = None) -> Caller | None:
+    async def caller(self, scope: Any) -> Caller | None:
         """Return who sends a request; None if that is not known."""
-        headers = headers_of(scope) if headers is None else headers
+        headers: Headers = dict(scope["headers"])
         token = self.access.token_in(headers, scope["query_string"])
         if token is None:
             return await self._of_session(headers)
         if len(token) > LONGEST_TOKEN:
             return None
-        digest = digest_of(token)
-        known = self.access.remembered("digest", digest)
-        if isinstance(known, bool):
-            known = await self.node.read(lambda database: find_caller(database, digest))
-            self.access.remember("digest", digest, known)
-            self.access.remember_header(headers.get(b"authorization", b""), known)
+        header = headers.get(b"authorization", b"")
+        known = await self._known("sha256", digest_of(token), header)
         # addresses are written down in many places: only pages' tokens may be there
         if known is not None and b"authorization" not in headers and known.role != "browser":
             return None
+        return known
+
+    async def _known(
+        self, column: Literal["sha256", "name"], value: str, header: bytes = b""
+    ) -> Caller | None:
+        known = self.access.remembered(column, value)
+        if isinstance(known, bool):
+            known = await self.node.read(lambda database: find_caller(database, column, value))
+            self.access.remember(column, value, known, header)
         return known
 
     async def _of_session(self, headers: Headers) -> Caller | None:
@@ -210,36 +208,11 @@ class Service:
         session = self.access.session_in(headers)
         if session is None:
             return None
-        known = self.access.remembered("session", session.name)
-        if isinstance(known, bool):
-            known = await self.node.read(lambda database: named_caller(database, session.name))
-            self.access.remember("session", session.name, known)
+        known = await self._known("name", session.name)
         if known is None or known.mark != session.mark or known[1:3] != session[1:3]:
             return None  # it was taken back, or another one has its name
         ends = [end for end in (session.expires, known.expires) if end is not None]
         return known._replace(cookie=True, expires=min(ends))
-
-    def check(
-        self,
-        caller: Caller | None,
-        right: str,
-        experiment: str | None,
-        scope: Any,
-        headers: Headers | None = None,
-        *,
-        forwarded: bool = False,
-    ) -> None:
-        """Raise a `RefusedError` unless a caller may do this."""
-        client = scope.get("client") or ("", 0)
-        self.access.check(
-            caller,
-            right,
-            experiment,
-            headers_of(scope) if headers is None else headers,
-            address=client[0],
-            safe=scope["method"] in ("GET", "HEAD"),
-            forwarded=forwarded,
-        )
 
     async def origins(self) -> set[str]:
         """Return the origins of all pages that have a token."""

@@ -1,4 +1,4 @@
-"""Threads with a connection of their own; one of them commits groups of batches."""
+"""Threads with a connection of their own; one of them commits the batches that form meanwhile."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from manyarms.errors import StoreError
 from manyarms.live.databases import Batch, Database, UnreachableError, database_of
 from manyarms.live.databases.database import next_seconds
-from manyarms.serve.forming import Answers, Forming, LostError
-from manyarms.serve.owned import Owned
+from manyarms.serve.errors import LostError
 
-__all__ = ["Committer", "DatabaseThread", "insisting"]
+if TYPE_CHECKING:
+    from manyarms.serve.owned import Owned
+
+__all__ = ["Answers", "Committer", "DatabaseThread", "Forming", "insisting"]
 
 T = TypeVar("T")
 Job = Callable[[], None]
@@ -93,6 +96,47 @@ def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | Non
     else:
         future.set_exception(error)
         future.exception()  # nobody may be waiting for it any more
+
+
+@dataclass
+class Answers:
+    """What the database said when a batch was committed."""
+
+    ended: dict[int, tuple[int, float, int]] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass
+class Forming:
+    """A batch, who waits for it, and what they want to know of the database."""
+
+    batch: Batch
+    done: asyncio.Future[Answers]
+    repeated: set[int] = field(default_factory=set)  # pulls that are not in flight
+    names_repeated: bool = False  # whether the keys of their arms are wanted, too
+    dirty: bool = False
+    callbacks: list[Callable[[asyncio.Future[Answers]], None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.done.add_done_callback(self._call)
+
+    def when_done(self, callback: Callable[[asyncio.Future[Answers]], None]) -> None:
+        """Call back when the batch is committed, or nobody waits for it any more."""
+        if self.done.done():  # the database was away for long: those who waited have gone
+            self.done.add_done_callback(callback)
+        else:
+            self.callbacks.append(callback)
+
+    def _call(self, done: asyncio.Future[Answers]) -> None:
+        """Let all hear of it in one go: the loop takes longer to call each by itself."""
+        for callback in self.callbacks:
+            try:
+                callback(done)
+            except (
+                Exception,
+                asyncio.CancelledError,
+            ):  # of one client: the others get their answers all the same
+                _logger.exception("an answer failed")
 
 
 class Committer(DatabaseThread):
