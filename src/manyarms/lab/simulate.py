@@ -19,8 +19,9 @@ from manyarms.lab.executors import (
     processors,
 )
 from manyarms.lab.experiment import Cell, Experiment, cell
+from manyarms.lab.labels import aliases_of
 from manyarms.lab.progress import ProgressCallback, progress_for
-from manyarms.lab.results import Result, result_of
+from manyarms.lab.results import Result, facts_of, result_of
 from manyarms.lab.workbench import Played, block_size
 from manyarms.protocol.policy import Policy
 
@@ -204,10 +205,14 @@ def _gather(game: Cell, seed: int, parts: list[tuple[int, Played]]) -> Result:
     """Put the parts of a cell together, each with its player's seat."""
     own = [[part for seat, part in parts if seat == k] for k in range(len(game.players))]
     arms = [[part.arms for part in mine if part.arms is not None] for mine in own]
+    spent = [sum(part.seconds for part in mine) for mine in own]
     return result_of(
-        game,
+        facts_of(game),
         seed=seed,
-        rows=[np.concatenate([part.rows for part in mine]) for mine in own],
-        arms=[np.concatenate(mine) for mine in arms] if all(arms) else None,
-        seconds=[sum(part.seconds for part in mine) for mine in own],
+        times=np.array(game.times, np.int64),
+        rows=tuple(np.concatenate([part.rows for part in mine]) for mine in own),
+        arms=np.stack([np.concatenate(mine) for mine in arms]) if all(arms) else None,
+        seconds={player.label: s for player, s in zip(game.players, spent, strict=True)},
+        policy_parameters=tuple(player.parameters for player in game.players),
+        aliases=aliases_of(game.players),
     )
