@@ -22,7 +22,7 @@ from manyarms.core.code_digest import digest
 from manyarms.core.optional import need
 from manyarms.errors import ClusterError, ManyarmsError, ParameterError
 from manyarms.lab.chunks import Chunk
-from manyarms.lab.executors import Meter, play_chunk
+from manyarms.lab.executors import Meter
 from manyarms.lab.workbench import Played, Workbench
 
 __all__ = [
@@ -90,7 +90,8 @@ def play_on_worker(chunk: Chunk, seed: int, wanted: str) -> Played:
         task = worker.state.tasks.get(key)
         return task is None or task.state in ("cancelled", "released", "forgotten")
 
-    return play_chunk(chunk, seed, stopped, lambda pulls: None)
+    bench = Workbench(chunk.cell, chunk.player, seed=seed)
+    return bench.play(chunk.first, chunk.replications, stopped, lambda pulls: None)
 
 
 class Cluster:

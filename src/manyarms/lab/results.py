@@ -15,7 +15,7 @@ from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio
 from manyarms.errors import ParameterError, ResultsError
 from manyarms.lab.experiment import Cell, Objective, check_objective
 from manyarms.lab.frames import ResultFrames
-from manyarms.lab.labels import label_of
+from manyarms.lab.players import label_of
 from manyarms.lab.summary import PairedDifference, PolicySummary, Summary, summarise
 from manyarms.protocol.policy import Policy
 

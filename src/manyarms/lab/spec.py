@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
-from manyarms.core.checks import check_int, check_path
+from manyarms.core.checks import check_choice, check_int, check_path
 from manyarms.errors import ParameterError, SpecError
 from manyarms.lab.experiment import Cell, Engine, Experiment, check_objective
 from manyarms.lab.problems import Problems, shown
@@ -208,7 +208,7 @@ def _setting_checks() -> dict[str, Callable[..., Any]]:
         "delay": lambda delay: check_late(delay, 1)[0],
         "batch": lambda batch: check_late(0, batch)[1],
         "objective": check_objective,
-        "engine": _check_engine,
+        "engine": lambda engine: check_choice("engine", engine, get_args(Engine)),
     }
 
 
@@ -218,16 +218,6 @@ def _check_name(name: Any) -> str:
             f"`name` must be a text in quotes, got {shown(name)}.", parameter="name"
         )
     return name
-
-
-def _check_engine(engine: Any) -> str:
-    if engine not in get_args(Engine):
-        raise ParameterError(
-            f"`engine` must be one of {', '.join(map(repr, get_args(Engine)))}, got "
-            f"{shown(engine)}.",
-            parameter="engine",
-        )
-    return str(engine)
 
 
 def _check_times(checkpoints: Any, shortest: int) -> int | tuple[int, ...]:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from manyarms.instances import Instance
-from manyarms.lab.experiment import Cell, Player, Scalar, check_playable
+from manyarms.lab.experiment import Cell, check_playable
+from manyarms.lab.players import Player, Scalar
 from manyarms.lab.problems import Problems
 from manyarms.lab.spec_tables import Rewards, SpecTable, Sweep, reward_maker, values_of
 from manyarms.lab.timing import check_late, checkpoint_times

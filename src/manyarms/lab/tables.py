@@ -35,7 +35,7 @@ from manyarms.core.optional import need_pyarrow
 from manyarms.errors import ResultsError
 from manyarms.lab.chunks import Chunk, ChunkStore, plan
 from manyarms.lab.experiment import Experiment, Objective, check_objective
-from manyarms.lab.labels import names_alone
+from manyarms.lab.players import names_alone
 from manyarms.lab.results import Result, result_of, summaries
 from manyarms.lab.workbench import row_type
 
