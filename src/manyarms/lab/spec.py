@@ -18,7 +18,6 @@ from manyarms.errors import ParameterError, SpecError
 from manyarms.lab.experiment import Cell, Engine, Experiment, check_objective
 from manyarms.lab.problems import Problems, shown
 from manyarms.lab.spec_tables import (
-    Rewards,
     SpecTable,
     Sweep,
     read_instance,
@@ -252,10 +251,8 @@ def _as_data(value: Any) -> Any:
     if isinstance(value, Sweep):
         return [_as_data(one) for one in value.values]
     if isinstance(value, SpecTable):
-        value = Rewards(value.fixed["model"], tuple(value.values.items()))
-    if isinstance(value, Rewards):
-        inner = {key: _as_data(one) for key, one in value.parameters}
-        return {"model": value.model} | inner if inner else value.model
+        inner = {key: _as_data(one) for key, one in value.values.items()}
+        return value.fixed | inner if inner else value.fixed["model"]
     return list(value) if isinstance(value, tuple) else value
 
 
