@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.checks import check_int
+from manyarms.core.checks import check_choice, check_int
 from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
+from manyarms.core.tabular import Library, Tabular, data_frame
 from manyarms.errors import ParameterError, ResultsError
 from manyarms.lab.experiment import Cell, Objective, check_objective
-from manyarms.lab.frames import ResultFrames
 from manyarms.lab.players import label_of
 from manyarms.lab.summary import PairedDifference, PolicySummary, Summary, summarise
 from manyarms.protocol.policy import Policy
@@ -23,7 +23,7 @@ __all__ = ["Result", "facts_of", "result_of", "summaries"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(ResultFrames):
+class Result(Tabular):
     """Everything that was measured in one cell.
 
     Attributes
@@ -298,6 +298,57 @@ class Result(ResultFrames):
             f"seed {self.seed}"
         )
         return Summary(title, confidence, rows, pairs, self.objective, self.aliases)
+
+    def _columns(self) -> dict[str, Any]:
+        return self._tidy(over_time=False)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+    def to_dataframe(
+        self, table: Literal["runs", "regret"] = "runs", *, library: Library | None = None
+    ) -> Any:
+        """Return what was measured as a data frame, with the columns of the tables on disk.
+
+        pandas or polars must be installed; the extra `lab` contains neither.
+
+        Parameters
+        ----------
+        table
+            "runs" has a row for each policy and replication (default); "regret" has one for each
+            checkpoint too.
+        library
+            "pandas" or "polars" (default: the one that is imported already, else the one that is
+            installed, and pandas if both are).
+
+        Examples
+        --------
+        >>> import manyarms as ma
+        >>> coins = ma.instances.planted(n=50, m=5)
+        >>> result = ma.simulate([ma.MOSS(), ma.Quantile()], coins, horizon=100, replications=3)
+        >>> result.to_dataframe().groupby("policy")["regret"].count().to_dict()
+        {'moss': 3, 'quantile': 3}
+        """
+        check_choice("table", table, choices=("runs", "regret"))
+        return data_frame(self._tidy(over_time=table == "regret"), library)
+
+    def _tidy(self, *, over_time: bool) -> dict[str, Any]:
+        """Return a column for each thing measured, with a row for each run, or run and time."""
+        each = len(self.times) if over_time else 1
+        runs = [len(rows) for rows in self.rows]
+        first = self.first_replication
+        numbers = np.concatenate([np.arange(first, first + count) for count in runs])
+        found: dict[str, Any] = {
+            "policy": np.repeat(np.array(self.policies, object), np.multiply(runs, each)),
+            "replication": np.repeat(numbers, each),
+        }
+        if over_time:
+            found["time"] = np.tile(self.times, sum(runs))
+            found["regret"] = np.concatenate([rows["regret"].ravel() for rows in self.rows])
+            return found
+        found["regret"] = np.concatenate([rows["regret"][:, -1] for rows in self.rows])
+        others = (name for name in self.rows[0].dtype.names or () if name != "regret")
+        return found | {name: np.concatenate([rows[name] for rows in self.rows]) for name in others}
 
     def _checkpoint(self, time: int | None) -> int:
         if time is None:
