@@ -136,7 +136,7 @@ class _Run:
                 replace_file(self._folder / tables.SPEC, text.encode())
             self._chunks.mkdir(exist_ok=True)
             self._play(engine, workers, scheduler)
-            provenance["seconds"] = self._assemble()
+            provenance["seconds"] = tables.assemble(self._experiment, self._folder, self._store)
             provenance |= {"sha256": self._checksums(), "status": "finished", "finished": _now()}
             self._note(provenance)
         else:
@@ -174,9 +174,6 @@ class _Run:
                 meter=self._meter,
             )
             play_chunks(missing, executor, self._meter, self._store.save)
-
-    def _assemble(self) -> float:
-        return tables.assemble(self._experiment, self._folder, self._store)
 
 
 def _now() -> str:
