@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,25 +19,32 @@ from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
 from manyarms.instances.laws import NoLaw
 from manyarms.lab.players import Player, Scalar, players_of
-from manyarms.lab.timing import MOST_PULLS, check_late, checkpoint_times
 from manyarms.protocol.policy import Policy, ask, reset, tell
 
 __all__ = [
+    "MOST_PULLS",
+    "MOST_TIMES",
     "Cell",
     "Engine",
     "Experiment",
     "Objective",
     "Player",
     "cell",
+    "check_late",
     "check_objective",
     "check_playable",
+    "checkpoint_times",
     "informed_policy",
 ]
 
 Engine: TypeAlias = Literal["auto", "threads", "cuda", "dask"]  # who plays
 Objective: TypeAlias = Literal["earn", "find"]  # little regret, or a good arm in the end
 
+MOST_PULLS = 1 << 40  # of one replication, and of replications
+MOST_TIMES = 10**6  # at which regret is recorded
+
 _FORMAT = "manyarms experiment 1"
+_CHECKPOINTS = 100
 _KEYS = ("policy", "replication", "time")
 _TAKEN = (*_KEYS, "regret", "best_pulls", "distinct_arms", "recommended", "recommended_mean")
 
@@ -145,6 +153,42 @@ def cell(
         batch,
         first,
     )
+
+
+def checkpoint_times(checkpoints: Any, horizon: int) -> tuple[int, ...]:
+    """Return the times at which regret is recorded. The horizon is always one of them.
+
+    `checkpoints` is the number of times, spread evenly, or a list of times.
+
+    >>> checkpoint_times(4, 200)
+    (50, 100, 150, 200)
+    >>> checkpoint_times((7, 3), 200)
+    (3, 7, 200)
+    """
+    if checkpoints is None:
+        checkpoints = min(_CHECKPOINTS, horizon)
+    if not isinstance(checkpoints, Iterable) or getattr(checkpoints, "ndim", 1) == 0:
+        most = min(horizon, MOST_TIMES)
+        count = check_int("checkpoints", checkpoints, at_least=1, at_most=most)
+        times = [horizon * (k + 1) // count for k in range(count)]
+    else:
+        given = list(itertools.islice(checkpoints, MOST_TIMES + 1))
+        if len(given) > MOST_TIMES:
+            raise refusal("checkpoints", f"at most {MOST_TIMES} times", given)
+        times = [check_int("checkpoints", time, at_least=1, at_most=horizon) for time in given]
+    return tuple(sorted({*times, horizon}))
+
+
+def check_late(delay: Any, batch: Any) -> tuple[int, int]:
+    """Check how late rewards come: after some further pulls, or in batches."""
+    delay = check_int("delay", delay, at_most=MOST_PULLS)
+    batch = check_int("batch", batch, at_least=1, at_most=MOST_PULLS)
+    if delay > 0 and batch > 1:
+        raise ParameterError(
+            f"`delay` or `batch` must be left out, got delay={delay} and batch={batch}. Rewards "
+            f"come late one by one, or in batches."
+        )
+    return delay, batch
 
 
 @dataclass(frozen=True, eq=False)

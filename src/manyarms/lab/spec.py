@@ -15,7 +15,15 @@ from typing import Any, get_args
 
 from manyarms.core.checks import check_choice, check_int, check_path
 from manyarms.errors import ParameterError, SpecError
-from manyarms.lab.experiment import Cell, Engine, Experiment, check_objective
+from manyarms.lab.experiment import (
+    MOST_PULLS,
+    MOST_TIMES,
+    Cell,
+    Engine,
+    Experiment,
+    check_late,
+    check_objective,
+)
 from manyarms.lab.problems import Problems, shown
 from manyarms.lab.spec_tables import (
     SpecTable,
@@ -26,7 +34,6 @@ from manyarms.lab.spec_tables import (
     values_of,
 )
 from manyarms.lab.sweep import build_cells
-from manyarms.lab.timing import MOST_PULLS, MOST_TIMES, check_late
 
 __all__ = ["as_toml", "experiment_from", "load_spec", "parse_spec"]
 

@@ -44,7 +44,6 @@ __all__ = [
     "TidyWriter",
     "assemble",
     "damage",
-    "need_pyarrow",
     "read_results",
     "sha256_of",
 ]
