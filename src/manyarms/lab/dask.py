@@ -22,7 +22,7 @@ from manyarms.core.code_digest import digest
 from manyarms.core.optional import need
 from manyarms.errors import ClusterError, ManyarmsError, ParameterError
 from manyarms.lab.chunks import Chunk
-from manyarms.lab.executors import Meter, play_chunk
+from manyarms.lab.executors import Meter
 from manyarms.lab.workbench import Played, Workbench
 
 __all__ = [
@@ -90,7 +90,8 @@ def play_on_worker(chunk: Chunk, seed: int, wanted: str) -> Played:
         task = worker.state.tasks.get(key)
         return task is None or task.state in ("cancelled", "released", "forgotten")
 
-    return play_chunk(chunk, seed, stopped, lambda pulls: None)
+    bench = Workbench(chunk.cell, chunk.player, seed=seed)
+    return bench.play(chunk.first, chunk.replications, stopped, lambda pulls: None)
 
 
 class Cluster:
@@ -147,9 +148,12 @@ class Cluster:
         return passed
 
     def _pass_on(self, passed: Future[Played], done: Future[Played], chunk: Chunk) -> None:
-        if not done.cancelled() and done.exception() is None:
+        error = _failure(done, chunk)
+        if error is None:
             self._meter.add(chunk.pulls)
-        _pass_on(passed, done, chunk)
+            passed.set_result(done.result())
+        else:
+            passed.set_exception(error)
 
     def note(self) -> str:
         """Return that there is no worker, if so: the run waits for one."""
@@ -227,30 +231,24 @@ def _client(address: str | None, security: Any = None) -> Any:
     raise ClusterError("Dask's client did not start in time: this machine is too busy. Try again.")
 
 
-def _pass_on(passed: Future[Played], done: Future[Played], chunk: Chunk) -> None:
-    """Pass on how a chunk ended, in our words."""
+def _failure(done: Future[Played], chunk: Chunk) -> BaseException | None:
+    """Return why a chunk failed, in our words; None if it did not."""
     if done.cancelled():
-        passed.set_exception(ClusterError(f"The cluster is gone, or gave up a chunk. {_LOST}"))
-        return
+        return ClusterError(f"The cluster is gone, or gave up a chunk. {_LOST}")
     error = done.exception()
-    if error is None:
-        passed.set_result(done.result())
-    elif isinstance(error, ManyarmsError):
-        passed.set_exception(error)
-    elif isinstance(error, need_dask().KilledWorker):
-        passed.set_exception(
-            ClusterError(
-                f"{chunk.player.label} with {chunk.replications} replications of "
-                f"{chunk.cell.horizon} pulls has ended several workers, one after the other; they "
-                f"may lack memory. {_LOST}"
-            )
+    if error is None or isinstance(error, ManyarmsError):
+        return error
+    if isinstance(error, need_dask().KilledWorker):
+        return ClusterError(
+            f"{chunk.player.label} with {chunk.replications} replications of "
+            f"{chunk.cell.horizon} pulls has ended several workers, one after the other; they may "
+            f"lack memory. {_LOST}"
         )
-    elif isinstance(error, CancelledError | need_dask().comm.CommClosedError):
-        passed.set_exception(ClusterError(f"The cluster was lost: {error!r}. {_LOST}"))
-    else:
-        hint = " Policies of your own must be in a module that workers can import."
-        text = f"A worker failed with {type(error).__name__}: {error}."
-        passed.set_exception(ClusterError(text + hint * isinstance(error, ImportError)))
+    if isinstance(error, CancelledError | need_dask().comm.CommClosedError):
+        return ClusterError(f"The cluster was lost: {error!r}. {_LOST}")
+    hint = " Policies of your own must be in a module that workers can import."
+    text = f"A worker failed with {type(error).__name__}: {error}."
+    return ClusterError(text + hint * isinstance(error, ImportError))
 
 
 def _differ(others: dict[str, str], wanted: str) -> str:

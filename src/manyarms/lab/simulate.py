@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
-from manyarms.lab.chunks import Chunk
+from manyarms.lab.chunks import Chunk, cut
 from manyarms.lab.executors import (
     Meter,
     check_engine,
@@ -18,9 +18,10 @@ from manyarms.lab.executors import (
     play_chunks,
     processors,
 )
-from manyarms.lab.experiment import Cell, Experiment, cell
+from manyarms.lab.experiment import Cell, Experiment, Player, cell
+from manyarms.lab.players import aliases_of
 from manyarms.lab.progress import ProgressCallback, progress_for
-from manyarms.lab.results import Result, result_of
+from manyarms.lab.results import Result, facts_of, result_of
 from manyarms.lab.workbench import Played, block_size
 from manyarms.protocol.policy import Policy
 
@@ -147,12 +148,21 @@ def run_in_memory(
     executor = executor_for(
         chosen, seed=experiment.seed, workers=workers, meter=meter, record_arms=record_arms
     )
-    threads = None if chosen == "cuda" else processors(workers)
-    play_chunks(_blocks(experiment, threads), executor, meter, keep)
+    threads = processors(workers)
+
+    def size(game: Cell, player: Player) -> int:
+        """Return how many replications take some 30 ms, or fewer if threads would idle."""
+        if chosen == "cuda":  # it puts blocks together as it likes
+            return _GPU_BLOCK
+        return min(block_size(game.horizon), -(-player.replications // (2 * threads)))
+
+    play_chunks(cut(experiment, size), executor, meter, keep)
     meter.show()
-    ordered = [(place, played[place]) for place in sorted(played)]
+    parts: dict[tuple[int, int], list[Played]] = {}
+    for number, seat, first in sorted(played):
+        parts.setdefault((number, seat), []).append(played[number, seat, first])
     return [
-        _gather(game, experiment.seed, [(at[1], part) for at, part in ordered if at[0] == number])
+        _gather(game, experiment.seed, [parts[number, k] for k in range(len(game.players))])
         for number, game in enumerate(experiment.cells)
     ]
 
@@ -184,30 +194,17 @@ def _check_engine(engine: str, workers: int | None) -> None:
     check_engine(engine, None, workers)
 
 
-def _blocks(experiment: Experiment, threads: int | None) -> Iterator[Chunk]:
-    """Cut the replications into blocks of some 30 ms, or smaller if threads would idle.
-
-    A GPU, for which `threads` is None, puts blocks together as it likes.
-    """
-    for number, game in enumerate(experiment.cells):
-        for seat, player in enumerate(game.players):
-            size = _GPU_BLOCK
-            if threads is not None:
-                share = -(-player.replications // (2 * threads))
-                size = max(1, min(block_size(game.horizon), share))
-            for first in range(0, player.replications, size):
-                count = min(size, player.replications - first)
-                yield Chunk(number, game, seat, player, first, count)
-
-
-def _gather(game: Cell, seed: int, parts: list[tuple[int, Played]]) -> Result:
-    """Put the parts of a cell together, each with its player's seat."""
-    own = [[part for seat, part in parts if seat == k] for k in range(len(game.players))]
+def _gather(game: Cell, seed: int, own: list[list[Played]]) -> Result:
+    """Put the parts of a cell together, which come by player."""
     arms = [[part.arms for part in mine if part.arms is not None] for mine in own]
+    spent = [sum(part.seconds for part in mine) for mine in own]
     return result_of(
-        game,
+        facts_of(game),
         seed=seed,
-        rows=[np.concatenate([part.rows for part in mine]) for mine in own],
-        arms=[np.concatenate(mine) for mine in arms] if all(arms) else None,
-        seconds=[sum(part.seconds for part in mine) for mine in own],
+        times=np.array(game.times, np.int64),
+        rows=tuple(np.concatenate([part.rows for part in mine]) for mine in own),
+        arms=np.stack([np.concatenate(mine) for mine in arms]) if all(arms) else None,
+        seconds={player.label: s for player, s in zip(game.players, spent, strict=True)},
+        policy_parameters=tuple(player.parameters for player in game.players),
+        aliases=aliases_of(game.players),
     )

@@ -13,12 +13,19 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
-from manyarms.core.checks import check_int, check_path
+from manyarms.core.checks import check_choice, check_int, check_path
 from manyarms.errors import ParameterError, SpecError
-from manyarms.lab.experiment import Cell, Engine, Experiment, check_objective
+from manyarms.lab.experiment import (
+    MOST_PULLS,
+    MOST_TIMES,
+    Cell,
+    Engine,
+    Experiment,
+    check_late,
+    check_objective,
+)
 from manyarms.lab.problems import Problems, shown
 from manyarms.lab.spec_tables import (
-    Rewards,
     SpecTable,
     Sweep,
     read_instance,
@@ -27,7 +34,6 @@ from manyarms.lab.spec_tables import (
     values_of,
 )
 from manyarms.lab.sweep import build_cells
-from manyarms.lab.timing import MOST_PULLS, MOST_TIMES, check_late
 
 __all__ = ["as_toml", "experiment_from", "load_spec", "parse_spec"]
 
@@ -208,7 +214,7 @@ def _setting_checks() -> dict[str, Callable[..., Any]]:
         "delay": lambda delay: check_late(delay, 1)[0],
         "batch": lambda batch: check_late(0, batch)[1],
         "objective": check_objective,
-        "engine": _check_engine,
+        "engine": lambda engine: check_choice("engine", engine, get_args(Engine)),
     }
 
 
@@ -218,16 +224,6 @@ def _check_name(name: Any) -> str:
             f"`name` must be a text in quotes, got {shown(name)}.", parameter="name"
         )
     return name
-
-
-def _check_engine(engine: Any) -> str:
-    if engine not in get_args(Engine):
-        raise ParameterError(
-            f"`engine` must be one of {', '.join(map(repr, get_args(Engine)))}, got "
-            f"{shown(engine)}.",
-            parameter="engine",
-        )
-    return str(engine)
 
 
 def _check_times(checkpoints: Any, shortest: int) -> int | tuple[int, ...]:
@@ -262,10 +258,8 @@ def _as_data(value: Any) -> Any:
     if isinstance(value, Sweep):
         return [_as_data(one) for one in value.values]
     if isinstance(value, SpecTable):
-        value = Rewards(value.fixed["model"], tuple(value.values.items()))
-    if isinstance(value, Rewards):
-        inner = {key: _as_data(one) for key, one in value.parameters}
-        return {"model": value.model} | inner if inner else value.model
+        inner = {key: _as_data(one) for key, one in value.values.items()}
+        return value.fixed | inner if inner else value.fixed["model"]
     return list(value) if isinstance(value, tuple) else value
 
 

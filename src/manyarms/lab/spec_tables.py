@@ -16,13 +16,11 @@ from manyarms.protocol.loading import load_class, load_policy
 from manyarms.protocol.registry import maker, policy_names
 
 __all__ = [
-    "Rewards",
     "SpecTable",
     "Sweep",
     "read_instance",
     "read_policies",
     "read_value",
-    "reward_maker",
     "values_of",
 ]
 
@@ -47,18 +45,11 @@ class SpecTable(NamedTuple):
     make: Callable[..., Any]
     values: dict[str, Any]  # by parameter: a value, a Sweep, or for rewards a table
 
-
-class Rewards(NamedTuple):
-    """A reward model as one value of a sweep."""
-
-    model: str
-    parameters: tuple[tuple[str, Any], ...]
-
     @property
     def label(self) -> str:
-        """The model with its parameters."""
-        inner = ", ".join(f"{key}={value!r}" for key, value in self.parameters)
-        return f"{self.model}({inner})" if inner else self.model
+        """A reward model with its parameters."""
+        inner = ", ".join(f"{key}={value!r}" for key, value in self.values.items())
+        return self.fixed["model"] + (f"({inner})" if inner else "")
 
 
 def _hints(make: Callable[..., Any], typed: bool) -> dict[str, Any]:
@@ -118,11 +109,12 @@ def _sweep(problems: Problems, place: str, values: list[Any]) -> Sweep | None:
         return None
     seen = set()
     for value in values:
-        if repr(value) in seen:
-            words = shown(list(value) if type(value) is tuple else value)
+        words = value.label if isinstance(value, SpecTable) else repr(value)
+        if words in seen:
+            words = shown(list(value)) if type(value) is tuple else words
             problems.add(place, f"must contain different values, got {words} twice.")
             return None
-        seen.add(repr(value))
+        seen.add(words)
     return Sweep(tuple(values))
 
 
@@ -249,14 +241,12 @@ def _read_rewards(problems: Problems, value: Any) -> Any:
                 "instance.rewards", f"must not contain a sweep within a sweep, got {shown(one)}."
             )
             return None
-        models.append(Rewards(model.fixed["model"], tuple(model.values.items())))
+        models.append(model)
     return _sweep(problems, "instance.rewards", models)
 
 
-def reward_maker(name: str) -> Callable[..., Any]:
-    """Return what makes the reward model of a name, ours or the law "module:Class"."""
-    if name in REWARDS:
-        return REWARDS[name]
+def _own_law(name: str) -> Callable[..., Any]:
+    """Return the reward law "module:Class"."""
     law = load_class(name)
     if law not in reward.bodies:
         raise ParameterError(
@@ -272,9 +262,10 @@ def _read_model(problems: Problems, value: Any) -> SpecTable | None:
     key = "model" if isinstance(value, dict) else "rewards"
     place = "instance.rewards" if isinstance(value, dict) else "instance"
     name = table.get(key)
-    own = isinstance(name, str) and ":" in name
-    make: Any = problems.made(place, reward_maker, {"name": name}) if own else None
-    make = make or (None if own else _choice(problems, place, key, table, REWARDS, "model"))
+    if isinstance(name, str) and ":" in name:
+        make: Any = problems.made(place, _own_law, {"name": name})
+    else:
+        make = _choice(problems, place, key, table, REWARDS, "model")
     if make is None:
         return None
     rest = {name: one for name, one in table.items() if name != key}

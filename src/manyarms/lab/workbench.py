@@ -153,14 +153,11 @@ class Workbench:
             raise no_such_arm(self.label, arm, self._cell.instance.n_arms)
 
     def _new_recorder(self, count: int) -> Recorder:
-        def zeros(*shape: int) -> Any:
-            return np.zeros(shape, np.int64)
-
-        width = self._cell.horizon if self._record_arms else 0
-        regret = np.zeros((count, len(self._times) + 1))
-        counts: Any = [zeros(count), zeros(count), zeros(count), np.zeros(count)]
-        counts.append(zeros(count, width))
-        return Recorder(self._times, regret, *counts)
+        regret, means = np.zeros((count, len(self._times) + 1)), np.zeros(count)
+        counts = [np.zeros(count, np.int64) for _ in range(3)]
+        arms = np.zeros((count, self._cell.horizon if self._record_arms else 0), np.int64)
+        columns: Any = regret, *counts, means, arms
+        return Recorder(self._times, *columns)
 
     def _new_workspace(self) -> _Workspace:
         n_arms, horizon = self._cell.instance.n_arms, self._cell.horizon
@@ -185,8 +182,6 @@ def rows_of(recorder: Recorder) -> NDArray[Any]:
     """Return what was recorded, a row for each replication."""
     rows = np.zeros(len(recorder.best_pulls), row_type(len(recorder.times)))
     rows["regret"] = recorder.regret[:, :-1]
-    rows["best_pulls"] = recorder.best_pulls
-    rows["distinct_arms"] = recorder.distinct_arms
-    rows["recommended"] = recorder.recommended
-    rows["recommended_mean"] = recorder.recommended_mean
+    for name in ("best_pulls", "distinct_arms", "recommended", "recommended_mean"):
+        rows[name] = getattr(recorder, name)
     return rows

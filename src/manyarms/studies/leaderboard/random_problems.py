@@ -14,11 +14,11 @@ import numpy as np
 
 from manyarms.instances import BetaMeans, DiscreteMeans, UniformMeans, planted, reservoir
 from manyarms.instances.reservoir import Distribution
-from manyarms.lab.experiment import Cell, Experiment, Player, cell
+from manyarms.lab.experiment import Cell, Experiment, Player
 from manyarms.protocol import described, policy
-from manyarms.studies.leaderboard.problems import SuiteProblem
+from manyarms.studies.leaderboard.problems import SuiteProblem, affordable
 
-__all__ = ["HALVES", "experiments", "random_problems"]
+__all__ = ["HALVES", "experiment", "experiments", "random_problems"]
 
 HALVES = {"tuned": 14_001, "held out": 14_002}  # the seeds that they are drawn by
 COUNT = 200  # problems in each half
@@ -61,7 +61,7 @@ def experiments(replications: int, seed: int) -> list[Experiment]:
     """
     return [
         Experiment(
-            f"random_{half.replace(' ', '_')}",
+            experiment(half),
             tuple(entered(problem, max(2, runs)) for problem in random_problems(half)),
             seed,
         )
@@ -69,16 +69,19 @@ def experiments(replications: int, seed: int) -> list[Experiment]:
     ]
 
 
+def experiment(half: str) -> str:
+    """Return the name of a half's experiment."""
+    return f"random_{half.replace(' ', '_')}"
+
+
 def entered(problem: SuiteProblem, replications: int) -> Cell:
     """Let every policy play on a problem; slow ones play less often."""
     said = described()
     players = []
     for label, (name, parameters) in ENTRANTS.items():
-        affordable = int(SECONDS * 1e9 / (said[name].nanoseconds * problem.horizon))
-        runs = min(replications, max(FEWEST, affordable))
+        runs = min(replications, max(FEWEST, affordable(said[name], problem.horizon, SECONDS)))
         players.append(Player(policy(name, **parameters), label, runs, _TOLD))
-    where = {"problem": problem.name, "family": problem.family}
-    return cell(players, problem.instance, horizon=problem.horizon, checkpoints=1, parameters=where)
+    return problem.cell(players)
 
 
 def random_problems(half: str, count: int = COUNT) -> Iterator[SuiteProblem]:

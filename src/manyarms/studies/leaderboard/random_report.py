@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.statistics import Interval, mean_interval
-from manyarms.lab.tables import ResultsFolder
 from manyarms.report.drawing import save_figure
 from manyarms.report.style import policy_title
 from manyarms.report.text import Block, Table, as_markdown, interval_text, write_text
-from manyarms.studies.leaderboard.random_problems import HALVES, LONGEST, SHORTEST, experiments
-from manyarms.studies.leaderboard.report import profiles
-from manyarms.studies.leaderboard.standings import Placing, placings, standings
+from manyarms.studies.leaderboard.random_problems import (
+    HALVES,
+    LONGEST,
+    SHORTEST,
+    experiment,
+    experiments,
+)
+from manyarms.studies.leaderboard.report import as_csv, profiles
+from manyarms.studies.leaderboard.standings import Placing, geometric_mean, placings, standings
 from manyarms.studies.study import Report, Results, Study
 
 __all__ = ["RANDOM", "Score", "scores"]
@@ -69,24 +72,26 @@ def scores(table: Sequence[Placing]) -> list[Score]:
     by_problem: dict[str, dict[str, Placing]] = {}
     for placing in table:
         by_problem.setdefault(placing.problem, {})[placing.policy] = placing
-    # no policy could have lost more, on any of the problems
-    most = max(math.log(p.largest / p.summary.mean * p.relative) for p in table)
-    found = []
+    most, found = _most(table), []
     for policy in dict.fromkeys(placing.policy for placing in table):
         own = [players[policy] for players in by_problem.values()]
         logs = np.log([placing.relative for placing in own])
-        alone = [_alone(policy, players) for players in by_problem.values()]
         found.append(
             Score(
                 policy,
                 _exp(mean_interval(logs, bounds=(0.0, most))),
-                math.exp(np.mean(np.log(alone))),
+                geometric_mean(_alone(policy, players) for players in by_problem.values()),
                 sum(placing.rank.estimate == 1.0 for placing in own),
                 max(own, key=lambda placing: placing.relative),
                 float(np.mean([placing.summary.miss_rate for placing in own])),
             )
         )
     return sorted(found, key=lambda score: score.relative.estimate)
+
+
+def _most(table: Sequence[Placing]) -> float:
+    """Return the logarithm of the largest relative regret there could be, on any problem."""
+    return max(math.log(p.largest / p.summary.mean * p.relative) for p in table)
 
 
 def _alone(policy: str, players: Mapping[str, Placing]) -> float:
@@ -109,14 +114,17 @@ def times_less(table: Sequence[Placing], policy: str, than: str) -> Interval:
     logs: dict[str, NDArray[np.float64]] = {
         name: np.log([p.summary.mean for p in table if p.policy == name]) for name in (policy, than)
     }
-    most = max(math.log(p.largest / p.summary.mean * p.relative) for p in table)
+    most = _most(table)
     return _exp(mean_interval(logs[than] - logs[policy], bounds=(-most, most)))
 
 
 def report(results: Results, out: Path) -> Report:
     """Score the policies on both halves; draw the figure and write the page and the numbers."""
-    tables = {half: _table(results[f"random_{half.replace(' ', '_')}"]) for half in HALVES}
-    about = results["random_held_out"].provenance
+    tables = {
+        half: [placing for cell in results[experiment(half)].cells for placing in placings(cell)]
+        for half in HALVES
+    }
+    about = results[experiment("held out")].provenance
     most, seed = about["replications"], about["seed"]
     command = f"manyarms reproduce random --replications {most} --seed {seed}"
     judged = tables["held out"]
@@ -127,10 +135,6 @@ def report(results: Results, out: Path) -> Report:
         write_text(out / "random.csv", random_csv(tables, command)),
     ]
     return Report(files, [_scores_table(scores(judged), f"{len(judged)} placings, held out")])
-
-
-def _table(found: ResultsFolder) -> list[Placing]:
-    return [placing for cell in found.cells for placing in placings(cell)]
 
 
 def page(tables: Mapping[str, Sequence[Placing]], picture: str, command: str) -> Iterator[Block]:
@@ -197,7 +201,7 @@ def _parts_table(table: Sequence[Placing], policies: Sequence[str]) -> Table:
     rows = []
     for policy in policies:
         means = [
-            math.exp(np.mean([math.log(p.relative) for p in parts[part] if p.policy == policy]))
+            geometric_mean(p.relative for p in parts[part] if p.policy == policy)
             for part in columns
         ]
         rows.append([policy, *(f"{mean:.2f}" for mean in means)])
@@ -211,18 +215,13 @@ def _length(placing: Placing) -> str:
 
 def random_csv(tables: Mapping[str, Sequence[Placing]], command: str) -> str:
     """Return the mean regret of every policy on every problem as CSV."""
-    text = io.StringIO()
-    text.write(f"# command: {command}\n")
-    writer = csv.writer(text, lineterminator="\n")
     policies = sorted({placing.policy for placing in tables["held out"]})
-    writer.writerow(["half", "family", "problem", *policies])
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
     for half, table in tables.items():
-        rows: dict[tuple[str, str], dict[str, Any]] = {}
         for p in table:
-            rows.setdefault((p.family, p.problem), {})[p.policy] = f"{p.summary.mean:.4g}"
-        for (family, problem), means in rows.items():
-            writer.writerow([half, family, problem, *(means[policy] for policy in policies)])
-    return text.getvalue()
+            found.setdefault((half, p.family, p.problem), {})[p.policy] = f"{p.summary.mean:.4g}"
+    rows = [[*place, *(means[policy] for policy in policies)] for place, means in found.items()]
+    return as_csv([["half", "family", "problem", *policies], *rows], {"command": command})
 
 
 RANDOM = Study("policies that know nothing, on random problems", 50, experiments, report, fewest=2)
