@@ -34,24 +34,25 @@ _objective = click.option(
     "--objective",
     type=click.Choice(("earn", "find")),
     help="What to judge policies by: earn means little regret on the way, find means a good arm "
-    "in the end.",
+    "in the end (default: earn, or as the spec says).",
 )
 _seed = click.option(
     "--seed", type=int, default=0, show_default=True, help="The seed of all random numbers."
+)
+_threads = click.option(
+    "--workers", type=int, help="The number of threads (default: all processors)."
 )
 _workers = click.option(
     "--workers",
     type=int,
     help="The number of threads, or of processes of a local cluster (default: all processors).",
 )
-
-
 _scheduler = click.option("--scheduler", help="A Dask scheduler, such as tcp://10.0.0.5:8786.")
 _engine = click.option(
     "--engine",
     type=click.Choice(get_args(Engine)),
     help="Play in threads, on a GPU (cuda), or on a Dask cluster, which is started here unless "
-    "--scheduler names one; auto takes the GPU if it pays (default: as the spec says, or threads).",
+    "--scheduler names one; auto takes the GPU if it pays (default: threads, or as the spec says).",
 )
 
 
@@ -162,7 +163,7 @@ def reproduce(
 )
 @click.option("--all", "everyone", is_flag=True, help="Show all policies, not only the finalists.")
 @_seed
-@_workers
+@_threads
 @_json
 def advise(
     horizon: int,
@@ -230,7 +231,7 @@ def advise(
     "--replications", type=int, default=100, show_default=True, help="Independent repetitions."
 )
 @_seed
-@_workers
+@_threads
 @click.option("--checkpoints", help="Also report regret at these times, such as 12500,25000.")
 @_objective
 @_json
@@ -367,11 +368,13 @@ def plot(folder: Path) -> None:
 
     Example: manyarms plot out/beta_sweep
     """
-    from manyarms.cli.screen import show
+    from manyarms.cli.screen import show, working
     from manyarms.lab import read_results
-    from manyarms.report.figures import draw_cells
 
-    files, left_out = draw_cells(read_results(folder), folder / "figures")
+    with working("drawing figures"):
+        from manyarms.report.figures import draw_cells
+
+        files, left_out = draw_cells(read_results(folder), folder / "figures")
     if left_out:
         show(f"{left_out} further settings are not drawn over time.")
     show(f"{len(files)} files in {folder / 'figures'}")
@@ -386,10 +389,12 @@ def report(folder: Path) -> None:
 
     Example: manyarms report out/beta_sweep
     """
-    from manyarms.cli.screen import show
+    from manyarms.cli.screen import show, working
     from manyarms.report import write_report
 
-    show(f"Look at {write_report(folder)}")
+    with working("writing the page"):
+        page = write_report(folder)
+    show(f"Look at {page}")
 
 
 @app.command("replay")
@@ -415,11 +420,13 @@ def replay_log(log: Path, policies: str, **given: Any) -> None:
 
     Example: manyarms replay clicks.csv --policies moss,prospector --reward clicked
     """
-    from manyarms.cli.screen import show
+    from manyarms.cli.screen import show, working
     from manyarms.cli.words import named_policies
     from manyarms.lab import replay
 
-    show(str(replay(log, named_policies(policies), **given)))
+    with working("playing on the log"):
+        result = replay(log, named_policies(policies), **given)
+    show(str(result))
 
 
 @app.command()

@@ -228,4 +228,4 @@ def drop(name: str, store: str) -> None:
             database.note(_WHO, None, f"drop token {name}")
     finally:
         database.close()
-    click.echo(f"{name} was taken back")
+    click.echo(f"{name} is revoked. All nodes refuse it after two seconds.")
