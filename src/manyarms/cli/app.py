@@ -36,9 +36,7 @@ _objective = click.option(
     help="What to judge policies by: earn means little regret on the way, find means a good arm "
     "in the end (default: earn, or as the spec says).",
 )
-_seed = click.option(
-    "--seed", type=int, default=0, show_default=True, help="The seed of all random numbers."
-)
+_seed = click.option("--seed", type=int, default=0, help="The seed of all random numbers.")
 _threads = click.option(
     "--workers", type=int, help="The number of threads (default: all processors)."
 )
@@ -60,7 +58,10 @@ def _since(begun: float) -> str:
     return f"{time.perf_counter() - begun:.1f} s"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
+
+
+@click.group(context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="manyarms", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
 def app(debug: bool) -> None:
@@ -148,7 +149,7 @@ def reproduce(
     "--in-flight",
     type=int,
     default=0,
-    help="The number of pulls that wait for their reward (default: 0).",
+    help="The number of pulls that wait for their reward.",
 )
 @_objective
 @click.option(
@@ -220,16 +221,13 @@ def advise(
 @click.option(
     "--instance",
     default="planted",
-    show_default=True,
     help="planted, captions:CONTEST (a file or a number), means:FILE:COLUMN or "
     "rewards:FILE:ARM,REWARD (names of columns).",
 )
 @click.option("--n", type=int, help="The number of arms (planted).")
 @click.option("--alpha", type=float, help="The hardness (planted).")
 @click.option("--m", type=int, help="The number of best arms (planted), instead of alpha.")
-@click.option(
-    "--replications", type=int, default=100, show_default=True, help="Independent repetitions."
-)
+@click.option("--replications", type=int, default=100, help="Independent repetitions.")
 @_seed
 @_threads
 @click.option("--checkpoints", help="Also report regret at these times, such as 12500,25000.")
@@ -405,8 +403,8 @@ def report(folder: Path) -> None:
     help="The names of the policies, such as moss,prospector.",
     shell_complete=complete_policies,
 )
-@click.option("--arm", default="arm", show_default=True, help="The column of the arms.")
-@click.option("--reward", default="reward", show_default=True, help="The column of the rewards.")
+@click.option("--arm", default="arm", help="The column of the arms.")
+@click.option("--reward", default="reward", help="The column of the rewards.")
 @click.option("--horizon", type=int, help="The number of pulls (default: what the log allows).")
 @click.option(
     "--n-arms", type=int, help="The number of arms there were (default: those in the log)."

@@ -28,7 +28,7 @@ from manyarms.remote.calls import (
 )
 
 if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped]
+    import pandas
 
 __all__ = ["Remote"]
 
