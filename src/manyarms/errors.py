@@ -76,7 +76,7 @@ def nearest(name: object, known: Iterable[str], listed: Iterable[str] | None = N
     names = sorted(known)
     near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
     shown = names if listed is None else sorted(listed)
-    return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(shown)}."
+    return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(shown) or 'none'}."
 
 
 def how_to_install(extra: str) -> str:

@@ -318,7 +318,7 @@ def test_pages_have_strict_headers(served: InThread) -> None:
 def test_the_login_link_is_good_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
     one = InThread(f"sqlite:///{tmp_path}/new.db").start()
-    first, second, third, _ = one.said
+    first, second, _, third, _ = one.said
     assert f"manyarms serves sqlite:///{tmp_path}/new.db at http://127.0.0.1:{one.port}" in first
     path = second.split()[3].partition(str(one.port))[2]
     given = third.split("MANYARMS_TOKEN=")[1]

@@ -34,24 +34,23 @@ _objective = click.option(
     "--objective",
     type=click.Choice(("earn", "find")),
     help="What to judge policies by: earn means little regret on the way, find means a good arm "
-    "in the end.",
+    "in the end (default: earn, or as the spec says).",
 )
-_seed = click.option(
-    "--seed", type=int, default=0, show_default=True, help="The seed of all random numbers."
+_seed = click.option("--seed", type=int, default=0, help="The seed of all random numbers.")
+_threads = click.option(
+    "--workers", type=int, help="The number of threads (default: all processors)."
 )
 _workers = click.option(
     "--workers",
     type=int,
     help="The number of threads, or of processes of a local cluster (default: all processors).",
 )
-
-
 _scheduler = click.option("--scheduler", help="A Dask scheduler, such as tcp://10.0.0.5:8786.")
 _engine = click.option(
     "--engine",
     type=click.Choice(get_args(Engine)),
     help="Play in threads, on a GPU (cuda), or on a Dask cluster, which is started here unless "
-    "--scheduler names one; auto takes the GPU if it pays (default: as the spec says, or threads).",
+    "--scheduler names one; auto takes the GPU if it pays (default: threads, or as the spec says).",
 )
 
 
@@ -59,7 +58,10 @@ def _since(begun: float) -> str:
     return f"{time.perf_counter() - begun:.1f} s"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
+
+
+@click.group(context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="manyarms", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
 def app(debug: bool) -> None:
@@ -147,7 +149,7 @@ def reproduce(
     "--in-flight",
     type=int,
     default=0,
-    help="The number of pulls that wait for their reward (default: 0).",
+    help="The number of pulls that wait for their reward.",
 )
 @_objective
 @click.option(
@@ -162,7 +164,7 @@ def reproduce(
 )
 @click.option("--all", "everyone", is_flag=True, help="Show all policies, not only the finalists.")
 @_seed
-@_workers
+@_threads
 @_json
 def advise(
     horizon: int,
@@ -219,18 +221,15 @@ def advise(
 @click.option(
     "--instance",
     default="planted",
-    show_default=True,
     help="planted, captions:CONTEST (a file or a number), means:FILE:COLUMN or "
     "rewards:FILE:ARM,REWARD (names of columns).",
 )
 @click.option("--n", type=int, help="The number of arms (planted).")
 @click.option("--alpha", type=float, help="The hardness (planted).")
 @click.option("--m", type=int, help="The number of best arms (planted), instead of alpha.")
-@click.option(
-    "--replications", type=int, default=100, show_default=True, help="Independent repetitions."
-)
+@click.option("--replications", type=int, default=100, help="Independent repetitions.")
 @_seed
-@_workers
+@_threads
 @click.option("--checkpoints", help="Also report regret at these times, such as 12500,25000.")
 @_objective
 @_json
@@ -367,11 +366,13 @@ def plot(folder: Path) -> None:
 
     Example: manyarms plot out/beta_sweep
     """
-    from manyarms.cli.screen import show
+    from manyarms.cli.screen import show, working
     from manyarms.lab import read_results
-    from manyarms.report.figures import draw_cells
 
-    files, left_out = draw_cells(read_results(folder), folder / "figures")
+    with working("drawing figures"):
+        from manyarms.report.figures import draw_cells
+
+        files, left_out = draw_cells(read_results(folder), folder / "figures")
     if left_out:
         show(f"{left_out} further settings are not drawn over time.")
     show(f"{len(files)} files in {folder / 'figures'}")
@@ -386,10 +387,12 @@ def report(folder: Path) -> None:
 
     Example: manyarms report out/beta_sweep
     """
-    from manyarms.cli.screen import show
+    from manyarms.cli.screen import show, working
     from manyarms.report import write_report
 
-    show(f"Look at {write_report(folder)}")
+    with working("writing the page"):
+        page = write_report(folder)
+    show(f"Look at {page}")
 
 
 @app.command("replay")
@@ -400,8 +403,8 @@ def report(folder: Path) -> None:
     help="The names of the policies, such as moss,prospector.",
     shell_complete=complete_policies,
 )
-@click.option("--arm", default="arm", show_default=True, help="The column of the arms.")
-@click.option("--reward", default="reward", show_default=True, help="The column of the rewards.")
+@click.option("--arm", default="arm", help="The column of the arms.")
+@click.option("--reward", default="reward", help="The column of the rewards.")
 @click.option("--horizon", type=int, help="The number of pulls (default: what the log allows).")
 @click.option(
     "--n-arms", type=int, help="The number of arms there were (default: those in the log)."
@@ -415,11 +418,13 @@ def replay_log(log: Path, policies: str, **given: Any) -> None:
 
     Example: manyarms replay clicks.csv --policies moss,prospector --reward clicked
     """
-    from manyarms.cli.screen import show
+    from manyarms.cli.screen import show, working
     from manyarms.cli.words import named_policies
     from manyarms.lab import replay
 
-    show(str(replay(log, named_policies(policies), **given)))
+    with working("playing on the log"):
+        result = replay(log, named_policies(policies), **given)
+    show(str(result))
 
 
 @app.command()

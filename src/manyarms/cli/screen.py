@@ -19,12 +19,13 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.status import Status
 from rich.table import Column
 from rich.table import Table as Grid
 from rich.text import Text
 
 from manyarms.cli.fitting import fitted, is_prose
-from manyarms.cli.printable import printable
+from manyarms.cli.printable import broken, printable
 from manyarms.core.files import fix_for, replace_file
 from manyarms.errors import FolderError
 from manyarms.lab.experiment import Objective
@@ -33,7 +34,7 @@ from manyarms.lab.tables import ResultsFolder
 from manyarms.report.text import Table
 
 __all__ = ["Watch", "counting", "duration", "out", "show", "summary_table", "watching"]
-__all__ += ["summary_parts", "write_json"]
+__all__ += ["summary_parts", "working", "write_json"]
 
 _LINE_EVERY = 10.0  # seconds, in a log or a pipe, at least
 _SELDOMER = 0.25  # of the time since the first line
@@ -45,13 +46,13 @@ _notes = Console(**_AS_IS, stderr=True)
 
 
 def show(*things: Table | str) -> None:
-    """Print texts and tables of text. Nothing is cut; on a terminal all of it fits."""
+    """Print texts and tables of text. All of it fits, and nothing is cut."""
     for thing in things:
         if isinstance(thing, str):
-            _show_text(printable(thing))
+            _show_text(thing)
             continue
         if thing.title:
-            _show_text(printable(thing.title))
+            _show_text(thing.title)
         parts = fitted(thing, out.width)
         for number, part in enumerate(parts):
             if number > 0:
@@ -63,13 +64,7 @@ def show(*things: Table | str) -> None:
 
 
 def _show_text(text: str) -> None:
-    """Print lines; on a terminal, those that do not fit are broken between words.
-
-    Lines that are indented are code to be copied, or belong to a table: they stay whole.
-    """
-    for line in text.split("\n"):
-        whole = not out.is_terminal or line.startswith(" ")
-        out.print(Text(line, overflow="fold"), soft_wrap=whole)
+    out.print(broken(printable(text), out.width), soft_wrap=True)
 
 
 def _show_grid(table: Table) -> None:
@@ -177,6 +172,11 @@ def _rate(speed: float) -> str:
     ('40 million pulls/s', '25,300 pulls/s')
     """
     return f"{speed / 1e6:.0f} million pulls/s" if speed >= 1e6 else f"{speed:,.0f} pulls/s"
+
+
+def working(what: str) -> Status:
+    """Say on a terminal what takes a while; it is gone in the end."""
+    return _notes.status(what)
 
 
 @contextmanager

@@ -61,7 +61,7 @@ def load_spec(path: str | os.PathLike[str]) -> Experiment:
     >>> load_spec("no such file.toml")
     Traceback (most recent call last):
     manyarms...SpecError: 'no such file.toml' has 1 problem:
-      file: cannot be read: No such file or directory.
+      file: cannot be read: No such file or directory. Name a TOML file.
     """
     path = check_path("path", path)
     source = repr(str(path))
@@ -69,7 +69,8 @@ def load_spec(path: str | os.PathLike[str]) -> Experiment:
         with path.open("rb") as file:
             data = file.read(_LARGEST_FILE + 1)
     except OSError as error:
-        raise SpecError(source, [f"file: cannot be read: {error.strerror}."]) from error
+        problem = f"file: cannot be read: {error.strerror}. Name a TOML file."
+        raise SpecError(source, [problem]) from error
     if len(data) > _LARGEST_FILE:
         raise SpecError(source, [f"file: must be at most {_LARGEST_FILE} bytes. Is it a spec?"])
     if b"\0" in data:

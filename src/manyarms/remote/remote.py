@@ -21,7 +21,7 @@ from manyarms.remote.calls import Answer, Call, Plan, spec_of
 from manyarms.remote.client import Client, Lost, carried_out
 
 if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped]
+    import pandas
 
 __all__ = ["Remote"]
 

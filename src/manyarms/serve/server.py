@@ -247,7 +247,8 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
     if token is None:
         return lines
     code = service.access.login_code(Caller(new.name, "admin", mark=mark_of(digest_of(token))))
-    lines.append(f"  in a browser  {url}/login?code={code}  (once, within ten minutes)")
+    lines.append(f"  in a browser  {url}/login?code={code}")
+    lines.append("                (this link works once, within ten minutes)")
     if not given:
         lines.append(f"  for programs  export MANYARMS_TOKEN={token}")
         lines.append("                (this token is good until the next start)")

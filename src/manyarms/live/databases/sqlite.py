@@ -85,7 +85,8 @@ class SQLite(Database):
                 self.path, isolation_level=None, timeout=_WAIT, check_same_thread=False
             )
         except sqlite3.Error as error:
-            raise StoreError(f"{self} cannot be opened: {error}.") from error
+            fix = "Is its folder there, and may this user write to it?"
+            raise StoreError(f"{self} cannot be opened: {error}. {fix}") from error
         self._link = link
         try:
             link.execute("PRAGMA journal_mode = WAL")

@@ -177,14 +177,14 @@ def number(value: float | None) -> str:
     ('0.123', '–', '−0.5', '0')
     """
     if value is None or not math.isfinite(value):
-        return "–"  # noqa: RUF001
+        return "–"
     if abs(value) >= 1000:
         text = thousands(value)
     elif abs(value) >= 0.001:
         text = f"{value:.3g}"
     else:
         text = f"{value:.4f}".rstrip("0").rstrip(".")
-    return text.replace("-", "−")  # noqa: RUF001
+    return text.replace("-", "−")
 
 
 def count(of: int, what: str) -> str:
@@ -215,7 +215,7 @@ def duration(seconds: float | None) -> str:
     ('0.25 s', '1.5 min', '1.2 d')
     """
     if seconds is None:
-        return "–"  # noqa: RUF001
+        return "–"
     size, unit = next((pair for pair in _UNITS if seconds >= pair[0]), _UNITS[-1])
     value = seconds / size
     return f"{value:.0f} {unit}" if value >= 10 or value == round(value) else f"{value:.2g} {unit}"
