@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Tests start many processes: they need not all compile the same modules.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: test quick quick-rules quick-rooms quick-serve reproduce bench attack gpu long check lint types imports unit unit-rules unit-rooms unit-serve unit-no-jit docs build format lock clean
 

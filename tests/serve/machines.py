@@ -38,11 +38,6 @@ __all__ = [
 ]
 
 TOKEN = "ma_for_tests_and_nothing_else"
-# many processes are started: they need not all compile the same modules
-_QUICKLY = {
-    "PYTHONDONTWRITEBYTECODE": "",
-    "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "manyarms-pycache"),
-}
 _COMMAND = (sys.executable, "-m", "manyarms", "serve")
 _NEEDED = "MANYARMS_NEEDS_POSTGRES"
 
@@ -99,7 +94,7 @@ class Node:
     def start(self, *, wait: bool = True) -> Node:
         self.process = subprocess.Popen(
             [*_COMMAND, "--store", self.store, "--port", str(self.port), "--quiet"],
-            env=os.environ | _QUICKLY | {"MANYARMS_TOKEN": TOKEN},
+            env=os.environ | {"MANYARMS_TOKEN": TOKEN},
             stdout=subprocess.DEVNULL,
         )
         if wait:
