@@ -25,7 +25,7 @@ check: lint imports
 quick: lint imports
 	$(MAKE) -j3 quick-rules quick-rooms quick-serve types
 
-QUICK := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not compiled and not slow"
+QUICK := NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not compiled and not slow and not patient"
 
 quick-rules: $(STAMP)
 	$(QUICK) $(RULES) tests/live

@@ -24,6 +24,7 @@ def told(one: InThread, ticket: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.patient
 def test_tickets_of_the_lost_time_are_refused(tmp_path: Path) -> None:
     file, backup = tmp_path / "x.db", tmp_path / "backup.db"
     store = f"sqlite:///{file}"
