@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from manyarms.live.databases import Batch, Database, LogRow, database_of
 from manyarms.live.store import ASKED
 from tests.serve.machines import InThread, call, in_thread
