@@ -260,6 +260,7 @@ def test_blocks_of_rows_are_read_as_rows_are(tmp_path: Path, text: str) -> None:
     assert (odd.not_funny == 3).all()
 
 
+@pytest.mark.patient
 def test_a_large_file_is_read_in_seconds(tmp_path: Path) -> None:
     rows: list[Row] = [(f"caption {k}", 9, 3, 4, 2) for k in range(200_000)]
     path = write(tmp_path / "a.csv", table(rows))

@@ -161,6 +161,7 @@ def _many(count: int) -> SpecTable:
     return SpecTable("policy[1]", {"name": "moss"}, ma.MOSS, {"sigma": Sweep(tuple(range(count)))})
 
 
+@pytest.mark.patient
 @given(st.data())
 def test_whatever_is_written_there_are_problems_or_an_experiment(data: st.DataObject) -> None:
     content: Any = tomllib.loads(GOOD)

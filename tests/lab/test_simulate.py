@@ -251,6 +251,7 @@ def test_threads_end_with_the_simulation() -> None:
     assert not [t for t in threading.enumerate() if t.name.startswith("manyarms")]
 
 
+@pytest.mark.patient
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_returns_promptly() -> None:
     code = (

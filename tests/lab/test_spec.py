@@ -268,6 +268,7 @@ def test_long_replications_are_a_chunk_each() -> None:
     assert {chunk.replications for chunk in plan(parse_spec(text))} == {1}
 
 
+@pytest.mark.patient
 def test_specs_need_neither_numba_nor_pyarrow() -> None:
     code = (
         "import sys; from manyarms.lab import parse_spec\n"

@@ -361,6 +361,7 @@ def test_folders_without_results(folder: Path, text: str, message: str) -> None:
         read_results(folder)
 
 
+@pytest.mark.patient
 def test_reading_needs_no_numba(finished: Path) -> None:
     code = (
         "import sys; from manyarms.lab.tables import read_results\n"
@@ -371,6 +372,7 @@ def test_reading_needs_no_numba(finished: Path) -> None:
     run_python(code)
 
 
+@pytest.mark.patient
 def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['pyarrow'] = sys.modules['pyarrow.parquet'] = None\n"

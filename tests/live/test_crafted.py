@@ -138,6 +138,7 @@ def test_what_shows_only_later_is_refused_then() -> None:
 # What a file inflates to
 
 
+@pytest.mark.patient
 def test_a_small_file_does_not_become_a_large_one() -> None:
     for data in inflating_bytes():
         with pytest.raises(ma.SavedFileError, match="was not written by manyarms: .*inflate to"):

@@ -118,6 +118,7 @@ class OwnMOSS2(OwnMOSS):
     name = "own-moss-for-saving"
 
 
+@pytest.mark.patient
 def test_the_example_of_an_own_policy_is_saved() -> None:
     run_python(
         "import sys; sys.path.insert(0, 'examples')\n"

@@ -234,6 +234,7 @@ def test_nothing_is_cut_off_and_no_text_overlaps(draw: str) -> None:
         assert not legend.overlaps(figure.axes[0].get_window_extent())
 
 
+@pytest.mark.patient
 def test_files_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
     first = save_figure(figures.regret_over_time(tiny()), tmp_path / "new" / "fig2.b")
     assert [path.name for path in first] == ["fig2.b.pdf", "fig2.b.svg", "fig2.b.png"]
@@ -266,6 +267,7 @@ def test_a_failed_write_leaves_the_old_file(
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.patient
 def test_settings_of_the_user_neither_change_nor_matter(tmp_path: Path) -> None:
     plain = save_figure(figures.figure_1(), tmp_path / "plain")
     with matplotlib.rc_context({"font.size": 30, "lines.linewidth": 9, "axes.facecolor": "red"}):
@@ -305,6 +307,7 @@ def test_bad_input(call: object, message: str) -> None:
         call()  # type: ignore[operator]
 
 
+@pytest.mark.patient
 def test_no_pyplot_no_numba() -> None:
     run_python(
         """

@@ -45,11 +45,6 @@ __all__ = [
 ]
 
 TOKEN = "ma_for_tests_and_nothing_else"
-# many processes are started: they need not all compile the same modules
-_QUICKLY = {
-    "PYTHONDONTWRITEBYTECODE": "",
-    "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "manyarms-pycache"),
-}
 # the lease is set before the modules that use it are loaded
 _COMMAND = """import sys
 from manyarms.live.databases import database
@@ -115,7 +110,7 @@ class Node:
                 *(sys.executable, "-c", _COMMAND, str(self._lease), "serve"),
                 *("--store", self.store, "--port", str(self.port), "--quiet"),
             ],
-            env=os.environ | _QUICKLY | {"MANYARMS_TOKEN": TOKEN},
+            env=os.environ | {"MANYARMS_TOKEN": TOKEN},
             stdout=subprocess.DEVNULL,
         )
         if wait:

@@ -333,6 +333,7 @@ def test_the_login_link_is_good_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     one.stop()
 
 
+@pytest.mark.patient
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
 def test_other_addresses_need_a_token(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
@@ -348,6 +349,7 @@ def test_other_addresses_need_a_token(
         run(settings)
 
 
+@pytest.mark.patient
 def test_a_token_of_the_environment_ends_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -378,6 +380,7 @@ def _never(app: Any, *others: Any) -> Any:
     return uvicorn.Config(app)
 
 
+@pytest.mark.patient
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes of files")
 def test_others_on_the_machine_cannot_read_the_store(tmp_path: Path) -> None:
     with node(f"sqlite:///{tmp_path}/new.db"):
@@ -391,6 +394,7 @@ def test_a_port_that_is_taken(served: InThread) -> None:
         run(Settings(store=served.store, port=served.port))
 
 
+@pytest.mark.patient
 def test_tokens_by_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

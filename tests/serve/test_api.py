@@ -186,6 +186,7 @@ def test_a_window_abandons_or_tells_what_is_missing(served: InThread) -> None:
     assert lost("GET", "/in-flight")[1]["expired"] == 1
 
 
+@pytest.mark.patient
 def test_held_rewards_count_at_the_end_of_the_window(served: InThread) -> None:
     game = Game(served, window=0.8, early="hold")
     pull = game.ask()[0]["pull"]
@@ -272,6 +273,7 @@ def test_pages_of_arms_hold_all_of_them_once(served: InThread) -> None:
         assert len(seen) == len(set(seen)) == count
 
 
+@pytest.mark.patient
 @pytest.mark.parametrize("what", ["events", "arms"])
 def test_exports_agree_in_all_formats(
     served: InThread,

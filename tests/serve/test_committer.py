@@ -23,7 +23,7 @@ from manyarms.serve.game import Game
 from manyarms.serve.owned import Owned
 from tests.serve.machines import InThread, call, in_thread, shared_postgres
 
-pytestmark = pytest.mark.interpreted
+pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 PATH = "/v1/experiments/x"
 
 

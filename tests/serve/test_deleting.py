@@ -30,6 +30,7 @@ def rows_of(database: Database, number: int) -> dict[str, int]:
     return {t: database.run(f"SELECT count(*) FROM {t} {where}", x=number)[0][0] for t in TABLES}
 
 
+@pytest.mark.patient
 def test_rows_are_deleted_bit_by_bit(store: str, database: Database) -> None:
     name = f"gone-{uuid.uuid4().hex[:8]}"
     path = f"/v1/experiments/{name}"

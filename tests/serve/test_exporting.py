@@ -32,6 +32,7 @@ def test_parquet_holds_one_group_at_a_time(monkeypatch: pytest.MonkeyPatch) -> N
     assert peak < total / 2
 
 
+@pytest.mark.patient
 @pytest.mark.interpreted
 def test_few_exports_at_a_time(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that nobody reads holds its place, until its reader goes."""
@@ -69,6 +70,7 @@ def _make_long(store: str, name: str) -> None:
     database.close()
 
 
+@pytest.mark.patient
 @pytest.mark.interpreted
 def test_an_export_that_cannot_be_made_is_refused(
     served: InThread, monkeypatch: pytest.MonkeyPatch
@@ -87,6 +89,7 @@ def test_parquet_can_be_read() -> None:
     assert [tuple(row.values()) for row in table.to_pylist()] == rows
 
 
+@pytest.mark.patient
 def test_keys_are_no_formulas_in_spreadsheets() -> None:
     keys = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "'x", "x=1", None]
     rows = [(k, key, -0.5) for k, key in enumerate(keys)]

@@ -56,6 +56,7 @@ def test_what_is_no_csv(data: bytes, said: str) -> None:
         read(data, 65536)
 
 
+@pytest.mark.patient
 @pytest.mark.interpreted
 def test_what_an_import_leaves_is_deleted_while_asks_go_on(
     store: str, monkeypatch: pytest.MonkeyPatch

@@ -117,6 +117,7 @@ def test_a_body_that_trickles(tight: InThread, monkeypatch: pytest.MonkeyPatch) 
     assert said.startswith(b"HTTP/1.1 408"), said
 
 
+@pytest.mark.patient
 def test_a_client_that_does_not_read(tight: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "_READING", 0.3)
     many = WHOLE.replace(b"/healthz", b"/openapi.json") * 500  # more than all buffers hold
@@ -146,6 +147,7 @@ def test_an_export_ends_when_its_reader_has_gone() -> None:
     assert made < 5
 
 
+@pytest.mark.patient
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_other_nodes_must_be_able_to_reach_it(tmp_path: Path, host: str) -> None:
     settings = Settings(store="postgresql://db.example/arms", host=host)

@@ -21,7 +21,7 @@ from manyarms.serve.service import Service, Settings
 from manyarms.serve.views import VIEWS
 from tests.serve.machines import call, in_thread
 
-pytestmark = pytest.mark.interpreted
+pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 
 
 def on_node(url: str, what: Callable[[ServiceNode], Awaitable[None]]) -> None:

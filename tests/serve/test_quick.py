@@ -227,6 +227,7 @@ def test_long_addresses_are_not_kept(served: InThread) -> None:
     assert quick_module._parts.cache_info().misses == before
 
 
+@pytest.mark.patient
 def test_a_node_that_ends_while_an_ask_is_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from manyarms.live.databases import Batch, Database, LogRow, database_of
 from manyarms.live.store import ASKED
 from tests.serve.machines import InThread, call, in_thread
@@ -24,6 +26,7 @@ def told(one: InThread, ticket: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.patient
 def test_tickets_of_the_lost_time_are_refused(tmp_path: Path) -> None:
     file, backup = tmp_path / "x.db", tmp_path / "backup.db"
     store = f"sqlite:///{file}"

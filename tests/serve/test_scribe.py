@@ -22,7 +22,7 @@ from manyarms.serve.scribe import Scribe, ScribeLink
 from manyarms.serve.views import in_flight, summary
 from tests.serve.machines import InThread, call, in_thread
 
-pytestmark = pytest.mark.interpreted
+pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 PATH = "/v1/experiments/x"
 
 

@@ -16,7 +16,7 @@ from manyarms.live.databases import database_of
 from manyarms.serve.access import Access, Caller, digest_of, mark_of
 from tests.serve.machines import TOKEN, call, in_thread
 
-pytestmark = pytest.mark.interpreted
+pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 
 
 def test_any_node_answers(store: str) -> None:

@@ -86,6 +86,7 @@ def _paper(**changes: Result) -> Paper:
     }
 
 
+@pytest.mark.patient
 def test_where_all_is_as_the_paper_says_most_claims_hold() -> None:
     verdicts = {claim.number: claim.verdict for claim in paper_claims(_paper(), FACTS)}
     assert sorted(verdicts) == list(range(1, 16))

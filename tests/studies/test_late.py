@@ -34,6 +34,7 @@ def test_each_policy_plays_with_and_without_late_pulls_counted() -> None:
                 assert counted == (player.label in COUNTING.values())
 
 
+@pytest.mark.patient
 def test_reproduce(tmp_path: Path) -> None:
     games = {"late": (40, 120), "late_short": (30, 40)}
     small = replace(find("late"), experiments=partial(experiments, games=games))
