@@ -124,6 +124,8 @@ def test_a_client_that_does_not_read(tight: InThread, monkeypatch: pytest.Monkey
     assert call(tight.port, "PUT", "/v1/experiments/many", spec)[0] == 201
     path = b"/v1/experiments/many/export?what=arms"
     with opened(tight, POST.replace(b"POST /v1/tokens", b"GET " + path), b"\r\n") as link:
+        link.settimeout(30)
+        link.recv(1, socket.MSG_PEEK)  # the process that writes the export has begun
         time.sleep(1.5)
         said = all_of(link)
     assert said.startswith(b"HTTP/1.1 200")
