@@ -126,6 +126,7 @@ def _in_rows(part: Any) -> Any:
     return device._Row(part) if isinstance(part, np.ndarray) else part
 
 
+@pytest.mark.patient
 @pytest.mark.interpreted
 @pytest.mark.parametrize("game", LANE_GAMES.values(), ids=LANE_GAMES)
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
