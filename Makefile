@@ -21,7 +21,7 @@ SERVE := tests/serve tests/remote
 check: lint imports
 	$(MAKE) -j3 unit-rules unit-no-jit unit-serve types docs unit-rooms
 
-# For a developer: the fast tests, in some two minutes; nothing is compiled.
+# For a developer: the fast tests, within a minute; nothing is compiled.
 quick: lint imports
 	$(MAKE) -j3 quick-rules quick-rooms quick-serve types
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import math
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -321,10 +320,7 @@ def test_all_fresh_arms_are_equally_likely() -> None:
     assert all(low_new <= count <= high_new for count in counts[4:])
 
 
-def test_a_policy_that_knows_no_coming_and_going_says_so_and_nothing_changes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
+def test_a_policy_that_knows_no_coming_and_going_says_so_and_nothing_changes() -> None:
     own = importlib.import_module("own_policy").ExploreThenCommit(arms=3, tries=2)
     for policy in (own, ma.Doubling(own)):
         live = policy.live(n_arms=5, horizon=20)

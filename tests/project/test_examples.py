@@ -14,15 +14,11 @@ import pytest
 
 import manyarms as ma
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-
 Run = Callable[[str], str]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def run(name: str) -> str:
         importlib.import_module(name).main()
         return capsys.readouterr().out
@@ -38,7 +34,6 @@ def _row(output: str, name: str) -> list[float]:
 
 @pytest.mark.slow
 def test_prompts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.setattr(importlib.import_module("prompts"), "RUNS", 6)
     output = run("prompts")
     assert "Hardness 0.46" in output
@@ -151,7 +146,6 @@ def test_seasons(run: Run) -> None:
 def test_served_captions(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MANYARMS_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.syspath_prepend(str(EXAMPLES))
     example = importlib.import_module("served_captions")
     monkeypatch.setattr(example, "SERVERS", 2)
     monkeypatch.setattr(example, "VISITORS", 150)
@@ -165,7 +159,6 @@ def test_served_captions(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 @pytest.mark.slow
 def test_prompt_farm(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(EXAMPLES))
     example = importlib.import_module("prompt_farm")
     monkeypatch.setattr(example, "EVALUATIONS", 150)
     monkeypatch.setattr(example, "WORKERS", 2)

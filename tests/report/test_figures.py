@@ -177,6 +177,7 @@ def test_one_replication_has_no_band() -> None:
     assert heights(bands(figure)[0], 1000) == (8.0, 8.0)
 
 
+@pytest.mark.patient
 def test_no_regret_at_all(tmp_path: Path) -> None:
     figure = figures.regret_over_time(tiny(times=0))
     assert figure.axes[0].get_ylim() == (0.0, 1.0)
@@ -251,6 +252,7 @@ def test_files_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
     assert int.from_bytes(before[2][16:20], "big") == 1500
 
 
+@pytest.mark.patient
 def test_a_failed_write_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

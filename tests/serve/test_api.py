@@ -65,6 +65,7 @@ def described(policy: ma.Policy) -> dict[str, Any]:
     return plain(described_policy(policy))
 
 
+@pytest.mark.patient
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
 def test_the_game_is_that_of_live(served: InThread, policy: ma.Policy) -> None:
     live = policy.live(n_arms=300, horizon=400, seed=9)

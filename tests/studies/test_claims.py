@@ -124,6 +124,7 @@ def test_moss_has_only_to_lose() -> None:
     assert _claim(2, _levels("moss", {0.9: 1_000.0})).verdict == Verdict.PARTLY
 
 
+@pytest.mark.patient
 def test_much_worse_is_against_the_better_of_two() -> None:
     # 1.7 times empMOSS++ alone is not enough, 3 times one of both is
     parts = _claim(3, _levels("quantile", {0.5: 1_700 * 1.5, 0.6: 3_000 * 1.6})).parts

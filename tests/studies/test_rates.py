@@ -186,6 +186,7 @@ def measured() -> list[MeasuredExponent]:
     return measured_exponents(games)
 
 
+@pytest.mark.patient
 def test_the_faster_growth_is_the_measured_one() -> None:
     moss_plus_plus, oracle, quantile = measured()
     assert moss_plus_plus.kind == "lower bound"
@@ -232,6 +233,7 @@ def test_a_rate_between_the_two_slopes() -> None:
     assert "given θ the line needs (log T)^1, within the (log T)^2.5" in words
 
 
+@pytest.mark.patient
 def test_table_and_data() -> None:
     table = table_of(measured())
     assert [row[0] for row in table.rows] == ["MOSS++ (β = 0.5)", "MOSS Oracle", "Quantile"]
