@@ -49,12 +49,6 @@ def experiment() -> Experiment:
 
 
 @pytest.fixture(scope="module")
-def whole(experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Return what threads write, in chunks of the usual size."""
-    return final(run(experiment, tmp_path_factory.mktemp("whole"), progress=False).folder)
-
-
-@pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:
     """Start a scheduler and two worker processes, as an administrator would."""
     with distributed.LocalCluster(

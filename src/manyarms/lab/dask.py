@@ -95,19 +95,7 @@ def play_on_worker(chunk: Chunk, seed: int, wanted: str) -> Played:
 
 
 class Cluster:
-    """A Dask cluster that plays chunks.
-
-    Parameters
-    ----------
-    seed
-        The run's.
-    workers
-        How many processes to start, where no scheduler is given.
-    scheduler
-        The address of one that runs already, or None.
-    meter
-        Counts the pulls of finished chunks.
-    """
+    """A Dask cluster that plays chunks: the scheduler's, or some processes that are started."""
 
     def __init__(self, *, seed: int, workers: int, scheduler: str | None, meter: Meter) -> None:
         self._seed, self._meter = seed, meter

@@ -183,17 +183,7 @@ def processors(workers: int | None) -> int:
 
 
 class Threads(Executor):
-    """Plays chunks in threads of this process.
-
-    Parameters
-    ----------
-    workers, seed
-        The number of threads; the run's seed.
-    meter
-        Counts pulls as they are made.
-    record_arms
-        Whether to keep the arm of every pull.
-    """
+    """Plays chunks in threads of this process, and may keep the arm of every pull."""
 
     def __init__(self, workers: int, seed: int, meter: Meter, *, record_arms: bool = False) -> None:
         self._workers, self._seed, self._meter = workers, seed, meter

@@ -22,12 +22,9 @@ class Player:
 
     Attributes
     ----------
-    policy
-        The policy.
-    label
-        What tables call it; no other player of the cell has this label.
-    replications
-        How often it plays.
+    policy, label, replications
+        The policy, what tables call it (no other player of the cell has this label), and how often
+        it plays.
     parameters
         What tables say of its parameters, each in a column of its own.
     key

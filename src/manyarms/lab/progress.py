@@ -24,11 +24,6 @@ class ProgressCallback(Protocol):
         """Show that `done` of `total` pulls are made."""
 
 
-class _Silent:
-    def __call__(self, done: int, total: int, note: str) -> None:
-        pass
-
-
 class _Line:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -66,4 +61,4 @@ def progress_for(progress: bool | ProgressCallback | None) -> ProgressCallback:
         )
     if progress is None:
         progress = sys.stderr.isatty()
-    return _Line(sys.stderr) if progress else _Silent()
+    return _Line(sys.stderr) if progress else lambda done, total, note: None

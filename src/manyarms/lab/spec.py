@@ -43,9 +43,19 @@ _TOO_DEEP = "file: is nested too deeply. Is it a spec?"
 _DEEP = re.compile(  # a key of many parts
     r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){16}"""
 )
-_SETTINGS = ("name", "horizon", "replications", "seed", "checkpoints")
-_EXPERIMENT = (*_SETTINGS, "delay", "batch", "objective", "engine")
+_DEFAULTS: Mapping[str, Any] = {  # of [experiment]; a name and a horizon are required
+    "name": None,
+    "horizon": None,
+    "replications": 100,
+    "seed": 0,
+    "checkpoints": None,
+    "delay": 0,
+    "batch": 1,
+    "objective": "earn",
+    "engine": None,
+}
 _SWEPT = ("horizon", "delay", "batch")
+_ALWAYS = ("name", "horizon", "replications", "seed")  # written, even if they are the defaults
 
 
 def load_spec(path: str | os.PathLike[str]) -> Experiment:
@@ -182,9 +192,8 @@ def _read_settings(problems: Problems, table: Mapping[str, Any] | None) -> dict[
     """Check the table [experiment]; a value is None where it is wrong, or missing."""
     if table is None:
         return None
-    problems.check_keys("experiment", table, known=_EXPERIMENT, required=["name", "horizon"])
-    found: dict[str, Any] = {"name": None, "horizon": None, "replications": 100, "seed": 0}
-    found |= {"checkpoints": None, "delay": 0, "batch": 1, "objective": "earn", "engine": None}
+    problems.check_keys("experiment", table, known=_DEFAULTS, required=["name", "horizon"])
+    found = dict(_DEFAULTS)
 
     def read(key: str, check: Callable[[Any], Any]) -> None:
         value = table[key]
@@ -238,20 +247,19 @@ def _content(
     settings: Mapping[str, Any], instance: SpecTable, policies: list[SpecTable]
 ) -> dict[str, Any]:
     """Return the spec as plain data, with defaults filled in: `experiment_from` reads it."""
-    # written where they are not these
-    optional = {"checkpoints": None, "delay": 0, "batch": 1, "objective": "earn"}
     return {
         "experiment": {
             key: _as_data(value)
             for key, value in settings.items()
-            if key not in optional or value != optional[key]
+            if key in _ALWAYS or value != _DEFAULTS[key]
         },
-        "instance": instance.fixed | {key: _as_data(v) for key, v in instance.values.items()},
-        "policy": [
-            table.fixed | {key: _as_data(v) for key, v in table.values.items()}
-            for table in policies
-        ],
+        "instance": _table_data(instance),
+        "policy": [_table_data(table) for table in policies],
     }
+
+
+def _table_data(table: SpecTable) -> dict[str, Any]:
+    return table.fixed | {key: _as_data(value) for key, value in table.values.items()}
 
 
 def _as_data(value: Any) -> Any:
@@ -259,8 +267,7 @@ def _as_data(value: Any) -> Any:
     if isinstance(value, Sweep):
         return [_as_data(one) for one in value.values]
     if isinstance(value, SpecTable):
-        inner = {key: _as_data(one) for key, one in value.values.items()}
-        return value.fixed | inner if inner else value.fixed["model"]
+        return _table_data(value) if value.values else value.fixed["model"]
     return list(value) if isinstance(value, tuple) else value
 
 

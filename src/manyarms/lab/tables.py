@@ -64,10 +64,7 @@ _GROUP = 1 << 18  # rows written, and read, as one
 class TidyWriter:
     """Writes a tidy table; the bytes do not depend on how the rows are handed over.
 
-    Parameters
-    ----------
-    file, columns, spec_hash
-        Where to write; name to "int64", "double" or "string"; whose table it is.
+    `columns` are names with "int64", "double" or "string".
     """
 
     def __init__(

@@ -63,15 +63,7 @@ def row_type(times: int) -> np.dtype[Any]:
 
 
 class Workbench:
-    """Plays replications of one policy in one cell.
-
-    Parameters
-    ----------
-    cell, player, seed
-        What is played, by whom, and the run's seed.
-    record_arms
-        Whether to keep the arm of every pull.
-    """
+    """Plays replications of one policy in one cell, and may keep the arm of every pull."""
 
     def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool = False) -> None:
         self.label = player.policy.label
