@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,79 +25,38 @@ from manyarms.theory.rates import (
 GRID = np.linspace(0.0, 1.0, 1001)
 
 
-@pytest.mark.parametrize(
-    ("alpha", "beta", "rate"),
-    [
-        (0.0, 0.5, 0.5),
-        (0.25, 0.5, 0.75),
-        (0.5, 0.5, 1.0),
-        (0.9, 0.5, 1.0),  # 1.4, cut at 1
-        (0.1, 0.7, 0.7),  # max(0.7, 0.4)
-        (0.4, 0.7, 0.7),  # the kink, where it meets the minimax rate
-        (0.6, 0.7, 0.9),
-        (0.0, 1.0, 1.0),
-        (1, 0.75, 1.0),
-    ],
-)
-def test_moss_plus_plus(alpha: float, beta: float, rate: float) -> None:
-    assert moss_plus_plus_rate(alpha, beta=beta) == pytest.approx(rate, abs=1e-12)
-
-
-@pytest.mark.parametrize(("alpha", "rate"), [(0, 0.5), (0.25, 0.625), (0.8, 0.9), (1, 1.0)])
-def test_minimax(alpha: float, rate: float) -> None:
-    assert minimax_rate(alpha) == pytest.approx(rate)
-
-
-@pytest.mark.parametrize(
-    ("alpha", "exponent", "rate"),
-    [(0.0, 0.4, 0.7), (0.4, 0.4, 0.7), (0.41, 0.4, 1.0), (0.0, 0.0, 0.5), (1.0, 1.0, 1.0)],
-)
-def test_subset(alpha: float, exponent: float, rate: float) -> None:
-    assert subset_rate(alpha, exponent=exponent) == pytest.approx(rate)
-
-
-@pytest.mark.parametrize(
-    ("alpha", "rate"),
-    [(0.0, 0.674), (0.23, 0.674), (0.25, 0.7225), (0.3, 0.867), (0.34, 0.9826), (0.35, 1.0)],
-)
-def test_quantile(alpha: float, rate: float) -> None:
+BY_HAND: dict[str, tuple[Callable[[float], float], dict[float, float]]] = {
+    # 1 + alpha - 0.5, cut at 1
+    "moss++, 0.5": (partial(moss_plus_plus_rate, beta=0.5), {0: 0.5, 0.25: 0.75, 0.5: 1, 0.9: 1}),
+    # max(0.7, 0.3 + alpha); the kink, at 0.4, is where it meets the minimax rate
+    "moss++, 0.7": (partial(moss_plus_plus_rate, beta=0.7), {0.1: 0.7, 0.4: 0.7, 0.6: 0.9}),
+    "moss++, 0.75": (partial(moss_plus_plus_rate, beta=0.75), {1: 1}),
+    "moss++, 1": (partial(moss_plus_plus_rate, beta=1.0), {0: 1}),
+    "minimax": (minimax_rate, {0: 0.5, 0.25: 0.625, 0.8: 0.9, 1: 1}),
+    "subset, 0": (partial(subset_rate, exponent=0.0), {0: 0.5}),
+    "subset, 0.4": (partial(subset_rate, exponent=0.4), {0: 0.7, 0.4: 0.7, 0.41: 1}),
+    "subset, 1": (partial(subset_rate, exponent=1.0), {1: 1}),
     # 2.89 alpha passes 0.674 at alpha = 0.2332, and 1 at 0.3460
-    assert quantile_rate(alpha) == pytest.approx(rate, abs=1e-12)
+    "quantile": (quantile_rate, {0: 0.674, 0.23: 0.674, 0.25: 0.7225, 0.34: 0.9826, 0.35: 1}),
+    "frontier, 0.5": (partial(frontier_rate, rate_at_zero=0.5), {0: 0.5, 0.25: 0.75, 0.75: 1}),
+    # 1 + 0.25 - 0.75 is less than 0.75
+    "frontier, 0.75": (partial(frontier_rate, rate_at_zero=0.75), {0.25: 0.75, 0.625: 0.875}),
+    "frontier, 1": (partial(frontier_rate, rate_at_zero=1.0), {0: 1, 1: 1}),
+    # |2 beta - alpha - 1| / 2 below beta, (1 - alpha) / 2 from there on
+    "cost, 0.5": (
+        partial(adaptation_cost, beta=0.5),
+        {0: 0, 0.25: 0.125, 0.5: 0.25, 0.75: 0.125, 1: 0},
+    ),
+    "cost, 0.75": (partial(adaptation_cost, beta=0.75), {0: 0.25, 0.5: 0, 0.625: 0.0625}),
+    "cost, 1": (partial(adaptation_cost, beta=1.0), {0: 0.5, 1: 0}),
+}
 
 
-@pytest.mark.parametrize(
-    ("alpha", "rate_at_zero", "rate"),
-    [
-        (0.0, 0.5, 0.5),
-        (0.25, 0.5, 0.75),
-        (0.75, 0.5, 1.0),  # 1.25, cut at 1
-        (0.25, 0.75, 0.75),  # 1 + 0.25 - 0.75 is less
-        (0.625, 0.75, 0.875),
-        (0.0, 1.0, 1.0),
-        (1.0, 1.0, 1.0),
-    ],
-)
-def test_frontier(alpha: float, rate_at_zero: float, rate: float) -> None:
-    assert frontier_rate(alpha, rate_at_zero) == rate
-
-
-@pytest.mark.parametrize(
-    ("alpha", "beta", "cost"),
-    [
-        (0.0, 0.5, 0.0),  # 2 * 0.5 - 0 - 1
-        (0.25, 0.5, 0.125),  # |1 - 1.25| / 2
-        (0.5, 0.5, 0.25),  # beta = alpha: (1 - 0.5) / 2
-        (0.75, 0.5, 0.125),
-        (1.0, 0.5, 0.0),
-        (0.0, 0.75, 0.25),  # 0.5 / 2
-        (0.5, 0.75, 0.0),
-        (0.625, 0.75, 0.0625),
-        (0.0, 1.0, 0.5),
-        (1.0, 1.0, 0.0),
-    ],
-)
-def test_adaptation_cost(alpha: float, beta: float, cost: float) -> None:
-    assert adaptation_cost(alpha, beta=beta) == cost
+@pytest.mark.parametrize("name", BY_HAND)
+def test_numbers_by_hand(name: str) -> None:
+    rate, known = BY_HAND[name]
+    for alpha, expected in known.items():
+        assert rate(alpha) == pytest.approx(expected, abs=1e-12)
 
 
 @given(st.floats(0.5, 1.0))

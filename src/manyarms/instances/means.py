@@ -15,7 +15,7 @@ from manyarms.core.checks import check_int, check_number, check_probability, ref
 from manyarms.errors import ParameterError
 from manyarms.instances._world import GROUPS, TABLE
 from manyarms.instances.columns import numbers_at, split_place
-from manyarms.instances.instance import Instance, make_world
+from manyarms.instances.instance import Instance, make_instance
 from manyarms.instances.rewards import (
     AnyRewards,
     Bernoulli,
@@ -78,7 +78,8 @@ def planted(
     elif alpha is not None:
         raise refusal("alpha", "left out with `m`", alpha, "Give one of them.")
     m = check_int("m", m, at_least=1, at_most=n, fix=f"There are n = {n} arms.")
-    best = _check_mean(best, check_rewards(rewards), name="best")
+    rewards = check_rewards(rewards)
+    best = _check_mean(best, rewards, name="best")
     others = _listed("others", others)
     for mean in others:
         check_number("others", mean)
@@ -86,7 +87,7 @@ def planted(
             raise refusal("others", f"smaller than best = {best!r}", mean)
     share, rest = divmod(n - m, len(others))
     sizes = [m] + [share + (k < rest) for k in range(len(others))]
-    label = f"planted(n={n}, m={m}{_other_than_bernoulli(check_rewards(rewards))})"
+    label = f"planted(n={n}, m={m}{_other_than_bernoulli(rewards)})"
     return grouped(sizes=sizes, means=[best, *others], rewards=rewards, label=label)
 
 
@@ -124,25 +125,18 @@ def grouped(
         )
     whole = [check_int("sizes", size) for size in sizes]
     values = [_check_mean(mean, rewards) for mean in means]
-    groups = [(size, value) for size, value in zip(whole, values, strict=True) if size > 0]
+    groups = [group for group in zip(whole, values, strict=True) if group[0] > 0]
     n = check_int("sizes", sum(whole), at_least=1, at_most=MOST_ARMS, fix="That is their sum.")
     best = max(value for _, value in groups)
-    world = make_world(
+    return make_instance(
         GROUPS,
+        label or f"grouped({len(groups)} groups, n={n}{_other_than_bernoulli(rewards)})",
         n_arms=n,
         best_mean=best,
         rewards=rewards,
+        n_best=sum(size for size, value in groups if value == best),
         ends=list(itertools.accumulate(size for size, _ in groups)),
         values=[value for _, value in groups],
-    )
-    return Instance(
-        label or f"grouped({len(groups)} groups, n={n}{_other_than_bernoulli(rewards)})",
-        n,
-        best,
-        rewards,
-        sum(size for size, value in groups if value == best),
-        0.0,
-        world,
     )
 
 
@@ -189,15 +183,14 @@ def from_means(
         raise refusal("means", "finite", float(bad))
     _check_mean(float(values.min()), rewards)
     best = _check_mean(float(values.max()), rewards)
-    world = make_world(TABLE, n_arms=values.size, best_mean=best, rewards=rewards, values=values)
-    return Instance(
+    return make_instance(
+        TABLE,
         label or f"{place or 'from_means'}(n={values.size}{_other_than_bernoulli(rewards)})",
-        int(values.size),
-        best,
-        rewards,
-        int((values == best).sum()),
-        0.0,
-        world,
+        n_arms=int(values.size),
+        best_mean=best,
+        rewards=rewards,
+        n_best=int((values == best).sum()),
+        values=values,
     )
 
 

@@ -11,7 +11,7 @@ What a call does, from the user down to the disk:
 Back from the disk: `opening` begins a game in a store or goes on with one, `saving` has snapshots
 as bytes, `contradictions` what cannot be true of them, `replay` plays events again, `history` lists
 them. What is known in numbers and words: `estimates`, `verdict`, `html`. The game's own parts:
-`arms`, `seats`, `pull_ranges`, `season`.
+`arms`, `pull_ranges`, `season`.
 """
 
 from manyarms.live.estimates import ArmEstimate, Progress

@@ -17,9 +17,8 @@ from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.core.memory import ENDLESS
 from manyarms.errors import ParameterError, TurnError
 from manyarms.live import store
-from manyarms.live.arms import Arms
+from manyarms.live.arms import Arms, Seats
 from manyarms.live.pull_ranges import PullRanges
-from manyarms.live.seats import Seats
 from manyarms.live.store import Event
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key

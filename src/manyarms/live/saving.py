@@ -31,11 +31,10 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int, shown
 from manyarms.errors import ManyarmsError, SavedFileError
-from manyarms.live.arms import ArmNames, ArmNumbers, arms_of
+from manyarms.live.arms import ArmNames, ArmNumbers, Seats, arms_of
 from manyarms.live.contradictions import find_contradiction
 from manyarms.live.game import ArmTally, LiveGame, check_range
 from manyarms.live.pull_ranges import PullRanges
-from manyarms.live.seats import Seats
 from manyarms.protocol.in_flight import InFlight
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy, policy_from

@@ -8,6 +8,7 @@ from typing import Any
 
 __all__ = ["Upkeep"]
 
+_AT_ONCE = 2000  # rows that are deleted
 # what belongs to an experiment, and the column that numbers it there
 _TABLES = {
     "events": "seq",
@@ -47,9 +48,9 @@ class Upkeep(ABC):
         )
         return bool(gone)
 
-    def purge(self, experiment: int, *, most: int = 2000) -> None:
+    def purge(self, experiment: int) -> None:
         """Delete some rows of a buried experiment, the experiment itself with the last ones."""
-        left = most
+        left = _AT_ONCE
         with self.transaction():
             for table, column in _TABLES.items():
                 gone = self.run(
@@ -74,7 +75,7 @@ class Upkeep(ABC):
             "owner = '', lease_until = 0"
         )
 
-    def drop_old_keys(self, experiment: int, seconds: float, *, most: int = 2000) -> bool:
+    def drop_old_keys(self, experiment: int, seconds: float, *, most: int = _AT_ONCE) -> bool:
         """Forget asks that are older, some at a time; return whether there were any."""
         gone = self.run(
             "DELETE FROM ask_keys WHERE experiment = :x AND key IN (SELECT key FROM ask_keys "
