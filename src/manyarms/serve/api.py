@@ -9,14 +9,13 @@ from typing import Any
 
 import msgspec
 
-from manyarms.errors import ManyarmsError
 from manyarms.live.databases import Database
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import access
 from manyarms.serve import messages as m
 from manyarms.serve.errors import (
     RefusedError,
-    failure_of,
+    as_refusals,
     refuse,
     unavailable,
     unknown,
@@ -76,7 +75,7 @@ async def _with_recommendation(service: Service, name: str, refusal: RefusedErro
     stopped = refusal.failure
     assert isinstance(stopped, m.StoppedFailure)
     try:
-        summary: m.ExperimentSummary = await service.view("summary", name)
+        summary: m.ExperimentSummary = await service.scribe.view("summary", name)
         stopped.recommended = summary.recommended
     except RefusedError:
         pass  # the scribe is away: the answer is right without it
@@ -117,10 +116,8 @@ async def put(service: Service, request: Request) -> Response:
     """Create an experiment; the same one again is no mistake."""
     spec: m.Spec = await request.read(m.Spec)
     name = request.experiment
-    try:
+    with as_refusals():
         check_spec(spec)
-    except ManyarmsError as error:
-        raise RefusedError(failure_of(error)) from error
     if spec.early == "hold" and spec.window is None:
         raise refuse(422, "invalid", "`early: hold` needs a `window`, in seconds.")
     text = msgspec.json.encode(spec).decode()
@@ -142,7 +139,7 @@ async def put(service: Service, request: Request) -> Response:
     if made:
         await service.note(request.caller, name, "create")
     try:
-        return answered(await service.view("summary", name), 201 if made else 200)
+        return answered(await service.scribe.view("summary", name), 201 if made else 200)
     except RefusedError as error:
         if made and error.failure.code == "unavailable":
             raise unknown(f"The summary of {name!r} is not there") from error
@@ -234,7 +231,7 @@ def _view(what: str, **readers: Callable[[str, str], Any]) -> Handler:
     async def handler(service: Service, request: Request) -> Response:
         query = request.query
         chosen = {name: read(name, query[name]) for name, read in readers.items() if name in query}
-        return answered(await service.view(what, request.experiment, **chosen))
+        return answered(await service.scribe.view(what, request.experiment, **chosen))
 
     return handler
 
@@ -269,7 +266,7 @@ def _text(name: str, text: str) -> str:
 
 async def arm(service: Service, request: Request) -> Response:
     """Return one arm."""
-    found = await service.view("arm", request.experiment, key=request.arguments["key"])
+    found = await service.scribe.view("arm", request.experiment, key=request.arguments["key"])
     if found is None:
         raise unknown_arm(request.arguments["key"])
     return answered(found)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -23,6 +25,7 @@ __all__ = [
     "BrokenError",
     "LostError",
     "RefusedError",
+    "as_refusals",
     "failed",
     "failure_of",
     "failure_of_body",
@@ -90,6 +93,15 @@ def unknown(why: str) -> RefusedError:
         "send all else again, an ask with the same Idempotency-Key.",
         code="unknown",
     )
+
+
+@contextlib.contextmanager
+def as_refusals() -> Iterator[None]:
+    """Let the package's errors be answers."""
+    try:
+        yield
+    except ManyarmsError as error:
+        raise RefusedError(failure_of(error)) from error
 
 
 def failure_of(error: ManyarmsError) -> Failure:

@@ -21,7 +21,7 @@ import msgspec
 
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError
 from manyarms.live.databases.database import LEASE
-from manyarms.serve.committer import Committer, DatabaseThread, insisting
+from manyarms.serve.committer import Committer, DatabaseThread, insisting, settle
 from manyarms.serve.errors import (
     BrokenError,
     LostError,
@@ -160,9 +160,7 @@ class ServiceNode:
     def ready(self, name: str) -> Owned | None:
         """Return an experiment that this node owns, and that can be played at once."""
         owned = self.owned.get(name)
-        if owned is None or owned.trouble is not None or self.committer.away:
-            return None
-        return owned
+        return None if self.committer.away or (owned and owned.trouble) else owned
 
     def _checked(self, owned: Owned) -> Owned:
         if self.committer.away:
@@ -241,12 +239,12 @@ class ServiceNode:
         if owned.deadline is not None:
             owned.deadline.cancel()
         self.committer.drop(owned)
-        _let_go(owned, LostError())
+        settle(owned.forming.done, None, LostError())
 
     def broke(self, owned: Owned, error: BrokenError) -> RefusedError:
         """Drop a handle that is half changed, with what was not handed over; return the answer."""
         _logger.error("%s", error)
-        _let_go(owned, unavailable("The experiment is loaded anew."))
+        settle(owned.forming.done, None, unavailable("The experiment is loaded anew."))
         self.forget(owned)
         return RefusedError(Failure("policy", str(error), 500))
 
@@ -357,14 +355,6 @@ class ServiceNode:
             database.release(owned.id, owned.epoch)
 
         await self.committer.call(leave)
-
-
-def _let_go(owned: Owned, error: Exception) -> None:
-    """Tell those who wait for the batch that forms why it is not committed."""
-    done = owned.forming.done
-    if not done.done():
-        done.set_exception(error)
-        done.exception()  # nobody may be waiting
 
 
 async def _listens(address: str) -> bool:

@@ -20,7 +20,14 @@ from manyarms.live.game import LiveGame, check_reward
 from manyarms.live.store import ABANDONED, ASKED, TOLD
 from manyarms.protocol.policy import arrive, retire
 from manyarms.serve.committer import Answers, Forming
-from manyarms.serve.errors import BrokenError, LostError, RefusedError, failure_of, refuse
+from manyarms.serve.errors import (
+    BrokenError,
+    LostError,
+    RefusedError,
+    as_refusals,
+    failure_of,
+    refuse,
+)
 from manyarms.serve.game import REPORTED, Game
 from manyarms.serve.messages import Failure, StoppedFailure, Told
 
@@ -268,12 +275,14 @@ class Owned(Game):
     def check_can_add(self) -> None:
         """Raise unless arms may come."""
         if self.live is not None:
-            self._raised(lambda: self._there().check_can(arrive))
+            with as_refusals():
+                self._there().check_can(arrive)
 
     def retire(self, number: int) -> bool:
         """Let an arm go; False if it has gone already."""
         live = self._there()
-        self._raised(lambda: live.check_can(retire))
+        with as_refusals():
+            live.check_can(retire)
         if number in live.retired:
             self.touch()
             return False
@@ -313,12 +322,6 @@ class Owned(Game):
         if self.state == "stopped":
             raise RefusedError(StoppedFailure("stopped", f"{self.name} was stopped.", None))
         return live
-
-    def _raised(self, check: Callable[[], object]) -> None:
-        try:
-            check()
-        except ManyarmsError as error:
-            raise RefusedError(failure_of(error)) from error
 
     def _change(self, change: Callable[[], object], more: str | None) -> list[float]:
         """Change the game; what it logs joins the batch. Return the counts of this minute."""

@@ -209,7 +209,7 @@ class ScribeLink:
         )
 
     async def view(self, what: str, experiment: str, **chosen: Any) -> Any:
-        """Return a view."""
+        """Return a view of an experiment: a type of `messages`."""
         return await self._ask({"view": what, "experiment": experiment, "with": chosen})
 
     async def look(self) -> None:

@@ -270,10 +270,6 @@ class Service:
             return owned, result, answers
         raise unavailable(f"Several nodes want to own {name!r}.")
 
-    async def view(self, what: str, experiment: str, **chosen: Any) -> Any:
-        """Return a view of an experiment: a type of `messages`."""
-        return await self.scribe.view(what, experiment, **chosen)
-
     async def listing(self, caller: Caller, cursor: str = "") -> m.Listing:
         """Return a page of the experiments that a caller may see: those after a cursor, a name."""
         rows = await self.node.read(lambda database: database.experiments())
@@ -285,7 +281,7 @@ class Service:
         page, found = names[:_LISTED], []
         for name in page:
             with contextlib.suppress(RefusedError):
-                found.append(await self.view("summary", name))
+                found.append(await self.scribe.view("summary", name))
         return m.Listing(found, page[-1] if len(names) > _LISTED else None)
 
     async def health(self, experiment: str) -> m.Health:

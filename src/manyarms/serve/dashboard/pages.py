@@ -196,10 +196,10 @@ class Pages:
         caller = await self._caller(request, "view", name)
         arm: m.ArmView | None = None
         if text.isdecimal() and len(text) < 19:
-            arm = await self._service.view("arm_at", name, number=int(text))
+            arm = await self._service.scribe.view("arm_at", name, number=int(text))
         if arm is None:
             raise unknown_arm(text)
-        summary: m.ExperimentSummary = await self._service.view("summary", name)
+        summary: m.ExperimentSummary = await self._service.scribe.view("summary", name)
         best = summary.recommended
         compared = [arm] if best is None or best.number == arm.number else [arm, best]
         scale = panels.common_scale(compared)
@@ -278,7 +278,7 @@ class Pages:
         like = request.query_params.get("like")
         spec = m.Spec()
         if like:
-            spec = (await self._service.view("summary", like)).spec
+            spec = (await self._service.scribe.view("summary", like)).spec
         if request.query_params.get("hold"):
             spec = msgspec.structs.replace(
                 spec, early="hold", window=_seconds(request.query_params["hold"])
