@@ -61,12 +61,13 @@ def _environment() -> Environment:
     }
     made.globals |= {
         "mark": Markup(face.MARK),
-        "bar": charts.bar,
-        "parts_bar": charts.parts_bar,
-        "interval": charts.interval,
         "share": share,
         "delay_range": delay_range,
         "verdict": verdict,
+    }
+    drawn = made.get_template("charts.html").module
+    made.globals |= {
+        name: getattr(drawn, name) for name in ("bar", "parts_bar", "interval", "lines")
     }
     return made
 
