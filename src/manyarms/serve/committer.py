@@ -170,6 +170,11 @@ class Committer(DatabaseThread):
         """Whether nothing waits to be committed."""
         return not self._group and not self._dirty
 
+    def took(self, share: float) -> float:
+        """Return the seconds within which a share of the last commits was done."""
+        seconds = sorted(self.seconds) or [0.0]
+        return seconds[int(share * len(seconds))]
+
     def wake(self, owned: Owned) -> None:
         """Hear that an experiment has something to commit."""
         self._dirty[owned] = None

@@ -307,14 +307,13 @@ class Service:
 
     def _health(self, row: ExperimentRow, saved: Any, audit: Any) -> m.Health:
         committer, status = self.node.committer, self.scribe.status or {}
-        milliseconds = sorted(1000 * s for s in committer.seconds) or [0.0]
         seen = status.get(row.name)
         return m.Health(
             owner=row.owner,
             epoch=row.epoch,
             head=row.head,
-            commit_p50=milliseconds[len(milliseconds) // 2],
-            commit_p99=milliseconds[int(0.99 * len(milliseconds))],
+            commit_p50=1000 * committer.took(0.5),
+            commit_p99=1000 * committer.took(0.99),
             group_size=statistics.fmean(committer.sizes or [0]),
             scribe_lag=None if seen is None else max(0, row.head - seen["head"]),
             snapshot_age=saved[0][1] if saved else None,
