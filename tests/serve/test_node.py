@@ -16,6 +16,7 @@ from manyarms.live.store import TOLD
 from manyarms.serve.errors import BrokenError, LostError, RefusedError
 from manyarms.serve.node import ServiceNode
 from manyarms.serve.owned import Owned
+from manyarms.serve.requests import Request
 from manyarms.serve.scribe import Scribe
 from manyarms.serve.service import Service, Settings
 from manyarms.serve.views import VIEWS
@@ -95,10 +96,8 @@ def test_one_who_is_cancelled_takes_no_other_with_it(left: str) -> None:
         service = Service(Settings(store=left))
         service.node = node
         await node.find("held")
-        one, other = (
-            asyncio.create_task(service.apply("held", Owned.touch, forwarded=False))
-            for _ in range(2)
-        )
+        held = Request({"headers": ()}, None, {"experiment": "held"})
+        one, other = (asyncio.create_task(service.apply(held, Owned.touch)) for _ in range(2))
         await asyncio.sleep(0)
         one.cancel()
         with pytest.raises(RefusedError, match="about to end; whether this was done is not known"):

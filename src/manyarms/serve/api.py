@@ -16,6 +16,7 @@ from manyarms.serve import messages as m
 from manyarms.serve.errors import (
     RefusedError,
     as_refusals,
+    invalid,
     refuse,
     unavailable,
     unknown,
@@ -48,9 +49,7 @@ async def ask(service: Service, request: Request) -> Response:
         return move.change(owned, before)
 
     try:
-        owned, given, answers = await service.apply(
-            request.experiment, change, forwarded=request.forwarded, once=move.once
-        )
+        owned, given, answers = await service.apply(request, change, once=move.once)
     except RefusedError as error:
         if isinstance(error.failure, m.StoppedFailure):
             raise await _with_recommendation(service, request.experiment, error) from error
@@ -64,11 +63,7 @@ def _from_a_page(request: Request) -> bool:
 
 async def _asked_before(service: Service, owned: Owned, key: str | None) -> AskedBefore | None:
     row = await service.node.read(lambda database: database.ask_key(owned.id, key or ""))
-    return (
-        None
-        if row is None
-        else AskedBefore(row[0], row[1], tuple(json.loads(row[2] or "[]")), row[3])
-    )
+    return None if row is None else AskedBefore.of(*row)
 
 
 async def _with_recommendation(service: Service, name: str, refusal: RefusedError) -> RefusedError:
@@ -86,9 +81,7 @@ async def tell(service: Service, request: Request) -> Response:
     """Let rewards come."""
     wanted: m.Tells = await request.read(m.Tells)
     move = TellMove(wanted, browser=_from_a_page(request))
-    owned, results, answers = await service.apply(
-        request.experiment, move.change, forwarded=request.forwarded
-    )
+    owned, results, answers = await service.apply(request, move.change)
     return Response(move.answer(owned, results, answers))
 
 
@@ -98,9 +91,7 @@ async def abandon(service: Service, request: Request) -> Response:
     if _from_a_page(request):
         raise refuse(403, "role", "The role browser may not abandon pulls.")
     _, results, answers = await service.apply(
-        request.experiment,
-        lambda owned: [(owned.abandon(pull), pull) for pull in wanted.pulls],
-        forwarded=request.forwarded,
+        request, lambda owned: [(owned.abandon(pull), pull) for pull in wanted.pulls]
     )
     return answered(
         m.ToldMany(
@@ -119,7 +110,7 @@ async def put(service: Service, request: Request) -> Response:
     with as_refusals():
         check_spec(spec)
     if spec.early == "hold" and spec.window is None:
-        raise refuse(422, "invalid", "`early: hold` needs a `window`, in seconds.")
+        raise invalid("`early: hold` needs a `window`, in seconds.")
     text = msgspec.json.encode(spec).decode()
     secret = secrets.token_hex(32)
 
@@ -173,7 +164,7 @@ async def delete(service: Service, request: Request) -> Response:
         return owned
 
     try:
-        owned, _, _ = await service.apply(name, check, forwarded=request.forwarded)
+        owned, _, _ = await service.apply(request, check)
         buried = await service.node.write(lambda database: database.bury(owned.id, owned.epoch))
     except RefusedError as error:
         if error.failure.code != "replay":
@@ -202,7 +193,7 @@ async def list_all(service: Service, request: Request) -> Response:
 def _set_state(action: str, state: m.State) -> Handler:
     async def handler(service: Service, request: Request) -> Response:
         name = request.experiment
-        await service.apply(name, lambda owned: owned.set_state(state), forwarded=request.forwarded)
+        await service.apply(request, lambda owned: owned.set_state(state))
         await service.note(request.caller, name, action)
         return answered(m.Done(name, state))
 
@@ -216,7 +207,7 @@ async def retire(service: Service, request: Request) -> Response:
     async def change(owned: Owned) -> bool:
         return owned.retire(await number_of(service, owned, key))
 
-    owned, applied, _ = await service.apply(request.experiment, change, forwarded=request.forwarded)
+    owned, applied, _ = await service.apply(request, change)
     if applied:
         await service.note(request.caller, request.experiment, f"retire {key}")
     return answered(m.Retired(owned.name, owned.state, applied))  # type: ignore[arg-type]
@@ -241,7 +232,7 @@ def _up_to(most: int) -> Callable[[str, str], int]:
         if text.isdecimal() and len(text) <= 18 and 1 <= int(text) <= most:
             return int(text)
         said = f"`{name}` must be an integer from 1 to {most}, got {text[:100]!r}."
-        raise refuse(422, "invalid", said)
+        raise invalid(said)
 
     return read
 
@@ -251,12 +242,12 @@ def _number(name: str, text: str) -> float:
         return float(text)
     except ValueError:
         said = f"`{name}` must be a number, got {text[:100]!r}."
-        raise refuse(422, "invalid", said) from None
+        raise invalid(said) from None
 
 
 def _sort(name: str, text: str) -> str:
     if text not in SORTS:
-        raise refuse(422, "invalid", f"`{name}` must be one of {', '.join(SORTS)}, got {text!r}.")
+        raise invalid(f"`{name}` must be one of {', '.join(SORTS)}, got {text!r}.")
     return text
 
 

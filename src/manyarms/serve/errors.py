@@ -29,6 +29,7 @@ __all__ = [
     "failed",
     "failure_of",
     "failure_of_body",
+    "invalid",
     "refuse",
     "unavailable",
     "unknown",
@@ -63,6 +64,11 @@ def refuse(status: int, code: str, message: str, *, parameter: str | None = None
     404
     """
     return RefusedError(Failure(code, message, status, parameter))
+
+
+def invalid(message: str) -> RefusedError:
+    """Return the refusal of what breaks a rule, which the message tells."""
+    return refuse(422, "invalid", message)
 
 
 def failed(what: str) -> RefusedError:

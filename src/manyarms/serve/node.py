@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import json
 import logging
 import secrets
 import time
@@ -382,8 +381,8 @@ def _loaded(database: Database, row: ExperimentRow) -> Owned:
 def _keys(database: Database, experiment: int, most: int) -> OrderedDict[str, AskedBefore]:
     """Return the last asks that had keys, the latest last."""
     return OrderedDict(
-        (key, AskedBefore(pull, k, tuple(json.loads(again)) if again else (), body))
-        for key, pull, k, again, body in reversed(database.last_ask_keys(experiment, most))
+        (key, AskedBefore.of(*asked))
+        for key, *asked in reversed(database.last_ask_keys(experiment, most))
     )
 
 

@@ -21,7 +21,7 @@ import msgspec
 from manyarms.errors import ParameterError
 from manyarms.live.databases import Database, UnreachableError, database_of
 from manyarms.serve import messages as m
-from manyarms.serve.errors import refuse, unavailable, unknown_experiment
+from manyarms.serve.errors import invalid, unavailable, unknown_experiment
 from manyarms.serve.game import ReplayError
 from manyarms.serve.replica import GoneError, Replica
 from manyarms.serve.views import VIEWS
@@ -224,7 +224,7 @@ class ScribeLink:
         if answer["error"] == "unknown":
             raise unknown_experiment(request["experiment"])
         if answer["error"] == "invalid":
-            raise refuse(422, "invalid", answer["message"])
+            raise invalid(answer["message"])
         raise unavailable(answer["message"])
 
     async def _in_turn(self, request: dict[str, Any]) -> bytes:

@@ -12,7 +12,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from manyarms.live.databases import ExperimentRow
 from manyarms.serve import messages as m
@@ -30,6 +30,9 @@ from manyarms.serve.metrics import Metrics
 from manyarms.serve.node import ServiceNode
 from manyarms.serve.owned import Owned
 from manyarms.serve.scribe import ScribeLink
+
+if TYPE_CHECKING:
+    from manyarms.serve.requests import Request
 
 __all__ = ["ElsewhereError", "Service", "Settings", "not_known"]
 
@@ -229,13 +232,12 @@ class Service:
 
     async def apply(
         self,
-        name: str,
+        request: Request,
         change: Callable[[Owned], Any],
         *,
-        forwarded: bool,
         once: bool = False,
     ) -> tuple[Owned, Any, Answers]:
-        """Let a request change an experiment; return when that is committed.
+        """Let a request change its experiment; return when that is committed.
 
         Returns the experiment, what `change` returned, and what the database said. Raises
         `ElsewhereError` if another node owns it. What must not be done twice is done `once`: if
@@ -243,7 +245,7 @@ class Service:
         that is the owner no longer must not say anything.
         """
         for _ in range(8):
-            owned = await self.node.find(name, forwarded=forwarded)
+            owned = await self.node.find(request.experiment, forwarded=request.forwarded)
             if isinstance(owned, str):
                 raise ElsewhereError(owned)
             refusal: RefusedError | None = None
@@ -268,7 +270,7 @@ class Service:
             if refusal is not None:
                 raise refusal
             return owned, result, answers
-        raise unavailable(f"Several nodes want to own {name!r}.")
+        raise unavailable(f"Several nodes want to own {request.experiment!r}.")
 
     async def listing(self, caller: Caller, cursor: str = "") -> m.Listing:
         """Return a page of the experiments that a caller may see: those after a cursor, a name."""

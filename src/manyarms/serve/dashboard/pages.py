@@ -29,7 +29,7 @@ from manyarms.serve import messages as m
 from manyarms.serve.access import COOKIE, Caller, digest_of, find_caller
 from manyarms.serve.dashboard import panels
 from manyarms.serve.dashboard.feed import Channel, Channels
-from manyarms.serve.errors import RefusedError, refuse, unknown_arm
+from manyarms.serve.errors import RefusedError, invalid, refuse, unknown_arm
 from manyarms.serve.routes import may
 
 if TYPE_CHECKING:
@@ -333,4 +333,4 @@ def _seconds(text: str) -> float:
     with contextlib.suppress(ValueError):
         if 0 < float(text) < math.inf:
             return float(text)
-    raise refuse(422, "invalid", f"`hold` must be a number > 0, got {text[:100]!r}.")
+    raise invalid(f"`hold` must be a number > 0, got {text[:100]!r}.")
