@@ -17,7 +17,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.remote.calls import Answer
-from manyarms.remote.client import carried_out
+from manyarms.remote.client import Run
 from tests.remote.cutting import bad_line
 from tests.remote.same import plain
 from tests.serve.machines import TOKEN, Node, node
@@ -260,10 +260,10 @@ def test_others_that_answer_are_told_apart(service: Node) -> None:
         (200, b'{"pulls": 3}', "not a manyarms service"),
         (502, b"[]", "HTTP 502"),
     ):
-        steps = carried_out(page._calls.ask(None), 0)
-        next(steps)
+        run = Run(page._calls.ask(None), 0)
+        run.came = Answer.of(status, body, "soon")
         with pytest.raises(ma.ServiceError, match=said):
-            steps.send(Answer.of(status, body, "soon"))
+            list(run)
 
 
 def test_patience_ends() -> None:

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from manyarms.live.databases import UnreachableError
+from manyarms.live.databases import Database, ExperimentRow, UnreachableError, database_of
 from manyarms.serve.committer import DatabaseThread
 from manyarms.serve.scribe import TICK, Scribe, ScribeLink
 
@@ -38,9 +39,12 @@ __all__ = [
     "call",
     "free_port",
     "in_thread",
+    "new_name",
     "node",
+    "opened",
     "postgres",
     "postgres_folder",
+    "row_of",
     "shared_postgres",
 ]
 
@@ -53,6 +57,29 @@ from manyarms.cli.main import main
 sys.exit(main(sys.argv[1:]))"""
 LEASE = 5.0  # seconds, as nodes have it
 _NEEDED = "MANYARMS_NEEDS_POSTGRES"
+
+
+def new_name() -> str:
+    """A name that no experiment of the shared PostgreSQL has."""
+    return f"x{uuid.uuid4().hex[:8]}"
+
+
+@contextlib.contextmanager
+def opened(store: str) -> Iterator[Database]:
+    """A database, opened."""
+    database = database_of(store)
+    database.open()
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def row_of(database: Database, name: str) -> ExperimentRow:
+    """The row of an experiment that is there."""
+    row = database.find(name)
+    assert row is not None
+    return row
 
 
 def free_port() -> int:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,15 @@ from manyarms.serve import node
 from manyarms.serve.committer import Answers, Committer, Forming
 from manyarms.serve.game import Game
 from manyarms.serve.owned import Owned
-from tests.serve.machines import InThread, call, in_thread, shared_postgres
+from tests.serve.machines import (
+    InThread,
+    call,
+    in_thread,
+    new_name,
+    opened,
+    row_of,
+    shared_postgres,
+)
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 PATH = "/v1/experiments/x"
@@ -188,23 +195,20 @@ def test_a_window_that_ends_while_the_node_does(
 
     monkeypatch.setattr(Owned, "snapshot", slow)
     served.stop()
-    database = database_of(served.store)
-    database.open()
-    row = database.find("timed")
-    assert row is not None
-    game = Game.load(database, row)
-    assert game.live is not None
-    assert (row.head, list(game.waiting), list(game.live.flight)) == (1, [0], [0])
+    with opened(served.store) as database:
+        row = row_of(database, "timed")
+        game = Game.load(database, row)
+        assert game.live is not None
+        assert (row.head, list(game.waiting), list(game.live.flight)) == (1, [0], [0])
 
-    # a snapshot that does not fit the log is passed over
-    state, more = game.snapshot()
-    database.run(
-        "UPDATE snapshots SET more = :more WHERE experiment = :x",
-        more=more.replace(b"waiting", b"wanting"),
-        x=row.id,
-    )
-    assert Game.load(database, row).snapshot() == (state, more)
-    database.close()
+        # a snapshot that does not fit the log is passed over
+        state, more = game.snapshot()
+        database.run(
+            "UPDATE snapshots SET more = :more WHERE experiment = :x",
+            more=more.replace(b"waiting", b"wanting"),
+            x=row.id,
+        )
+        assert Game.load(database, row).snapshot() == (state, more)
 
 
 def test_a_batch_that_cannot_be_committed_takes_no_other_with_it(store: str) -> None:
@@ -213,10 +217,9 @@ def test_a_batch_that_cannot_be_committed_takes_no_other_with_it(store: str) -> 
     database.open()
     batches = []
     for keys in ([], [("k", 0, 1, None, "", None, 0.0)] * 2):  # one key cannot be there twice
-        name = f"x{uuid.uuid4().hex[:8]}"
+        name = new_name()
         database.create(name, "{}", "running", "secret", n_arms=9)
-        row = database.find(name)
-        assert row is not None
+        row = row_of(database, name)
         batches.append(Batch(row.id, 0, 0, [LogRow(1, 1, 0, 0, 0.0, 0.0)], keys))
     assert committer._stood(batches) == [True, False]
     heads = database.heads([batch.experiment for batch in batches])
@@ -238,10 +241,8 @@ def test_a_key_is_known_as_long_as_it_is_kept(
         told = {"tells": [{"pull": k, "reward": 1.0} for k in (0, 4)]}  # whose arms are named, too
         assert call(one.port, "POST", f"{PATH}/tells", told)[0] == 200
         assert call(one.port, "POST", f"{PATH}/asks", {"worker": "a\0b"})[0] == 422
-    database = database_of(url)
-    database.open()
-    database.run("UPDATE ask_keys SET at = at - 30 * 3600")
-    database.close()
+    with opened(url) as database:
+        database.run("UPDATE ask_keys SET at = at - 30 * 3600")
     monkeypatch.setattr(node, "_FIRST_KEYS", 2)  # the others are found, and then recalled
     recalled = threading.Event()
     recall = Owned.recall
@@ -264,10 +265,9 @@ def test_keys_of_arms_come_with_the_commit(store: str) -> None:
     committer = Committer(store, lambda owned: None)
     database = committer.database
     database.open()
-    name = f"x{uuid.uuid4().hex[:8]}"
+    name = new_name()
     database.create(name, "{}", "running", "secret", keyed=1, n_arms=9)
-    row = database.find(name)
-    assert row is not None
+    row = row_of(database, name)
     keys = {0: 'a"\\', 5: "\U0001f600\u2028", 7: "plain"}
     database.add_arms(row.id, 0, keys.items())
 

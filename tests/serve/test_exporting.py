@@ -8,14 +8,12 @@ import io
 import socket
 import time
 import tracemalloc
-import uuid
 
 import pyarrow.parquet
 import pytest
 
-from manyarms.live.databases import database_of
 from manyarms.serve import exporting
-from tests.serve.machines import TOKEN, InThread, call, in_thread
+from tests.serve.machines import TOKEN, InThread, call, in_thread, new_name, opened, row_of
 
 COLUMNS = {"number": "int64", "key": "string", "reward": "float64"}
 
@@ -38,7 +36,7 @@ def test_parquet_holds_one_group_at_a_time(monkeypatch: pytest.MonkeyPatch) -> N
 def test_few_exports_at_a_time(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that nobody reads holds its place, until its reader goes."""
     monkeypatch.setattr(exporting, "MOST_EXPORTS", 1)
-    name = f"long-{uuid.uuid4().hex[:8]}"
+    name = new_name()
     path = f"/v1/experiments/{name}"
     with in_thread(store) as one:
         assert call(one.port, "PUT", path, {"n_arms": 9})[0] == 201
@@ -58,17 +56,14 @@ def test_few_exports_at_a_time(store: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def _make_long(store: str, name: str) -> None:
-    database = database_of(store)
-    database.open()
-    row = database.find(name)
-    assert row is not None
-    database.run(
-        "WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n WHERE k < 100000) "
-        "INSERT INTO events SELECT :x, k, 6, -1, 0, 0.5, 1.0, NULL FROM n",
-        x=row.id,
-    )
-    database.run("UPDATE experiments SET head = 100000 WHERE id = :x", x=row.id)
-    database.close()
+    with opened(store) as database:
+        row = row_of(database, name)
+        database.run(
+            "WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n WHERE k < 100000) "
+            "INSERT INTO events SELECT :x, k, 6, -1, 0, 0.5, 1.0, NULL FROM n",
+            x=row.id,
+        )
+        database.run("UPDATE experiments SET head = 100000 WHERE id = :x", x=row.id)
 
 
 @pytest.mark.patient

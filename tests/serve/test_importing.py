@@ -6,7 +6,6 @@ import asyncio
 import csv
 import io
 import time
-import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -16,7 +15,7 @@ from manyarms.live.databases import Database, database_of
 from manyarms.serve import importing, node
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.importing import _csv
-from tests.serve.machines import call, in_thread
+from tests.serve.machines import call, in_thread, new_name, row_of
 
 KEYS = ["plain", "two\nlines", '5" pipe', "a,b", "\u00fc\r\nx", "=1+1", "'quoted", "last\n"]
 
@@ -72,7 +71,7 @@ def test_what_an_import_leaves_is_deleted_while_asks_go_on(
     monkeypatch.setattr(Database, "drop_unpublished", slowly)
     for module in (node, importing):
         monkeypatch.setattr(module, "SOME_ARMS", 200)
-    name = f"left-{uuid.uuid4().hex[:8]}"
+    name = new_name()
     path = f"/v1/experiments/{name}"
     kind: dict[str, Any] = {"Content_Type": "application/x-ndjson"}
     keys = "".join(f'"{k}"\n' for k in range(2_000)).encode()
@@ -89,8 +88,7 @@ def test_what_an_import_leaves_is_deleted_while_asks_go_on(
         assert (status, answer["n_arms"]) == (200, 2_002)
         assert max(size for _, size in dropped) <= 200
         assert dropped[-1][0] > asked
-    row = database.find(name)
-    assert row is not None
+    row = row_of(database, name)
     assert database.add_arms(row.id, row.epoch, [(2_002 + k, f"left {k}") for k in range(2_000)])
     dropped.clear()
     with in_thread(store) as one:  # as after a kill

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from manyarms.live.databases import Database, database_of
+from manyarms.live.databases import Database
 from manyarms.serve import scribe as module
 from manyarms.serve import service
 from manyarms.serve.game import Game
 from manyarms.serve.replica import Replica
 from manyarms.serve.scribe import Scribe, ScribeLink
 from manyarms.serve.views import in_flight, summary
-from tests.serve.machines import InThread, call, in_thread
+from tests.serve.machines import InThread, call, in_thread, opened, row_of
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 PATH = "/v1/experiments/x"
@@ -37,10 +37,8 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[InThread
 
 @pytest.fixture
 def database(served: InThread) -> Iterator[Database]:
-    one = database_of(served.store)
-    one.open()
-    yield one
-    one.close()
+    with opened(served.store) as one:
+        yield one
 
 
 def play(served: InThread, k: int, reward: float | None = 1.0) -> None:
@@ -51,8 +49,7 @@ def play(served: InThread, k: int, reward: float | None = 1.0) -> None:
 
 
 def owner(database: Database) -> str:
-    row = database.find("x")
-    assert row is not None
+    row = row_of(database, "x")
     return row.owner
 
 
@@ -63,8 +60,7 @@ def test_snapshots_make_the_tail_short(
     play(served, 30)
     scribe = Scribe(database, owner(database))
     scribe.tick()
-    row = database.find("x")
-    assert row is not None
+    row = row_of(database, "x")
     saved = database.snapshot(row.id)
     assert saved is not None
     assert (saved[0], row.head) == (60, 60)
@@ -72,8 +68,7 @@ def test_snapshots_make_the_tail_short(
         play(served, 30, reward=None)
         time.sleep(0.02)  # a snapshot waits until ten times what the last one took
         scribe.tick()
-    row = database.find("x")
-    assert row is not None
+    row = row_of(database, "x")
     heads = database.run("SELECT seq FROM snapshots WHERE experiment = :x ORDER BY seq", x=row.id)
     assert 1 <= len(heads) <= 2  # the last two
     assert scribe.status()["x"]["head"] == 150
@@ -106,8 +101,7 @@ def test_snapshots_of_an_experiment_whose_name_was_used_before(
         play(served, k)
         scribe = scribe or Scribe(database, owner(database))
         scribe.tick()
-        row = database.find("x")
-        assert row is not None
+        row = row_of(database, "x")
         saved = database.snapshot(row.id)
         assert saved is not None
         assert saved[0] == 2 * k

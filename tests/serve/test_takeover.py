@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import signal
 import time
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from manyarms.live.databases import database_of
 from tests.serve.chaos import run
-from tests.serve.machines import Node, call, check_postgres, postgres
+from tests.serve.machines import Node, call, check_postgres, new_name, opened, postgres, row_of
 
 pytestmark = pytest.mark.slow
 LEASE = 2.5  # seconds
@@ -30,7 +28,7 @@ def nodes(store: str) -> Iterator[list[Node]]:
 
 @pytest.fixture
 def game(nodes: list[Node]) -> str:
-    name = f"x{uuid.uuid4().hex[:8]}"
+    name = new_name()
     spec = {"policy": "moss++", "n_arms": 1000, "horizon": 10_000, "seed": 2}
     assert call(nodes[0].port, "PUT", f"/v1/experiments/{name}", spec)[0] == 201
     return name
@@ -65,15 +63,12 @@ def test_what_befalls_an_owner(nodes: list[Node], game: str, store: str) -> None
     assert applied(second, game, 50)  # which it has never heard of
 
     first.stop()  # it is told to end, and hands over
-    database = database_of(store)
-    database.open()
-    row = database.find(game)
-    assert row is not None
-    assert (row.owner, row.head) == ("", 53)
-    saved = database.snapshot(row.id)
-    assert saved is not None
-    assert saved[0] == 53  # nothing is left to be played again
-    database.close()
+    with opened(store) as database:
+        row = row_of(database, game)
+        assert (row.owner, row.head) == ("", 53)
+        saved = database.snapshot(row.id)
+        assert saved is not None
+        assert saved[0] == 53  # nothing is left to be played again
     assert post(second, game, "asks", {})["pulls"][0]["pull"] == 51
 
 

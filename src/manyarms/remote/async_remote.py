@@ -12,7 +12,7 @@ from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull
 from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
 from manyarms.remote.calls import Answer, Call, Plan
-from manyarms.remote.client import Client, Lost, carried_out
+from manyarms.remote.client import Client, Lost, Run
 
 __all__ = ["AsyncRemote"]
 
@@ -131,17 +131,13 @@ class AsyncRemote(Client):
         return await self._run(self._calls.summary())
 
     async def _run(self, plan: Plan[T]) -> T:
-        steps = carried_out(plan, self._patience)
-        came: Answer | Lost | None = None
-        while True:
-            try:
-                step = steps.send(came)
-            except StopIteration as done:
-                return done.value  # type: ignore[no-any-return]
+        run = Run(plan, self._patience)
+        for step in run:
             if isinstance(step, Call):
-                came = await self._attempt(step)
+                run.came = await self._attempt(step)
             else:
                 await asyncio.sleep(step)
+        return run.result
 
     async def _attempt(self, call: Call) -> Answer | Lost:
         import httpx

@@ -8,16 +8,16 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from manyarms.core.checks import check_number
 from manyarms.errors import ManyarmsError, ParameterError, ServiceError
 from manyarms.remote.calls import Answer, Call, Calls, Plan, error_of
 
-__all__ = ["Client", "Lost", "Step", "carried_out"]
+__all__ = ["Client", "Lost", "Run"]
 
 T = TypeVar("T")
 _AGAIN = frozenset({429, 502, 503, 504})  # answers after which a request is sent again
@@ -42,54 +42,65 @@ class Lost(NamedTuple):
     sent: bool
 
 
-Step = Generator[Call | float, Answer | Lost | None, T]
+class Run(Generic[T]):
+    """A plan that is carried out: iterating says what to send, or how many seconds to wait.
 
+    Attributes
+    ----------
+    came
+        What came of the request that was said last; whoever iterates sets it.
+    result
+        What the plan returned, at the end.
+    """
 
-def carried_out(plan: Plan[T], patience: float) -> Step[T]:
-    """Carry a plan out: yield what is to be sent, or the seconds to wait; return its result."""
-    answer: Answer | None = None
-    while True:
-        try:
-            call = next(plan) if answer is None else plan.send(answer)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-        except ManyarmsError:
-            raise
-        except (LookupError, TypeError):
-            if answer is None:
+    came: Answer | Lost
+    result: T
+
+    def __init__(self, plan: Plan[T], patience: float) -> None:
+        self._plan, self._patience = plan, patience
+
+    def __iter__(self) -> Iterator[Call | float]:
+        answer: Answer | None = None
+        while True:
+            try:
+                call = next(self._plan) if answer is None else self._plan.send(answer)
+            except StopIteration as done:
+                self.result = done.value
+                return
+            except ManyarmsError:
                 raise
-            raise ServiceError(
-                "What answers at this address is not a manyarms service, or a much newer one.",
-                status=answer.status,
-                code="foreign",
-            ) from None
-        answer = yield from _answered(call, patience)
+            except (LookupError, TypeError):
+                if answer is None:
+                    raise
+                raise ServiceError(
+                    "What answers at this address is not a manyarms service, or a much newer one.",
+                    status=answer.status,
+                    code="foreign",
+                ) from None
+            answer = yield from self._answered(call)
 
-
-def _answered(call: Call, patience: float) -> Step[Answer]:
-    """Send a request until it is answered, or raise."""
-    end, count = time.monotonic() + patience, 0
-    while True:
-        came = yield call
-        assert came is not None
-        count += 1
-        pause: float = min(2.0, 0.05 * 2 ** min(count, 10)) * random.uniform(0.5, 1.0)
-        if isinstance(came, Lost):
-            code, unsure = "", came.sent
-            pause = 0.0 if count == 1 else pause  # an idle connection was closed, most likely
-        elif came.status < 300:
-            return replace(came, repeated=count > 1)
-        elif came.status not in _AGAIN:
-            raise error_of(came)
-        else:
-            code = came.body.get("code", "")
-            unsure = code != "unavailable" and came.status != 429
-            pause = max(pause, _seconds(came.body.get("retry_after")))
-        for_good = code in _FOR_GOOD or (call.once and unsure)
-        if for_good or time.monotonic() + pause > end:
-            raise _failed(call, came, count)
-        yield pause
+    def _answered(self, call: Call) -> Generator[Call | float, None, Answer]:
+        """Let a request be sent until it is answered, or raise."""
+        end, count = time.monotonic() + self._patience, 0
+        while True:
+            yield call
+            came, count = self.came, count + 1
+            pause: float = min(2.0, 0.05 * 2 ** min(count, 10)) * random.uniform(0.5, 1.0)
+            if isinstance(came, Lost):
+                code, unsure = "", came.sent
+                pause = 0.0 if count == 1 else pause  # an idle connection was closed, most likely
+            elif came.status < 300:
+                return replace(came, repeated=count > 1)
+            elif came.status not in _AGAIN:
+                raise error_of(came)
+            else:
+                code = came.body.get("code", "")
+                unsure = code != "unavailable" and came.status != 429
+                pause = max(pause, _seconds(came.body.get("retry_after")))
+            for_good = code in _FOR_GOOD or (call.once and unsure)
+            if for_good or time.monotonic() + pause > end:
+                raise _failed(call, came, count)
+            yield pause
 
 
 def _failed(call: Call, came: Answer | Lost, count: int) -> ServiceError:

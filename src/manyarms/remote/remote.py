@@ -18,7 +18,7 @@ from manyarms.live.handle import Live
 from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
 from manyarms.protocol.policy import Policy
 from manyarms.remote.calls import Answer, Call, Plan, spec_of
-from manyarms.remote.client import Client, Lost, carried_out
+from manyarms.remote.client import Client, Lost, Run
 
 if TYPE_CHECKING:
     import pandas
@@ -295,17 +295,13 @@ class Remote(Client):
     # How
 
     def _run(self, plan: Plan[T]) -> T:
-        steps = carried_out(plan, self._patience)
-        came: Answer | Lost | None = None
-        while True:
-            try:
-                step = steps.send(came)
-            except StopIteration as done:
-                return done.value  # type: ignore[no-any-return]
+        run = Run(plan, self._patience)
+        for step in run:
             if isinstance(step, Call):
-                came = self._attempt(step)
+                run.came = self._attempt(step)
             else:
                 time.sleep(step)
+        return run.result
 
     def _attempt(self, call: Call) -> Answer | Lost:
         kept = None if call.once else self._kept()  # which may have been closed by the service

@@ -9,14 +9,14 @@ from typing import Any
 
 import msgspec
 
-from manyarms.errors import ManyarmsError
 from manyarms.live.databases import Database
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import access
 from manyarms.serve import messages as m
 from manyarms.serve.errors import (
     RefusedError,
-    failure_of,
+    as_refusals,
+    invalid,
     refuse,
     unavailable,
     unknown,
@@ -49,9 +49,7 @@ async def ask(service: Service, request: Request) -> Response:
         return move.change(owned, before)
 
     try:
-        owned, given, answers = await service.apply(
-            request.experiment, change, forwarded=request.forwarded, once=move.once
-        )
+        owned, given, answers = await service.apply(request, change, once=move.once)
     except RefusedError as error:
         if isinstance(error.failure, m.StoppedFailure):
             raise await _with_recommendation(service, request.experiment, error) from error
@@ -65,18 +63,14 @@ def _from_a_page(request: Request) -> bool:
 
 async def _asked_before(service: Service, owned: Owned, key: str | None) -> AskedBefore | None:
     row = await service.node.read(lambda database: database.ask_key(owned.id, key or ""))
-    return (
-        None
-        if row is None
-        else AskedBefore(row[0], row[1], tuple(json.loads(row[2] or "[]")), row[3])
-    )
+    return None if row is None else AskedBefore.of(*row)
 
 
 async def _with_recommendation(service: Service, name: str, refusal: RefusedError) -> RefusedError:
     stopped = refusal.failure
     assert isinstance(stopped, m.StoppedFailure)
     try:
-        summary: m.ExperimentSummary = await service.view("summary", name)
+        summary: m.ExperimentSummary = await service.scribe.view("summary", name)
         stopped.recommended = summary.recommended
     except RefusedError:
         pass  # the scribe is away: the answer is right without it
@@ -87,9 +81,7 @@ async def tell(service: Service, request: Request) -> Response:
     """Let rewards come."""
     wanted: m.Tells = await request.read(m.Tells)
     move = TellMove(wanted, browser=_from_a_page(request))
-    owned, results, answers = await service.apply(
-        request.experiment, move.change, forwarded=request.forwarded
-    )
+    owned, results, answers = await service.apply(request, move.change)
     return Response(move.answer(owned, results, answers))
 
 
@@ -99,9 +91,7 @@ async def abandon(service: Service, request: Request) -> Response:
     if _from_a_page(request):
         raise refuse(403, "role", "The role browser may not abandon pulls.")
     _, results, answers = await service.apply(
-        request.experiment,
-        lambda owned: [(owned.abandon(pull), pull) for pull in wanted.pulls],
-        forwarded=request.forwarded,
+        request, lambda owned: [(owned.abandon(pull), pull) for pull in wanted.pulls]
     )
     return answered(
         m.ToldMany(
@@ -117,12 +107,10 @@ async def put(service: Service, request: Request) -> Response:
     """Create an experiment; the same one again is no mistake."""
     spec: m.Spec = await request.read(m.Spec)
     name = request.experiment
-    try:
+    with as_refusals():
         check_spec(spec)
-    except ManyarmsError as error:
-        raise RefusedError(failure_of(error)) from error
     if spec.early == "hold" and spec.window is None:
-        raise refuse(422, "invalid", "`early: hold` needs a `window`, in seconds.")
+        raise invalid("`early: hold` needs a `window`, in seconds.")
     text = msgspec.json.encode(spec).decode()
     secret = secrets.token_hex(32)
 
@@ -142,7 +130,7 @@ async def put(service: Service, request: Request) -> Response:
     if made:
         await service.note(request.caller, name, "create")
     try:
-        return answered(await service.view("summary", name), 201 if made else 200)
+        return answered(await service.scribe.view("summary", name), 201 if made else 200)
     except RefusedError as error:
         if made and error.failure.code == "unavailable":
             raise unknown(f"The summary of {name!r} is not there") from error
@@ -176,7 +164,7 @@ async def delete(service: Service, request: Request) -> Response:
         return owned
 
     try:
-        owned, _, _ = await service.apply(name, check, forwarded=request.forwarded)
+        owned, _, _ = await service.apply(request, check)
         buried = await service.node.write(lambda database: database.bury(owned.id, owned.epoch))
     except RefusedError as error:
         if error.failure.code != "replay":
@@ -205,7 +193,7 @@ async def list_all(service: Service, request: Request) -> Response:
 def _set_state(action: str, state: m.State) -> Handler:
     async def handler(service: Service, request: Request) -> Response:
         name = request.experiment
-        await service.apply(name, lambda owned: owned.set_state(state), forwarded=request.forwarded)
+        await service.apply(request, lambda owned: owned.set_state(state))
         await service.note(request.caller, name, action)
         return answered(m.Done(name, state))
 
@@ -219,7 +207,7 @@ async def retire(service: Service, request: Request) -> Response:
     async def change(owned: Owned) -> bool:
         return owned.retire(await number_of(service, owned, key))
 
-    owned, applied, _ = await service.apply(request.experiment, change, forwarded=request.forwarded)
+    owned, applied, _ = await service.apply(request, change)
     if applied:
         await service.note(request.caller, request.experiment, f"retire {key}")
     return answered(m.Retired(owned.name, owned.state, applied))  # type: ignore[arg-type]
@@ -234,7 +222,7 @@ def _view(what: str, **readers: Callable[[str, str], Any]) -> Handler:
     async def handler(service: Service, request: Request) -> Response:
         query = request.query
         chosen = {name: read(name, query[name]) for name, read in readers.items() if name in query}
-        return answered(await service.view(what, request.experiment, **chosen))
+        return answered(await service.scribe.view(what, request.experiment, **chosen))
 
     return handler
 
@@ -244,7 +232,7 @@ def _up_to(most: int) -> Callable[[str, str], int]:
         if text.isdecimal() and len(text) <= 18 and 1 <= int(text) <= most:
             return int(text)
         said = f"`{name}` must be an integer from 1 to {most}, got {text[:100]!r}."
-        raise refuse(422, "invalid", said)
+        raise invalid(said)
 
     return read
 
@@ -254,12 +242,12 @@ def _number(name: str, text: str) -> float:
         return float(text)
     except ValueError:
         said = f"`{name}` must be a number, got {text[:100]!r}."
-        raise refuse(422, "invalid", said) from None
+        raise invalid(said) from None
 
 
 def _sort(name: str, text: str) -> str:
     if text not in SORTS:
-        raise refuse(422, "invalid", f"`{name}` must be one of {', '.join(SORTS)}, got {text!r}.")
+        raise invalid(f"`{name}` must be one of {', '.join(SORTS)}, got {text!r}.")
     return text
 
 
@@ -269,7 +257,7 @@ def _text(name: str, text: str) -> str:
 
 async def arm(service: Service, request: Request) -> Response:
     """Return one arm."""
-    found = await service.view("arm", request.experiment, key=request.arguments["key"])
+    found = await service.scribe.view("arm", request.experiment, key=request.arguments["key"])
     if found is None:
         raise unknown_arm(request.arguments["key"])
     return answered(found)

@@ -21,7 +21,7 @@ from manyarms.serve.errors import LostError
 if TYPE_CHECKING:
     from manyarms.serve.owned import Owned
 
-__all__ = ["Answers", "Committer", "DatabaseThread", "Forming", "insisting"]
+__all__ = ["Answers", "Committer", "DatabaseThread", "Forming", "insisting", "settle"]
 
 T = TypeVar("T")
 Job = Callable[[], None]
@@ -71,7 +71,7 @@ class DatabaseThread:
             except BaseException as raised:
                 result, error = None, raised
             with contextlib.suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(_settle, future, result, error)
+                loop.call_soon_threadsafe(settle, future, result, error)
 
         self._jobs.put(job)
         return await future  # type: ignore[no-any-return]
@@ -88,7 +88,8 @@ class DatabaseThread:
             await asyncio.to_thread(self._thread.join)
 
 
-def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+def settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    """Say what came of something; whoever waits for it may have gone."""
     if future.done():
         return
     if error is None:
@@ -168,6 +169,11 @@ class Committer(DatabaseThread):
     def idle(self) -> bool:
         """Whether nothing waits to be committed."""
         return not self._group and not self._dirty
+
+    def took(self, share: float) -> float:
+        """Return the seconds within which a share of the last commits was done."""
+        seconds = sorted(self.seconds) or [0.0]
+        return seconds[int(share * len(seconds))]
 
     def wake(self, owned: Owned) -> None:
         """Hear that an experiment has something to commit."""
@@ -300,9 +306,9 @@ class Committer(DatabaseThread):
         """Let those who wait go; their events are committed later, or another owner decides."""
         if self.away:
             for _, forming in self._group:
-                _settle(forming.done, None, TimeoutError())
+                settle(forming.done, None, TimeoutError())
             for owned in self._dirty:
-                _settle(owned.forming.done, None, TimeoutError())
+                settle(owned.forming.done, None, TimeoutError())
             assert self._loop is not None
             self._loop.call_later(UNKNOWN_AFTER, self._give_up_waiting)
 
@@ -315,12 +321,10 @@ class Committer(DatabaseThread):
         self.committed += self.sizes[-1]
         for (owned, forming), answer in zip(group, answers, strict=True):
             if answer is None:
-                self.drop(owned)
-                _settle(forming.done, None, LostError())
-                _settle(owned.forming.done, None, LostError())
+                settle(forming.done, None, LostError())
                 self._lost(owned)
             else:
                 owned.names |= answer.names
-                _settle(forming.done, answer, None)
+                settle(forming.done, answer, None)
         if self._dirty:
             self._plan()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -23,9 +25,11 @@ __all__ = [
     "BrokenError",
     "LostError",
     "RefusedError",
+    "as_refusals",
     "failed",
     "failure_of",
     "failure_of_body",
+    "invalid",
     "refuse",
     "unavailable",
     "unknown",
@@ -62,6 +66,11 @@ def refuse(status: int, code: str, message: str, *, parameter: str | None = None
     return RefusedError(Failure(code, message, status, parameter))
 
 
+def invalid(message: str) -> RefusedError:
+    """Return the refusal of what breaks a rule, which the message tells."""
+    return refuse(422, "invalid", message)
+
+
 def failed(what: str) -> RefusedError:
     """Log the exception that is being handled, a mistake of ours; return what to answer."""
     _logger.exception("%s failed", what)
@@ -90,6 +99,15 @@ def unknown(why: str) -> RefusedError:
         "send all else again, an ask with the same Idempotency-Key.",
         code="unknown",
     )
+
+
+@contextlib.contextmanager
+def as_refusals() -> Iterator[None]:
+    """Let the package's errors be answers."""
+    try:
+        yield
+    except ManyarmsError as error:
+        raise RefusedError(failure_of(error)) from error
 
 
 def failure_of(error: ManyarmsError) -> Failure:

@@ -24,7 +24,7 @@ import msgspec
 from manyarms.errors import ManyarmsError, MissingExtraError
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError, database_of
 from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD
-from manyarms.serve.errors import refuse, unavailable, unknown_experiment
+from manyarms.serve.errors import invalid, refuse, unavailable, unknown_experiment
 from manyarms.serve.game import REPORTED, ReplayError
 from manyarms.serve.replica import GoneError, Replica
 from manyarms.serve.requests import Request, Response
@@ -189,9 +189,7 @@ async def export(service: Service, request: Request) -> Response:
     """Send all events, or all arms, as a stream."""
     what, form = request.query.get("what", "events"), request.query.get("format", "ndjson")
     if what not in EXPORTS or form not in FORMS:
-        raise refuse(
-            422,
-            "invalid",
+        raise invalid(
             f"`what` must be events or arms, and `format` one of {', '.join(FORMS)}, got "
             f"{what[:100]!r} and {form[:100]!r}.",
         )

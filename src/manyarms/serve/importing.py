@@ -12,7 +12,7 @@ import msgspec
 from manyarms.live.estimates import count
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.serve import messages as m
-from manyarms.serve.errors import LostError, RefusedError, refuse, unknown_arm
+from manyarms.serve.errors import LostError, RefusedError, invalid, refuse, unknown_arm
 from manyarms.serve.node import SOME_ARMS
 from manyarms.serve.owned import Owned
 from manyarms.serve.requests import Request, Response
@@ -78,12 +78,10 @@ async def _count(service: Service, request: Request, count: int) -> m.AddedArms:
         if owned.keyed:
             raise refuse(422, "keys", f"The arms of {owned.name} have keys: give the new ones.")
         if not 1 <= count <= MOST_ARMS:
-            raise refuse(422, "invalid", f"`count` must be an integer >= 1, got {count}.")
+            raise invalid(f"`count` must be an integer >= 1, got {count}.")
         return owned.add_arms(count)
 
-    _, there, _ = await service.apply(
-        request.experiment, change, forwarded=request.forwarded, once=True
-    )
+    _, there, _ = await service.apply(request, change, once=True)
     return m.AddedArms(count, there)
 
 
@@ -109,9 +107,7 @@ async def _import(
                 service.node.tidy(owned)
                 raise
 
-    _, there, _ = await service.apply(
-        request.experiment, change, forwarded=request.forwarded, once=True
-    )
+    _, there, _ = await service.apply(request, change, once=True)
     return m.AddedArms(added, there)
 
 
@@ -144,9 +140,7 @@ def _twice(key: str) -> RefusedError:
 
 def _checked(key: Any, where: str) -> str:
     if not isinstance(key, str) or not 1 <= len(key) <= _MOST_KEY or "\0" in key:
-        raise refuse(
-            422,
-            "invalid",
+        raise invalid(
             f"{where}: a key must be a string of 1 to {_MOST_KEY} characters, without NUL. No arm "
             f"was added.",
         )
@@ -158,7 +152,7 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
     async for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
         if len(rest) > _MOST_LINE:
-            raise refuse(422, "invalid", "A line has more than a million bytes.")
+            raise invalid("A line has more than a million bytes.")
         if whole:
             yield whole
             await asyncio.sleep(0)  # others have their turn
@@ -177,7 +171,7 @@ async def _ndjson(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
             try:
                 value = _line(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise refuse(422, "invalid", f"Line {count}: {error}. No arm was added.") from error
+                raise invalid(f"Line {count}: {error}. No arm was added.") from error
             key = value.get("key") if isinstance(value, dict) else value
             keys.append(_checked(key, f"Line {count}"))
         yield keys
@@ -195,10 +189,10 @@ async def _csv(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
         rows, done, ends = _rows_in(given, count)
         rest = given[done:]
         if sum(map(len, rest)) > _MOST_LINE:
-            raise refuse(422, "invalid", f"Line {count + done + 1}: a row has too many bytes.")
+            raise invalid(f"Line {count + done + 1}: a row has too many bytes.")
         if rows and column < 0:
             if "key" not in rows[0]:
-                raise refuse(422, "invalid", "The first line of the CSV must name a column `key`.")
+                raise invalid("The first line of the CSV must name a column `key`.")
             column = rows.pop(0).index("key")
             ends.pop(0)
         yield [
@@ -210,7 +204,7 @@ async def _csv(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
     if rest:
         raise _no_csv(count, "unexpected end of data")
     if column < 0:
-        raise refuse(422, "invalid", "The first line of the CSV must name a column `key`.")
+        raise invalid("The first line of the CSV must name a column `key`.")
 
 
 def _rows_in(lines: list[str], count: int) -> tuple[list[list[str]], int, list[int]]:
@@ -229,4 +223,4 @@ def _rows_in(lines: list[str], count: int) -> tuple[list[list[str]], int, list[i
 
 
 def _no_csv(count: int, why: object) -> RefusedError:
-    return refuse(422, "invalid", f"After line {count}: {why}. No arm was added.")
+    return invalid(f"After line {count}: {why}. No arm was added.")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import json
 import logging
 import secrets
 import time
@@ -21,7 +20,7 @@ import msgspec
 
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError
 from manyarms.live.databases.database import LEASE
-from manyarms.serve.committer import Committer, DatabaseThread, insisting
+from manyarms.serve.committer import Committer, DatabaseThread, insisting, settle
 from manyarms.serve.errors import (
     BrokenError,
     LostError,
@@ -160,9 +159,7 @@ class ServiceNode:
     def ready(self, name: str) -> Owned | None:
         """Return an experiment that this node owns, and that can be played at once."""
         owned = self.owned.get(name)
-        if owned is None or owned.trouble is not None or self.committer.away:
-            return None
-        return owned
+        return None if self.committer.away or (owned and owned.trouble) else owned
 
     def _checked(self, owned: Owned) -> Owned:
         if self.committer.away:
@@ -241,12 +238,12 @@ class ServiceNode:
         if owned.deadline is not None:
             owned.deadline.cancel()
         self.committer.drop(owned)
-        _let_go(owned, LostError())
+        settle(owned.forming.done, None, LostError())
 
     def broke(self, owned: Owned, error: BrokenError) -> RefusedError:
         """Drop a handle that is half changed, with what was not handed over; return the answer."""
         _logger.error("%s", error)
-        _let_go(owned, unavailable("The experiment is loaded anew."))
+        settle(owned.forming.done, None, unavailable("The experiment is loaded anew."))
         self.forget(owned)
         return RefusedError(Failure("policy", str(error), 500))
 
@@ -359,14 +356,6 @@ class ServiceNode:
         await self.committer.call(leave)
 
 
-def _let_go(owned: Owned, error: Exception) -> None:
-    """Tell those who wait for the batch that forms why it is not committed."""
-    done = owned.forming.done
-    if not done.done():
-        done.set_exception(error)
-        done.exception()  # nobody may be waiting
-
-
 async def _listens(address: str) -> bool:
     """Whether somebody listens there; no answer in time counts as yes."""
     host, _, port = address.rpartition(":")
@@ -392,8 +381,8 @@ def _loaded(database: Database, row: ExperimentRow) -> Owned:
 def _keys(database: Database, experiment: int, most: int) -> OrderedDict[str, AskedBefore]:
     """Return the last asks that had keys, the latest last."""
     return OrderedDict(
-        (key, AskedBefore(pull, k, tuple(json.loads(again)) if again else (), body))
-        for key, pull, k, again, body in reversed(database.last_ask_keys(experiment, most))
+        (key, AskedBefore.of(*asked))
+        for key, *asked in reversed(database.last_ask_keys(experiment, most))
     )
 
 

@@ -21,11 +21,18 @@ from manyarms.live.game import LiveGame, check_reward
 from manyarms.live.store import ABANDONED, ASKED, TOLD
 from manyarms.protocol.policy import arrive, retire
 from manyarms.serve.committer import Answers, Forming
-from manyarms.serve.errors import BrokenError, LostError, RefusedError, failure_of, refuse
+from manyarms.serve.errors import (
+    BrokenError,
+    LostError,
+    RefusedError,
+    as_refusals,
+    failure_of,
+    refuse,
+)
 from manyarms.serve.game import REPORTED, Game
-from manyarms.serve.messages import Failure, StoppedFailure, Told
+from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
 
-__all__ = ["MOST_KEYS", "AskedBefore", "Given", "Owned", "told_before"]
+__all__ = ["MOST_KEYS", "AskedBefore", "Given", "Owned", "refused_tell", "told_before"]
 
 MOST_KEYS = 100_000  # of asks, that are remembered
 _NONE: tuple[int, ...] = ()
@@ -45,6 +52,11 @@ class AskedBefore(NamedTuple):
     k: int
     again: tuple[int, ...]
     body: str
+
+    @classmethod
+    def of(cls, pull: int, k: int, again: str | None, body: str) -> AskedBefore:
+        """Read what the database holds."""
+        return cls(pull, k, tuple(json.loads(again)) if again else (), body)
 
     @property
     def pulls(self) -> list[int]:
@@ -183,7 +195,7 @@ class Owned(Game):
         try:
             value = check_reward(reward, live.reward_range)
         except ManyarmsError as error:
-            return _refused(pull, failure_of(error))
+            return refused_tell(pull, failure_of(error))
         if pull not in live.flight:
             return self._not_in_flight(pull)
         if self.spec.early == "hold":
@@ -195,7 +207,7 @@ class Owned(Game):
         if pull in self.held:
             if self.held[pull] == reward:
                 return Told(pull, applied=False, held=True)
-            return _refused(pull, _other_reward(pull, self.held[pull]))
+            return refused_tell(pull, _other_reward(pull, self.held[pull]))
         self._note([(REPORTED, pull, self._there().flight[pull].arm, reward)], None)
         return Told(pull, applied=True, held=True)
 
@@ -212,7 +224,7 @@ class Owned(Game):
         if pull >= live.pulls:
             last = f"The last one is {live.pulls - 1}." if live.pulls else "None was yet."
             said = f"Pull {pull} was not asked for. {last}"
-            return _refused(pull, Failure("unknown_pull", said, 404))
+            return refused_tell(pull, Failure("unknown_pull", said, 404))
         self.touch().repeated.add(pull)
         return None
 
@@ -269,12 +281,14 @@ class Owned(Game):
     def check_can_add(self) -> None:
         """Raise unless arms may come."""
         if self.live is not None:
-            self._raised(lambda: self._there().check_can(arrive))
+            with as_refusals():
+                self._there().check_can(arrive)
 
     def retire(self, number: int) -> bool:
         """Let an arm go; False if it has gone already."""
         live = self._there()
-        self._raised(lambda: live.check_can(retire))
+        with as_refusals():
+            live.check_can(retire)
         if number in live.retired:
             self.touch()
             return False
@@ -314,12 +328,6 @@ class Owned(Game):
         if self.state == "stopped":
             raise RefusedError(StoppedFailure("stopped", f"{self.name} was stopped.", None))
         return live
-
-    def _raised(self, check: Callable[[], object]) -> None:
-        try:
-            check()
-        except ManyarmsError as error:
-            raise RefusedError(failure_of(error)) from error
 
     def _change(self, change: Callable[[], object], more: str | None) -> list[float]:
         """Change the game; what it logs joins the batch. Return the counts of this minute."""
@@ -368,26 +376,27 @@ class Owned(Game):
 def told_before(pull: int, ended: tuple[int, float, int] | None, reward: float | None) -> Told:
     """Return the answer to a tell (or an abandon: no reward) of a pull that has ended."""
     if ended is None:
-        return _refused(pull, Failure("unknown_pull", f"Pull {pull} is not known.", 404))
+        return refused_tell(pull, Failure("unknown_pull", f"Pull {pull} is not known.", 404))
     kind, was, _ = ended
     if kind == ABANDONED:
         if reward is None:
             return Told(pull, applied=False)
         said = f"Pull {pull} was abandoned, or its window is over. The reward does not count."
-        return _refused(pull, Failure("abandoned", said, 410))
+        return refused_tell(pull, Failure("abandoned", said, 410))
     if reward is None:
         said = f"Pull {pull} cannot be abandoned: its reward {was:g} was told."
-        return _refused(pull, Failure("told", said, 409))
+        return refused_tell(pull, Failure("told", said, 409))
     if reward == was:
         return Told(pull, applied=False)
-    return _refused(pull, _other_reward(pull, was))
+    return refused_tell(pull, _other_reward(pull, was))
 
 
 def _other_reward(pull: int, was: float) -> Failure:
     return Failure("told", f"Pull {pull} was told before, with the reward {was:g}.", 409)
 
 
-def _refused(pull: int, failure: Failure) -> Told:
+def refused_tell(pull: int, failure: Failures) -> Told:
+    """Return the answer to a tell or an abandon that is refused."""
     return Told(
         pull, applied=False, status=failure.status, code=failure.code, message=failure.message
     )

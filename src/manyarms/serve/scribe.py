@@ -21,7 +21,7 @@ import msgspec
 from manyarms.errors import ParameterError
 from manyarms.live.databases import Database, UnreachableError, database_of
 from manyarms.serve import messages as m
-from manyarms.serve.errors import refuse, unavailable, unknown_experiment
+from manyarms.serve.errors import invalid, unavailable, unknown_experiment
 from manyarms.serve.game import ReplayError
 from manyarms.serve.replica import GoneError, Replica
 from manyarms.serve.views import VIEWS
@@ -145,7 +145,7 @@ class Scribe:
 def main() -> None:
     """Run a scribe; its environment says of what."""
     url, owner = os.environ["MANYARMS_SCRIBE_STORE"], os.environ["MANYARMS_SCRIBE_OWNER"]
-    source, sink = sys.stdin.buffer.fileno(), sys.stdout.buffer
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
     database = database_of(url)
     database.open()
     scribe = Scribe(database, owner)
@@ -155,8 +155,7 @@ def main() -> None:
         ready, _, _ = select.select([source], [], [], max(0.0, due - time.monotonic()))
         try:
             if ready:
-                data = _frame(source)
-                answer = encode(scribe.answer(msgspec.msgpack.decode(data)))
+                answer = encode(scribe.answer(msgspec.msgpack.decode(_frame())))
                 sink.write(LENGTH.pack(len(answer)) + answer)
                 sink.flush()
             if time.monotonic() >= due:
@@ -169,19 +168,16 @@ def main() -> None:
             due = time.monotonic() + 2 * TICK
 
 
-def _frame(source: int) -> bytes:
-    return _exactly(source, LENGTH.unpack(_exactly(source, LENGTH.size))[0])
+def _frame() -> bytes:
+    """Return the next request: there is one at a time, so nothing is left in the buffer."""
+    return _exactly(LENGTH.unpack(_exactly(LENGTH.size))[0])
 
 
-def _exactly(source: int, count: int) -> bytes:
-    parts = []
-    while count:
-        part = os.read(source, count)
-        if not part:
-            raise EOFError
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
+def _exactly(count: int) -> bytes:
+    data = sys.stdin.buffer.read(count)
+    if len(data) < count:
+        raise EOFError
+    return data
 
 
 class ScribeLink:
@@ -209,7 +205,7 @@ class ScribeLink:
         )
 
     async def view(self, what: str, experiment: str, **chosen: Any) -> Any:
-        """Return a view."""
+        """Return a view of an experiment: a type of `messages`."""
         return await self._ask({"view": what, "experiment": experiment, "with": chosen})
 
     async def look(self) -> None:
@@ -228,7 +224,7 @@ class ScribeLink:
         if answer["error"] == "unknown":
             raise unknown_experiment(request["experiment"])
         if answer["error"] == "invalid":
-            raise refuse(422, "invalid", answer["message"])
+            raise invalid(answer["message"])
         raise unavailable(answer["message"])
 
     async def _in_turn(self, request: dict[str, Any]) -> bytes:

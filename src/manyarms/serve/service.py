@@ -12,7 +12,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from manyarms.live.databases import ExperimentRow
 from manyarms.serve import messages as m
@@ -30,6 +30,9 @@ from manyarms.serve.metrics import Metrics
 from manyarms.serve.node import ServiceNode
 from manyarms.serve.owned import Owned
 from manyarms.serve.scribe import ScribeLink
+
+if TYPE_CHECKING:
+    from manyarms.serve.requests import Request
 
 __all__ = ["ElsewhereError", "Service", "Settings", "not_known"]
 
@@ -229,13 +232,12 @@ class Service:
 
     async def apply(
         self,
-        name: str,
+        request: Request,
         change: Callable[[Owned], Any],
         *,
-        forwarded: bool,
         once: bool = False,
     ) -> tuple[Owned, Any, Answers]:
-        """Let a request change an experiment; return when that is committed.
+        """Let a request change its experiment; return when that is committed.
 
         Returns the experiment, what `change` returned, and what the database said. Raises
         `ElsewhereError` if another node owns it. What must not be done twice is done `once`: if
@@ -243,7 +245,7 @@ class Service:
         that is the owner no longer must not say anything.
         """
         for _ in range(8):
-            owned = await self.node.find(name, forwarded=forwarded)
+            owned = await self.node.find(request.experiment, forwarded=request.forwarded)
             if isinstance(owned, str):
                 raise ElsewhereError(owned)
             refusal: RefusedError | None = None
@@ -268,11 +270,7 @@ class Service:
             if refusal is not None:
                 raise refusal
             return owned, result, answers
-        raise unavailable(f"Several nodes want to own {name!r}.")
-
-    async def view(self, what: str, experiment: str, **chosen: Any) -> Any:
-        """Return a view of an experiment: a type of `messages`."""
-        return await self.scribe.view(what, experiment, **chosen)
+        raise unavailable(f"Several nodes want to own {request.experiment!r}.")
 
     async def listing(self, caller: Caller, cursor: str = "") -> m.Listing:
         """Return a page of the experiments that a caller may see: those after a cursor, a name."""
@@ -285,7 +283,7 @@ class Service:
         page, found = names[:_LISTED], []
         for name in page:
             with contextlib.suppress(RefusedError):
-                found.append(await self.view("summary", name))
+                found.append(await self.scribe.view("summary", name))
         return m.Listing(found, page[-1] if len(names) > _LISTED else None)
 
     async def health(self, experiment: str) -> m.Health:
@@ -311,14 +309,13 @@ class Service:
 
     def _health(self, row: ExperimentRow, saved: Any, audit: Any) -> m.Health:
         committer, status = self.node.committer, self.scribe.status or {}
-        milliseconds = sorted(1000 * s for s in committer.seconds) or [0.0]
         seen = status.get(row.name)
         return m.Health(
             owner=row.owner,
             epoch=row.epoch,
             head=row.head,
-            commit_p50=milliseconds[len(milliseconds) // 2],
-            commit_p99=milliseconds[int(0.99 * len(milliseconds))],
+            commit_p50=1000 * committer.took(0.5),
+            commit_p99=1000 * committer.took(0.99),
             group_size=statistics.fmean(committer.sizes or [0]),
             scribe_lag=None if seen is None else max(0, row.head - seen["head"]),
             snapshot_age=saved[0][1] if saved else None,

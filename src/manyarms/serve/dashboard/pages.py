@@ -29,7 +29,7 @@ from manyarms.serve import messages as m
 from manyarms.serve.access import COOKIE, Caller, digest_of, find_caller
 from manyarms.serve.dashboard import panels
 from manyarms.serve.dashboard.feed import Channel, Channels
-from manyarms.serve.errors import RefusedError, refuse, unknown_arm
+from manyarms.serve.errors import RefusedError, invalid, refuse, unknown_arm
 from manyarms.serve.routes import may
 
 if TYPE_CHECKING:
@@ -196,10 +196,10 @@ class Pages:
         caller = await self._caller(request, "view", name)
         arm: m.ArmView | None = None
         if text.isdecimal() and len(text) < 19:
-            arm = await self._service.view("arm_at", name, number=int(text))
+            arm = await self._service.scribe.view("arm_at", name, number=int(text))
         if arm is None:
             raise unknown_arm(text)
-        summary: m.ExperimentSummary = await self._service.view("summary", name)
+        summary: m.ExperimentSummary = await self._service.scribe.view("summary", name)
         best = summary.recommended
         compared = [arm] if best is None or best.number == arm.number else [arm, best]
         scale = panels.common_scale(compared)
@@ -278,7 +278,7 @@ class Pages:
         like = request.query_params.get("like")
         spec = m.Spec()
         if like:
-            spec = (await self._service.view("summary", like)).spec
+            spec = (await self._service.scribe.view("summary", like)).spec
         if request.query_params.get("hold"):
             spec = msgspec.structs.replace(
                 spec, early="hold", window=_seconds(request.query_params["hold"])
@@ -333,4 +333,4 @@ def _seconds(text: str) -> float:
     with contextlib.suppress(ValueError):
         if 0 < float(text) < math.inf:
             return float(text)
-    raise refuse(422, "invalid", f"`hold` must be a number > 0, got {text[:100]!r}.")
+    raise invalid(f"`hold` must be a number > 0, got {text[:100]!r}.")

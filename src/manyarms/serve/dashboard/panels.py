@@ -61,12 +61,13 @@ def _environment() -> Environment:
     }
     made.globals |= {
         "mark": Markup(face.MARK),
-        "bar": charts.bar,
-        "parts_bar": charts.parts_bar,
-        "interval": charts.interval,
         "share": share,
         "delay_range": delay_range,
         "verdict": verdict,
+    }
+    drawn = made.get_template("charts.html").module
+    made.globals |= {
+        name: getattr(drawn, name) for name in ("bar", "parts_bar", "interval", "lines")
     }
     return made
 
@@ -85,18 +86,18 @@ async def draw_list(service: Service, caller: Caller, cursor: str) -> dict[str, 
 
 async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> dict[str, str]:
     """Return the panels of an experiment; what follows from its log alone is drawn once a head."""
-    summary: m.ExperimentSummary = await service.view("summary", name)
+    summary: m.ExperimentSummary = await service.scribe.view("summary", name)
     kept["summary"] = summary
     if kept.get("head") != (summary.head, summary.n_arms):
-        kept["leaders"] = await service.view("leaders", name, k=_LEADERS)
-        kept["minutes"] = await service.view("minutes", name)
-        kept["exploring"] = await service.view("exploring", name)
+        kept["leaders"] = await service.scribe.view("leaders", name, k=_LEADERS)
+        kept["minutes"] = await service.scribe.view("minutes", name)
+        kept["exploring"] = await service.scribe.view("exploring", name)
         kept["head"] = summary.head, summary.n_arms
     looked = {
         "summary": summary,
         "leaders": kept["leaders"].arms,
         "exploring": kept["exploring"],
-        "flight": await service.view("in_flight", name),
+        "flight": await service.scribe.view("in_flight", name),
         "health": await service.health(name),
         "root": service.root_path,
     }
@@ -151,7 +152,7 @@ async def arms_panel(
     sort = chosen.get("sort", "low")
     sort = sort if sort in SORTS else "low"
     search, cursor = chosen.get("search", "")[:200], chosen.get("cursor", "")
-    page: m.ArmPage = await service.view(
+    page: m.ArmPage = await service.scribe.view(
         "arms", name, search=search, sort=sort, cursor=cursor, limit=_ARMS
     )
     return template(
