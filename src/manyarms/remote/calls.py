@@ -115,8 +115,9 @@ class Attempts:
         said = why if answer is None else str(answer.body.get("message") or f"HTTP {answer.status}")
         times = f" after {self.count} attempts" if self.count > 1 else ""
         unsure = "" if call.method == "GET" else " It may have been done or not."
+        fix = " Is it running, and is its address right?" if answer is None else ""
         return ServiceError(
-            f"The service did not answer{times}: {said.rstrip('.')}.{unsure}",
+            f"The service did not answer{times}: {said.rstrip('.')}.{unsure}{fix}",
             status=0 if answer is None else answer.status,
             code="unreachable" if answer is None else str(answer.body.get("code", "")),
         )
