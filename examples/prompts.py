@@ -62,7 +62,7 @@ def main() -> None:
     hardness = ma.hardness(n=PROMPTS, m=best, horizon=EVALUATIONS)
     print(f"{PROMPTS} prompts, {best} of them good, {EVALUATIONS} evaluations.")
     print(
-        f"Good prompts answer {truth.max():.0%} right, all prompts {truth.mean():.0%} on average."
+        f"Good prompts are right in {truth.max():.0%}, all prompts in {truth.mean():.0%} of cases."
     )
     print(f"Hardness {hardness:.2f}. Means of {RUNS} runs:\n")
     print(f"{'':14} {'prompts tried':>14} {'right while looking':>20} {'accuracy found':>15}")
