@@ -248,18 +248,6 @@ def test_reproduce_plays_shows_and_writes(
     assert {path.name: path.stat().st_mtime_ns for path in results.iterdir()} == before
 
 
-def test_an_interrupt_is_no_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*words: object, **options: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("manyarms.studies.study.reproduce", interrupt)
-    assert (
-        run("reproduce", code=130)
-        .lstrip()
-        .startswith("manyarms: interrupted. What was played is kept")
-    )
-
-
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["reproduce", "--help"]])
 def test_help_needs_neither_numba_nor_matplotlib(words: list[str]) -> None:
     begun = time.perf_counter()

@@ -97,7 +97,9 @@ def test_an_interrupt_says_how_to_go_on(
     monkeypatch.setattr("manyarms.cli.app.app.main", stop)
     words = [command, *(["get", "652"] if command == "data" else ["x", "--out", "o"])]
     assert main(words) == 130
-    assert f"run:\n  manyarms {' '.join(words)}\n" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("manyarms: interrupted. ")
+    assert f"run:\n  manyarms {' '.join(words)}\n" in said
 
 
 def test_names_of_policies_are_completed() -> None:

@@ -54,7 +54,7 @@ def test_captions_from_the_stand_in(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     output = run("captions_live")
     assert output.startswith("stand-in for contest 652")
-    assert "no results on the real captions" in output
+    assert "nothing about the real captions" in output
     in_turn, late = _row(output, "votes at once"), _row(output, "votes 200 readers late")
     assert 0.8 < late[0] < _row(output, "… and count_late=True")[0] < in_turn[0] < 1.0
     assert late[2] == in_turn[2] == 1
@@ -82,7 +82,7 @@ def test_a_plain_policy(run: Run) -> None:
 def _is_the_shop(output: str) -> bool:
     shop, past = (
         "from_means(n=1000, Baskets(least=5.0, most=15.0))",
-        "best of the past: coat, 20.00",
+        "best in the past: coat, 20.00",
     )
     return shop in output and past in output
 

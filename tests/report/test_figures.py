@@ -24,7 +24,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from manyarms.report import figures, save_figure
-from manyarms.report.style import policy_styles, policy_title
+from manyarms.report.style import policy_styles
 
 PAPER = ("moss", "moss-oracle", "quantile", "parallel", "moss++", "empmoss++")
 NAMED = (*PAPER, "anytime-moss++", "anytime-parallel")
@@ -203,16 +203,12 @@ def test_no_two_lines_of_a_figure_look_alike() -> None:
     assert len({style.colour for style in styles[:16]}) == 16
 
 
-def test_titles() -> None:
-    assert [policy_title(name) for name in PAPER] == [
-        "MOSS",
-        "MOSS Oracle",
-        "Quantile",
-        "Parallel",
-        "MOSS++",
-        "empMOSS++",
-    ]
-    assert policy_title("moss++(beta=0.6, sigma=1.0)") == "MOSS++ (β = 0.6, sigma = 1.0)"
+def test_names_that_look_like_formulas_are_drawn_as_they_are(tmp_path: Path) -> None:
+    name = r"$\frac{ and $ \nonsense"
+    figure = figures.regret_over_time(many((name,)), title=name, note=name)
+    assert save_figure(figure, tmp_path / "a")
+    assert figure.axes[0].get_title() == name
+    assert words(figure)[0] == name
 
 
 @pytest.mark.parametrize("draw", ["figure_1", "against", "over"])

@@ -193,10 +193,13 @@ def _table(advice: Advice, everyone: bool) -> Iterator[str]:
         lines.setdefault(row.label, []).append(row)
     cases = next(iter(lines.values()))
     shown = {label: own for label, own in lines.items() if own[0].finalist or everyone}
-    width = max(map(len, ["best arms", *shown]))
-    roomy = len("  ") + width + 6 * len(cases) + len("   worst  runs <-") <= _WIDTH
+    room = _WIDTH - len("  ") - 6 * len(cases) - len("   worst <-")  # for names
+    width = min(max(map(len, ["best arms", *shown])), room)
+    roomy = width + len("  runs") <= room
 
     def line(name: str, cells: Iterable[str], *last: str) -> str:
+        if len(name) > width:  # it stands above its numbers
+            return f"  {name}\n{line('', cells, *last)}"
         return f"  {name:<{width}}" + "".join(f"{cell:>6}" for cell in cells) + "".join(last)
 
     scale = advice.horizon if advice.objective == "earn" else 1
