@@ -106,14 +106,13 @@ class Run(Generic[T]):
 def _failed(call: Call, came: Answer | Lost, count: int) -> ServiceError:
     times = f" after {count} attempts" if count > 1 else ""
     unsure = "" if call.method == "GET" else " It may have been done or not."
-    fix = " Is it running, and is its address right?" if answer is None else ""
-    said, status, code = "", 0, "unreachable"
     if isinstance(came, Answer):
-        said = str(came.body.get("message") or f"HTTP {came.status}")
+        why, fix = str(came.body.get("message") or f"HTTP {came.status}"), ""
         status, code = came.status, str(came.body.get("code", ""))
     else:
-        said = came.why
-    said = f"The service did not answer{times}: {said.rstrip('.')}.{unsure}{fix}"
+        why, fix = came.why, " Is it running, and is its address right?"
+        status, code = 0, "unreachable"
+    said = f"The service did not answer{times}: {why.rstrip('.')}.{unsure}{fix}"
     return ServiceError(said, status=status, code=code)
 
 
