@@ -312,12 +312,21 @@ def _adapted(choose: Callable[..., Any], adapt: Callable[[Any], Any]) -> Callabl
     return lambda *args: adapt(choose(*args))
 
 
+# Private steps of Numba that parts leave out; versions 0.62 to 0.68 have them.
+_STEPS = ("_optimize_final_module", "_finalize_final_module", "_ensure_finalized")
+
+
 def _as_part(options: dict[str, Any]) -> dict[str, Any]:
     """Return options for a function that is compiled as a part of the loops that call it.
 
     All parts have the same ones: Numba lets callees inherit them, even `forceinline`, and compiles
-    a function again for callers with others.
+    a function again for callers with others. A Numba that works otherwise takes its usual way: it
+    compiles longer.
     """
+    from numba.core.codegen import JITCodeLibrary
+
+    if not all(hasattr(JITCodeLibrary, name) for name in _STEPS):
+        return options
     return {**INLINE, "pipeline_class": _part_compiler(options is INLINE)}
 
 
