@@ -52,6 +52,10 @@ def _six(*values: float, late: Mapping[str, float] | None = None) -> Result:
 CONTEST = _six(20_000, 5_000, 26_000, 17_000, 12_000, 2_500, late=FLAT)
 
 
+def _paper(**changes: Result) -> Paper:
+    return {**_true(), **{name: {0.25: result} for name, result in changes.items()}}
+
+
 @cache
 def _true() -> Paper:
     """Results on which every claim of the paper is true."""
@@ -83,10 +87,6 @@ def _true() -> Paper:
             for a, r in fig2a.items()
         },
     }
-
-
-def _paper(**changes: Result) -> Paper:
-    return {**_true(), **{name: {0.25: result} for name, result in changes.items()}}
 
 
 def test_where_all_is_as_the_paper_says_most_claims_hold() -> None:
