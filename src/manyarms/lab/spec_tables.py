@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from manyarms.errors import ParameterError, nearest
+from manyarms.core.checks import refusal
+from manyarms.errors import nearest
 from manyarms.instances import FAMILIES, RESERVOIRS, REWARDS, Instance, reservoir, reward
 from manyarms.lab.problems import Problems, shown
 from manyarms.protocol.loading import load_class, load_policy
@@ -249,11 +250,8 @@ def _own_law(name: str) -> Callable[..., Any]:
     """Return the reward law "module:Class"."""
     law = load_class(name)
     if law not in reward.bodies:
-        raise ParameterError(
-            f"`name` must be that of a reward law, a NamedTuple with a body of "
-            f"manyarms.instances.reward, got {name!r}.",
-            parameter="name",
-        )
+        law_of = "a reward law, a NamedTuple with a body of manyarms.instances.reward"
+        raise refusal("name", f"that of {law_of}", name)
     return law
 
 
