@@ -24,13 +24,14 @@ from manyarms.lab.experiment import (
     check_late,
     check_objective,
 )
-from manyarms.lab.problems import Problems, shown
 from manyarms.lab.spec_tables import (
+    Problems,
     SpecTable,
     Sweep,
     read_instance,
     read_policies,
     read_value,
+    shown,
     values_of,
 )
 from manyarms.lab.sweep import build_cells
