@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from tests.report.made import made_result
 HORIZONS = [2**k for k in range(10, 23, 2)]
 
 
+@cache
 def series() -> dict[tuple[str, Any, str], list[Cell]]:
     found = defaultdict(list)
     (experiment,) = experiments(100, 0)
@@ -171,6 +172,7 @@ def game(policy: str, kind: str, horizon: int, mean: float, **others: Any) -> Re
     )
 
 
+@cache
 def measured() -> list[MeasuredExponent]:
     half: dict[str, Any] = {"policy": "moss++(beta=0.5)", "beta": 0.5}
     gaps: dict[str, Any] = {"policy": "moss-oracle", "kind": "shrinking gap"}

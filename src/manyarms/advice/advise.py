@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from manyarms.advice.candidates import candidates
-from manyarms.advice.question import Question, question
+from manyarms.advice.question import question
 from manyarms.advice.race import Race, affordable, race
 from manyarms.advice.reasons import caveats, problem_in_words, reasons
 from manyarms.core.checks import check_int
@@ -328,16 +328,12 @@ def advise(
         policies=policies,
         objective=objective,
     )
-    return _answered(asked, replications, seed=seed, workers=workers, progress=progress)
-
-
-def _answered(asked: Question, replications: int | None, **how: Any) -> Advice:
-    """Let the candidates play, and put the answer together."""
     if replications is not None:
         replications = check_int("replications", replications, at_least=1)
     everyone = candidates(asked)
     players = everyone if replications is not None else affordable(asked, everyone)
     skipped = [player for player in everyone if player not in players]
+    how = {"seed": seed, "workers": workers, "progress": progress}
     played = None if asked.trivial else race(asked, players, replications, **how)
     taken = players[0 if played is None else played.winner]
     alike = [] if played is None else [players[k].label for k in played.not_told_apart()]

@@ -7,7 +7,7 @@ import inspect
 import json
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,10 +49,6 @@ class Chunk(NamedTuple):
     def file_name(self) -> str:
         """Where the chunk is stored."""
         return f"{self.number:06d}-{self.seat:04d}-{self.first:010d}.chunk"
-
-    def alone(self) -> Chunk:
-        """Return the chunk without the other players of its cell, to be sent elsewhere."""
-        return self._replace(cell=replace(self.cell, players=()))
 
 
 def plan(experiment: Experiment) -> Iterator[Chunk]:

@@ -16,8 +16,10 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
+from dataclasses import replace
 from typing import Any
 
+from manyarms.core.checks import refusal
 from manyarms.core.code_digest import digest
 from manyarms.core.optional import need
 from manyarms.errors import ClusterError, ManyarmsError, ParameterError
@@ -57,10 +59,8 @@ def check_scheduler(address: Any) -> None:
     if address is None:
         need("cryptography", "to start a cluster that is safe from other users", "dask")
     elif not isinstance(address, str) or not _ADDRESS.fullmatch(address):
-        raise ParameterError(
-            f"`scheduler` must be an address such as tcp://10.0.0.5:8786, got {address!r:.80}. "
-            f"`dask scheduler` prints its own."
-        )
+        rule, fix = "an address such as tcp://10.0.0.5:8786", "`dask scheduler` prints its own."
+        raise refusal("scheduler", rule, address, fix)
     elif address.startswith(("tls:", "wss:")) and not _has_credentials():
         raise ParameterError(
             f"`scheduler` must be an address that Dask has credentials for, got {address!r:.80}, "
@@ -130,7 +130,8 @@ class Cluster:
 
     def submit(self, chunk: Chunk) -> Future[Played]:
         """Send a chunk, without the other players of its cell."""
-        sent = self._pool.submit(play_on_worker, chunk.alone(), self._seed, self._software)
+        alone = chunk._replace(cell=replace(chunk.cell, players=()))
+        sent = self._pool.submit(play_on_worker, alone, self._seed, self._software)
         passed: Future[Played] = Future()
         sent.add_done_callback(lambda done: self._pass_on(passed, done, chunk))
         return passed

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Protocol, get_args
 
-from manyarms.core.checks import check_choice, check_int
-from manyarms.errors import ParameterError
+from manyarms.core.checks import check_choice, check_int, refusal
 from manyarms.lab.chunks import Chunk
 from manyarms.lab.experiment import Engine, Experiment
 from manyarms.lab.progress import ProgressCallback
@@ -149,23 +148,16 @@ def check_engine(engine: str, scheduler: str | None, workers: int | None) -> Non
     """Refuse engines that are not there, and options that do not go together."""
     check_choice("engine", engine, get_args(Engine))
     if engine != "dask" and scheduler is not None:
-        raise ParameterError(
-            f'`scheduler` must be left out with the engine "{engine}", got {scheduler!r}. Did you '
-            f'mean the engine "dask"?'
-        )
+        rule, fix = f'left out with the engine "{engine}"', 'Did you mean the engine "dask"?'
+        raise refusal("scheduler", rule, scheduler, fix)
     if engine == "cuda":
         from manyarms.core.cuda import need_gpu
 
         if workers is not None:
-            raise ParameterError(
-                f'`workers` must be left out with the engine "cuda", got {workers!r}.'
-            )
+            raise refusal("workers", 'left out with the engine "cuda"', workers)
         need_gpu()
     if scheduler is not None and workers is not None:
-        raise ParameterError(
-            f"`workers` must be left out with `scheduler`, got {workers!r}: that cluster has its "
-            f"own."
-        )
+        raise refusal("workers", "left out with `scheduler`", workers, "That cluster has its own.")
     if engine == "dask":
         from manyarms.lab.dask import check_scheduler
 

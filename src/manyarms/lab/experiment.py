@@ -132,9 +132,7 @@ def cell(
     (['moss', 'moss++(beta=0.6)'], 20000)
     """
     if not isinstance(instance, Instance):
-        raise ParameterError(
-            f"`instance` must be an Instance such as instances.planted(...), got {instance!r}."
-        )
+        raise refusal("instance", "an Instance such as instances.planted(...)", instance)
     horizon = check_int("horizon", horizon, at_least=1, at_most=MOST_PULLS)
     replications = check_int("replications", replications, at_least=1, at_most=MOST_PULLS)
     first = check_int("first_replication", first_replication, at_most=MOST_PULLS)

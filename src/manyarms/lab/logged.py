@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.checks import check_int, check_path
+from manyarms.core.checks import check_int, check_path, refusal
 from manyarms.core.files import path_errors
 from manyarms.core.optional import need_pyarrow
 from manyarms.core.sequences import uniform_half_width
@@ -212,10 +212,8 @@ def _arm_count(given: int | None, recorded: int | None, names: NDArray[Any]) -> 
     known = len(names) if recorded is None else recorded
     count = check_int("n_arms", known if given is None else given, at_least=2)
     if count < len(names):
-        raise ParameterError(
-            f"`n_arms` must be at least {len(names)}, the number of arms in the log, got {count}.",
-            parameter="n_arms",
-        )
+        rule = f"at least {len(names)}, the number of arms in the log"
+        raise refusal("n_arms", rule, count)
     return count
 
 

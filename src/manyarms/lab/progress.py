@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Protocol, TextIO
 
-from manyarms.errors import ParameterError
+from manyarms.core.checks import refusal
 
 __all__ = ["ProgressCallback", "progress_for"]
 
@@ -56,9 +56,7 @@ def progress_for(progress: bool | ProgressCallback | None) -> ProgressCallback:
     if callable(progress):
         return progress
     if progress not in (True, False, None):
-        raise ParameterError(
-            f"`progress` must be True, False, None or a callable, got {progress!r}."
-        )
+        raise refusal("progress", "True, False, None or a callable", progress)
     if progress is None:
         progress = sys.stderr.isatty()
     return _Line(sys.stderr) if progress else lambda done, total, note: None

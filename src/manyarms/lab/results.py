@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.checks import check_choice, check_int
+from manyarms.core.checks import check_choice, check_int, refusal
 from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
 from manyarms.core.tabular import Library, Tabular, data_frame
 from manyarms.errors import ParameterError, ResultsError
@@ -357,9 +357,7 @@ class Result(Tabular):
         places = np.flatnonzero(self.times == time)
         if places.size == 0:
             nearest = int(self.times[np.abs(self.times - time).argmin()])
-            raise ParameterError(
-                f"`time` must be a checkpoint, got {time!r}. The nearest one is {nearest}."
-            )
+            raise refusal("time", "a checkpoint", time, f"The nearest one is {nearest}.")
         return int(places[0])
 
 

@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from manyarms.core.checks import check_path
+from manyarms.core.checks import check_path, refusal
 from manyarms.core.code_digest import version_of
 from manyarms.core.files import PART, FileLock, LockedError, fix_for, replace_file
 from manyarms.core.optional import need_pyarrow
-from manyarms.errors import FolderError, ParameterError
+from manyarms.errors import FolderError
 from manyarms.lab import tables
 from manyarms.lab.chunks import ChunkStore, plan
 from manyarms.lab.executors import Meter, check_engine, chosen_engine, executor_for, play_chunks
@@ -90,9 +90,7 @@ def run(
     [(5, 'moss++', 3), (10, 'moss++', 3)]
     """
     if not isinstance(experiment, Experiment):
-        raise ParameterError(
-            f"`experiment` must be an Experiment such as load_spec(path), got {experiment!r}."
-        )
+        raise refusal("experiment", "an Experiment such as load_spec(path)", experiment)
     need_pyarrow()  # rather now than after hours
     engine = engine or experiment.engine or "threads"
     check_engine(engine, scheduler, workers)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
+from manyarms.core.checks import refusal
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
 from manyarms.lab.chunks import Chunk, cut
@@ -139,10 +141,10 @@ def run_in_memory(
     _check_engine(engine, workers)
     _check_room(experiment, record_arms)
     meter = Meter(experiment.pulls, progress_for(progress))
-    played: dict[tuple[int, int, int], Played] = {}
+    played: defaultdict[tuple[int, int], dict[int, Played]] = defaultdict(dict)
 
     def keep(chunk: Chunk, part: Played) -> None:
-        played[chunk.number, chunk.seat, chunk.first] = part
+        played[chunk.number, chunk.seat][chunk.first] = part
 
     chosen = chosen_engine(engine, experiment, workers)
     executor = executor_for(
@@ -158,11 +160,8 @@ def run_in_memory(
 
     play_chunks(cut(experiment, size), executor, meter, keep)
     meter.show()
-    parts: dict[tuple[int, int], list[Played]] = {}
-    for number, seat, first in sorted(played):
-        parts.setdefault((number, seat), []).append(played[number, seat, first])
     return [
-        _gather(game, experiment.seed, [parts[number, k] for k in range(len(game.players))])
+        _gather(game, experiment.seed, [played[number, k] for k in range(len(game.players))])
         for number, game in enumerate(experiment.cells)
     ]
 
@@ -186,16 +185,14 @@ def _check_room(experiment: Experiment, record_arms: bool) -> None:
 
 def _check_engine(engine: str, workers: int | None) -> None:
     if engine == "dask":
-        raise ParameterError(
-            '`engine` must be "auto", "threads" or "cuda", got "dask". A cluster plays into a '
-            "folder: take `lab.run`.",
-            parameter="engine",
-        )
+        fix = "A cluster plays into a folder: take `lab.run`."
+        raise refusal("engine", "'auto', 'threads' or 'cuda'", engine, fix)
     check_engine(engine, None, workers)
 
 
-def _gather(game: Cell, seed: int, own: list[list[Played]]) -> Result:
-    """Put the parts of a cell together, which come by player."""
+def _gather(game: Cell, seed: int, played: list[dict[int, Played]]) -> Result:
+    """Put the parts of a cell together, which are known by player and first replication."""
+    own = [[parts[first] for first in sorted(parts)] for parts in played]
     arms = [[part.arms for part in mine if part.arms is not None] for mine in own]
     spent = [sum(part.seconds for part in mine) for mine in own]
     return result_of(

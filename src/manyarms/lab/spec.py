@@ -13,8 +13,8 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
-from manyarms.core.checks import check_choice, check_int, check_path
-from manyarms.errors import ParameterError, SpecError
+from manyarms.core.checks import check_choice, check_int, check_path, refusal
+from manyarms.errors import SpecError
 from manyarms.lab.experiment import (
     MOST_PULLS,
     MOST_TIMES,
@@ -24,13 +24,14 @@ from manyarms.lab.experiment import (
     check_late,
     check_objective,
 )
-from manyarms.lab.problems import Problems, shown
 from manyarms.lab.spec_tables import (
+    Problems,
     SpecTable,
     Sweep,
     read_instance,
     read_policies,
     read_value,
+    shown,
     values_of,
 )
 from manyarms.lab.sweep import build_cells
@@ -230,9 +231,7 @@ def _setting_checks() -> dict[str, Callable[..., Any]]:
 
 def _check_name(name: Any) -> str:
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise ParameterError(
-            f"`name` must be a text in quotes, got {shown(name)}.", parameter="name"
-        )
+        raise refusal("name", "a text in quotes", name)
     return name
 
 

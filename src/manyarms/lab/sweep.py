@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from manyarms.instances import Instance
 from manyarms.lab.experiment import Cell, check_late, check_playable, checkpoint_times
 from manyarms.lab.players import Player, Scalar
-from manyarms.lab.problems import Problems
-from manyarms.lab.spec_tables import SpecTable, Sweep, values_of
+from manyarms.lab.spec_tables import Problems, SpecTable, Sweep, values_of
 from manyarms.protocol.policy import Policy, in_brackets, short_form
 from manyarms.protocol.registry import own_name, policy
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.jit import check_bodies, compiled, compiling, is_cached, jit_enabled
+from manyarms.core.jit import compiled, compiling, is_cached, jit_enabled
 from manyarms.core.memory import ARRAYS, SPARSE
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import Tape, tape
@@ -17,7 +17,6 @@ from manyarms.lab.experiment import Cell, Player, informed_policy
 from manyarms.lab.play import InTurn, Late, Recorder, Stretch, in_turn, late, play
 from manyarms.protocol.keys import run_key
 from manyarms.protocol.plain import plays_plainly
-from manyarms.protocol.policy import ask, reset, tell
 from manyarms.protocol.recommend import scale_of
 from manyarms.protocol.state_dump import classes_in
 
@@ -154,7 +153,6 @@ class Workbench:
     def _new_workspace(self) -> _Workspace:
         n_arms, horizon = self._cell.instance.n_arms, self._cell.horizon
         state = self._informed.new_state(self._memory, n_arms=n_arms, pulls=horizon)
-        check_bodies(state, (reset, ask, tell))
         delay, batch = self._cell.delay, self._cell.batch
         rewards: InTurn | Late = in_turn()
         if delay > 0 or batch > 1:
