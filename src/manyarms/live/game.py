@@ -297,6 +297,14 @@ class LiveGame:
             check_bodies(state, (function,))
             state = getattr(state, "inner", None)
 
+    def can(self, function: Dispatched[..., Any]) -> bool:
+        """Whether the policy, and the one that it wraps, can do this."""
+        try:
+            self.check_can(function)
+        except ParameterError:
+            return False
+        return True
+
 
 def exchangeable(policy: Policy) -> bool:
     """Whether a policy of ours draws fresh arms at random, so that it does not matter which.
