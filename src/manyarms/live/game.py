@@ -311,11 +311,9 @@ def exchangeable(policy: Policy) -> bool:
 
     One of the user's may choose arms by their numbers.
     """
-    within = getattr(policy, "policy", None)
-    if isinstance(within, Policy):
-        return exchangeable(within)
-    ours = type(policy).__module__.startswith("manyarms.")
-    return ours and policy.about is not None and policy.about.knowledge != "arm"
+    *_, inner = policy.layers()
+    ours = type(inner).__module__.startswith("manyarms.")
+    return ours and inner.about is not None and inner.about.knowledge != "arm"
 
 
 def _check_horizon(policy: Policy, horizon: Any) -> int | None:
