@@ -142,8 +142,8 @@ def _changes(column: NDArray[Any]) -> list[Change]:
 
 def inflating_bytes() -> Iterator[bytes]:
     """Yield small files that would inflate to large ones, and say so, or lie, or say nonsense."""
-    data, zeros = saved(ma.MOSS()), zlib.compress(bytes(200 << 20), 9)
-    for whole in (200 << 20, 0, 1 << 20, (1 << 63) - 1, 1 << 63, (1 << 64) - 1):
+    data, zeros = saved(ma.MOSS()), zlib.compress(bytes(64 << 20))
+    for whole in (64 << 20, 0, 1 << 20, (1 << 63) - 1, 1 << 63, (1 << 64) - 1):
         yield _with_checksum(data, whole, zeros)
 
 
