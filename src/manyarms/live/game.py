@@ -297,17 +297,23 @@ class LiveGame:
             check_bodies(state, (function,))
             state = getattr(state, "inner", None)
 
+    def can(self, function: Dispatched[..., Any]) -> bool:
+        """Whether the policy, and the one that it wraps, can do this."""
+        try:
+            self.check_can(function)
+        except ParameterError:
+            return False
+        return True
+
 
 def exchangeable(policy: Policy) -> bool:
     """Whether a policy of ours draws fresh arms at random, so that it does not matter which.
 
     One of the user's may choose arms by their numbers.
     """
-    within = getattr(policy, "policy", None)
-    if isinstance(within, Policy):
-        return exchangeable(within)
-    ours = type(policy).__module__.startswith("manyarms.")
-    return ours and policy.about is not None and policy.about.knowledge != "arm"
+    *_, inner = policy.layers()
+    ours = type(inner).__module__.startswith("manyarms.")
+    return ours and inner.about is not None and inner.about.knowledge != "arm"
 
 
 def _check_horizon(policy: Policy, horizon: Any) -> int | None:
