@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import io
 import itertools
 import json
@@ -430,17 +429,3 @@ def test_health_and_metrics(served: InThread) -> None:
     assert health["head"] == 2
     assert health["replay"] == "ok"
     assert health["owner"].endswith(served.address)
-
-
-def test_a_connection_is_used_again(served: InThread) -> None:
-    game = Game(served)
-    link = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
-    for k in range(3):
-        link.request(
-            "POST",
-            f"/v1/experiments/{game.name}/asks",
-            "{}",
-            {"Authorization": f"Bearer {TOKEN}"},
-        )
-        assert json.loads(link.getresponse().read())["pulls"][0]["pull"] == k
-    link.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import re
 import time
 import urllib.parse
@@ -131,17 +132,17 @@ def test_addresses_that_no_page_has(gallery: InThread) -> None:
 
 
 def test_headers_let_nothing_in(gallery: InThread) -> None:
-    import http.client
-
     link = http.client.HTTPConnection("127.0.0.1", gallery.port)
-    link.request("GET", "/experiments/hostile", headers={"Authorization": f"Bearer {TOKEN}"})
-    answer = link.getresponse()
-    answer.read()
+    for page, kept in (("/experiments/hostile", "no-store"), ("/nothing-here", None)):
+        link.request("GET", page, headers={"Authorization": f"Bearer {TOKEN}"})
+        answer = link.getresponse()
+        answer.read()
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == kept
     link.close()
-    policy = answer.headers["content-security-policy"]
-    assert "default-src 'none'" in policy
-    assert "unsafe" not in policy
-    assert answer.headers["cache-control"] == "no-store"
     for path in ("/static/page.css", "/static/dashboard.css", "/static/dashboard.js",
                  "/static/icon.svg", "/manyarms.js"):  # fmt: skip
         assert call(gallery.port, "GET", path, token=None)[0] == 200, "files need nobody"
