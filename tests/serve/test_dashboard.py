@@ -18,7 +18,7 @@ from manyarms.cli.main import main
 from manyarms.remote import Remote
 from manyarms.remote.verdict import verdict
 from manyarms.serve import messages as m
-from manyarms.serve.dashboard import panels
+from manyarms.serve.dashboard import feed, panels
 from manyarms.serve.dashboard.feed import Channel
 from tests.serve.gallery import HOSTILE, fill
 from tests.serve.machines import TOKEN, InThread, call, in_thread
@@ -212,6 +212,12 @@ def test_arms_are_found_sorted_and_turned_over(gallery: InThread) -> None:
     assert "No arm was found." in none
 
 
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "_FRESH", 0.15)
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_panel_is_drawn_once_for_all_who_look() -> None:
     drawn = 0
 
@@ -222,7 +228,7 @@ def test_a_panel_is_drawn_once_for_all_who_look() -> None:
         return {"a": "same", "b": str(drawn)}
 
     async def look() -> list[list[bytes]]:
-        channel = Channel(draw, tick=0.7)
+        channel = Channel(draw, tick=0.2)
         await asyncio.gather(*(channel.panels() for _ in range(20)))
         assert drawn == 1
 
@@ -243,6 +249,7 @@ def test_a_panel_is_drawn_once_for_all_who_look() -> None:
     assert b'"a"' not in seen[0][-1], "only what has changed is sent"
 
 
+@pytest.mark.usefixtures("quick")
 def test_what_another_reader_made_draw_reaches_all() -> None:
     shown = {"a": "old"}
 
@@ -250,12 +257,12 @@ def test_what_another_reader_made_draw_reaches_all() -> None:
         return dict(shown)
 
     async def look() -> list[bytes]:
-        channel = Channel(draw, tick=0.6)
+        channel = Channel(draw, tick=0.25)
         await channel.panels()
         stream = channel.stream(lambda: False)
         events = [await anext(stream), await anext(stream)]
         shown["a"] = "new"
-        await asyncio.sleep(0.55)
+        await asyncio.sleep(0.17)
         assert await channel.panels() == {"a": "new"}, "somebody opens the page"
         events.append(await anext(stream))
         await stream.aclose()
@@ -265,6 +272,7 @@ def test_what_another_reader_made_draw_reaches_all() -> None:
     assert (b"old" in first, b"{}" in nothing, b"new" in last) == (True, True, True)
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_page_does_not_wait_for_a_slow_drawing() -> None:
     slow = 0.0
 
@@ -276,7 +284,7 @@ def test_a_page_does_not_wait_for_a_slow_drawing() -> None:
         nonlocal slow
         channel = Channel(draw)
         first = await channel.soon()
-        await asyncio.sleep(0.55)
+        await asyncio.sleep(0.17)
         slow = 5.0
         begun = time.monotonic()
         second = await channel.soon()
