@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
 import re
 import time
 import urllib.parse
@@ -21,7 +20,7 @@ from manyarms.serve import messages as m
 from manyarms.serve.dashboard import feed, panels
 from manyarms.serve.dashboard.feed import Channel
 from tests.serve.gallery import HOSTILE, fill
-from tests.serve.machines import TOKEN, InThread, call, in_thread
+from tests.serve.machines import TOKEN, InThread, call, in_thread, request
 
 pytestmark = pytest.mark.interpreted
 
@@ -132,17 +131,14 @@ def test_addresses_that_no_page_has(gallery: InThread) -> None:
 
 
 def test_headers_let_nothing_in(gallery: InThread) -> None:
-    link = http.client.HTTPConnection("127.0.0.1", gallery.port)
     for page, kept in (("/experiments/hostile", "no-store"), ("/nothing-here", None)):
-        link.request("GET", page, headers={"Authorization": f"Bearer {TOKEN}"})
-        answer = link.getresponse()
-        answer.read()
+        known = {"Authorization": f"Bearer {TOKEN}"}
+        answer, _ = request(gallery.port, "GET", page, headers=known)
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["cache-control"] == kept
-    link.close()
     for path in ("/static/page.css", "/static/dashboard.css", "/static/dashboard.js",
                  "/static/icon.svg", "/manyarms.js"):  # fmt: skip
         assert call(gallery.port, "GET", path, token=None)[0] == 200, "files need nobody"
