@@ -11,6 +11,7 @@ import json
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 from manyarms.errors import ManyarmsError
@@ -249,10 +250,8 @@ class Owned(Game):
             over.append(pull)
         for pull in over:
             reward = self.held.get(pull, None if missing == "abandon" else missing)
-            if reward is None:
-                self._end(lambda pull=pull: live.abandon(pull), pull)  # type: ignore[misc]
-            else:
-                self._end(lambda p=pull, r=float(reward): live.tell(p, r), pull)  # type: ignore[misc]
+            end = partial(live.abandon, pull)
+            self._end(end if reward is None else partial(live.tell, pull, float(reward)), pull)
         first = next(iter(self.waiting.values()), None)
         return None if first is None else first[0] + window
 

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from manyarms.live.databases import ExperimentRow
 from manyarms.serve import messages as m
 from manyarms.serve.access import LONGEST_TOKEN, Access, Caller, Headers, digest_of, find_caller
 from manyarms.serve.committer import Answers
@@ -301,9 +300,6 @@ class Service:
         )
         if row is None:
             raise unknown_experiment(experiment)
-        return self._health(row, saved, audit)
-
-    def _health(self, row: ExperimentRow, saved: Any, audit: Any) -> m.Health:
         committer, status = self.node.committer, self.scribe.status or {}
         seen = status.get(row.name)
         return m.Health(
