@@ -129,7 +129,9 @@ class Chaos:
 
     def __init__(self, store: str, server: Postgres | None, lease: float) -> None:
         self._store, self._server, self._lease = store, server, lease
-        self.nodes = [Node(store, lease=lease).start() for _ in range(2)]
+        self.nodes = [Node(store, lease=lease).start(wait=False) for _ in range(2)]
+        for one in self.nodes:
+            one.wait()
         self._chance = random.Random(7)
 
     def owner(self) -> Node:

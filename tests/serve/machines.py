@@ -44,6 +44,7 @@ __all__ = [
     "opened",
     "postgres",
     "postgres_folder",
+    "request",
     "row_of",
     "shared_postgres",
 ]
@@ -89,6 +90,22 @@ def free_port() -> int:
         return port
 
 
+def request(
+    port: int,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    headers: dict[str, Any] | None = None,
+    *,
+    timeout: float = 20,
+) -> tuple[http.client.HTTPResponse, bytes]:
+    """Send one request; return the answer, and its body."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)) as link:
+        link.request(method, path, body, headers or {})
+        answer = link.getresponse()
+        return answer, answer.read()
+
+
 def call(
     port: int,
     method: str,
@@ -100,24 +117,13 @@ def call(
     **headers: Any,
 ) -> tuple[int, Any]:
     """Send one request; return the status and the answer, read as JSON where it is JSON."""
-    link = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     if token is not None:
         named["Authorization"] = f"Bearer {token}"
     data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-    try:
-        link.request(method, path, data, named)
-        answer = link.getresponse()
-        text = answer.read()
-    finally:
-        link.close()
-    if (
-        "json" in answer.headers.get("content-type", "")
-        and text
-        and "ndjson" not in str(answer.headers["content-type"])
-    ):
-        return answer.status, json.loads(text)
-    return answer.status, text
+    answer, text = request(port, method, path, data, named, timeout=timeout)
+    kind = answer.headers.get("content-type", "")
+    return answer.status, json.loads(text) if text and kind == "application/json" else text
 
 
 class Node:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import io
 import itertools
 import json
@@ -15,6 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import manyarms as ma
+from manyarms.remote.calls import spec_of
 from manyarms.serve import exporting
 from manyarms.serve.routes import ROUTES
 from tests.helpers import ALL_POLICIES, label
@@ -52,24 +52,11 @@ class Game:
         return result
 
 
-def described(policy: ma.Policy) -> dict[str, Any]:
-    from manyarms.protocol.registry import described_policy
-
-    def plain(known: dict[str, Any]) -> dict[str, Any]:
-        parameters = {
-            name: plain(value) if isinstance(value, dict) else value
-            for name, value in known["parameters"].items()
-        }
-        return {"name": known["name"], "parameters": parameters}
-
-    return plain(described_policy(policy))
-
-
 @pytest.mark.patient
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
 def test_the_game_is_that_of_live(served: InThread, policy: ma.Policy) -> None:
     live = policy.live(n_arms=300, horizon=400, seed=9)
-    game = Game(served, policy=described(policy), n_arms=300, horizon=400, seed=9)
+    game = Game(served, **spec_of(policy, n_arms=300, horizon=400, seed=9))
     waiting: list[int] = []
     for turn in range(24):
         ours, theirs = game.ask(1 + turn % 3), live.ask(1 + turn % 3)
@@ -433,17 +420,3 @@ def test_health_and_metrics(served: InThread) -> None:
     assert health["head"] == 2
     assert health["replay"] == "ok"
     assert health["owner"].endswith(served.address)
-
-
-def test_a_connection_is_used_again(served: InThread) -> None:
-    game = Game(served)
-    link = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
-    for k in range(3):
-        link.request(
-            "POST",
-            f"/v1/experiments/{game.name}/asks",
-            "{}",
-            {"Authorization": f"Bearer {TOKEN}"},
-        )
-        assert json.loads(link.getresponse().read())["pulls"][0]["pull"] == k
-    link.close()

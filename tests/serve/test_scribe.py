@@ -29,6 +29,7 @@ PATH = "/v1/experiments/x"
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[InThread]:
     monkeypatch.setattr(service, "ScribeLink", ScribeLink)
+    monkeypatch.setattr(service, "_LOOK", 0.1)
     with in_thread(f"sqlite:///{tmp_path}/serve.db?sync=never") as one:
         spec = {"policy": "moss", "n_arms": 40, "horizon": 5000}
         assert call(one.port, "PUT", PATH, spec)[0] == 201

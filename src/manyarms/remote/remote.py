@@ -151,28 +151,17 @@ class Remote(Client):
 
         Parameters
         ----------
-        pull
-            What `ask` returned, or its `id`.
+        pull, again
+            As for `Live.tell`.
         reward
             A number within the experiment's `reward_range`.
-        again
-            What to do if the pull was told or abandoned before: "refuse" raises, "ignore" does
-            nothing.
         """
         self._run(self._calls.tell(pull, reward, again))
 
     def tell_many(
         self, rewards: Iterable[tuple[Pull | int, float]], *, again: str = "refuse"
     ) -> None:
-        """Report several rewards. If some are refused, the others are told, and it raises.
-
-        Parameters
-        ----------
-        rewards
-            Pairs of a pull (or its id) and its reward.
-        again
-            As for `tell`.
-        """
+        """Report several rewards, as `Live.tell_many`; but it tells all that are not refused."""
         self._run(self._calls.tell_many(rewards, again))
 
     def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:

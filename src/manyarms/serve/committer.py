@@ -9,7 +9,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +21,7 @@ from manyarms.serve.errors import LostError
 if TYPE_CHECKING:
     from manyarms.serve.owned import Owned
 
-__all__ = ["Answers", "Committer", "DatabaseThread", "Forming", "insisting", "settle"]
+__all__ = ["Answers", "Committer", "DatabaseThread", "Forming", "settle"]
 
 T = TypeVar("T")
 Job = Callable[[], None]
@@ -29,20 +29,6 @@ Job = Callable[[], None]
 STARTING = 30.0  # seconds
 UNKNOWN_AFTER = 5.0  # seconds that requests wait for a database that is away
 _logger = logging.getLogger("manyarms.serve")
-
-
-async def insisting(what: Callable[[], Awaitable[T]]) -> T:
-    """Try again for half a minute, while a node starts: its database may start, too."""
-    end, pause = time.monotonic() + STARTING, 0.05
-    while True:
-        try:
-            return await what()
-        except UnreachableError as error:
-            if time.monotonic() > end:
-                raise StoreError(f"The database cannot be reached: {error}.") from error
-            _logger.warning("waits for the database: %s", error)
-            await asyncio.sleep(pause)
-            pause = next_seconds(pause)
 
 
 class DatabaseThread:
@@ -58,7 +44,20 @@ class DatabaseThread:
         """Open the connection, if need be within half a minute; raises `StoreError`."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
-        await insisting(lambda: self.call(lambda database: database.open()))
+        await self.insist(lambda database: database.open())
+
+    async def insist(self, function: Callable[[Database], T]) -> T:
+        """Call again for half a minute, while a node starts: its database may start, too."""
+        end, pause = time.monotonic() + STARTING, 0.05
+        while True:
+            try:
+                return await self.call(function)
+            except UnreachableError as error:
+                if time.monotonic() > end:
+                    raise StoreError(f"The database cannot be reached: {error}.") from error
+                _logger.warning("waits for the database: %s", error)
+                await asyncio.sleep(pause)
+                pause = next_seconds(pause)
 
     async def call(self, function: Callable[[Database], T]) -> T:
         """Return what a function of the database returns."""

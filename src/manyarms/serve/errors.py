@@ -35,6 +35,7 @@ __all__ = [
     "unknown",
     "unknown_arm",
     "unknown_experiment",
+    "unreachable",
 ]
 
 _logger = logging.getLogger("manyarms.serve")
@@ -90,6 +91,11 @@ def unknown_arm(key: str) -> RefusedError:
 def unavailable(message: str, *, code: str = "unavailable") -> RefusedError:
     """Return the refusal of a request that may be sent again."""
     return RefusedError(Failure(code, message, 503), {"Retry-After": "1"})
+
+
+def unreachable(why: object) -> RefusedError:
+    """Return the refusal of a request that needs a database which is away."""
+    return unavailable(f"The database cannot be reached: {why}")
 
 
 def unknown(why: str) -> RefusedError:

@@ -20,7 +20,7 @@ import msgspec
 
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError
 from manyarms.live.databases.database import LEASE
-from manyarms.serve.committer import Committer, DatabaseThread, insisting, settle
+from manyarms.serve.committer import Committer, DatabaseThread, settle
 from manyarms.serve.errors import (
     BrokenError,
     LostError,
@@ -29,6 +29,7 @@ from manyarms.serve.errors import (
     unavailable,
     unknown,
     unknown_experiment,
+    unreachable,
 )
 from manyarms.serve.game import ReplayError, as_replay_error, engine_of
 from manyarms.serve.messages import Failure, Spec
@@ -79,9 +80,7 @@ class ServiceNode:
         await self.committer.start()
         await self.reader.start()
         await self._loader.start()
-        await insisting(
-            lambda: self.committer.call(lambda database: database.hold_session(self.owner))
-        )
+        await self.committer.insist(lambda database: database.hold_session(self.owner))
         self._keeper = asyncio.create_task(self._keep())
         self._later(_warmed_up)
 
@@ -107,12 +106,12 @@ class ServiceNode:
         try:
             return await self.reader.call(function)
         except UnreachableError as error:
-            raise unavailable(f"The database cannot be reached: {error}") from error
+            raise unreachable(error) from error
 
     async def write(self, function: Callable[[Database], T]) -> T:
         """Change what belongs to no experiment's log, or refuse."""
         if self.committer.away:
-            raise unavailable(f"The database cannot be reached: {self.committer.away}")
+            raise unreachable(self.committer.away)
         try:
             return await self.committer.call(function)
         except UnreachableError as error:
@@ -163,7 +162,7 @@ class ServiceNode:
 
     def _checked(self, owned: Owned) -> Owned:
         if self.committer.away:
-            raise unavailable(f"The database cannot be reached: {self.committer.away}")
+            raise unreachable(self.committer.away)
         if owned.trouble is not None:
             raise RefusedError(owned.trouble)
         return owned
@@ -207,7 +206,7 @@ class ServiceNode:
         try:
             owned = await self._loader.call(lambda database: _loaded(database, row))
         except UnreachableError as error:
-            raise unavailable(f"The database cannot be reached: {error}") from error
+            raise unreachable(error) from error
         except Exception as error:  # whatever it is, it concerns this experiment alone
             _logger.error("%s", error, exc_info=not isinstance(error, ReplayError))
             self._unplayable[name] = time.monotonic() + _IDLE

@@ -14,13 +14,12 @@ import select
 import struct
 import sys
 import time
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
 from manyarms.errors import ParameterError
 from manyarms.live.databases import Database, UnreachableError, database_of
-from manyarms.serve import messages as m
 from manyarms.serve.errors import invalid, unavailable, unknown_experiment
 from manyarms.serve.game import ReplayError
 from manyarms.serve.replica import GoneError, Replica
@@ -36,18 +35,8 @@ _KEYS_KEPT = 48 * 3600.0
 _CLEANED_EVERY = 600.0  # seconds
 _MOST_REPLICAS = 64
 _PATIENCE = 20.0  # seconds for a view
-_ANSWERS: dict[str, Any] = {
-    "summary": m.ExperimentSummary,
-    "leaders": m.Leaders,
-    "verdict": m.VerdictView,
-    "arms": m.ArmPage,
-    "arm": m.ArmView | None,
-    "arm_at": m.ArmView | None,
-    "minutes": m.Minutes,
-    "in_flight": m.InFlightView,
-    "exploring": m.Exploring,
-    "status": dict[str, Any],
-}
+_ANSWERS = {name: get_type_hints(view)["return"] for name, view in VIEWS.items()}
+_ANSWERS["status"] = dict[str, Any]
 _logger = logging.getLogger("manyarms.scribe")
 
 

@@ -31,7 +31,6 @@ from manyarms.serve.access import (
     new_token,
 )
 from manyarms.serve.app import App
-from manyarms.serve.committer import insisting
 from manyarms.serve.limits import LimitedProtocol, look_at_all, raise_open_files
 from manyarms.serve.messages import NewToken
 from manyarms.serve.quick import QuickProtocol
@@ -223,7 +222,7 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
     store = service.node.committer
     # Those of earlier starts were for those starts.
     lasting = "FROM tokens WHERE name NOT LIKE 'local-%' AND name <> 'environment'"
-    tokens = await insisting(lambda: store.call(lambda db: db.run(f"SELECT count(*) {lasting}")))
+    tokens = await store.insist(lambda db: db.run(f"SELECT count(*) {lasting}"))
     if not loopback and not given and not tokens[0][0]:
         raise ParameterError(
             f"`--host` {settings.host} can be reached by others, and there is no token. Set "
@@ -242,7 +241,7 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
             if token is not None and not add_token(database, new, token):
                 _refuse_if_taken(find_caller(database, "sha256", digest_of(token)), new.name)
 
-    await insisting(lambda: store.call(renew))
+    await store.insist(renew)
     lines = [f"manyarms serves {service.node.committer.database} at {url} (ready)"]
     if token is None:
         return lines

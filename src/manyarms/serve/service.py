@@ -14,10 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from manyarms.live.databases import ExperimentRow
 from manyarms.serve import messages as m
 from manyarms.serve.access import LONGEST_TOKEN, Access, Caller, Headers, digest_of, find_caller
-from manyarms.serve.committer import Answers, insisting
+from manyarms.serve.committer import Answers
 from manyarms.serve.errors import (
     BrokenError,
     LostError,
@@ -150,14 +149,10 @@ class Service:
         """Connect; start the scribe."""
         await self.node.start()
         fresh = secrets.token_hex(32)
-        secret = await insisting(
-            lambda: self.node.committer.call(lambda database: database.setting("secret", fresh))
-        )
-        self.access = Access(secret)
+        store = self.node.committer
+        self.access = Access(await store.insist(lambda database: database.setting("secret", fresh)))
         if self.settings.restored:
-            await insisting(
-                lambda: self.node.committer.call(lambda database: database.after_restore())
-            )
+            await store.insist(lambda database: database.after_restore())
             await self.note(None, None, "restored from a backup: raised all generations")
         await self.scribe.start()
         self._watch = asyncio.create_task(self._look_after())
@@ -305,9 +300,6 @@ class Service:
         )
         if row is None:
             raise unknown_experiment(experiment)
-        return self._health(row, saved, audit)
-
-    def _health(self, row: ExperimentRow, saved: Any, audit: Any) -> m.Health:
         committer, status = self.node.committer, self.scribe.status or {}
         seen = status.get(row.name)
         return m.Health(

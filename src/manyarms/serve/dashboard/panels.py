@@ -150,22 +150,14 @@ async def arms_panel(
 ) -> str:
     """Return a page of arms, as its reader chose."""
     sort = chosen.get("sort", "low")
-    sort = sort if sort in SORTS else "low"
-    search, cursor = chosen.get("search", "")[:200], chosen.get("cursor", "")
-    page: m.ArmPage = await service.scribe.view(
-        "arms", name, search=search, sort=sort, cursor=cursor, limit=_ARMS
-    )
-    return template(
-        "panels/arms",
-        page=page,
-        scale=common_scale(page.arms),
-        sort=sort,
-        search=search,
-        cursor=cursor,
-        name=name,
-        may_retire=may_retire,
-        root=service.root_path,
-    )
+    asked = {
+        "search": chosen.get("search", "")[:200],
+        "sort": sort if sort in SORTS else "low",
+        "cursor": chosen.get("cursor", ""),
+    }
+    page: m.ArmPage = await service.scribe.view("arms", name, **asked, limit=_ARMS)
+    about = {"name": name, "may_retire": may_retire, "root": service.root_path}
+    return template("panels/arms", page=page, scale=common_scale(page.arms), **asked, **about)
 
 
 # Words
