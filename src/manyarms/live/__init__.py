@@ -2,7 +2,7 @@
 
 What a call does, from the user down to the disk:
 
-    handle      `Live`: checks what it was given, and lets the game change; `views` only look
+    handle      `Live`: checks what it was given, and lets the game change
     game        `LiveGame`: all that is known, and what each event changes
     recorder    one call at a time, done as a whole; its events go to the store
     store       the seam: events, snapshots, and what "kept" means
