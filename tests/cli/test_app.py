@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -248,16 +247,14 @@ def test_reproduce_plays_shows_and_writes(
     assert {path.name: path.stat().st_mtime_ns for path in results.iterdir()} == before
 
 
-@pytest.mark.parametrize("words", [["--version"], ["--help"], ["reproduce", "--help"]])
-def test_help_needs_neither_numba_nor_matplotlib(words: list[str]) -> None:
-    begun = time.perf_counter()
+def test_help_needs_neither_numba_nor_matplotlib() -> None:
     done = run_python(
         "import sys\nfrom manyarms.cli.main import main\n"
-        f"assert main({words!r}) == 0\n"
+        "for words in (['--version'], ['--help'], ['reproduce', '--help']):\n"
+        "    assert main(words) == 0\n"
         "assert not {'numba', 'matplotlib', 'numpy', 'pyarrow'} & set(sys.modules)\n"
     )
-    assert "manyarms" in done.stdout
-    assert time.perf_counter() - begun < 30  # it answers at once; this catches a hang
+    assert done.stdout.count("Usage: manyarms") == 2
 
 
 def test_every_command_has_help_with_an_example(run: Run) -> None:
