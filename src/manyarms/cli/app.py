@@ -184,7 +184,7 @@ def advise(
     to know more than you do are left out. The first call compiles the others, which takes a minute
     or two.
 
-    Example: manyarms advise --n 1000000 --horizon 20000 --best-between 0.01,0.05
+    Example: manyarms advise --n 1000000 --horizon 20000 --m-at-least 50
     """
     from manyarms.advice import advise as ask
     from manyarms.cli.screen import show, watching, write_json
@@ -249,8 +249,7 @@ def simulate(
 ) -> None:
     """Play policies on one instance and print the summary.
 
-    Example: manyarms simulate --policy moss++ --policy empmoss++ --n 20000 --alpha 0.4
-    --horizon 50000
+    Example: manyarms simulate --policy moss++ --n 20000 --m 132 --horizon 50000
     """
     from manyarms.cli.screen import show, summary_parts, watching, write_json
     from manyarms.cli.words import check_json_path, instance_from, json_rows, numbers, policy_from
@@ -416,7 +415,7 @@ def replay_log(log: Path, policies: str, **given: Any) -> None:
     LOG is a CSV or Parquet file with a row for each choice, in order. The choices must be uniformly
     random; if they cannot have been, the log is refused.
 
-    Example: manyarms replay clicks.csv --policies moss,prospector --reward clicked
+    Example: manyarms replay clicks.csv --policies moss,scout --reward clicked
     """
     from manyarms.cli.screen import show, working
     from manyarms.cli.words import named_policies
