@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import click
 
@@ -18,7 +18,6 @@ from manyarms.studies import PAPER, STUDIES
 
 __all__ = ["app"]
 
-Engine = Literal["auto", "threads", "cuda", "dask"]
 Objective = Literal["earn", "find"]
 
 _PULLS_PER_SECOND = 2e7  # one worker, roughly: for the estimate before a run
@@ -48,7 +47,7 @@ _workers = click.option(
 _scheduler = click.option("--scheduler", help="A Dask scheduler, such as tcp://10.0.0.5:8786.")
 _engine = click.option(
     "--engine",
-    type=click.Choice(get_args(Engine)),
+    type=click.Choice(("auto", "threads", "cuda", "dask")),
     help="Play in threads, on a GPU (cuda), or on a Dask cluster, which is started here unless "
     "--scheduler names one; auto takes the GPU if it pays (default: threads, or as the spec says).",
 )
@@ -85,15 +84,7 @@ def _listed() -> str:
     type=_path,
     help="The folder for figures, tables and verdicts (default: out/paper, or out/NAME).",
 )
-def reproduce(
-    name: str,
-    replications: int | None,
-    seed: int,
-    workers: int | None,
-    engine: Engine | None,
-    scheduler: str | None,
-    out: Path | None,
-) -> None:
+def reproduce(name: str, out: Path | None, **given: Any) -> None:
     """Play a study, draw its figures and check its claims.
 
     If it is stopped, the same command resumes it.
@@ -111,16 +102,7 @@ def reproduce(
     names = PAPER if name == "all" else [name]
     folder = out or Path("out") / ("paper" if name in ("all", *PAPER) else name)
     with watching() as watch:
-        report = play(
-            [find(each) for each in names],
-            folder,
-            replications=replications,
-            seed=seed,
-            workers=workers,
-            engine=engine,
-            scheduler=scheduler,
-            watch=watch.begin,
-        )
+        report = play([find(each) for each in names], folder, watch=watch.begin, **given)
     show(*report.shown)
     show(f"\n{len(report.files)} files in {folder}, {_since(begun)}")
 
@@ -288,9 +270,7 @@ def simulate(
 @_workers
 @_engine
 @_scheduler
-def run(
-    spec: Path, folder: Path, workers: int | None, engine: Engine | None, scheduler: str | None
-) -> None:
+def run(spec: Path, folder: Path, **given: Any) -> None:
     """Run an experiment that is described in a TOML file.
 
     If it is stopped, the same command resumes it.
@@ -314,14 +294,7 @@ def run(
         f"{duration(experiment.pulls / _PULLS_PER_SECOND)} of one processor, into {folder}"
     )
     with watching() as watch:
-        results = play(
-            experiment,
-            folder,
-            workers=workers,
-            engine=engine,
-            scheduler=scheduler,
-            progress=watch.begin(experiment.name),
-        )
+        results = play(experiment, folder, progress=watch.begin(experiment.name), **given)
     if before is not None and before == _changed(folder):
         show("This run is finished already, so nothing was played.")
     show(summary_table(results), f"The tables are {folder / RUNS} and {folder / REGRET}.")
