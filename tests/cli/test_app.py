@@ -345,7 +345,7 @@ def test_run_show_and_plot(tmp_path: Path, run: Run) -> None:
     spec, folder = tmp_path / "small.toml", tmp_path / "results"
     spec.write_text(SPEC)
     printed = run("run", str(spec), "--out", str(folder))
-    assert "small: 2 settings, 24 games, 1.44e+03 pulls" in printed
+    assert "small: 2 problems, 24 runs, 1,440 pulls" in printed
     assert "moss++(beta=0.75)" in printed
     before = (folder / "regret.parquet").read_bytes()
     assert f"The tables are {folder / 'runs.parquet'} and" in " ".join(printed.split())

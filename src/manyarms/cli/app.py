@@ -287,10 +287,10 @@ def run(spec: Path, folder: Path, **given: Any) -> None:
 
     experiment = load_spec(spec)
     before = _changed(folder)
-    games = sum(player.replications for cell in experiment.cells for player in cell.players)
+    runs = sum(player.replications for cell in experiment.cells for player in cell.players)
     show(
-        f"{experiment.name}: {count_of(len(experiment.cells), 'setting')}, {games} games, "
-        f"{experiment.pulls:.3g} pulls\n"
+        f"{experiment.name}: {count_of(len(experiment.cells), 'problem')}, "
+        f"{count_of(runs, 'run')}, {count_of(experiment.pulls, 'pull')}\n"
         f"{duration(experiment.pulls / _PULLS_PER_SECOND)} of one processor, into {folder}"
     )
     with watching() as watch:
@@ -346,7 +346,7 @@ def plot(folder: Path) -> None:
 
         files, left_out = draw_cells(read_results(folder), folder / "figures")
     if left_out:
-        show(f"{left_out} further settings are not drawn over time.")
+        show(f"{left_out} further problems are not drawn over time.")
     show(f"{len(files)} files in {folder / 'figures'}")
 
 
