@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import click
 
@@ -18,7 +18,6 @@ from manyarms.studies import PAPER, STUDIES
 
 __all__ = ["app"]
 
-Engine = Literal["auto", "threads", "cuda", "dask"]
 Objective = Literal["earn", "find"]
 
 _PULLS_PER_SECOND = 2e7  # one worker, roughly: for the estimate before a run
@@ -48,7 +47,7 @@ _workers = click.option(
 _scheduler = click.option("--scheduler", help="A Dask scheduler, such as tcp://10.0.0.5:8786.")
 _engine = click.option(
     "--engine",
-    type=click.Choice(get_args(Engine)),
+    type=click.Choice(("auto", "threads", "cuda", "dask")),
     help="Play in threads, on a GPU (cuda), or on a Dask cluster, which is started here unless "
     "--scheduler names one; auto takes the GPU if it pays (default: threads, or as the spec says).",
 )
@@ -85,15 +84,7 @@ def _listed() -> str:
     type=_path,
     help="The folder for figures, tables and verdicts (default: out/paper, or out/NAME).",
 )
-def reproduce(
-    name: str,
-    replications: int | None,
-    seed: int,
-    workers: int | None,
-    engine: Engine | None,
-    scheduler: str | None,
-    out: Path | None,
-) -> None:
+def reproduce(name: str, out: Path | None, **given: Any) -> None:
     """Play a study, draw its figures and check its claims.
 
     If it is stopped, the same command resumes it.
@@ -111,16 +102,7 @@ def reproduce(
     names = PAPER if name == "all" else [name]
     folder = out or Path("out") / ("paper" if name in ("all", *PAPER) else name)
     with watching() as watch:
-        report = play(
-            [find(each) for each in names],
-            folder,
-            replications=replications,
-            seed=seed,
-            workers=workers,
-            engine=engine,
-            scheduler=scheduler,
-            watch=watch.begin,
-        )
+        report = play([find(each) for each in names], folder, watch=watch.begin, **given)
     show(*report.shown)
     show(f"\n{len(report.files)} files in {folder}, {_since(begun)}")
 
@@ -184,7 +166,7 @@ def advise(
     to know more than you do are left out. The first call compiles the others, which takes a minute
     or two.
 
-    Example: manyarms advise --n 1000000 --horizon 20000 --best-between 0.01,0.05
+    Example: manyarms advise --n 1000000 --horizon 20000 --m-at-least 50
     """
     from manyarms.advice import advise as ask
     from manyarms.cli.screen import show, watching, write_json
@@ -249,8 +231,7 @@ def simulate(
 ) -> None:
     """Play policies on one instance and print the summary.
 
-    Example: manyarms simulate --policy moss++ --policy empmoss++ --n 20000 --alpha 0.4
-    --horizon 50000
+    Example: manyarms simulate --policy moss++ --n 20000 --m 132 --horizon 50000
     """
     from manyarms.cli.screen import show, summary_parts, watching, write_json
     from manyarms.cli.words import check_json_path, instance_from, json_rows, numbers, policy_from
@@ -289,9 +270,7 @@ def simulate(
 @_workers
 @_engine
 @_scheduler
-def run(
-    spec: Path, folder: Path, workers: int | None, engine: Engine | None, scheduler: str | None
-) -> None:
+def run(spec: Path, folder: Path, **given: Any) -> None:
     """Run an experiment that is described in a TOML file.
 
     If it is stopped, the same command resumes it.
@@ -308,21 +287,14 @@ def run(
 
     experiment = load_spec(spec)
     before = _changed(folder)
-    games = sum(player.replications for cell in experiment.cells for player in cell.players)
+    runs = sum(player.replications for cell in experiment.cells for player in cell.players)
     show(
-        f"{experiment.name}: {count_of(len(experiment.cells), 'setting')}, {games} games, "
-        f"{experiment.pulls:.3g} pulls\n"
+        f"{experiment.name}: {count_of(len(experiment.cells), 'problem')}, "
+        f"{count_of(runs, 'run')}, {count_of(experiment.pulls, 'pull')}\n"
         f"{duration(experiment.pulls / _PULLS_PER_SECOND)} of one processor, into {folder}"
     )
     with watching() as watch:
-        results = play(
-            experiment,
-            folder,
-            workers=workers,
-            engine=engine,
-            scheduler=scheduler,
-            progress=watch.begin(experiment.name),
-        )
+        results = play(experiment, folder, progress=watch.begin(experiment.name), **given)
     if before is not None and before == _changed(folder):
         show("This run is finished already, so nothing was played.")
     show(summary_table(results), f"The tables are {folder / RUNS} and {folder / REGRET}.")
@@ -374,7 +346,7 @@ def plot(folder: Path) -> None:
 
         files, left_out = draw_cells(read_results(folder), folder / "figures")
     if left_out:
-        show(f"{left_out} further settings are not drawn over time.")
+        show(f"{left_out} further problems are not drawn over time.")
     show(f"{len(files)} files in {folder / 'figures'}")
 
 
@@ -416,7 +388,7 @@ def replay_log(log: Path, policies: str, **given: Any) -> None:
     LOG is a CSV or Parquet file with a row for each choice, in order. The choices must be uniformly
     random; if they cannot have been, the log is refused.
 
-    Example: manyarms replay clicks.csv --policies moss,prospector --reward clicked
+    Example: manyarms replay clicks.csv --policies moss,scout --reward clicked
     """
     from manyarms.cli.screen import show, working
     from manyarms.cli.words import named_policies

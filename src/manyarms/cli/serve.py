@@ -86,19 +86,7 @@ def _opened(store: str) -> Iterator[Any]:
     "time are then refused.",
 )
 @click.option("--quiet", is_flag=True, help="Log warnings only.")
-def serve(
-    store: str,
-    host: str,
-    port: int,
-    address: str,
-    root_path: str,
-    trusted_proxies: str,
-    connections: int,
-    idle_seconds: int,
-    request_seconds: float,
-    restored: bool,
-    quiet: bool,
-) -> None:
+def serve(root_path: str, trusted_proxies: str, quiet: bool, **given: Any) -> None:
     """Serve experiments over HTTP, with a page to watch them.
 
     Example: manyarms serve --store sqlite:///shop.db --port 8765
@@ -107,18 +95,8 @@ def serve(
     from manyarms.serve.server import run
     from manyarms.serve.service import Settings
 
-    settings = Settings(
-        store=store,
-        host=host,
-        port=port,
-        address=address,
-        root_path=root_path.rstrip("/"),
-        trusted_proxies=tuple(filter(None, trusted_proxies.split(","))),
-        connections=connections,
-        idle_seconds=idle_seconds,
-        request_seconds=request_seconds,
-        restored=restored,
-    )
+    proxies = tuple(filter(None, trusted_proxies.split(",")))
+    settings = Settings(root_path=root_path.rstrip("/"), trusted_proxies=proxies, **given)
     run(settings, click.echo, quiet=quiet)
 
 
@@ -145,15 +123,7 @@ def token() -> None:
     "--days", type=float, help="The number of days after which it expires (default: never)."
 )
 @_store
-def add(
-    name: str,
-    role: str,
-    experiment: str | None,
-    origins: tuple[str, ...],
-    rate: float | None,
-    days: float | None,
-    store: str,
-) -> None:
+def add(store: str, origins: tuple[str, ...], days: float | None, **given: Any) -> None:
     """Make a token and print it. It is not shown again.
 
     Example: manyarms token add shop --role client --experiment buttons
@@ -166,14 +136,7 @@ def add(
     from manyarms.serve.errors import failure_of_body
     from manyarms.serve.messages import NewToken
 
-    given = {
-        "name": name,
-        "role": role,
-        "experiment": experiment,
-        "origins": list(origins),
-        "rate": rate,
-        "expires": None if days is None else days * 86400,
-    }
+    given |= {"origins": origins, "expires": None if days is None else days * 86400}
     try:
         new = msgspec.convert(given, NewToken)
     except msgspec.ValidationError as error:
@@ -181,8 +144,8 @@ def add(
     made = new_token()
     with _opened(store) as database, database.transaction():
         if not add_token(database, new, made):
-            raise DuplicateNameError(f"There is a token {name!r}. Choose another name.")
-        database.note(_WHO, experiment, f"add token {name}")
+            raise DuplicateNameError(f"There is a token {new.name!r}. Choose another name.")
+        database.note(_WHO, new.experiment, f"add token {new.name}")
     click.echo(made)
 
 

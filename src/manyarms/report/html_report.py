@@ -65,7 +65,7 @@ def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000)
     else:
         raise ResultsError(
             f"`folder` must hold results that fit into a page of {most_bytes / 1e6:g} MB, got "
-            f"{len(data['settings'])} settings. Sweep fewer values, or draw them with "
+            f"{len(data['settings'])} problems. Sweep fewer values, or draw them with "
             f"`manyarms plot`."
         )
     replace_file(where / REPORT, _page(data["title"], text).encode())
