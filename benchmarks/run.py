@@ -1,8 +1,9 @@
 """Every number the project states about speed and memory, measured in one run.
 
-    python benchmarks/run.py                  all but the field, dask and the peers
+    python benchmarks/run.py                  all but the field, gpu, dask and the peers
     python benchmarks/run.py pulls live       some
     python benchmarks/run.py field            the policies beside the paper's (minutes)
+    python benchmarks/run.py gpu              a GPU against all processors (minutes)
     python benchmarks/run.py dask             a cluster against threads (minutes)
     python benchmarks/run.py peers            other libraries (installs them into environments)
 
@@ -59,6 +60,11 @@ def paper_policies(alpha: float = ALPHA) -> list[ma.Policy]:
     ]
 
 
+def eight_policies() -> list[ma.Policy]:
+    doubled = [ma.Doubling(ma.MOSSPlusPlus()), ma.Doubling(ma.Parallel(best_mean=0.9))]
+    return [*paper_policies(), *doubled]
+
+
 def _floor_loop(keys: object, mean: float, count: int) -> float:
     regret = 0.0
     for k in range(count):
@@ -104,12 +110,7 @@ def best_of(repetitions: int, *measures: Callable[[], float]) -> list[float]:
 def pulls() -> None:
     """Cost per pull beside the floor."""
     title(f"cost per pull: n = {N_ARMS}, T = {HORIZON}, alpha = {ALPHA}, reward tape included")
-    policies = [
-        *paper_policies(),
-        ma.Doubling(ma.MOSSPlusPlus()),
-        ma.Doubling(ma.Parallel(best_mean=0.9)),
-    ]
-    _cost_per_pull(policies, replications=40)
+    _cost_per_pull(eight_policies(), replications=40)
 
 
 def field() -> None:
@@ -175,16 +176,21 @@ def arms() -> None:
 
 
 def _peak_megabytes(policy: ma.Policy, n: int) -> float:
-    # VmHWM, not getrusage: that remembers the size of the process that started this one
-    code = (
-        "import manyarms as ma\n"
+    return _megabytes(
         f"instance = ma.instances.planted(n={n}, alpha={ALPHA}, horizon={HORIZON})\n"
         f"ma.simulate(ma.policy({policy.name!r}), instance, horizon={HORIZON}, replications=20,"
         " workers=1)\n"
+    )
+
+
+def _megabytes(code: str) -> float:
+    """Return the most memory that a process took to run the code."""
+    # VmHWM, not getrusage: that remembers the size of the process that started this one
+    most = (
         "lines = open('/proc/self/status').read().splitlines()\n"
         "print(*(line.split()[1] for line in lines if line.startswith('VmHWM')))"
     )
-    return int(_python(code)) / 1024
+    return int(_python(f"import manyarms as ma\n{code}{most}")) / 1024
 
 
 def horizon() -> None:
@@ -213,6 +219,30 @@ def workers() -> None:
 
     one, two = best_of(5, partial(play, 1), partial(play, 2))
     print(f"1 worker {one:.2f}, 2 workers {two:.2f}: {one / two:.2f} times as fast")
+
+
+def gpu() -> None:
+    """A GPU, full and with 2000 replications, against all processors."""
+    title(f"10^9 pulls per second: n = {N_ARMS}, T = {HORIZON}, alpha = {ALPHA}")
+    instance = ma.instances.planted(n=N_ARMS, alpha=ALPHA, horizon=HORIZON)
+
+    def rate(policy: ma.Policy, replications: int, engine: Literal["cuda", "threads"]) -> float:
+        begun = time.perf_counter()
+        ma.simulate(
+            policy, instance, horizon=HORIZON, replications=replications, engine=engine,
+            progress=False,
+        )  # fmt: skip
+        return replications * HORIZON / (time.perf_counter() - begun) / 1e9
+
+    print(f"{'policy':<16}{'GPU, twice':>16}{'2000 runs':>12}{'processors':>12}{'times':>8}")
+    for policy in (ma.Patience(), ma.HybridMOSSPlusPlus(), *paper_policies()):
+        full = 101_376 if policy.name in ("moss", "parallel") else 202_752
+        rate(policy, 2000, "cuda")  # compiles, and learns how much room it takes
+        one, two, few = (rate(policy, count, "cuda") for count in (full, full, 2000))
+        rate(policy, 1, "threads")
+        cores = rate(policy, 8000, "threads")
+        numbers = f"{one:>8.2f}{two:>8.2f}{few:>12.2f}{cores:>12.2f}"
+        print(f"{policy.name:<16}{numbers}{(one + two) / 2 / cores:>8.0f}", flush=True)
 
 
 def dask() -> None:
@@ -274,17 +304,12 @@ def live() -> None:
     sizes = (10**3, 10**6, 10**9)
     heads = [f"n = 10^{len(str(n)) - 1}" for n in sizes]
     print(f"{'policy':<18}" + "".join(f"{head:>10}" for head in heads) + f"{'largest / least':>18}")
-    for policy in _live_policies():
+    for policy in eight_policies():
         costs = best_of(3, *(partial(_live, policy, n) for n in sizes))
         row = "".join(f"{cost * 1e6:>10.1f}" for cost in costs)
         print(f"{policy.name:<18}{row}{max(costs) / min(costs):>18.2f}")
     for n, pulls in ((10**3, 0), (10**6, 20_000), (10**9, 20_000)):
         print(f"n = {n}, {pulls} pulls of MOSS++: {_live_megabytes(n, pulls):.1f} MB")
-
-
-def _live_policies() -> list[ma.Policy]:
-    doubled = [ma.Doubling(ma.MOSSPlusPlus()), ma.Doubling(ma.Parallel(best_mean=0.9))]
-    return [*paper_policies(), *doubled]
 
 
 def _live(
@@ -311,14 +336,10 @@ def _live(
 
 
 def _live_megabytes(n: int, pulls: int) -> float:
-    code = (
-        "import manyarms as ma\n"
+    return _megabytes(
         f"live = ma.MOSSPlusPlus().live(n_arms={n}, horizon=20000)\n"
         f"for _ in range({pulls}): live.tell(live.ask(), 1.0)\n"
-        "lines = open('/proc/self/status').read().splitlines()\n"
-        "print(*(line.split()[1] for line in lines if line.startswith('VmHWM')))"
     )
-    return int(_python(code)) / 1024
 
 
 def journal() -> None:
@@ -327,7 +348,7 @@ def journal() -> None:
     print(f"{'policy':<18}{'without':>10}{'journal':>10}{'fsync, clock':>14}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "game"
-        for policy in _live_policies():
+        for policy in eight_policies():
             without, written = best_of(
                 3, partial(_live, policy, 10**6), partial(_live, policy, 10**6, path=path)
             )
@@ -413,11 +434,11 @@ def _python(code: str, **environment: str) -> str:
 
 def main() -> None:
     every = (pulls, figure, arms, horizon, workers, start, live, journal)
-    named = {bench.__name__: bench for bench in (*every, field, dask, peers)}
+    named = {bench.__name__: bench for bench in (*every, field, gpu, dask, peers)}
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     names = ", ".join(named)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"{names}; all but field, dask and peers if none"
+        "names", nargs="*", metavar="NAME", help=f"{names}; all but the last four if none"
     )
     chosen = parser.parse_args().names or [bench.__name__ for bench in every]
     for name in set(chosen) - set(named):

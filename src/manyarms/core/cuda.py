@@ -253,25 +253,25 @@ def lane_kernel(
         is compiled in. Then the kernel serves templates of this number only.
     """
     text, names = _source(own, common, compiled_in)
-    classes = sorted({one for one in names.values() if hasattr(one, "_fields")}, key=repr)
-    return _kernel(text, step, tuple(classes), tuple(sorted(names.items(), key=str)))
+    return _kernel(text, step, tuple(sorted(names.items(), key=str)))
 
 
 @functools.cache
-def _kernel(text: str, step: Any, classes: tuple[type, ...], names: tuple[Any, ...]) -> Any:
+def _kernel(text: str, step: Any, names: tuple[tuple[str, Any], ...]) -> Any:
     cuda = _cuda()
-    known: dict[str, Any] = {"cuda": cuda, "step": step}
+    known: dict[str, Any] = {"cuda": cuda, "step": step, **dict(names)}
     if _simulated():
-        known |= {"row": _Row, **dict(names)}
+        known["row"] = _Row
         exec(text, known)
         return cuda.jit(known["kernel"])
     register_collected(_numba("cuda.extending").overload, _for_device)
     for name, value in names:
-        kind = _numba("np.numpy_support").from_dtype
-        known[name] = kind(value) if isinstance(value, np.dtype) else value
+        if isinstance(value, np.dtype):
+            known[name] = _numba("np.numpy_support").from_dtype(value)
     exec(text, known)
     # the linker, if it had a hand in optimizing, would undo what `_exact` asks for
     made = cuda.jit(known["kernel"], lto=False, max_registers=_REGISTERS)
+    classes = (value for _, value in names if hasattr(value, "_fields"))
     functions = reached([step, *bodies_of(*classes)])
     versions = [version_of(name) for name in _COMPILERS]
     if can_be_cached(functions):

@@ -16,14 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.cuda import (
-    Slab,
-    lane_bytes,
-    lane_kernel,
-    launch,
-    new_stream,
-    read,
-)
+from manyarms.core.cuda import Slab, lane_bytes, lane_kernel, launch, new_stream, read
 from manyarms.core.jit import check_bodies, compiling, kernel
 from manyarms.core.memory import NO_ROOM, Ints, lanes, logarithms
 from manyarms.errors import DeviceError
@@ -168,17 +161,7 @@ class LaneBatch(NamedTuple):
 
 
 class Bench:
-    """Plays replications of one policy in one cell, side by side.
-
-    Parameters
-    ----------
-    cell, player, seed
-        What is played, by whom, and the run's seed.
-    record_arms
-        Whether to keep the arm of every pull.
-    arms
-        For how many arms a tape has room at first.
-    """
+    """Plays replications of one policy in one cell side by side, first with room for few arms."""
 
     def __init__(
         self,
