@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.policies.parts.losses import Factor, Losses, Shape, confidence_factor, forget, suffer
+from manyarms.policies.parts.parameters import about_perfect
 from manyarms.policies.parts.sequential import OneByOne, in_play, leave, one_by_one
-from manyarms.protocol import About, Policy, ask, reset, tell, uses
+from manyarms.protocol import Policy, ask, reset, tell, uses
 
 __all__ = ["CBT"]
 
@@ -94,16 +95,12 @@ class CBT(Policy):
     """
 
     name = "cbt"
-    about = About(
+    about = about_perfect(
         needs="horizon, μ* = 1, shape b",
         guarantee="asymptotically optimal for known shape",
         nanoseconds=41,
-        scaling="constant",
         good_at="best arms that never fail, known shape",
         source="Chan & Hu 2018",
-        knowledge="mu*",
-        rewards="[0, 1]",
-        perfect_best=True,
     )
 
     b: Shape = 1.0
