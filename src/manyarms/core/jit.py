@@ -107,12 +107,17 @@ def rare(function: F) -> F:
     return function
 
 
-def twin(make_compiled: Callable[[], Callable[..., Any]]) -> Callable[[F], F]:
-    """Give a Python function a second body for compiled code, made by `make_compiled()`."""
+def twin(
+    make_compiled: Callable[..., Callable[..., Any]], *, typed: bool = False
+) -> Callable[[F], F]:
+    """Give a Python function a second body for compiled code, made by `make_compiled()`.
+
+    If it is `typed`, `make_compiled` is given the types of the arguments, as Numba has them.
+    """
     body = functools.cache(make_compiled)
 
     def decorate(function: F) -> F:
-        _collect(function, lambda *args: body(), INLINE)
+        _collect(function, lambda *args: body(*args) if typed else body(), INLINE)
         return function
 
     return decorate

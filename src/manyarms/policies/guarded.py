@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records
+from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
@@ -67,9 +67,7 @@ class GuardedState(NamedTuple):
 @reset.register(GuardedState)
 def guarded_reset(state: GuardedState, key: int, horizon: int) -> None:
     clear_map(state.slot_of)
-    state.clock[0].asked = 0
-    state.clock[0].told = 0
-    state.clock[0].bound = 0
+    wipe(state.clock, 0)
     state.clock[0].last = -1
     reset(state.guard, key, horizon)
     reset(state.inner, draw(key, GUARDED), horizon)
