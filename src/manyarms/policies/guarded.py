@@ -26,17 +26,8 @@ from manyarms.policies.parts.guard_slots import (
 )
 from manyarms.policies.parts.parameters import AroundPolicy, GuardPolicy
 from manyarms.policies.parts.randomness import GUARDED
-from manyarms.protocol import (
-    About,
-    Policy,
-    arrive,
-    ask,
-    count_late,
-    generation,
-    reset,
-    retire,
-    tell,
-)
+from manyarms.protocol import Policy, arrive, ask, count_late, generation, reset, retire, tell
+from manyarms.protocol.about import About
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.policy import in_brackets
 from manyarms.protocol.registry import Form
