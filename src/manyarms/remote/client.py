@@ -106,12 +106,11 @@ class Run(Generic[T]):
 def _failed(call: Call, came: Answer | Lost, count: int) -> ServiceError:
     times = f" after {count} attempts" if count > 1 else ""
     unsure = "" if call.method == "GET" else " It may have been done or not."
-    said, status, code = "", 0, "unreachable"
-    if isinstance(came, Answer):
+    if isinstance(came, Lost):
+        said, status, code = came.why, 0, "unreachable"
+    else:
         said = str(came.body.get("message") or f"HTTP {came.status}")
         status, code = came.status, str(came.body.get("code", ""))
-    else:
-        said = came.why
     said = f"The service did not answer{times}: {said.rstrip('.')}.{unsure}"
     return ServiceError(said, status=status, code=code)
 
