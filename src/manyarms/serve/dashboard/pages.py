@@ -26,7 +26,7 @@ from manyarms.core import face
 from manyarms.protocol.colours import page_css
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import messages as m
-from manyarms.serve.access import COOKIE, Caller, digest_of, find_caller
+from manyarms.serve.access import COOKIE, Caller, digest_of, find_caller, tokens_in
 from manyarms.serve.dashboard import panels
 from manyarms.serve.dashboard.feed import Channel, Channels
 from manyarms.serve.errors import RefusedError, invalid, refuse, unknown_arm
@@ -291,12 +291,8 @@ class Pages:
     async def tokens_page(self, request: Request) -> Response:
         """Show tokens, and let an admin make and take back some."""
         caller = await self._caller(request, "administer")
-        rows = await self._service.node.read(
-            lambda database: database.run(
-                "SELECT name, role, experiment, expires FROM tokens ORDER BY name"
-            )
-        )
-        return self._page("tokens", caller, tokens=rows)
+        tokens = await self._service.node.read(tokens_in)
+        return self._page("tokens", caller, tokens=tokens)
 
     # Files
 
