@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -59,10 +59,10 @@ def paper_policies(alpha: float = ALPHA) -> list[ma.Policy]:
     ]
 
 
-def _floor_loop(keys: object, mean: float, count: int) -> float:
+def _floor_loop(keys: Any, mean: float, count: int) -> float:
     regret = 0.0
     for k in range(count):
-        if unit(draw(keys[0], k)) < mean:  # type: ignore[index]
+        if unit(draw(keys[0], k)) < mean:
             regret += 0.1
     return regret
 

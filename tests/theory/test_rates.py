@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -175,6 +176,6 @@ def test_quantile_is_dominated_for_the_betas_of_the_paper(beta: float, dominates
         (lambda: subset_rate(0.5, exponent=-1), r"`exponent` must be .* got -1"),
     ],
 )
-def test_bad_input(call: object, message: str) -> None:
+def test_bad_input(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        call()  # type: ignore[operator]
+        call()
