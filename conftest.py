@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent
-# Fast tests of these rooms say the same with the JIT as without it, so they run once: without it,
-# where nothing waits for the compiler, a wrong index raises, and coverage counts.
+# Fast tests and examples of these rooms say the same with the JIT as without it, so they run once:
+# without it, where nothing waits for the compiler, a wrong index raises, and coverage counts.
 ONCE = {"advice", "attack", "cli", "live", "project", "protocol", "remote", "report", "serve"}
 ONCE |= {"studies", "theory", "test_bad_specs.py", "test_labels.py", "test_spec.py"}
 # Examples in these files play more games than CPython should.
@@ -27,10 +27,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 )
             continue
         place, *rooms = item.path.relative_to(ROOT).parts
-        if place == "tests" and ONCE.intersection(rooms):
-            item.add_marker("interpreted")
-        elif place == "src" and PLAYED.intersection(rooms):
+        if place == "src" and PLAYED.intersection(rooms):
             item.add_marker("compiled")
+        elif place in ("src", "tests") and ONCE.intersection(rooms):
+            item.add_marker("interpreted")
 
 
 def pytest_collection_finish() -> None:

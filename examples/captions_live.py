@@ -1,9 +1,9 @@
 """Serve the captions of a contest to readers whose votes come late, or never.
 
-Caption contest 652 has 10025 captions. Where its file is found (in a folder named by the
-environment variable MANYARMS_DATA, or after `manyarms data get 652`) a reader's vote is drawn from
-the real ratings of the caption shown; elsewhere a stand-in made of no data serves, and the output
-says so. Run it: `python examples/captions_live.py`.
+Caption contest 652 has 10025 captions. If its file is found (in a folder named by the environment
+variable MANYARMS_DATA, or after `manyarms data get 652`), a reader's vote is drawn from the real
+ratings of the caption shown. If it is not, a stand-in is used, and the output says so.
+Run it: `python examples/captions_live.py`.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ def main() -> None:
         kind = f"votes {DELAY} readers late" if late else "votes at once"
         kind = "… and count_late=True" if count_late else kind
         print(f"{kind:24} {pleased:8.3f} {favour[arm]:12.3f} {rank:9}")
-    print(f"\nThe last game, in its own words:\n{live.progress()}")
+    print(f"\nThe last game:\n{live.progress()}")
     if texts:
         print(f'Recommended: "{texts[arm]}"')
     else:
-        print("This was a stand-in for contest 652: these are no results on the real captions.")
+        print("This was a stand-in for contest 652. It says nothing about the real captions.")
 
 
 if __name__ == "__main__":

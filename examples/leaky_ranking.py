@@ -1,9 +1,9 @@
 """How to be wrong by a factor of ten: break ties by position, on data that are sorted.
 
 empMOSS++ goes on with the arms of highest empirical mean; arms never pulled count as mean 0, and
-so do arms that failed. At hardness 0.8 most places of a set go to such ties. Broken at random
-they say nothing. Broken by position, on an instance whose best arms stand together at one end,
-they give the answer away. This policy does that, on purpose: it never belongs into a comparison.
+so do arms that failed. At hardness 0.8 most places of a set go to such ties. If ties are broken at
+random, they say nothing. If they are broken by position, and the best arms stand together at one
+end, they give the answer away. This policy does that on purpose. Never use it in a comparison.
 docs/sort_story.md tells the story. Run it: `python examples/leaky_ranking.py`.
 """
 

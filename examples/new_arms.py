@@ -1,8 +1,8 @@
 """An A/B/n test whose variants come and go, and which survives every restart.
 
-Headlines are shown to visitors. The test begins with three, on the second day ten more arrive, on
-the third day the lawyers withdraw one; the process is restarted every night. All of it is in a
-journal, so nothing is lost. Run it: `python examples/new_arms.py`.
+Headlines are shown to visitors. The test begins with three of them. On the second day ten more
+arrive, and on the third day the lawyers withdraw one. The process is restarted every night. All of
+it is in a journal, so nothing is lost. Run it: `python examples/new_arms.py`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "headlines.journal"
         for day in range(1, DAYS + 1):
-            # the same line creates the journal on the first day and goes on with it ever after
+            # the same line creates the journal on the first day, and opens it on the others
             policy = ma.MOSS(count_late=True)  # some twenty clicks are always on their way
             fresh = policy.live(arms=FIRST, horizon=DAYS * VISITORS, seed=7)
             with ma.recorded(path, fresh) as live:
@@ -55,8 +55,8 @@ def main() -> None:
             gone = next(arm for arm in live.arms() if arm.retired)
             print(f"withdrawn: {gone}")
     print(
-        "\nThe intervals hold at all times, so one may look every day. What is not covered by"
-        "\na theorem is an arm that comes late: see docs/guarantees.md."
+        "\nThe intervals hold at all times, so you may look every day. No theorem covers arms"
+        "\nthat come late: see docs/guarantees.md."
     )
 
 

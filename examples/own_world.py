@@ -42,7 +42,7 @@ def main() -> None:
     past = ma.instances.from_rewards(seen)  # a pull draws one of the rewards that an arm had
     result = ma.simulate(ma.MOSS(), past, horizon=5_000, replications=20, checkpoints=1)
     best = list(seen)[int(result.recommended[0, 0])]
-    print(f"\nbest of the past: {best}, {past.best_mean:.2f} a visitor")
+    print(f"\nbest in the past: {best}, {past.best_mean:.2f} a visitor")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """A policy as a plain Python class: `ask` returns an arm, `tell` takes its reward.
 
-Epsilon-greedy on a few random arms, in twenty lines. It is played by CPython, far slower than a
-policy with a state, but on the same luck and in the same tables: a first try before you write
-`own_policy.py`. Run it: `python examples/plain_policy.py`, or from the shell, in this folder:
+Epsilon-greedy on a few random arms, in twenty lines. CPython plays it, far slower than a policy
+with a state, but on the same luck and in the same tables. So it is good for a first try, before you
+write a policy as in `own_policy.py`.
+Run it: `python examples/plain_policy.py`, or from the shell, in this folder:
 
     manyarms simulate --policy plain_policy:EpsilonGreedy:epsilon=0.05 --policy prospector
     --n 1000 --alpha 0.2 --horizon 2000 --replications 20
@@ -16,7 +17,7 @@ import manyarms as ma
 
 
 class EpsilonGreedy:
-    """With probability epsilon a random arm of the few, else the one of largest mean."""
+    """Ask for a random arm with probability epsilon, otherwise for the one of largest mean."""
 
     name = "epsilon-greedy"
 

@@ -1,8 +1,8 @@
 """Choose among 100000 prompts with 5000 evaluations.
 
 An evaluation asks a language model one question with one prompt, and pays 1 if the answer is
-right. There are twenty times as many prompts as evaluations; but one prompt in a hundred is good,
-and it does not matter which of them we find. The model is simulated, so that we know the truth.
+right. There are twenty times as many prompts as evaluations, but one prompt in a hundred is good,
+and any of these will do. The model is simulated, so that we know the truth.
 Run it: `python examples/prompts.py`.
 """
 
@@ -61,8 +61,10 @@ def main() -> None:
     best = int((truth == truth.max()).sum())
     hardness = ma.hardness(n=PROMPTS, m=best, horizon=EVALUATIONS)
     print(f"{PROMPTS} prompts, {best} of them good, {EVALUATIONS} evaluations.")
-    print(f"Hardness {hardness:.2f}. Good prompts answer {truth.max():.2f} right, all together")
-    print(f"{truth.mean():.2f}. Means of {RUNS} runs:\n")
+    print(
+        f"Good prompts are right in {truth.max():.0%}, all prompts in {truth.mean():.0%} of cases."
+    )
+    print(f"Hardness {hardness:.2f}. Means of {RUNS} runs:\n")
     print(f"{'':14} {'prompts tried':>14} {'right while looking':>20} {'accuracy found':>15}")
     policies: list[ma.Policy | None]
     policies = [ma.Scout(), ma.EmpMOSSPlusPlus(), ma.MOSSPlusPlus(), ma.MOSS(), None]
@@ -82,12 +84,10 @@ def main() -> None:
         name = "random search" if policy is None else policy.label
         print(f"{name:14} {tried:14.0f} {right:20.2f} {found:15.2f}")
     print(
-        "\nMOSS tries a new prompt every time, and can only guess in the end. Random search finds a"
+        "\nMOSS tries a new prompt every time, and can only guess in the end. Random search finds"
+        "\na good prompt if one is among its hundred, and learns nothing on the way. Scout tries"
+        "\nmany prompts before it settles, because only the prompt that it finds counts for it."
     )
-    print(
-        "good prompt if one is among its hundred, and learns nothing on the way. Scout tries most"
-    )
-    print("before it settles: only the prompt that it finds counts for it.")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Prompts, season by season: stop when it is sure enough, and go on next month from there.
+"""Prompts, season by season: stop when the verdict says so, and go on from there next month.
 
-In May 20000 prompts are searched until the verdict is that the best of them is good enough. In June
-there is money for 3000 evaluations more. The new season remembers all that May has seen, and
+In May, 20000 prompts are searched until the verdict says that the best one found is good enough. In
+June, there is money for 3000 more evaluations. The new season remembers all rewards of May, and
 evaluates only what is not known yet. Run it: `python examples/seasons.py`.
 """
 

@@ -15,7 +15,7 @@ from manyarms.live.handle import Live
 from manyarms.protocol import Policy
 from tests.policies.battery import ALL_POLICIES, EVERY_POLICY, label
 
-__all__ = ["ALL_POLICIES", "EVERY_POLICY", "Reward", "label", "play_live", "run_python"]
+__all__ = ["ALL_POLICIES", "EVERY_POLICY", "Reward", "flipped", "label", "play_live", "run_python"]
 
 Reward = Callable[[int, int], float]  # (arm, how often it was pulled before) -> reward
 
@@ -50,6 +50,13 @@ class Stepper:
         """Play pulls of a replication, which goes on from the last call; return its regret."""
         self._bench._call(self._space, self._recorder, run, start, stop)
         return float(self._recorder.regret[0, -1])
+
+
+def flipped(data: bytes, bit: int) -> bytes:
+    """Change one bit."""
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
 
 
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:

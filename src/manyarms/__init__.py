@@ -11,68 +11,47 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# Loaded on first use: `import manyarms` costs next to nothing, and never imports numba.
-_HOME = {
-    "ArmEstimate": "live",
-    "AsyncRemote": "remote",
+# The room of each name; errors are in `errors`. A room is loaded on first use: `import manyarms`
+# costs next to nothing, and never imports numba.
+_ROOM = {
     "Advice": "advice",
-    "MissingExtraError": "errors",
-    "DownloadError": "errors",
-    "ContestNotFoundError": "errors",
-    "ContestFileError": "errors",
-    "CompilationError": "errors",
-    "PathNotFoundError": "errors",
-    "PathError": "errors",
-    "CopyError": "errors",
-    "Doubling": "policies",
-    "DuplicateNameError": "errors",
-    "EmpMOSSPlusPlus": "policies",
-    "Guarded": "policies",
-    "HybridMOSSPlusPlus": "policies",
+    "advise": "advice",
+    "Result": "lab",
+    "Summary": "lab",
+    "replay": "lab",
+    "simulate": "lab",
+    "ArmEstimate": "live",
     "GameHistory": "live",
     "InMemory": "live",
     "Journal": "live",
     "Live": "live",
+    "Progress": "live",
+    "Pull": "live",
+    "StopVerdict": "live",
+    "recorded": "live",
+    "Doubling": "policies",
+    "EmpMOSSPlusPlus": "policies",
+    "Guarded": "policies",
+    "HybridMOSSPlusPlus": "policies",
     "MOSS": "policies",
     "MOSSOracle": "policies",
     "MOSSPlusPlus": "policies",
-    "ManyarmsError": "errors",
     "Parallel": "policies",
     "Patience": "policies",
-    "ParameterError": "errors",
-    "Policy": "protocol",
-    "Problem": "theory",
-    "Progress": "live",
     "Prospector": "policies",
-    "Pull": "live",
     "Quantile": "policies",
-    "Remote": "remote",
-    "Result": "lab",
-    "SavedFileError": "errors",
     "Scout": "policies",
-    "ServiceError": "errors",
-    "StoppedError": "errors",
-    "StoreError": "errors",
-    "Summary": "lab",
-    "TurnError": "errors",
-    "UnknownArmError": "errors",
-    "UnknownNameError": "errors",
-    "StopVerdict": "live",
-    "advise": "advice",
-    "best_arms": "theory",
-    "hardness": "theory",
-    "instances": "",
+    "Policy": "protocol",
     "plain_policy": "protocol",
-    "kit": "",
-    "miss_probability": "theory",
-    "policies": "",
     "policy": "protocol",
     "policy_names": "protocol",
-    "recorded": "live",
     "register": "protocol",
-    "replay": "lab",
-    "simulate": "lab",
-    "theory": "",
+    "AsyncRemote": "remote",
+    "Remote": "remote",
+    "Problem": "theory",
+    "best_arms": "theory",
+    "hardness": "theory",
+    "miss_probability": "theory",
 }
 
 __all__ = [
@@ -193,12 +172,13 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if not _HOME[name]:
+    room = "errors" if name.endswith("Error") else _ROOM.get(name)
+    if room is None:  # it is one itself, such as `theory`
         return importlib.import_module(f"{__name__}.{name}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{room}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *__all__])

@@ -76,7 +76,7 @@ def nearest(name: object, known: Iterable[str], listed: Iterable[str] | None = N
     names = sorted(known)
     near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
     shown = names if listed is None else sorted(listed)
-    return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(shown)}."
+    return f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(shown) or 'none'}."
 
 
 def how_to_install(extra: str) -> str:
@@ -99,6 +99,10 @@ class ManyarmsError(Exception):
     """
 
     parameter: str | None = None
+    _message = ""  # (default: the first argument)
+
+    def __str__(self) -> str:
+        return self._message or "".join(map(str, self.args[:1]))  # KeyError would print a repr
 
 
 class ParameterError(ManyarmsError, ValueError):
@@ -114,15 +118,8 @@ class UnknownNameError(ManyarmsError, KeyError):
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         names = sorted(known)
-        self._arguments = (kind, name, names)
-        self.message = f"Unknown {kind} {name!r}. {nearest(name, names)}"
-        super().__init__(self.message)
-
-    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, object, list[str]]]:
-        return type(self), self._arguments  # so that it may cross processes
-
-    def __str__(self) -> str:
-        return self.message  # KeyError would print its repr
+        super().__init__(kind, name, names)  # by which it may cross processes
+        self._message = f"Unknown {kind} {name!r}. {nearest(name, names)}"
 
 
 class DuplicateNameError(ManyarmsError, ValueError):
@@ -135,9 +132,6 @@ class CompilationError(ManyarmsError, TypeError):
 
 class UnknownArmError(ManyarmsError, KeyError):
     """An arm that a live handle does not have."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])  # KeyError would print its repr
 
 
 class TurnError(ManyarmsError, RuntimeError):
@@ -154,11 +148,8 @@ class StoppedError(TurnError):
     """
 
     def __init__(self, message: str, recommended: Any = None) -> None:
-        super().__init__(message)
+        super().__init__(message, recommended)  # by which it may cross processes
         self.recommended = recommended
-
-    def __reduce__(self) -> tuple[type[StoppedError], tuple[str, Any]]:
-        return type(self), (str(self), self.recommended)  # so that it may cross processes
 
 
 class ServiceError(ManyarmsError, OSError):
@@ -212,11 +203,9 @@ class SpecError(ManyarmsError, ValueError):
     def __init__(self, source: str, problems: Iterable[str]) -> None:
         self.source = source
         self.problems = tuple(problems)
+        super().__init__(source, self.problems)  # by which it may cross processes
         count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        super().__init__("\n  ".join([f"{source} has {count}:", *self.problems]))
-
-    def __reduce__(self) -> tuple[type[SpecError], tuple[str, tuple[str, ...]]]:
-        return type(self), (self.source, self.problems)  # so that it may cross processes
+        self._message = "\n  ".join([f"{source} has {count}:", *self.problems])
 
 
 class FolderError(ManyarmsError, OSError):
@@ -239,12 +228,9 @@ class MissingExtraError(ManyarmsError, ImportError):
     """A package of an optional part of manyarms is not installed."""
 
     def __init__(self, package: str, purpose: str, extra: str | None = "lab") -> None:
-        self._arguments = (package, purpose, extra)
+        super().__init__(package, purpose, extra)  # by which it may cross processes
         how = how_to_install(extra) if extra else f"Run `pip install {package.partition(' ')[0]}`."
-        super().__init__(f"{package} must be installed {purpose}, and it is not. {how}")
-
-    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str | None]]:
-        return type(self), self._arguments  # so that it may cross processes
+        self._message = f"{package} must be installed {purpose}, and it is not. {how}"
 
 
 class ContestNotFoundError(ManyarmsError, FileNotFoundError):

@@ -17,18 +17,8 @@ from manyarms.core.memory import ARRAYS, SPARSE, Floats, Ints, Memory, Record, R
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream, unit
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
-from manyarms.protocol import (
-    About,
-    Policy,
-    arrive,
-    ask,
-    count_late,
-    generation,
-    reset,
-    retire,
-    tell,
-    uses,
-)
+from manyarms.protocol import Policy, arrive, ask, count_late, generation, reset, retire, tell, uses
+from manyarms.protocol.about import About
 from manyarms.protocol.parameters import choice, number, whole
 from manyarms.protocol.recommend import recommend
 

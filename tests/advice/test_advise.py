@@ -34,6 +34,7 @@ def small(**given: Any) -> ma.Advice:
     return ma.advise(**{"replications": 3, "policies": SOME, **given})
 
 
+@pytest.mark.patient
 def test_unknown_hardness_shows_the_whole_curve() -> None:
     advice = small(n=5000, horizon=100)
     assert not advice.bounded
@@ -48,6 +49,7 @@ def test_unknown_hardness_shows_the_whole_curve() -> None:
     assert "After 3 runs it cannot be distinguished from" in text
 
 
+@pytest.mark.patient
 def test_out_of_reach_is_said_with_the_way_out() -> None:
     advice = small(n=1_000_000, horizon=100, m_at_least=2)
     assert not advice.within_reach
@@ -58,6 +60,7 @@ def test_out_of_reach_is_said_with_the_way_out() -> None:
     assert "A best arm is out of reach of every policy" in text
 
 
+@pytest.mark.patient
 def test_a_bound_is_named_with_its_hardness() -> None:
     advice = small(n=2000, horizon=100, alpha_at_most=0.5, best_mean=0.6)
     text = words(advice)
@@ -171,6 +174,7 @@ def test_the_table() -> None:
         advice.at(math.nan)
 
 
+@pytest.mark.patient
 def test_the_same_seed_gives_the_same_advice() -> None:
     asked: dict[str, Any] = {"n": 300, "horizon": 40, "alpha_at_most": 0.4, "policies": SOME[:4]}
     first, again = small(**asked, workers=1), small(**asked, workers=3)

@@ -16,6 +16,7 @@ from manyarms.core import compile_cache, jit
 from manyarms.core.compile_cache import cache_directory
 from manyarms.core.files import UnsafeError, read_private
 from tests.attack.arena import Arena, Attempt, attack
+from tests.helpers import flipped
 
 LEVELS = ("", "manyarms", "manyarms/compiled", "manyarms/compiled/d")
 OTHERS = 54321  # a user who is not us
@@ -185,16 +186,10 @@ def flipped_bits(arena: Arena) -> Iterator[Attempt]:
         data = read_private(kept)
         for _ in range(3000):
             bit = arena.chance.randrange(8 * len(data))
-            yield f"bit {bit}", not _believed(_flipped(data, bit))
+            yield f"bit {bit}", not _believed(flipped(data, bit))
         for _ in range(200):
             cut = arena.chance.randrange(len(data))
             yield f"cut at {cut}", not _believed(data[:cut])
-
-
-def _flipped(data: bytes, bit: int) -> bytes:
-    damaged = bytearray(data)
-    damaged[bit // 8] ^= 1 << bit % 8
-    return bytes(damaged)
 
 
 def _believed(data: bytes) -> bool:
@@ -211,7 +206,7 @@ def damaged_code(arena: Arena) -> Iterator[Attempt]:
         data = kept.read_bytes()
         for _ in range(60):
             bit = arena.chance.randrange(8 * len(data))
-            kept.write_bytes(_flipped(data, bit))
+            kept.write_bytes(flipped(data, bit))
             yield f"bit {bit}", [_compiled(), _compiled()] == [(16, 0), (16, 1)]
 
 
@@ -238,7 +233,7 @@ def damaged_code_in_new_processes(arena: Arena) -> Iterator[Attempt]:
     data = kept.read_bytes()
     for _ in range(5):
         bit = arena.chance.randrange(8 * len(data))
-        kept.write_bytes(_flipped(data, bit))
+        kept.write_bytes(flipped(data, bit))
         yield f"bit {bit}", bool(right) and play() == right
         yield f"bit {bit} is healed", not _believed_damaged(kept)
 

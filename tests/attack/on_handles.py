@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import manyarms as ma
+from manyarms.live.store import Event
 from manyarms.policies import field
 from tests.attack.arena import Arena, Attempt, attack, in_child, survives
-from tests.helpers import EVERY_POLICY
+from tests.helpers import EVERY_POLICY, flipped
 from tests.live.crafted import (
     Hang,
     crafted_bytes,
@@ -26,16 +27,14 @@ from tests.live.crafted import (
 )
 from tests.live.forking import what_forks_say
 from tests.live.games import counts, in_turn, new, step
-from tests.live.stores import Memory
+from tests.live.stores import on_shelf
 
 
 @attack("handle: every bit flipped, every byte cut off")
 def damaged_handles(arena: Arena) -> Iterator[Attempt]:
     data = saved(ma.MOSSPlusPlus())
     for bit in range(8 * len(data)):
-        damaged = bytearray(data)
-        damaged[bit // 8] ^= 1 << bit % 8
-        yield f"bit {bit}", _is_refused(bytes(damaged))
+        yield f"bit {bit}", _is_refused(flipped(data, bit))
     for end in range(len(data)):
         yield f"cut at {end}", _is_refused(data[:end])
 
@@ -107,11 +106,12 @@ def _craft_compiled(policy: ma.Policy) -> Iterator[Attempt]:
         yield f"{policy.label}, file {number}", _is_harmless(data, long=1)
 
 
-def _recorded(policy: ma.Policy) -> tuple[bytes, list[Any]]:
+def _recorded(policy: ma.Policy) -> tuple[bytes, list[Event]]:
     """Return a snapshot, and the events that follow it."""
-    shelf: dict[str, Any] = {}
-    in_turn(ma.recorded(Memory(shelf), ma.Live.from_bytes(saved(policy, moves=False))), 60)
-    return shelf["snapshot"], shelf["events"]
+    live = ma.Live.from_bytes(saved(policy, moves=False))
+    kept = on_shelf(live)
+    in_turn(live, 60)
+    return kept
 
 
 # Calls that are broken into

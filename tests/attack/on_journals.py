@@ -16,6 +16,7 @@ import manyarms as ma
 from manyarms.live.journal import RECORD_BYTES
 from tests.attack.arena import CHILDREN, Arena, Attempt, attack, in_child
 from tests.attack.on_files import PLANTS, PRECIOUS
+from tests.helpers import flipped
 from tests.live.crafted import opened
 from tests.live.games import counts, new, step
 
@@ -122,9 +123,7 @@ def damaged_journals(arena: Arena) -> Iterator[Attempt]:
     whole, known = _written(arena, 60)
     last = len(whole) - RECORD_BYTES
     for bit in range(8 * len(whole)):
-        damaged = bytearray(whole)
-        damaged[bit // 8] ^= 1 << bit % 8
-        found = _known(bytes(damaged))
+        found = _known(flipped(whole, bit))
         yield f"bit {bit}", found is None if bit < 8 * last else found == known[-2]
     for end in range(len(whole)):
         yield f"cut at {end}", _known(whole[:end]) in (None, *known)

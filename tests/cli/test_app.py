@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -240,7 +239,7 @@ def test_reproduce_plays_shows_and_writes(
     words = ["reproduce", "best-mean", "--replications", "3", "--out", str(tmp_path)]
     printed = run(*words)
     assert "best mean given" in printed
-    assert f"files in {tmp_path}" in printed
+    assert f"files in {tmp_path}" in " ".join(printed.split())
     assert (tmp_path / "best_mean.svg").is_file()
     (results,) = (tmp_path / "results").iterdir()
     before = {path.name: path.stat().st_mtime_ns for path in results.iterdir()}
@@ -248,36 +247,23 @@ def test_reproduce_plays_shows_and_writes(
     assert {path.name: path.stat().st_mtime_ns for path in results.iterdir()} == before
 
 
-def test_an_interrupt_is_no_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*words: object, **options: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("manyarms.studies.study.reproduce", interrupt)
-    assert (
-        run("reproduce", code=130)
-        .lstrip()
-        .startswith("manyarms: interrupted. What was played is kept")
-    )
-
-
-@pytest.mark.parametrize("words", [["--version"], ["--help"], ["reproduce", "--help"]])
-def test_help_needs_neither_numba_nor_matplotlib(words: list[str]) -> None:
-    begun = time.perf_counter()
+def test_help_needs_neither_numba_nor_matplotlib() -> None:
     done = run_python(
         "import sys\nfrom manyarms.cli.main import main\n"
-        f"assert main({words!r}) == 0\n"
+        "for words in (['--version'], ['--help'], ['reproduce', '--help']):\n"
+        "    assert main(words) == 0\n"
         "assert not {'numba', 'matplotlib', 'numpy', 'pyarrow'} & set(sys.modules)\n"
     )
-    assert "manyarms" in done.stdout
-    assert time.perf_counter() - begun < 30  # it answers at once; this catches a hang
+    assert done.stdout.count("Usage: manyarms") == 2
 
 
 def test_every_command_has_help_with_an_example(run: Run) -> None:
     from manyarms.cli.app import app
 
     for name, command in app.commands.items():
-        assert f"Example: manyarms {name}" in (command.help or "")
-        assert "Usage" in run(name, "--help")
+        example = (command.help or "").rstrip().splitlines()[-1].strip()
+        assert example.startswith(f"Example: manyarms {name}")
+        assert f"  {example}\n" in run(name, "--help")  # on one line, to be copied
 
 
 def test_without_the_extra_the_command_line_says_what_to_install() -> None:
@@ -359,10 +345,10 @@ def test_run_show_and_plot(tmp_path: Path, run: Run) -> None:
     spec, folder = tmp_path / "small.toml", tmp_path / "results"
     spec.write_text(SPEC)
     printed = run("run", str(spec), "--out", str(folder))
-    assert "small: 2 settings, 24 games, 1.44e+03 pulls" in printed
+    assert "small: 2 problems, 24 runs, 1,440 pulls" in printed
     assert "moss++(beta=0.75)" in printed
     before = (folder / "regret.parquet").read_bytes()
-    assert f"The tables are {folder / 'runs.parquet'} and" in printed
+    assert f"The tables are {folder / 'runs.parquet'} and" in " ".join(printed.split())
     assert "nothing was played" not in printed
     assert "nothing was played" in run("run", str(spec), "--out", str(folder))
     assert (folder / "regret.parquet").read_bytes() == before

@@ -87,6 +87,20 @@ def test_tables_fit_and_nothing_is_cut(
     assert ("With COLUMNS=200 there is more: runs" in text) == (width < 80)
 
 
+def test_sentences_and_errors_break_between_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screen.out, "width", 40)
+    show("a sentence that goes on " * 9 + f"\n  {'x' * 60}")
+    *lines, code = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert code == f"  {'x' * 60}"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "50")
+    assert main(["show", "nowhere"]) == 1
+    assert max(map(len, capsys.readouterr().err.splitlines())) <= 50
+
+
 @pytest.mark.parametrize("command", ["run", "reproduce", "data"])
 def test_an_interrupt_says_how_to_go_on(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -97,7 +111,9 @@ def test_an_interrupt_says_how_to_go_on(
     monkeypatch.setattr("manyarms.cli.app.app.main", stop)
     words = [command, *(["get", "652"] if command == "data" else ["x", "--out", "o"])]
     assert main(words) == 130
-    assert f"run:\n  manyarms {' '.join(words)}\n" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("manyarms: interrupted. ")
+    assert f"run:\n  manyarms {' '.join(words)}\n" in said
 
 
 def test_names_of_policies_are_completed() -> None:

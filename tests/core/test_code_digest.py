@@ -30,6 +30,7 @@ def _files(*roots: Any) -> set[str]:
     return {name for name, _ in code_digest._digest_of_files(paths)}
 
 
+@pytest.mark.patient
 def test_imports_are_found_as_python_finds_them() -> None:
     for path in SOURCE.rglob("*.py"):
         modules = []

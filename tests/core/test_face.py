@@ -50,12 +50,11 @@ def test_no_other_file_has_colours() -> None:
             assert not found, path
 
 
-def test_pages_and_the_site_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_and_the_site_have_it() -> None:
     page = as_html(["# A page"], title="A page")
     assert page_css() in page
     assert face.MARK in page
     pytest.importorskip("mkdocs", reason='the site needs pip install ".[docs]"')
-    monkeypatch.syspath_prepend(str(ROOT / "docs" / "hooks"))
     made = importlib.import_module("face").made()
     assert made["icon.svg"] == face.ICON
     slate = '[data-md-color-scheme="slate"]'

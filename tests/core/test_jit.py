@@ -46,6 +46,12 @@ def test_kernels_cannot_allocate() -> None:
         jit.compiled(loop)(3)
 
 
+def test_another_numba_compiles_in_its_usual_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "pipeline_class" in jit._as_part(jit.CALLED)
+    monkeypatch.setattr(jit, "_STEPS", (*jit._STEPS, "_a_step_of_another_version"))
+    assert jit._as_part(jit.CALLED) == jit.CALLED
+
+
 def test_two_states_of_one_name_are_refused() -> None:
     class MossState(NamedTuple):
         n_arms: int

@@ -54,6 +54,7 @@ def test_two_values_have_clopper_and_pearsons_interval(
     assert found == pytest.approx((seen / of, low, high), rel=0.01, abs=3e-4)
 
 
+@pytest.mark.patient
 def test_the_upper_limit_is_a_quantile_of_the_weighted_mean() -> None:
     """2.5 % of 400000 weighted means lie above it: three standard deviations of that are 0.0007.
 

@@ -51,6 +51,7 @@ def ranked(*keys: float) -> Tournament:
     return rank
 
 
+@pytest.mark.patient
 @given(st.data(), st.sampled_from([1, 9, 40, 70, 600]), st.sampled_from(["cpu", "gpu"]))
 def test_a_leader_has_the_largest_key_after_any_changes(
     data: st.DataObject, slots: int, machine: str

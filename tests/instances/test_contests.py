@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
-import importlib.util
 import logging
-import socket
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,9 +20,12 @@ from manyarms.errors import (
     MissingExtraError,
     ParameterError,
 )
-from manyarms.instances import contests
-from manyarms.instances.contest_list import published_contests
-from manyarms.instances.contests import cache_folder, find_contest, local_contests
+from manyarms.instances.contests import (
+    cache_folder,
+    find_contest,
+    local_contests,
+    published_contests,
+)
 
 TEXT = b"caption,mean,precision,votes,not_funny,somewhat_funny,funny\nA,1.5,0.1,10,5,3,2\n"
 OTHER = TEXT + b"B,1.5,0.1,10,5,3,2\n"
@@ -356,65 +354,6 @@ def test_without_pooch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(MissingExtraError, match=r'pip install "manyarms\[lab\]"'):
         find_contest(652, download=True)
-
-
-# Downloads with pooch itself, from a server on this machine
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        name = self.path.rpartition("/")[2]
-        self.send_response(404 if name == "404.csv" else 200)
-        self.send_header("Content-Length", str(len(TEXT)))
-        self.end_headers()
-        self.wfile.write(TEXT[:40] if name == "40.csv" else TEXT)  # 40 breaks off
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        pass
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[http.server.HTTPServer]:
-    if importlib.util.find_spec("pooch") is None:
-        pytest.skip("pooch is not installed: it is part of the extra `lab`")
-    for proxy in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(proxy, raising=False)
-    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        monkeypatch.setattr(contests, "_SOURCE", f"http://127.0.0.1:{server.server_port}/summaries")
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-def test_pooch_downloads_the_whole_file_or_nothing(
-    server: http.server.HTTPServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert find_contest(700, download=True).read_bytes() == TEXT
-    stored = ["700.csv", "700.csv.sha256"]
-    with pytest.raises(DownloadError, match="there is no such file"):
-        find_contest(404, download=True)
-    with pytest.raises(DownloadError, match="the connection failed"):
-        find_contest(40, download=True)
-    with pytest.raises(DownloadError, match="what came is not the contest file"):
-        find_contest(652, download=True)  # the known checksum is another
-    assert in_cache() == stored
-    put(cache_folder(), "700.csv", OTHER)
-    assert find_contest(700, download=True).read_bytes() == TEXT
-    assert capsys.readouterr() == ("", "")
-
-
-def test_pooch_without_a_server_is_one_sentence(
-    server: http.server.HTTPServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with socket.socket() as taken:  # and nobody listens
-        taken.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{taken.getsockname()[1]}/summaries"
-        monkeypatch.setattr(contests, "_SOURCE", address)
-        with pytest.raises(DownloadError, match="the connection failed. Try again online"):
-            find_contest(652, download=True)
-    assert in_cache() == []
 
 
 # The list of all contests

@@ -14,12 +14,12 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("manyarms.lab.chunks.CHUNK_PULLS", 120)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def experiment() -> Experiment:
     return parse_spec(SPEC)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def whole(experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """Return the final files of a run that nothing disturbed, in chunks of the usual size."""
     return final(run(experiment, tmp_path_factory.mktemp("whole"), progress=False).folder)

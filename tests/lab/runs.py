@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,18 +11,22 @@ from manyarms.core.jit import jit_enabled
 from manyarms.lab import Experiment, run
 from manyarms.lab.progress import ProgressCallback
 
-__all__ = ["CHUNK", "FINAL", "LARGE", "REPLICATIONS", "SPEC", "Killed"]
-__all__ += ["final", "stop_after", "stopped", "tree"]
+__all__ = ["CHUNK", "FINAL", "HORIZON", "LARGE", "REPLICATIONS", "SPEC", "Killed"]
+__all__ += ["final", "spec", "stop_after", "stopped", "tree"]
 
 FINAL = ("regret.parquet", "runs.parquet", "spec.toml")
 # a chunk takes some 30 ms, compiled or not
 HORIZON, REPLICATIONS, CHUNK = (20_000, 250, 1_000_000) if jit_enabled() else (100, 100, 2_000)
 
-SPEC = """
+POLICIES = ('"moss++"\nbeta = [0.5, 0.7]', '"moss"', '"empmoss++"', '"moss-oracle"')
+
+
+def spec(horizon: int, replications: int, policies: Sequence[str] = POLICIES) -> str:
+    return f"""
 [experiment]
-name = "fifty chunks"
-horizon = 60
-replications = 10
+name = "many chunks"
+horizon = {horizon}
+replications = {replications}
 seed = 5
 checkpoints = 3
 
@@ -29,23 +34,10 @@ checkpoints = 3
 family = "planted"
 n = 500
 alpha = [0.1, 0.3]
+""" + "".join(f"\n[[policy]]\nname = {policy}\n" for policy in policies)
 
-[[policy]]
-name = "moss++"
-beta = [0.5, 0.7]
 
-[[policy]]
-name = "moss"
-
-[[policy]]
-name = "empmoss++"
-
-[[policy]]
-name = "moss-oracle"
-"""
-LARGE = SPEC.replace("horizon = 60", f"horizon = {HORIZON}").replace(
-    "replications = 10", f"replications = {REPLICATIONS}"
-)
+SPEC, LARGE = spec(60, 10), spec(HORIZON, REPLICATIONS)
 
 
 def final(folder: Path) -> dict[str, bytes]:

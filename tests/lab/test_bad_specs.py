@@ -149,18 +149,19 @@ def test_integers_that_python_does_not_write_are_refused(change: tuple[str, str]
 
 @pytest.mark.slow
 def test_large_sweeps_are_read_in_linear_time() -> None:
-    values = ", ".join(f"0.{k}" for k in range(500_000, 530_000))
+    values = ", ".join(f"0.{k}" for k in range(500_000, 510_000))
     begun = time.process_time()
     text = changed(("alpha = [0.1, 0.2]", "alpha = 0.1"), ("[0.5, 0.7]", f"[{values}, 0.50]"))
     assert problems_of(text) == ("policy[1].beta: must contain different values, got 0.5 twice.",)
-    assert len(_entries([_many(100_000)])) == 100_000
-    assert time.process_time() - begun < 30  # it was minutes
+    assert len(_entries([_many(30_000)])) == 30_000
+    assert time.process_time() - begun < 6  # it was minutes
 
 
 def _many(count: int) -> SpecTable:
     return SpecTable("policy[1]", {"name": "moss"}, ma.MOSS, {"sigma": Sweep(tuple(range(count)))})
 
 
+@pytest.mark.patient
 @given(st.data())
 def test_whatever_is_written_there_are_problems_or_an_experiment(data: st.DataObject) -> None:
     content: Any = tomllib.loads(GOOD)

@@ -25,8 +25,8 @@ from tests.policies.battery import EVERY_POLICY, label
 from tests.protocol.test_plain import First
 
 ROOT = Path(__file__).parents[2]
-# All of them take minutes: `make gpu` compiles them, and so does a job of the workflow.
-SOME = ("kl-ucb", "thompson")
+# All of them take minutes: `make gpu` plays this whole file, and so does a job of the workflow.
+SOME = ("thompson",)
 
 
 class HostSlab(device.Slab):
@@ -95,6 +95,7 @@ def test_policies_compile_for_a_gpu(policy: ma.Policy, monkeypatch: pytest.Monke
 
 
 @pytest.mark.compiled
+@pytest.mark.long
 @pytest.mark.slow
 def test_late_rewards_compile_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ".visible .entry" in _ptx(ma.MOSS(), monkeypatch, delay=3)
@@ -126,6 +127,7 @@ def _in_rows(part: Any) -> Any:
     return device._Row(part) if isinstance(part, np.ndarray) else part
 
 
+@pytest.mark.patient
 @pytest.mark.interpreted
 @pytest.mark.parametrize("game", LANE_GAMES.values(), ids=LANE_GAMES)
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,12 +20,12 @@ import pytest
 
 import manyarms as ma
 from manyarms.cli.main import main
-from manyarms.core.jit import jit_enabled
 from manyarms.errors import ClusterError
 from manyarms.lab import Experiment, parse_spec, run
 from manyarms.lab import dask as dask_engine
 from manyarms.lab.chunks import plan
 from manyarms.lab.dask import software
+from tests.lab.runs import FINAL, HORIZON, Killed, final, spec
 
 pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
 
@@ -33,29 +34,8 @@ distributed = pytest.importorskip(
 )
 pytest.importorskip("pyarrow", reason='pip install "manyarms[lab]"')
 
-FINAL = ("regret.parquet", "runs.parquet", "spec.toml")
-# a chunk takes some 30 ms, compiled or not
-HORIZON, REPLICATIONS, CHUNK = (20_000, 120, 400_000) if jit_enabled() else (100, 60, 1_000)
-SPEC = f"""
-[experiment]
-name = "on a cluster"
-horizon = {HORIZON}
-replications = {REPLICATIONS}
-seed = 7
-checkpoints = 3
-
-[instance]
-family = "planted"
-n = 500
-alpha = [0.1, 0.3]
-
-[[policy]]
-name = "moss"
-
-[[policy]]
-name = "moss++"
-"""
-SMALL = SPEC.replace(f"horizon = {HORIZON}", "horizon = 60")
+CHUNK = 20 * HORIZON
+SPEC, SMALL, ENDLESS = (spec(t, 120, ['"moss"', '"moss++"']) for t in (HORIZON, 60, 10**10))
 
 
 @pytest.fixture(autouse=True)
@@ -66,16 +46,6 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def experiment() -> Experiment:
     return parse_spec(SPEC)
-
-
-def _final(folder: Path) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in FINAL}
-
-
-@pytest.fixture(scope="module")
-def whole(experiment: Experiment, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Return what threads write, in chunks of the usual size."""
-    return _final(run(experiment, tmp_path_factory.mktemp("whole"), progress=False).folder)
 
 
 @pytest.fixture(scope="module")
@@ -117,15 +87,11 @@ def test_a_killed_worker_costs_nothing_but_time(
     folder = tmp_path / "out"
     run(experiment, folder, engine="dask", scheduler=scheduler, progress=kill_one)
     assert killed
-    assert _final(folder) == whole
+    assert final(folder) == whole
     assert {path.name for path in folder.iterdir()} == {*FINAL, "provenance.json"}
     assert seen == sorted(seen)
     assert seen[-1] == experiment.pulls
     assert pids[0] not in _pids(scheduler)
-
-
-class Killed(BaseException):
-    """Stands for whatever ends a process."""
 
 
 def test_a_stopped_run_goes_on_wherever_one_likes(
@@ -143,18 +109,16 @@ def test_a_stopped_run_goes_on_wherever_one_likes(
         run(experiment, tmp_path, engine="dask", scheduler=scheduler, progress=stop)
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
     run(experiment, tmp_path, progress=False)  # and threads finish what it began
-    assert _final(tmp_path) == whole
+    assert final(tmp_path) == whole
 
 
 def test_a_long_chunk_is_given_up_when_the_run_stops(scheduler: str, tmp_path: Path) -> None:
-    text = SPEC.replace(f"horizon = {HORIZON}", "horizon = 10_000_000_000")
-
     def stop(done: int, total: int, note: str) -> None:
         time.sleep(1.0)
         raise Killed
 
     with pytest.raises(Killed):
-        run(parse_spec(text), tmp_path, engine="dask", scheduler=scheduler, progress=stop)
+        run(parse_spec(ENDLESS), tmp_path, engine="dask", scheduler=scheduler, progress=stop)
     with distributed.Client(scheduler, set_as_default=False) as client:
         # it would be at work for minutes
         assert client.submit(os.getpid, pure=False).result(timeout=30) in _pids(scheduler)
@@ -215,7 +179,7 @@ def test_a_cluster_of_its_own_ends_with_ctrl_c(
     assert not _alive(child.pid)
     assert not (out / "regret.parquet").exists()
     run(experiment, out, engine="dask", workers=2, progress=False)
-    assert _final(out) == whole
+    assert final(out) == whole
 
 
 def test_a_finished_run_needs_no_cluster(experiment: Experiment, tmp_path: Path) -> None:
@@ -285,11 +249,12 @@ def test_a_cluster_of_our_own_listens_to_us_alone() -> None:
                     urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=5)
 
 
-def test_without_cryptography_the_extra_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("package", ["cryptography", "distributed"])
+def test_without_the_packages_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
-    monkeypatch.setitem(sys.modules, "cryptography", None)
-    with pytest.raises(ma.MissingExtraError, match=r"cryptography must be .*manyarms\[dask\]"):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ma.MissingExtraError, match=rf'{package} .*"manyarms\[dask\]"'):
         run(parse_spec(SMALL), tmp_path, engine="dask")
     assert list(tmp_path.iterdir()) == []
 
@@ -302,13 +267,6 @@ def test_options_that_do_not_go_together(tmp_path: Path) -> None:
         run(experiment, tmp_path, scheduler="tcp://127.0.0.1:1")
     with pytest.raises(ma.ParameterError, match="`workers` must be left out with `scheduler`"):
         run(experiment, tmp_path, engine="dask", scheduler="x", workers=2)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_without_dask_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ma.MissingExtraError, match=r'pip install "manyarms\[dask\]"'):
-        run(parse_spec(SMALL), tmp_path, engine="dask")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -355,14 +313,13 @@ def test_a_worker_that_fails_is_told(
 def test_how_a_chunk_may_fail(error: Exception | None, words: str) -> None:
     chunk = next(iter(plan(parse_spec(SMALL))))
     done: Future[Any] = Future()
-    told: Future[Any] = Future()
     if error is None:
         done.cancel()
     else:
         done.set_exception(error)
-    dask_engine._pass_on(told, done, chunk)
-    with pytest.raises(ClusterError, match=words):
-        told.result(timeout=0)
+    failure = dask_engine._failure(done, chunk)
+    assert isinstance(failure, ClusterError)
+    assert re.search(words, str(failure))
 
 
 @pytest.mark.long

@@ -2,48 +2,49 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
 from manyarms.errors import FolderError
 from manyarms.lab import Experiment, parse_spec, read_results, run
 from manyarms.lab.chunks import plan
-from manyarms.lab.run import _Run
+from manyarms.lab.tables import assemble
 from manyarms.lab.workbench import Workbench
-from tests.lab.runs import FINAL, SPEC, Killed, final, stop_after, stopped, tree
+from tests.lab.runs import FINAL, SPEC, Killed, final, spec, stop_after, stopped, tree
 
 pytest.importorskip("pyarrow")
 # each plays fifty chunks, which takes CPython ten times as long
 pytestmark = [pytest.mark.compiled, pytest.mark.usefixtures("small_chunks")]
 
 
-@contextlib.contextmanager
-def _counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, int]]]:
-    """Note which chunks are played."""
-    played: list[tuple[str, int]] = []
+Files: TypeAlias = dict[str, bytes]
+Played: TypeAlias = list[tuple[str, int]]  # the policy and the first replication of a chunk
 
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> Played:
+    """Return a list in which chunks are noted when they are played."""
+    noted: Played = []
     play = Workbench.play
 
-    def counting(self: Workbench, first: int, *arguments: Any) -> Any:
-        played.append((self.label, first))
+    def noting(self: Workbench, first: int, *arguments: Any) -> Any:
+        noted.append((self.label, first))
         return play(self, first, *arguments)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Workbench, "play", counting)
-        yield played
+    monkeypatch.setattr(Workbench, "play", noting)
+    return noted
 
 
 @pytest.mark.parametrize("workers", [1, 2, 7])
 def test_the_same_bytes_for_any_number_of_workers(
-    experiment: Experiment, whole: dict[str, bytes], tmp_path: Path, workers: int
+    experiment: Experiment, whole: Files, tmp_path: Path, workers: int
 ) -> None:
     done = run(experiment, tmp_path / "new" / "out", workers=workers, progress=False)
     assert final(done.folder) == whole
@@ -52,16 +53,13 @@ def test_the_same_bytes_for_any_number_of_workers(
 
 
 def test_a_stopped_run_goes_on(
-    experiment: Experiment,
-    whole: dict[str, bytes],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    experiment: Experiment, whole: Files, tmp_path: Path, played: Played
 ) -> None:
     assert len(list(plan(experiment))) == 50
     kept = stopped(experiment, tmp_path, 20)
     assert 18 <= len(kept) < 50  # two of the twenty may be in flight
-    with _counted(monkeypatch) as played:
-        run(experiment, tmp_path, progress=False)
+    played.clear()
+    run(experiment, tmp_path, progress=False)
     assert len(played) == 50 - len(kept)
     assert final(tmp_path) == whole
     assert read_results(tmp_path).provenance["sessions"] == 2
@@ -70,11 +68,7 @@ def test_a_stopped_run_goes_on(
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [*range(1, 9), 30, 52, 53, 54, 55])
 def test_stopped_at_any_file(
-    experiment: Experiment,
-    whole: dict[str, bytes],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    step: int,
+    experiment: Experiment, whole: Files, tmp_path: Path, step: int
 ) -> None:
     # 55 files take their places: provenance, spec, 50 chunks, two tables, provenance
     replace = Path.replace
@@ -87,7 +81,7 @@ def test_stopped_at_any_file(
             raise Killed
         return replace(self, target)
 
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Path, "replace", failing)
         # what is being written is not tidied up: a killed process does not
         patch.setattr(Path, "unlink", lambda *_, **__: None)
@@ -99,25 +93,21 @@ def test_stopped_at_any_file(
 
 
 def test_a_long_replication_is_stopped_within(tmp_path: Path) -> None:
-    text = SPEC.replace("horizon = 60", "horizon = 10_000_000_000")
     begun = time.monotonic()
     with pytest.raises(Killed):
-        run(parse_spec(text), tmp_path, workers=2, progress=stop_after(1))
+        run(parse_spec(spec(10**10, 10)), tmp_path, workers=2, progress=stop_after(1))
     assert time.monotonic() - begun < 20  # a second; it would take minutes
     assert not [t for t in threading.enumerate() if t.name.startswith("manyarms")]
 
 
 def test_a_finished_run_is_not_played_again(
-    experiment: Experiment,
-    whole: dict[str, bytes],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    experiment: Experiment, whole: Files, tmp_path: Path, played: Played
 ) -> None:
     run(experiment, tmp_path, progress=False)
     before = tree(tmp_path)
     seen: list[tuple[int, int]] = []
-    with _counted(monkeypatch) as played:
-        run(experiment, tmp_path, progress=lambda d, t, _: seen.append((d, t)))
+    played.clear()
+    run(experiment, tmp_path, progress=lambda d, t, _: seen.append((d, t)))
     assert played == []
     assert tree(tmp_path) == before
     assert seen == [(experiment.pulls, experiment.pulls)]
@@ -153,39 +143,30 @@ DAMAGES: dict[str, tuple[int, Callable[[list[Path]], Any]]] = {
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_damaged_chunks_are_played_again(
-    experiment: Experiment,
-    whole: dict[str, bytes],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
+    experiment: Experiment, whole: Files, tmp_path: Path, played: Played, name: str
 ) -> None:
     kept = stopped(experiment, tmp_path, 10)
     count, damage = DAMAGES[name]
     damage(kept)
-    with _counted(monkeypatch) as played:
-        run(experiment, tmp_path, progress=False)
+    played.clear()
+    run(experiment, tmp_path, progress=False)
     assert len(played) == 50 - len(kept) + count
     assert final(tmp_path) == whole
 
 
 def test_chunks_of_other_code_are_played_again(
-    experiment: Experiment,
-    whole: dict[str, bytes],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    experiment: Experiment, whole: Files, tmp_path: Path, played: Played
 ) -> None:
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr("manyarms.lab.chunks.digest", lambda *_: "of an older version")
         stopped(experiment, tmp_path, 10)
-    with _counted(monkeypatch) as played:
-        run(experiment, tmp_path, progress=False)
+    played.clear()
+    run(experiment, tmp_path, progress=False)
     assert len(played) == 50
     assert final(tmp_path) == whole
 
 
-def test_chunks_of_other_data_are_played_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_chunks_of_other_data_are_played_again(tmp_path: Path, played: Played) -> None:
     path = tmp_path / "7.csv"
     head = "caption,votes,not_funny,somewhat_funny,funny\n"
     lines = f'family = "captions"\ncontest = "{path.as_posix()}"\n'
@@ -193,8 +174,8 @@ def test_chunks_of_other_data_are_played_again(
     path.write_text(head + "Hi!,9,3,4,2\nNo.,8,7,1,0\n")
     kept = stopped(parse_spec(text), tmp_path / "out", 10)
     path.write_text(head + "Hi!,9,3,4,2\nNo.,8,6,2,0\n")
-    with _counted(monkeypatch) as played:
-        run(parse_spec(text), tmp_path / "out", progress=False)
+    played.clear()
+    run(parse_spec(text), tmp_path / "out", progress=False)
     assert kept
     assert len(played) == 25
     again = run(parse_spec(text), tmp_path / "again", progress=False)
@@ -203,11 +184,7 @@ def test_chunks_of_other_data_are_played_again(
 
 def test_progress(experiment: Experiment, tmp_path: Path) -> None:
     seen: list[tuple[int, int, str]] = []
-
-    def progress(done: int, total: int, note: str) -> None:
-        seen.append((done, total, note))
-
-    run(experiment, tmp_path, progress=progress)
+    run(experiment, tmp_path, progress=lambda *shown: seen.append(shown))
     assert seen[0][:2] == (0, experiment.pulls)
     assert seen[-1] == (experiment.pulls, experiment.pulls, "")
     assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
@@ -222,19 +199,14 @@ def test_a_resumed_run_begins_where_it_stopped(experiment: Experiment, tmp_path:
 
 
 def test_a_chunk_that_vanishes_before_the_end_is_told(
-    experiment: Experiment,
-    whole: dict[str, bytes],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    experiment: Experiment, whole: Files, tmp_path: Path
 ) -> None:
-    assemble = _Run._assemble
-
-    def spoiled(self: Any) -> float:
+    def spoiled(*arguments: Any) -> float:
         next((tmp_path / "chunks").glob("*.chunk")).unlink()
-        return assemble(self)
+        return assemble(*arguments)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(_Run, "_assemble", spoiled)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("manyarms.lab.tables.assemble", spoiled)
         with pytest.raises(FolderError, match=r"\.chunk was changed\. What is finished is kept"):
             run(experiment, tmp_path, progress=False)
     assert final(run(experiment, tmp_path, progress=False).folder) == whole

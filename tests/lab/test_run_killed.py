@@ -105,6 +105,7 @@ def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_results(tmp_path).runs.num_rows == 10 * REPLICATIONS
 
 
+@pytest.mark.patient
 def test_a_second_process_is_told(tmp_path: Path) -> None:
     with _child(tmp_path, 1) as child:
         _await_play(child)

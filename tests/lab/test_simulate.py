@@ -37,11 +37,6 @@ def _simulate(**changes: object) -> Result:
     return ma.simulate(POLICIES, INSTANCE, **arguments)  # type: ignore[arg-type]
 
 
-def _same(a: Result, b: Result) -> None:
-    for field in ("regret", "best_pulls", "distinct_arms", "recommended"):
-        np.testing.assert_array_equal(getattr(a, field), getattr(b, field))
-
-
 def test_what_a_result_holds() -> None:
     result = _simulate(record_arms=True)
     assert result.policies == ("moss", "moss++", "empmoss++", "parallel")
@@ -65,12 +60,6 @@ def test_what_a_result_holds() -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("workers", [2, 8])
-def test_the_same_bits_for_any_number_of_workers(workers: int) -> None:
-    _same(_simulate(), _simulate(workers=workers))
-
-
-@pytest.mark.compiled
 def test_the_same_bits_alone_or_together() -> None:
     together = _simulate()
     for r in (0, 3, 6):
@@ -79,16 +68,6 @@ def test_the_same_bits_alone_or_together() -> None:
     for k, policy in enumerate(POLICIES):
         alone = ma.simulate(policy, INSTANCE, horizon=200, replications=7, seed=3)
         np.testing.assert_array_equal(alone.regret[0], together.regret[k])
-
-
-@pytest.mark.compiled
-def test_long_replications_are_played_in_pieces_with_the_same_bits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    whole = _simulate()
-    monkeypatch.setattr("manyarms.lab.workbench.PIECE", 37)
-    monkeypatch.setattr("manyarms.lab.workbench.SLOW_PIECE", 37)
-    _same(whole, _simulate())
 
 
 def test_seeds_and_replications_differ() -> None:
@@ -193,12 +172,6 @@ def test_summaries_refuse_what_they_do_not_have() -> None:
         result.summary()["quantil"]
 
 
-def test_two_forms_of_one_policy_are_told_apart() -> None:
-    policies = [ma.MOSSPlusPlus(), ma.MOSSPlusPlus(beta=0.75), ma.MOSS()]
-    result = ma.simulate(policies, INSTANCE, horizon=50, replications=2)
-    assert result.policies == ("moss++", "moss++(beta=0.75)", "moss")
-
-
 def test_progress_is_reported() -> None:
     seen: list[tuple[int, int, str]] = []
     _simulate(progress=lambda done, total, note: seen.append((done, total, note)))
@@ -235,15 +208,11 @@ def test_an_error_in_a_worker_is_raised(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_bad_input_is_refused_before_anything_compiles() -> None:
-    notes: list[str] = []
-    with pytest.raises(ma.ParameterError, match="`m` must be"):
-        ma.simulate(
-            [ma.MOSS(), ma.MOSSOracle(m=301)],
-            INSTANCE,
-            horizon=10,
-            progress=lambda done, total, note: notes.append(note),
-        )
-    assert notes == []
+    seen: list[Any] = []
+    policies = [ma.MOSS(), ma.MOSSOracle(m=301)]
+    with pytest.raises(ma.ParameterError, match="`m` must be .* <= 300, got 301"):
+        ma.simulate(policies, INSTANCE, horizon=10, progress=lambda *shown: seen.append(shown))
+    assert seen == []
 
 
 def test_threads_end_with_the_simulation() -> None:
@@ -251,6 +220,7 @@ def test_threads_end_with_the_simulation() -> None:
     assert not [t for t in threading.enumerate() if t.name.startswith("manyarms")]
 
 
+@pytest.mark.patient
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_returns_promptly() -> None:
     code = (
@@ -288,9 +258,10 @@ def test_ctrl_c_returns_promptly() -> None:
         ({"checkpoints": 201}, "`checkpoints` must be"),
         ({"checkpoints": [5, 201]}, "`checkpoints` must be .* got 201"),
         ({"checkpoints": "12"}, "`checkpoints` must be .* got '1'"),
+        ({"progress": 3}, "`progress` must be True, False"),
     ],
 )
-def test_bad_numbers(changes: dict[str, object], message: str) -> None:
+def test_bad_arguments(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ma.ParameterError, match=message):
         _simulate(**changes)
 
@@ -306,7 +277,6 @@ def test_bad_numbers(changes: dict[str, object], message: str) -> None:
         ([_Plain()], "Pass the class, _Plain: each game makes a player of it"),
         (None, "got None"),
         ([ma.MOSS(), ma.MOSS()], "got moss twice"),
-        ([ma.MOSSOracle(m=301)], "`m` must be .* <= 300, got 301"),
     ],
 )
 def test_bad_policies(policies: list[ma.Policy], message: str) -> None:
@@ -321,11 +291,6 @@ def test_results_are_short_in_a_console() -> None:
     assert result != _simulate(replications=1)  # compared by identity: arrays have no truth
 
 
-def test_bad_progress() -> None:
-    with pytest.raises(ma.ParameterError, match="`progress` must be True, False"):
-        _simulate(progress=3)
-
-
 def test_bad_instance() -> None:
     with pytest.raises(ma.ParameterError, match=r"`instance` must be an Instance"):
         ma.simulate(ma.MOSS(), [0.5, 0.6], horizon=10)  # type: ignore[arg-type]
@@ -334,10 +299,7 @@ def test_bad_instance() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (
-            {"replications": 10**9},
-            "leave at most 1e\\+09 numbers .*got 1.03e\\+11. Take fewer",
-        ),
+        ({"replications": 10**9}, "leave at most 1e\\+09 numbers .*got 1.03e\\+11. Take fewer"),
         ({"replications": 10**9, "checkpoints": 1}, "one for each policy, .*, got 4e\\+09"),
         ({"replications": 10**5, "record_arms": True}, "every pull, got 1e\\+14"),
     ],

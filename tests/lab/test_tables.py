@@ -8,6 +8,7 @@ import json
 import math
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -241,35 +242,21 @@ def test_the_bytes_do_not_depend_on_the_pieces(
     assert groups == [100, 100, 100, 45]
 
 
-def _damaged(data: bytes, how: str) -> bytes:
-    middle = bytearray(data)
-    middle[200] ^= 1
-    ways = {
-        "cut in the middle": data[: len(data) // 2],
-        "without its last byte": data[:-1],
-        "without its first bytes": data[50:],
-        "empty": b"",
-        "a text": b"alpha,regret\n0.1,3\n",
-        "another bit": bytes(middle),
-    }
-    return ways[how]
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut in the middle": lambda data: data[: len(data) // 2],
+    "without its last byte": lambda data: data[:-1],
+    "without its first bytes": lambda data: data[50:],
+    "empty": lambda data: b"",
+    "a text": lambda data: b"alpha,regret\n0.1,3\n",
+    "another bit": lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:],
+}
 
 
 @pytest.mark.parametrize("name", ["regret", "runs"])
-@pytest.mark.parametrize(
-    "how",
-    [
-        "cut in the middle",
-        "without its last byte",
-        "without its first bytes",
-        "empty",
-        "a text",
-        "another bit",
-    ],
-)
+@pytest.mark.parametrize("how", DAMAGES)
 def test_damaged_tables(folder: Path, name: str, how: str) -> None:
     path = folder / f"{name}.parquet"
-    path.write_bytes(_damaged(path.read_bytes(), how))
+    path.write_bytes(DAMAGES[how](path.read_bytes()))
     sentence = rf"'{path}' is missing, cut short or damaged: .+\. Run its spec again"
     with pytest.raises(ResultsError, match=sentence) as caught:
         _ = getattr(read_results(folder), name)
@@ -361,6 +348,7 @@ def test_folders_without_results(folder: Path, text: str, message: str) -> None:
         read_results(folder)
 
 
+@pytest.mark.patient
 def test_reading_needs_no_numba(finished: Path) -> None:
     code = (
         "import sys; from manyarms.lab.tables import read_results\n"
@@ -371,13 +359,12 @@ def test_reading_needs_no_numba(finished: Path) -> None:
     run_python(code)
 
 
+@pytest.mark.patient
 def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['pyarrow'] = sys.modules['pyarrow.parquet'] = None\n"
-        "from manyarms.lab import run\n"
-        "from manyarms.lab import parse_spec\n"
         "from manyarms.errors import MissingExtraError\n"
-        "from manyarms.lab.tables import read_results\n"
+        "from manyarms.lab import parse_spec, read_results, run\n"
         f"experiment = parse_spec({SPEC!r})\n"
         f"out = {str(tmp_path / 'out')!r}\n"
         "for attempt in (lambda: read_results(out), lambda: run(experiment, out)):\n"

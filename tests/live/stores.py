@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import manyarms as ma
 from manyarms.live.databases import store_of
 from manyarms.live.store import Contents, Event, Events, Store
 from tests.serve.machines import shared_postgres
 
-__all__ = ["MAKERS", "Memory", "Watched"]
+__all__ = ["MAKERS", "Memory", "Watched", "on_shelf"]
 
 
 class Memory:
@@ -47,6 +48,13 @@ class Memory:
     def close(self) -> None:
         if self._shelf.get("owner") is self:
             self._shelf["owner"] = None
+
+
+def on_shelf(live: ma.Live) -> tuple[bytes, list[Event]]:
+    """Record a handle in a dict; return what it knows now, and where its events will be."""
+    shelf: dict[str, Any] = {}
+    ma.recorded(Memory(shelf), live)
+    return shelf["snapshot"], shelf["events"]
 
 
 class Watched:

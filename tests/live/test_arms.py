@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import math
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -250,25 +249,9 @@ def test_all_arms_of_a_mixture_may_retire() -> None:
             assert not gone & set(play_live(live, 1024 - moment, lambda arm, k: 0.5))
 
 
-def _binomial_limits(trials: int, probability: float, error: float) -> tuple[int, int]:
-    """Return limits that a binomial number leaves with at most probability `error`."""
-    logs = [
-        math.lgamma(trials + 1)
-        - math.lgamma(k + 1)
-        - math.lgamma(trials - k + 1)
-        + k * math.log(probability)
-        + (trials - k) * math.log1p(-probability)
-        for k in range(trials + 1)
-    ]
-    low, mass = 0, math.exp(logs[0])
-    while mass <= error / 2:
-        low += 1
-        mass += math.exp(logs[low])
-    high, mass = trials, math.exp(logs[trials])
-    while mass <= error / 2:
-        high -= 1
-        mass += math.exp(logs[high])
-    return low, high
+def _is_likely(count: int, trials: int, chance: float) -> bool:
+    """A z-test of a binomial count: a false alarm in some 10^9."""
+    return abs(count - trials * chance) < 6.2 * math.sqrt(trials * chance * (1.0 - chance))
 
 
 @pytest.mark.slow
@@ -287,8 +270,7 @@ def _binomial_limits(trials: int, probability: float, error: float) -> tuple[int
 def test_new_arms_are_drawn_as_readily_as_old_ones(
     policy: ma.Policy, n: int, before: int, between: int
 ) -> None:
-    """Whether the first arm drawn after `n` arms joined `n` is a new one: binomial, false alarm
-    1e-9."""
+    """Whether the first arm drawn after `n` arms joined `n` is a new one."""
     trials = new = 0
     for seed in range(600):
         live = policy.live(n_arms=n, horizon=1024, seed=seed)
@@ -302,29 +284,24 @@ def test_new_arms_are_drawn_as_readily_as_old_ones(
         if arm not in touched:  # else empMOSS++'s mixture-arm came first
             trials += 1
             new += int(arm >= n)
-    low, high = _binomial_limits(trials, n / (2 * n - len(touched)), 1e-9)
     assert trials > 500
-    assert low <= new <= high
+    assert _is_likely(new, trials, n / (2 * n - len(touched)))
 
 
 def test_all_fresh_arms_are_equally_likely() -> None:
-    """Two of 4 arms are drawn, 4 join: binomial tests for each arm, false alarm 1e-9 for all."""
+    """Two of 4 arms are drawn, and 4 join."""
     counts = [0] * 8
     for seed in range(3000):
         live = ma.MOSS().live(n_arms=4, horizon=100, seed=seed)
         live.ask(2)
         live.add_arms(4)
         counts[live.ask().arm] += 1
-    low, high = _binomial_limits(3000, 1 / 6 * 1 / 2, 1e-9 / 8)
-    low_new, high_new = _binomial_limits(3000, 1 / 6, 1e-9 / 8)
-    assert all(low <= count <= high for count in counts[:4])  # half of the time they were asked
-    assert all(low_new <= count <= high_new for count in counts[4:])
+    for count in counts[:4]:  # half of the time they were asked
+        assert _is_likely(count, 3000, 1 / 6 * 1 / 2)
+    assert all(_is_likely(count, 3000, 1 / 6) for count in counts[4:])
 
 
-def test_a_policy_that_knows_no_coming_and_going_says_so_and_nothing_changes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
+def test_a_policy_that_knows_no_coming_and_going_says_so_and_nothing_changes() -> None:
     own = importlib.import_module("own_policy").ExploreThenCommit(arms=3, tries=2)
     for policy in (own, ma.Doubling(own)):
         live = policy.live(n_arms=5, horizon=20)

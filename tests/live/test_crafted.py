@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
+from manyarms.live.replay import replay_compiled
 from manyarms.live.saving import pack, restored, unpack
 from manyarms.live.store import Events
 from manyarms.policies import field
@@ -27,7 +28,7 @@ from tests.live.crafted import (
     within,
 )
 from tests.live.games import in_turn, new
-from tests.live.stores import Memory
+from tests.live.stores import on_shelf
 
 
 @pytest.mark.long
@@ -47,12 +48,12 @@ def test_every_number_of_a_saved_handle_may_be_wrong(policy: ma.Policy) -> None:
 def test_every_event_of_a_journal_may_be_wrong() -> None:
     counts: Counter[str] = Counter()
     for seed, policy in enumerate([ma.MOSS(), ma.MOSSPlusPlus(), field.UCB1()]):
-        shelf: dict[str, Any] = {}
-        live = ma.recorded(Memory(shelf), ma.Live.from_bytes(saved(policy, moves=False)))
+        live = ma.Live.from_bytes(saved(policy, moves=False))
+        snapshot, log = on_shelf(live)
         in_turn(live, 30)
         chance = random.Random(seed)
         for _ in range(60):
-            data = journal_of(shelf["snapshot"], crafted_events(chance, shelf["events"]))
+            data = journal_of(snapshot, crafted_events(chance, log))
             with within(20):
                 counts[opened_and_played(data)] += 1
     assert counts["refused"] > 100
@@ -138,6 +139,7 @@ def test_what_shows_only_later_is_refused_then() -> None:
 # What a file inflates to
 
 
+@pytest.mark.patient
 def test_a_small_file_does_not_become_a_large_one() -> None:
     for data in inflating_bytes():
         with pytest.raises(ma.SavedFileError, match="was not written by manyarms: .*inflate to"):
@@ -164,17 +166,17 @@ import sys
 import manyarms as ma
 from tests.live.crafted import crafted_bytes, journal_of, opened_and_played, saved
 from tests.live.games import in_turn
-from tests.live.stores import Memory
+from tests.live.stores import on_shelf
 from collections import Counter
 counts = Counter()
 for policy in (ma.MOSS(), ma.MOSSPlusPlus()):
     data = saved(policy, moves=False)
-    shelf = {}
-    live = ma.recorded(Memory(shelf), ma.Live.from_bytes(data))
+    live = ma.Live.from_bytes(data)
+    _, events = on_shelf(live)
     in_turn(live, 60)
-    assert opened_and_played(journal_of(data, shelf["events"]), long=1) == "played"
+    assert opened_and_played(journal_of(data, events), long=1) == "played"
     for crafted in crafted_bytes(data, one_in=7):
-        counts[opened_and_played(journal_of(crafted, shelf["events"]), long=1)] += 1
+        counts[opened_and_played(journal_of(crafted, events), long=1)] += 1
 print(counts)
 assert "numba" in sys.modules
 assert counts["refused"] > 300, counts
@@ -191,14 +193,11 @@ def test_compiled_replay_of_crafted_files_neither_crashes_nor_hangs() -> None:
 @pytest.mark.compiled
 def test_compiled_replay_checks_the_ends_of_arrays() -> None:
     """What passed all checks, and still leads out of an array, ends in an error, not in a crash."""
-    shelf: dict[str, Any] = {}
-    live = ma.recorded(Memory(shelf), new(ma.MOSS()))
+    live = new(ma.MOSS())
+    saved_then, log = on_shelf(live)
     in_turn(live, 20)
-    from manyarms.live.replay import replay_compiled
-
-    game = restored(shelf["snapshot"], None, "it")
-    events = Events.of(shelf["events"])
-    assert replay_compiled(restored(shelf["snapshot"], None, "it"), events)
+    game, events = restored(saved_then, None, "it"), Events.of(log)
+    assert replay_compiled(restored(saved_then, None, "it"), events)
     for beyond in (1 << 20, 1 << 40, -(1 << 40)):
         game.state.arms.slots.run[0].opened = beyond
         game.state.arms.slots.run[0].members = beyond + 5

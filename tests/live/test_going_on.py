@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live.seats import Seats
+from manyarms.live.arms import Seats
 from manyarms.policies.field import Best
 from tests.helpers import EVERY_POLICY, label
 from tests.live.games import new, step

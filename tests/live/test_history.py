@@ -34,6 +34,7 @@ def _stores(folder: Path) -> list[Any]:
     ]
 
 
+@pytest.mark.patient
 @pytest.mark.parametrize("named", [True, False])
 def test_all_stores_tell_the_same_story(named: bool, tmp_path: Path) -> None:
     arms: Any = {"arms": [f"item {k}" for k in range(30)]} if named else {"n_arms": 30}

@@ -179,6 +179,7 @@ def test_a_signal_handler_at_any_line_is_refused_or_sees_a_whole_handle(
     assert _at_every_line(case) > 10
 
 
+@pytest.mark.patient
 @pytest.mark.parametrize("look", ["to_bytes", "arms", "progress", "__str__"])
 def test_nothing_changes_while_somebody_looks(look: str) -> None:
     played = new()
@@ -289,6 +290,7 @@ def test_a_policy_that_raises_does_not_poison_what_is_recorded(
 # Forks
 
 
+@pytest.mark.patient
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_never_hangs_and_leaves_the_store_to_its_parent(tmp_path: Path) -> None:
     said = what_forks_say(20, tmp_path / "game")

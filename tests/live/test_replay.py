@@ -9,30 +9,12 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live import replay
+from manyarms.live import replay, store
 from manyarms.live.game import LiveGame
 from manyarms.live.saving import restored, snapshot
-from manyarms.live.store import (
-    ABANDONED,
-    ANSWERED,
-    ARRIVED,
-    ASKED,
-    OBSERVED,
-    RESTORED,
-    RETIRED,
-    TOLD,
-    Event,
-    Events,
-)
+from manyarms.live.store import Event, Events
 from tests.live.games import in_turn, new
-from tests.live.stores import Memory
-
-
-def _recorded(live: ma.Live) -> tuple[bytes, list[Event]]:
-    """Return what is saved now, and where its events will be."""
-    shelf: dict[str, Any] = {}
-    ma.recorded(Memory(shelf), live)
-    return shelf["snapshot"], shelf["events"]
+from tests.live.stores import on_shelf
 
 
 @pytest.mark.compiled
@@ -49,7 +31,7 @@ def test_compiled_replay_is_the_handle_s_own(policy: ma.Policy) -> None:
     live = policy.live(n_arms=60, horizon=None if policy.anytime else 3000, seed=3)
     for k in range(2000):
         if k == 500:
-            saved, log = _recorded(live)
+            saved, log = on_shelf(live)
         pending = live.pending
         if not pending or chance.random() < 0.55:
             live.ask()
@@ -72,7 +54,7 @@ def test_compiled_replay_is_the_handle_s_own(policy: ma.Policy) -> None:
 @pytest.mark.compiled
 def test_long_histories_are_played_by_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
     live = new(ma.MOSSPlusPlus())
-    saved, log = _recorded(live)
+    saved, log = on_shelf(live)
     in_turn(live, 60)
     played = restored(saved, None, "it")
     replay.compile_replay(ma.MOSSPlusPlus())  # as `manyarms warm --replay` does
@@ -94,7 +76,7 @@ def test_the_compiler_is_waited_for_only_if_that_is_quicker(
     cached: int, very_long: int, compiles: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live = new(ma.MOSS())
-    saved, log = _recorded(live)
+    saved, log = on_shelf(live)
     in_turn(live, 10)
     tried = []
     monkeypatch.setattr(replay, "_is_cached", lambda game: bool(cached))
@@ -110,7 +92,7 @@ def test_the_compiler_is_waited_for_only_if_that_is_quicker(
 @pytest.mark.compiled
 def test_warm_code_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path))
-    game = restored(_recorded(ma.Quantile().live(n_arms=60))[0], None, "it")
+    game = restored(on_shelf(ma.Quantile().live(n_arms=60))[0], None, "it")
     assert not replay._is_cached(game)
     replay.compile_replay(ma.Quantile())
     assert replay._is_cached(game)
@@ -125,25 +107,25 @@ def _begun() -> LiveGame:
 @pytest.mark.parametrize(
     "events",
     [
-        [Event(TOLD, 1, 0, 1.0)],
-        [Event(TOLD, 0, 0, float("nan"))],
-        [Event(TOLD, 0, 0, 1.0), Event(ABANDONED, 0, 0)],
-        [Event(ASKED, 0, 0)],
-        [Event(ASKED, 2, 0)],
-        [Event(ASKED, 1, 12)],
-        [Event(ASKED, 1, -1)],
-        [Event(ASKED, 1, 3), Event(TOLD, 2, 3, 1.0)],
-        [Event(ARRIVED, -1, 0)],
-        [Event(ARRIVED, -1, 2, names=("a",))],
-        [Event(ASKED, 1, 12), Event(ARRIVED, -1, 1)],
-        [Event(RETIRED, -1, 12)],
-        [Event(RETIRED, -1, 3), Event(RETIRED, -1, 3)],
-        [Event(RETIRED, -1, arm) for arm in range(12)],
-        [Event(RESTORED, -1, 3)],
-        [Event(OBSERVED, -1, 12, 1.0)],
-        [Event(OBSERVED, -1, 3, 2.0)],
-        [Event(ANSWERED, 0, 0, 1.0)],
-        [Event(OBSERVED, -1, 3, 1.0), Event(ANSWERED, 0, 3, 1.0)],
+        [Event(store.TOLD, 1, 0, 1.0)],
+        [Event(store.TOLD, 0, 0, float("nan"))],
+        [Event(store.TOLD, 0, 0, 1.0), Event(store.ABANDONED, 0, 0)],
+        [Event(store.ASKED, 0, 0)],
+        [Event(store.ASKED, 2, 0)],
+        [Event(store.ASKED, 1, 12)],
+        [Event(store.ASKED, 1, -1)],
+        [Event(store.ASKED, 1, 3), Event(store.TOLD, 2, 3, 1.0)],
+        [Event(store.ARRIVED, -1, 0)],
+        [Event(store.ARRIVED, -1, 2, names=("a",))],
+        [Event(store.ASKED, 1, 12), Event(store.ARRIVED, -1, 1)],
+        [Event(store.RETIRED, -1, 12)],
+        [Event(store.RETIRED, -1, 3), Event(store.RETIRED, -1, 3)],
+        [Event(store.RETIRED, -1, arm) for arm in range(12)],
+        [Event(store.RESTORED, -1, 3)],
+        [Event(store.OBSERVED, -1, 12, 1.0)],
+        [Event(store.OBSERVED, -1, 3, 2.0)],
+        [Event(store.ANSWERED, 0, 0, 1.0)],
+        [Event(store.OBSERVED, -1, 3, 1.0), Event(store.ANSWERED, 0, 3, 1.0)],
         [Event(9, 1, 3)],
     ],
 )
@@ -156,7 +138,7 @@ def test_events_that_cannot_follow_each_other_are_refused(events: list[Event]) -
 def test_arms_that_cannot_come_are_refused(names: Any) -> None:
     game = ma.MOSS().live(arms=["a", "b"], horizon=9)._game
     with pytest.raises(ma.SavedFileError, match="it contradicts itself"):
-        replay.replay(game, Events.of([Event(ARRIVED, -1, 2, names=names)]), "it")
+        replay.replay(game, Events.of([Event(store.ARRIVED, -1, 2, names=names)]), "it")
 
 
 @pytest.mark.parametrize(
@@ -166,7 +148,7 @@ def test_rewards_that_cannot_be_are_refused(limits: Any, reward: float) -> None:
     game = new(reward_range=limits)._game
     game.ask()
     with pytest.raises(ma.SavedFileError, match="it contradicts itself"):
-        replay.replay(game, Events.of([Event(TOLD, 0, 0, reward)]), "it")
+        replay.replay(game, Events.of([Event(store.TOLD, 0, 0, reward)]), "it")
 
 
 def test_no_events() -> None:

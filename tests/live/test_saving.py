@@ -21,7 +21,7 @@ import manyarms as ma
 from manyarms.live.journal import begin_file
 from manyarms.live.saving import VERSION, pack, unpack
 from manyarms.policies.field import UCB1
-from tests.helpers import ALL_POLICIES, label, run_python
+from tests.helpers import ALL_POLICIES, flipped, label, run_python
 from tests.live.games import counts, play, step
 from tests.live.make_formats import FORMATS, GAMES, expected
 
@@ -118,6 +118,7 @@ class OwnMOSS2(OwnMOSS):
     name = "own-moss-for-saving"
 
 
+@pytest.mark.patient
 def test_the_example_of_an_own_policy_is_saved() -> None:
     run_python(
         "import sys; sys.path.insert(0, 'examples')\n"
@@ -135,12 +136,6 @@ def test_the_example_of_an_own_policy_is_saved() -> None:
 
 
 # Damage
-
-
-def _flip(data: bytes, bit: int) -> bytes:
-    changed = bytearray(data)
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
 
 
 def _picture() -> bytes:
@@ -162,9 +157,9 @@ def damaged_files(data: bytes, count: int) -> list[bytes]:
     newer = data[:8] + struct.pack("<I", VERSION + 1) + data[12:]
     files = {b"", _picture(), b"\0" * len(data), newer, data + b"\0", b"a,b\n1,2\n", data[:-1]}
     files |= {data[: chance.randrange(1, len(data))] for _ in range(60)}
-    files |= {_flip(data, 8 * byte + byte % 8) for byte in range(52)}  # of the header
+    files |= {flipped(data, 8 * byte + byte % 8) for byte in range(52)}  # of the header
     while len(files) < count:
-        files.add(_flip(data, chance.randrange(8 * len(data))))
+        files.add(flipped(data, chance.randrange(8 * len(data))))
     return sorted(files)
 
 
@@ -259,17 +254,6 @@ def test_a_crash_while_saving_leaves_the_old_or_the_new_file(
         assert ma.Live.load(path).pulls in (0, 5)
     live.save(path)
     assert ma.Live.load(path).pulls == 5
-
-
-def test_a_link_stays_a_link_and_a_mode_stays_as_it_is(tmp_path: Path) -> None:
-    live = ma.MOSS().live(n_arms=9, horizon=50)
-    target, link = tmp_path / "target", tmp_path / "link"
-    live.save(target)
-    target.chmod(0o640)
-    link.symlink_to(target)
-    live.save(link)
-    assert link.is_symlink()
-    assert target.stat().st_mode & 0o777 == 0o640
 
 
 def test_missing_files_and_folders(tmp_path: Path) -> None:

@@ -194,6 +194,15 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @by_page
+def test_files_that_pages_name_exist(page: Path) -> None:
+    if page.name == "CHANGELOG.md":
+        return  # which tells of the past
+    rooms = [ROOT, *(ROOT / name for name in ("src/manyarms", "src/manyarms/policies", "tests"))]
+    for name in re.findall(r"`([a-z_.]\w*/[a-z_/]+\.(?:py|sql|js|css))`", page.read_text("utf-8")):
+        assert any((room / name).is_file() for room in rooms), name
+
+
+@by_page
 def test_no_page_is_a_stub(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert len(re.findall(r"^# ", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.M)) == 1

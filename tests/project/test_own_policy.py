@@ -17,12 +17,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.fixture(scope="module")
 def own_policy() -> ma.Policy:
-    sys.path.insert(0, str(EXAMPLES))
-    try:
-        import own_policy  # type: ignore[import-not-found,unused-ignore]
-    finally:
-        sys.path.remove(str(EXAMPLES))
-    policy = own_policy.ExploreThenCommit(arms=10, tries=3)
+    from own_policy import ExploreThenCommit
+
+    policy = ExploreThenCommit(arms=10, tries=3)
     assert isinstance(policy, ma.Policy)
     return policy
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from pathlib import Path
 from types import ModuleType
 
@@ -11,18 +11,12 @@ import pytest
 
 import manyarms as ma
 
-DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "prospector.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "prospector.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def pictures() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("pictures", DOCS / "figures" / "prospector.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return importlib.import_module("prospector")
 
 
 def test_the_run_is_as_told(pictures: ModuleType) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from pathlib import Path
@@ -21,7 +22,7 @@ CALLABLES = [
 
 
 def test_all_is_what_can_be_had() -> None:
-    assert set(ma.__all__) == set(ma._HOME)
+    assert set(ma._ROOM) < set(ma.__all__)
     for name in ma.__all__:
         assert getattr(ma, name) is not None
         assert name in dir(ma)
@@ -59,8 +60,15 @@ def test_public_functions_have_examples() -> None:
 
 def test_files_stay_small() -> None:
     for path in SOURCE.rglob("*.py"):
-        lines = len(path.read_text().splitlines())
-        assert lines <= 450, f"{path.name} has {lines} lines: split it by idea"
+        text = path.read_text()
+        lines = len(text.splitlines()) - sum(map(_docstring_lines, ast.walk(ast.parse(text))))
+        assert lines <= 400, f"{path.name} has {lines} lines besides docstrings: split it by idea"
+
+
+def _docstring_lines(node: ast.AST) -> int:
+    if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return 0
+    return len((ast.get_docstring(node, clean=False) or "").splitlines())
 
 
 def test_no_class_name_is_used_twice() -> None:

@@ -45,9 +45,8 @@ def test_the_api_shows_no_module_for_a_function_of_its_name() -> None:
             assert not (thing.final_target if thing.is_alias else thing).is_module, name
 
 
-def test_docstrings_are_rewritten_for_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_docstrings_are_rewritten_for_the_site() -> None:
     pytest.importorskip("griffe", reason='the site needs pip install ".[docs]"')
-    monkeypatch.syspath_prepend(str(DOCS / "hooks"))
     text = (
         "Do it.\n\n>>> 1 + 1\n2\n\nParameters\n----------\nn, m\n    Arms.\nk\n    Pulls.\n\n"
         "Examples\n--------\n>>> 2 + 2\n4"
@@ -75,9 +74,8 @@ def test_the_api_shows_every_method(shown: type) -> None:
 
 
 @pytest.fixture
-def hook(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def hook() -> ModuleType:
     pytest.importorskip("mkdocs", reason='the site needs pip install ".[docs]"')
-    monkeypatch.syspath_prepend(str(DOCS / "hooks"))
     return importlib.import_module("pages")
 
 
@@ -108,9 +106,8 @@ def test_what_a_page_would_fetch_is_found(hook: ModuleType, text: str, found: li
     assert list(hook.fetched(text)) == found
 
 
-def test_formulas_become_mathml(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_formulas_become_mathml() -> None:
     markdown = pytest.importorskip("markdown", reason='the site needs pip install ".[docs]"')
-    monkeypatch.syspath_prepend(str(DOCS / "hooks"))
     formulas = importlib.import_module("formulas")
     html = markdown.markdown(
         "At most :math:`\\log\nT`, `x`, or\n\n.. math:: a^2 +\n    b\n\nand more.",
@@ -125,9 +122,8 @@ def test_formulas_become_mathml(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "<p>and more.</p>" in html
 
 
-def test_docstrings_have_formulas_that_convert(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_docstrings_have_formulas_that_convert() -> None:
     pytest.importorskip("latex2mathml", reason='the site needs pip install ".[docs]"')
-    monkeypatch.syspath_prepend(str(DOCS / "hooks"))
     formulas = importlib.import_module("formulas")
     source = Path(ma.__file__).parent
     found = [

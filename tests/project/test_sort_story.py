@@ -6,8 +6,7 @@ fails with a probability below 1 in 1000 by chance.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+import importlib
 from types import ModuleType
 
 import pytest
@@ -16,7 +15,6 @@ import manyarms as ma
 from manyarms.core.statistics import Interval
 from tests.students import students_interval
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 HORIZON = 50_000
 
 pytestmark = pytest.mark.compiled
@@ -24,13 +22,7 @@ pytestmark = pytest.mark.compiled
 
 @pytest.fixture(scope="module")
 def leaky_ranking() -> ModuleType:
-    sys.path.insert(0, str(EXAMPLES))
-    try:
-        import leaky_ranking  # type: ignore[import-not-found,unused-ignore]
-    finally:
-        sys.path.remove(str(EXAMPLES))
-    module: ModuleType = leaky_ranking
-    return module
+    return importlib.import_module("leaky_ranking")
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.remote.calls import Answer, Attempts
+from manyarms.remote.calls import Answer
+from manyarms.remote.client import Run
 from tests.remote.cutting import bad_line
 from tests.remote.same import plain
 from tests.serve.machines import TOKEN, Node, node
@@ -155,8 +156,13 @@ def test_errors_are_those_of_a_handle(url: str) -> None:
     assert pickle.loads(pickle.dumps(raised[1])).recommended == remote.recommend()
     remote.tell(0, 1.0, again="ignore")
     remote.abandon(1, again="ignore")
-    with pytest.raises(ma.TurnError, match="1 of 2 were refused; 1 were told"):
+    said = r"rewards\[1\], of pull 0: .* So 1 of 2 were refused; 1 were told"
+    with pytest.raises(ma.TurnError, match=said):
         remote.tell_many([(2, 1.0), (0, 0.25)])
+    with pytest.raises(ma.ParameterError, match=r"rewards\[1\], of pull 3: .* Nothing was told"):
+        remote.tell_many([(2, 1.0), (3, math.nan)])
+    with pytest.raises(ma.ParameterError, match=r"got -1\. Pass the number of pulls"):
+        remote.ask(-1)
     assert remote.progress().told == 2
 
 
@@ -222,6 +228,8 @@ def test_verdicts_are_those_of_a_handle(url: str, question: dict[str, float]) ->
     assert there.limit == pytest.approx(here.limit, rel=1e-9)
     with pytest.raises(ma.ParameterError, match="`quantile` must be"):
         remote.verdict(quantile=2)
+    with pytest.raises(ma.UnknownNameError, match="Unknown parameter of `verdict`: 'eps'"):
+        remote.verdict(eps=0.1)  # type: ignore[call-arg]
     with pytest.raises(ma.ServiceError, match="no experiment"):
         ma.Remote(url, "nowhere", token=TOKEN).verdict()
 
@@ -247,12 +255,15 @@ def test_others_that_answer_are_told_apart(service: Node) -> None:
     page = ma.Remote(f"http://{service.address}/healthz?", "x", token=TOKEN)
     with pytest.raises(ma.ServiceError):
         page.ask()
-    for body in (b"<html>", b"[]", b"{}", b'{"pulls": 3}'):
-        call = page._calls.ask(None)
-        with pytest.raises(ma.ServiceError, match="not a manyarms service"):
-            Attempts(0).settle(call, Answer.of(200, body, None), "", sent=True)
-    with pytest.raises(ma.ServiceError, match="HTTP 502"):
-        Attempts(0).settle(call, Answer.of(502, b"[]", "soon"), "", sent=True)
+    for status, body, said in (
+        *((200, body, "not a manyarms service") for body in (b"<html>", b"[]", b"{}")),
+        (200, b'{"pulls": 3}', "not a manyarms service"),
+        (502, b"[]", "HTTP 502"),
+    ):
+        run = Run(page._calls.ask(None), 0)
+        run.came = Answer.of(status, body, "soon")
+        with pytest.raises(ma.ServiceError, match=said):
+            list(run)
 
 
 def test_patience_ends() -> None:

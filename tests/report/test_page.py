@@ -169,6 +169,7 @@ def test_a_page_shows_what_was_reproduced_last(tmp_path: Path) -> None:
     assert "3 runs of each policy" in data["lead"]
 
 
+@pytest.mark.patient
 def test_a_page_stays_small(run: Path) -> None:
     whole = data_in(write_report(run))
     assert len(whole["settings"][0]["times"]) == 30
@@ -211,6 +212,7 @@ def test_policies_that_played_differently_often_are_compared_where_both_did(tmp_
     assert [title for title, _ in data["repeat"]] == ["Look at the numbers"]  # there is no spec
 
 
+@pytest.mark.patient
 def test_folders_that_hold_no_results(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="must hold results of manyarms"):
         write_report(tmp_path)

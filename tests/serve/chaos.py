@@ -27,7 +27,7 @@ import manyarms as ma
 from manyarms.live.databases import LogRow, UnreachableError, database_of
 from manyarms.live.store import ASKED, TOLD
 from manyarms.serve.game import Game
-from tests.serve.machines import TOKEN, Node, Postgres, call, postgres
+from tests.serve.machines import LEASE, TOKEN, Node, Postgres, call, postgres
 
 EXPERIMENT = "chaos"
 ARMS = 5000
@@ -127,9 +127,11 @@ def reward_of(pull: int, arm: int) -> float:
 class Chaos:
     """Two nodes on one database, and what befalls them."""
 
-    def __init__(self, store: str, server: Postgres | None, say: Callable[[str], None]) -> None:
-        self._store, self._server, self._say = store, server, say
-        self.nodes = [Node(store).start(), Node(store).start()]
+    def __init__(self, store: str, server: Postgres | None, lease: float) -> None:
+        self._store, self._server, self._lease = store, server, lease
+        self.nodes = [Node(store, lease=lease).start(wait=False) for _ in range(2)]
+        for one in self.nodes:
+            one.wait()
         self._chance = random.Random(7)
 
     def owner(self) -> Node:
@@ -155,7 +157,7 @@ class Chaos:
     def pause(self) -> None:
         one = self.owner()
         one.signal(signal.SIGSTOP)
-        time.sleep(self._chance.choice((1.0, 6.5)))
+        time.sleep(self._chance.choice((0.2, 1.3)) * self._lease)
         one.signal(signal.SIGCONT)
         time.sleep(self._chance.uniform(0.1, 0.5))
 
@@ -230,10 +232,11 @@ def run(
     pauses: int,
     crashes: int,
     clients: int = 24,
+    lease: float = LEASE,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[str]:
     """Play; return everything that is wrong."""
-    chaos = Chaos(store, server, say)
+    chaos = Chaos(store, server, lease)
     heard, stop = Heard(), threading.Event()
     try:
         spec = {"policy": "moss++", "n_arms": ARMS, "horizon": 1_000_000, "seed": 3}

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve.machines import InThread, in_thread, shared_postgres
+from manyarms.serve import service
+from tests.serve.machines import InThread, ScribeInThread, in_thread, shared_postgres
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _scribes() -> Iterator[None]:
+    """Let nodes in threads have scribes in threads; `test_scribe` tries the process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(service, "ScribeLink", ScribeInThread)
+        yield
 
 
 @pytest.fixture(scope="module")

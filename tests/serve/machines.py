@@ -17,34 +17,70 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from manyarms.live.databases import Database, ExperimentRow, UnreachableError, database_of
+from manyarms.serve.committer import DatabaseThread
+from manyarms.serve.scribe import TICK, Scribe, ScribeLink
+
 __all__ = [
+    "LEASE",
     "TOKEN",
     "InThread",
     "Node",
     "Postgres",
+    "ScribeInThread",
     "call",
     "free_port",
     "in_thread",
+    "new_name",
     "node",
+    "opened",
     "postgres",
     "postgres_folder",
+    "request",
+    "row_of",
     "shared_postgres",
 ]
 
 TOKEN = "ma_for_tests_and_nothing_else"
-# many processes are started: they need not all compile the same modules
-_QUICKLY = {
-    "PYTHONDONTWRITEBYTECODE": "",
-    "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "manyarms-pycache"),
-}
-_COMMAND = (sys.executable, "-m", "manyarms", "serve")
+# the lease is set before the modules that use it are loaded
+_COMMAND = """import sys
+from manyarms.live.databases import database
+database.LEASE = float(sys.argv.pop(1))
+from manyarms.cli.main import main
+sys.exit(main(sys.argv[1:]))"""
+LEASE = 5.0  # seconds, as nodes have it
 _NEEDED = "MANYARMS_NEEDS_POSTGRES"
+
+
+def new_name() -> str:
+    """A name that no experiment of the shared PostgreSQL has."""
+    return f"x{uuid.uuid4().hex[:8]}"
+
+
+@contextlib.contextmanager
+def opened(store: str) -> Iterator[Database]:
+    """A database, opened."""
+    database = database_of(store)
+    database.open()
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def row_of(database: Database, name: str) -> ExperimentRow:
+    """The row of an experiment that is there."""
+    row = database.find(name)
+    assert row is not None
+    return row
 
 
 def free_port() -> int:
@@ -52,6 +88,22 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def request(
+    port: int,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    headers: dict[str, Any] | None = None,
+    *,
+    timeout: float = 20,
+) -> tuple[http.client.HTTPResponse, bytes]:
+    """Send one request; return the answer, and its body."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)) as link:
+        link.request(method, path, body, headers or {})
+        answer = link.getresponse()
+        return answer, answer.read()
 
 
 def call(
@@ -65,31 +117,20 @@ def call(
     **headers: Any,
 ) -> tuple[int, Any]:
     """Send one request; return the status and the answer, read as JSON where it is JSON."""
-    link = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     if token is not None:
         named["Authorization"] = f"Bearer {token}"
     data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-    try:
-        link.request(method, path, data, named)
-        answer = link.getresponse()
-        text = answer.read()
-    finally:
-        link.close()
-    if (
-        "json" in answer.headers.get("content-type", "")
-        and text
-        and "ndjson" not in str(answer.headers["content-type"])
-    ):
-        return answer.status, json.loads(text)
-    return answer.status, text
+    answer, text = request(port, method, path, data, named, timeout=timeout)
+    kind = answer.headers.get("content-type", "")
+    return answer.status, json.loads(text) if text and kind == "application/json" else text
 
 
 class Node:
     """A node in a process of its own."""
 
-    def __init__(self, store: str) -> None:
-        self.store, self.port = store, free_port()
+    def __init__(self, store: str, *, lease: float = LEASE) -> None:
+        self.store, self.port, self._lease = store, free_port(), lease
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -98,8 +139,11 @@ class Node:
 
     def start(self, *, wait: bool = True) -> Node:
         self.process = subprocess.Popen(
-            [*_COMMAND, "--store", self.store, "--port", str(self.port), "--quiet"],
-            env=os.environ | _QUICKLY | {"MANYARMS_TOKEN": TOKEN},
+            [
+                *(sys.executable, "-c", _COMMAND, str(self._lease), "serve"),
+                *("--store", self.store, "--port", str(self.port), "--quiet"),
+            ],
+            env=os.environ | {"MANYARMS_TOKEN": TOKEN},
             stdout=subprocess.DEVNULL,
         )
         if wait:
@@ -135,6 +179,33 @@ class Node:
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise
+
+
+class ScribeInThread(ScribeLink):
+    """A scribe in a thread of this process: most tests need no second process."""
+
+    async def start(self) -> None:
+        url, owner = (self._environment[f"MANYARMS_SCRIBE_{name}"] for name in ("STORE", "OWNER"))
+        self._thread = DatabaseThread(url, "scribe")
+        await self._thread.start()
+        self._scribe = Scribe(self._thread.database, owner)
+        self._ticking = asyncio.create_task(self._tick())
+
+    async def _tick(self) -> None:
+        while True:
+            with contextlib.suppress(UnreachableError):
+                await self._thread.call(lambda database: self._scribe.tick())
+            await asyncio.sleep(TICK)
+
+    async def _exchange(self, data: bytes) -> bytes:
+        asked = msgspec.msgpack.decode(data)
+        return msgspec.msgpack.encode(
+            await self._thread.call(lambda database: self._scribe.answer(asked))
+        )
+
+    async def close(self) -> None:
+        self._ticking.cancel()
+        await self._thread.stop()
 
 
 class InThread:

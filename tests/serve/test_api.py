@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import io
 import itertools
 import json
@@ -15,6 +14,8 @@ import pyarrow.parquet
 import pytest
 
 import manyarms as ma
+from manyarms.remote.calls import spec_of
+from manyarms.serve import exporting
 from manyarms.serve.routes import ROUTES
 from tests.helpers import ALL_POLICIES, label
 from tests.serve.machines import TOKEN, InThread, call
@@ -51,25 +52,13 @@ class Game:
         return result
 
 
-def described(policy: ma.Policy) -> dict[str, Any]:
-    from manyarms.live.saving import described_policy
-
-    def plain(known: dict[str, Any]) -> dict[str, Any]:
-        parameters = {
-            name: plain(value) if isinstance(value, dict) else value
-            for name, value in known["parameters"].items()
-        }
-        return {"name": known["name"], "parameters": parameters}
-
-    return plain(described_policy(policy))
-
-
+@pytest.mark.patient
 @pytest.mark.parametrize("policy", ALL_POLICIES, ids=label)
 def test_the_game_is_that_of_live(served: InThread, policy: ma.Policy) -> None:
     live = policy.live(n_arms=300, horizon=400, seed=9)
-    game = Game(served, policy=described(policy), n_arms=300, horizon=400, seed=9)
+    game = Game(served, **spec_of(policy, n_arms=300, horizon=400, seed=9))
     waiting: list[int] = []
-    for turn in range(60):
+    for turn in range(24):
         ours, theirs = game.ask(1 + turn % 3), live.ask(1 + turn % 3)
         assert [(p["pull"], p["arm"]) for p in ours] == [(p.id, p.arm) for p in theirs]
         waiting += [p.id for p in theirs]
@@ -185,6 +174,7 @@ def test_a_window_abandons_or_tells_what_is_missing(served: InThread) -> None:
     assert lost("GET", "/in-flight")[1]["expired"] == 1
 
 
+@pytest.mark.patient
 def test_held_rewards_count_at_the_end_of_the_window(served: InThread) -> None:
     game = Game(served, window=0.8, early="hold")
     pull = game.ask()[0]["pull"]
@@ -271,17 +261,25 @@ def test_pages_of_arms_hold_all_of_them_once(served: InThread) -> None:
         assert len(seen) == len(set(seen)) == count
 
 
+@pytest.mark.patient
 @pytest.mark.parametrize("what", ["events", "arms"])
-def test_exports_agree_in_all_formats(served: InThread, what: str) -> None:
+def test_exports_agree_in_all_formats(
+    served: InThread,
+    what: str,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     game = Game(served, n_arms=None)
     game("POST", "/arms", {"keys": [f"k {n}" for n in range(40)]})
     for one in game.ask(10):
         game.tell(one["pull"], 0.5)
-    path = f"/export?what={what}&format="
-    rows = [json.loads(line) for line in game("GET", f"{path}ndjson")[1].splitlines()]
-    table = pyarrow.parquet.read_table(io.BytesIO(game("GET", f"{path}parquet")[1]))
+    rows = [json.loads(line) for line in game("GET", f"/export?what={what}")[1].splitlines()]
+    monkeypatch.setenv(exporting.STORE, served.store)  # as its process finds it
+    exporting.main(game.name, what, "parquet")
+    table = pyarrow.parquet.read_table(io.BytesIO(capsysbinary.readouterr().out))
     assert table.to_pylist() == rows
-    lines = game("GET", f"{path}csv")[1].decode().splitlines()
+    exporting.main(game.name, what, "csv")
+    lines = capsysbinary.readouterr().out.decode().splitlines()
     assert lines[0].split(",") == list(rows[0])
     assert len(lines) == len(rows) + 1 == (21 if what == "events" else 41)
     assert game("GET", "/export?format=xls")[0] == 422
@@ -422,17 +420,3 @@ def test_health_and_metrics(served: InThread) -> None:
     assert health["head"] == 2
     assert health["replay"] == "ok"
     assert health["owner"].endswith(served.address)
-
-
-def test_a_connection_is_used_again(served: InThread) -> None:
-    game = Game(served)
-    link = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
-    for k in range(3):
-        link.request(
-            "POST",
-            f"/v1/experiments/{game.name}/asks",
-            "{}",
-            {"Authorization": f"Bearer {TOKEN}"},
-        )
-        assert json.loads(link.getresponse().read())["pulls"][0]["pull"] == k
-    link.close()

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,22 @@ import pytest
 
 from manyarms.live.databases import Batch, LogRow, UnreachableError, database_of
 from manyarms.live.databases.sqlite import SQLite
-from manyarms.serve import node, threads
-from manyarms.serve.forming import Answers, Forming
+from manyarms.serve import committer as module
+from manyarms.serve import node
+from manyarms.serve.committer import Answers, Committer, Forming
 from manyarms.serve.game import Game
 from manyarms.serve.owned import Owned
-from tests.serve.machines import InThread, call, in_thread, shared_postgres
+from tests.serve.machines import (
+    InThread,
+    call,
+    in_thread,
+    new_name,
+    opened,
+    row_of,
+    shared_postgres,
+)
 
-pytestmark = pytest.mark.interpreted
+pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 PATH = "/v1/experiments/x"
 
 
@@ -115,7 +123,7 @@ def test_a_mistake_of_ours_ends_nothing(served: InThread, faults: Faults) -> Non
 def test_while_the_database_is_away(
     served: InThread, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threads, "UNKNOWN_AFTER", 0.4)
+    monkeypatch.setattr(module, "UNKNOWN_AFTER", 0.4)
     assert ask(served)[0] == 200
     faults.away = True
     heard: list[tuple[int, Any]] = []
@@ -142,7 +150,8 @@ def test_while_the_database_is_away(
 def test_a_node_that_ends_while_the_database_is_away(
     served: InThread, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threads, "UNKNOWN_AFTER", 0.4)
+    monkeypatch.setattr(module, "UNKNOWN_AFTER", 0.2)
+    monkeypatch.setattr(node, "_ENDING", 0.2)
     assert ask(served)[0] == 200
     faults.away = True
     assert ask(served)[0] == 503
@@ -175,9 +184,9 @@ def test_a_window_that_ends_while_the_node_does(
 ) -> None:
     """The last snapshot holds what was committed, and nothing that came later."""
     path = "/v1/experiments/timed"
-    assert call(served.port, "PUT", path, {"n_arms": 50, "window": 4.0})[0] == 201
+    assert call(served.port, "PUT", path, {"n_arms": 50, "window": 1.5})[0] == 201
     assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
-    ends = time.monotonic() + 4.0
+    ends = time.monotonic() + 1.5
     snapshot = Owned.snapshot
 
     def slow(owned: Owned) -> tuple[bytes, bytes]:
@@ -186,35 +195,31 @@ def test_a_window_that_ends_while_the_node_does(
 
     monkeypatch.setattr(Owned, "snapshot", slow)
     served.stop()
-    database = database_of(served.store)
-    database.open()
-    row = database.find("timed")
-    assert row is not None
-    game = Game.load(database, row)
-    assert game.live is not None
-    assert (row.head, list(game.waiting), list(game.live.flight)) == (1, [0], [0])
+    with opened(served.store) as database:
+        row = row_of(database, "timed")
+        game = Game.load(database, row)
+        assert game.live is not None
+        assert (row.head, list(game.waiting), list(game.live.flight)) == (1, [0], [0])
 
-    # a snapshot that does not fit the log is passed over
-    state, more = game.snapshot()
-    database.run(
-        "UPDATE snapshots SET more = :more WHERE experiment = :x",
-        more=more.replace(b"waiting", b"wanting"),
-        x=row.id,
-    )
-    assert Game.load(database, row).snapshot() == (state, more)
-    database.close()
+        # a snapshot that does not fit the log is passed over
+        state, more = game.snapshot()
+        database.run(
+            "UPDATE snapshots SET more = :more WHERE experiment = :x",
+            more=more.replace(b"waiting", b"wanting"),
+            x=row.id,
+        )
+        assert Game.load(database, row).snapshot() == (state, more)
 
 
 def test_a_batch_that_cannot_be_committed_takes_no_other_with_it(store: str) -> None:
-    committer = threads.Committer(store, lambda owned: None)
+    committer = Committer(store, lambda owned: None)
     database = committer.database
     database.open()
     batches = []
     for keys in ([], [("k", 0, 1, None, "", None, 0.0)] * 2):  # one key cannot be there twice
-        name = f"x{uuid.uuid4().hex[:8]}"
+        name = new_name()
         database.create(name, "{}", "running", "secret", n_arms=9)
-        row = database.find(name)
-        assert row is not None
+        row = row_of(database, name)
         batches.append(Batch(row.id, 0, 0, [LogRow(1, 1, 0, 0, 0.0, 0.0)], keys))
     assert committer._stood(batches) == [True, False]
     heads = database.heads([batch.experiment for batch in batches])
@@ -236,10 +241,8 @@ def test_a_key_is_known_as_long_as_it_is_kept(
         told = {"tells": [{"pull": k, "reward": 1.0} for k in (0, 4)]}  # whose arms are named, too
         assert call(one.port, "POST", f"{PATH}/tells", told)[0] == 200
         assert call(one.port, "POST", f"{PATH}/asks", {"worker": "a\0b"})[0] == 422
-    database = database_of(url)
-    database.open()
-    database.run("UPDATE ask_keys SET at = at - 30 * 3600")
-    database.close()
+    with opened(url) as database:
+        database.run("UPDATE ask_keys SET at = at - 30 * 3600")
     monkeypatch.setattr(node, "_FIRST_KEYS", 2)  # the others are found, and then recalled
     recalled = threading.Event()
     recall = Owned.recall
@@ -259,13 +262,12 @@ def test_a_key_is_known_as_long_as_it_is_kept(
 
 
 def test_keys_of_arms_come_with_the_commit(store: str) -> None:
-    committer = threads.Committer(store, lambda owned: None)
+    committer = Committer(store, lambda owned: None)
     database = committer.database
     database.open()
-    name = f"x{uuid.uuid4().hex[:8]}"
+    name = new_name()
     database.create(name, "{}", "running", "secret", keyed=1, n_arms=9)
-    row = database.find(name)
-    assert row is not None
+    row = row_of(database, name)
     keys = {0: 'a"\\', 5: "\U0001f600\u2028", 7: "plain"}
     database.add_arms(row.id, 0, keys.items())
 

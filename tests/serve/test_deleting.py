@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from manyarms.live.databases import Batch, Database, database_of
+from manyarms.live.databases import Batch, Database
 from manyarms.serve.scribe import Scribe
-from tests.serve.machines import call, in_thread
+from tests.serve.machines import call, in_thread, new_name, opened, row_of
 
 pytestmark = pytest.mark.interpreted
 TABLES = ("events", "ask_keys", "arms", "minutes", "snapshots")
@@ -19,10 +18,8 @@ TABLES = ("events", "ask_keys", "arms", "minutes", "snapshots")
 
 @pytest.fixture
 def database(store: str) -> Iterator[Database]:
-    one = database_of(store)
-    one.open()
-    yield one
-    one.close()
+    with opened(store) as one:
+        yield one
 
 
 def rows_of(database: Database, number: int) -> dict[str, int]:
@@ -30,8 +27,9 @@ def rows_of(database: Database, number: int) -> dict[str, int]:
     return {t: database.run(f"SELECT count(*) FROM {t} {where}", x=number)[0][0] for t in TABLES}
 
 
+@pytest.mark.patient
 def test_rows_are_deleted_bit_by_bit(store: str, database: Database) -> None:
-    name = f"gone-{uuid.uuid4().hex[:8]}"
+    name = new_name()
     path = f"/v1/experiments/{name}"
     with in_thread(store) as one:
         assert call(one.port, "PUT", path, {"policy": "prospector"})[0] == 201
@@ -42,16 +40,14 @@ def test_rows_are_deleted_bit_by_bit(store: str, database: Database) -> None:
             asked: dict[str, Any] = {"Idempotency_Key": f"{k}"}
             assert call(one.port, "POST", f"{path}/asks", {"k": 500}, **asked)[0] == 200
         assert call(one.port, "POST", f"{path}/stop")[0] == 200
-        row = database.find(name)
-        assert row is not None
+        row = row_of(database, name)
         assert call(one.port, "DELETE", path)[0] == 200
         assert call(one.port, "GET", path)[0] == 404
         assert call(one.port, "POST", f"{path}/asks", {})[0] == 404
         # the name is free at once, for another experiment
         assert call(one.port, "PUT", path, {"policy": "moss", "n_arms": 5, "horizon": 9})[0] == 201
         assert call(one.port, "POST", f"{path}/asks", {"k": 2})[1]["pulls"][1]["pull"] == 1
-    new = database.find(name)
-    assert new is not None
+    new = row_of(database, name)
     assert new.id != row.id
     left = sum(rows_of(database, row.id).values())
     scribe, begun = Scribe(database, "nobody"), time.monotonic()
@@ -65,10 +61,9 @@ def test_rows_are_deleted_bit_by_bit(store: str, database: Database) -> None:
 
 
 def test_keys_of_old_asks_go_some_at_a_time(database: Database) -> None:
-    name = f"keys-{uuid.uuid4().hex[:8]}"
+    name = new_name()
     assert database.create(name, "{}", "running", "secret", n_arms=1)
-    row = database.find(name)
-    assert row is not None
+    row = row_of(database, name)
     keys = [(f"k{k}", k, 1, None, "", None, time.time() - 100 * (k < 5)) for k in range(8)]
     assert database.commit([Batch(row.id, row.epoch, 0, keys=keys)]) == [True]
     assert database.drop_old_keys(row.id, 50.0, most=3)
@@ -79,10 +74,9 @@ def test_keys_of_old_asks_go_some_at_a_time(database: Database) -> None:
 
 
 def test_only_the_owner_deletes_and_adds_arms(database: Database) -> None:
-    name = f"fenced-{uuid.uuid4().hex[:8]}"
+    name = new_name()
     assert database.create(name, "{}", "empty", "secret", keyed=1)
-    row = database.find(name)
-    assert row is not None
+    row = row_of(database, name)
     assert database.acquire(name, "node a", row.epoch)
     assert database.add_arms(row.id, row.epoch + 1, [(0, "a")])
     assert database.acquire(name, "node b", row.epoch + 1)

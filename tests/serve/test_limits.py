@@ -100,7 +100,7 @@ def test_too_many_connections(tight: InThread) -> None:
         assert head.startswith(b"HTTP/1.1 503")
         assert b"retry-after: 1" in head
         assert b"connection: close" in head
-        assert json.loads(body.split(b"\r\n")[1])["code"] == "unavailable"
+        assert json.loads(body)["code"] == "unavailable"
     assert call(tight.port, "GET", "/healthz")[0] == 200
 
 
@@ -117,16 +117,15 @@ def test_a_body_that_trickles(tight: InThread, monkeypatch: pytest.MonkeyPatch) 
     assert said.startswith(b"HTTP/1.1 408"), said
 
 
+@pytest.mark.patient
 def test_a_client_that_does_not_read(tight: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "_READING", 0.5)
-    spec = {"policy": "moss", "n_arms": 300_000, "horizon": 10}
-    assert call(tight.port, "PUT", "/v1/experiments/many", spec)[0] == 201
-    path = b"/v1/experiments/many/export?what=arms"
-    with opened(tight, POST.replace(b"POST /v1/tokens", b"GET " + path), b"\r\n") as link:
-        time.sleep(1.5)
+    monkeypatch.setattr(limits, "_READING", 0.3)
+    many = WHOLE.replace(b"/healthz", b"/openapi.json") * 500  # more than all buffers hold
+    with opened(tight, many) as link:
+        time.sleep(1.0)
         said = all_of(link)
     assert said.startswith(b"HTTP/1.1 200")
-    assert not said.endswith(b"0\r\n\r\n")
+    assert said.count(b"HTTP/1.1 200") < 500
 
 
 def test_an_export_ends_when_its_reader_has_gone() -> None:
@@ -148,6 +147,7 @@ def test_an_export_ends_when_its_reader_has_gone() -> None:
     assert made < 5
 
 
+@pytest.mark.patient
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_other_nodes_must_be_able_to_reach_it(tmp_path: Path, host: str) -> None:
     settings = Settings(store="postgresql://db.example/arms", host=host)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,16 @@ import pytest
 
 from manyarms.live.databases import database_of
 from manyarms.live.store import TOLD
-from manyarms.serve.errors import RefusedError
-from manyarms.serve.forming import BrokenError, LostError
+from manyarms.serve.errors import BrokenError, LostError, RefusedError
 from manyarms.serve.node import ServiceNode
 from manyarms.serve.owned import Owned
+from manyarms.serve.requests import Request
 from manyarms.serve.scribe import Scribe
 from manyarms.serve.service import Service, Settings
 from manyarms.serve.views import VIEWS
-from tests.serve.machines import call, in_thread
+from tests.serve.machines import call, in_thread, new_name, opened, row_of
 
-pytestmark = pytest.mark.interpreted
+pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 
 
 def on_node(url: str, what: Callable[[ServiceNode], Awaitable[None]]) -> None:
@@ -49,12 +48,10 @@ def left(tmp_path: Path) -> str:
             tell = {"tells": [{"pull": 0, "reward": 1.0}]}
             assert call(one.port, "POST", f"{path}/tells", tell)[0] == 200
         assert call(one.port, "POST", "/v1/experiments/held/stop")[0] == 200
-    database = database_of(url)
-    database.open()
-    database.run(
-        """UPDATE experiments SET spec = '{"policy":"unheard-of"}' WHERE name = 'broken'"""
-    )
-    database.close()
+    with opened(url) as database:
+        database.run(
+            """UPDATE experiments SET spec = '{"policy":"unheard-of"}' WHERE name = 'broken'"""
+        )
     return url
 
 
@@ -96,10 +93,8 @@ def test_one_who_is_cancelled_takes_no_other_with_it(left: str) -> None:
         service = Service(Settings(store=left))
         service.node = node
         await node.find("held")
-        one, other = (
-            asyncio.create_task(service.apply("held", Owned.touch, forwarded=False))
-            for _ in range(2)
-        )
+        held = Request({"headers": ()}, None, {"experiment": "held"})
+        one, other = (asyncio.create_task(service.apply(held, Owned.touch)) for _ in range(2))
         await asyncio.sleep(0)
         one.cancel()
         with pytest.raises(RefusedError, match="about to end; whether this was done is not known"):
@@ -130,34 +125,31 @@ def test_a_node_adopts_what_waits_and_passes_over_what_is_broken(left: str) -> N
 def test_a_broken_experiment_does_not_end_the_scribe(
     left: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = database_of(left)
-    database.open()
-    database.run("UPDATE experiments SET owner = 'me'")
-    scribe = Scribe(database, "me")
-    scribe.tick()
-    assert scribe.status()["held"]["head"] == 2
-    ask: dict[str, Any] = {"view": "summary", "experiment": "broken", "with": {}}
-    assert scribe.answer(ask)["error"] == "unavailable"
+    with opened(left) as database:
+        database.run("UPDATE experiments SET owner = 'me'")
+        scribe = Scribe(database, "me")
+        scribe.tick()
+        assert scribe.status()["held"]["head"] == 2
+        ask: dict[str, Any] = {"view": "summary", "experiment": "broken", "with": {}}
+        assert scribe.answer(ask)["error"] == "unavailable"
 
-    def fails(replica: object) -> None:
-        raise ZeroDivisionError
+        def fails(replica: object) -> None:
+            raise ZeroDivisionError
 
-    monkeypatch.setitem(VIEWS, "summary", fails)
-    assert scribe.answer(ask | {"experiment": "held"})["error"] == "unavailable"
-    database.close()
+        monkeypatch.setitem(VIEWS, "summary", fails)
+        assert scribe.answer(ask | {"experiment": "held"})["error"] == "unavailable"
 
 
 def test_an_equal_address_is_not_enough(store: str) -> None:
     """Two nodes may both call themselves 127.0.0.1:1; the database knows whether one stands."""
-    name = f"x{uuid.uuid4().hex[:8]}"
+    name = new_name()
     other = database_of(store)
     other.open()
     other.create(name, "{}", "running", "secret", n_arms=9)
     owner = "node 0123 at 127.0.0.1:1"
     other.hold_session(owner)
     other.acquire(name, owner, 0)
-    row = other.find(name)
-    assert row is not None
+    row = row_of(other, name)
 
     async def look(node: ServiceNode) -> None:
         assert await node._may_take(row, node.address) is store.startswith("sqlite")

@@ -17,7 +17,7 @@ from manyarms.live.databases import Batch
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.serve import access
 from manyarms.serve import quick as quick_module
-from manyarms.serve.forming import Answers, Forming
+from manyarms.serve.committer import Answers, Forming
 from manyarms.serve.quick import QuickProtocol
 from tests.serve.machines import TOKEN, InThread, call, in_thread
 
@@ -227,6 +227,7 @@ def test_long_addresses_are_not_kept(served: InThread) -> None:
     assert quick_module._parts.cache_info().misses == before
 
 
+@pytest.mark.patient
 def test_a_node_that_ends_while_an_ask_is_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

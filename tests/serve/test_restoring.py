@@ -6,9 +6,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from manyarms.live.databases import Batch, Database, LogRow, database_of
+import pytest
+
+from manyarms.live.databases import Batch, Database, LogRow
 from manyarms.live.store import ASKED
-from tests.serve.machines import InThread, call, in_thread
+from tests.serve.machines import InThread, call, in_thread, opened, row_of
 
 PATH = "/v1/experiments/x"
 
@@ -24,6 +26,7 @@ def told(one: InThread, ticket: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.patient
 def test_tickets_of_the_lost_time_are_refused(tmp_path: Path) -> None:
     file, backup = tmp_path / "x.db", tmp_path / "backup.db"
     store = f"sqlite:///{file}"
@@ -48,17 +51,14 @@ def test_tickets_of_the_lost_time_are_refused(tmp_path: Path) -> None:
 
 def test_a_node_of_the_lost_time_is_kept_out(tmp_path: Path) -> None:
     """One that still runs has an epoch and a head that the restored log may reach again."""
-    database = database_of(f"sqlite:///{tmp_path}/x.db")
-    database.open()
-    database.create("x", "{}", "running", "secret", n_arms=5)
-    row = database.find("x")
-    assert row is not None
-    stale = Batch(row.id, row.epoch + 1, 1, [LogRow(2, ASKED, 1, 0, 0.0, 0.0)])
-    database.after_restore()
-    assert owned(database, "the new owner") > stale.epoch
-    assert database.commit([Batch(row.id, owned(database, "a"), 0, [_event()])]) == [True]
-    assert database.commit([stale]) == [False]
-    database.close()
+    with opened(f"sqlite:///{tmp_path}/x.db") as database:
+        database.create("x", "{}", "running", "secret", n_arms=5)
+        row = row_of(database, "x")
+        stale = Batch(row.id, row.epoch + 1, 1, [LogRow(2, ASKED, 1, 0, 0.0, 0.0)])
+        database.after_restore()
+        assert owned(database, "the new owner") > stale.epoch
+        assert database.commit([Batch(row.id, owned(database, "a"), 0, [_event()])]) == [True]
+        assert database.commit([stale]) == [False]
 
 
 def _event() -> LogRow:
@@ -66,7 +66,6 @@ def _event() -> LogRow:
 
 
 def owned(database: Database, who: str) -> int:
-    row = database.find("x")
-    assert row is not None
+    row = row_of(database, "x")
     assert database.acquire("x", who, row.epoch)
     return row.epoch + 1

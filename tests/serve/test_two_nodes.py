@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,13 @@ import pytest
 import manyarms as ma
 from manyarms.live.databases import database_of
 from manyarms.serve.access import Access, Caller, digest_of, mark_of
-from tests.serve.machines import TOKEN, call, in_thread
+from tests.serve.machines import TOKEN, call, in_thread, new_name, opened, row_of
 
-pytestmark = pytest.mark.interpreted
+pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 
 
 def test_any_node_answers(store: str) -> None:
-    name = f"x{uuid.uuid4().hex[:8]}"
+    name = new_name()
     path = f"/v1/experiments/{name}"
     live = ma.MOSSPlusPlus().live(n_arms=1000, horizon=10_000, seed=2)
     with in_thread(store) as first, in_thread(store) as second:
@@ -58,16 +57,13 @@ def test_any_node_answers(store: str) -> None:
 
 
 def secret_of(store: str) -> str:
-    database = database_of(store)
-    database.open()
-    secret = database.setting("secret", "")
-    database.close()
-    return secret
+    with opened(store) as database:
+        return database.setting("secret", "")
 
 
 def test_a_session_with_two_nodes(store: str) -> None:
     """The node that a page comes from checks its origin, and nobody else can say it did."""
-    name = f"x{uuid.uuid4().hex[:8]}"
+    name = new_name()
     path = f"/v1/experiments/{name}"
     with in_thread(store) as first, in_thread(store) as second:
         call(first.port, "PUT", path, {"n_arms": 9})
@@ -87,7 +83,7 @@ def test_a_session_with_two_nodes(store: str) -> None:
 
 def test_a_handle_and_the_service_do_not_meet(store: str) -> None:
     """A game that was recorded without the service is not its own, nor the other way round."""
-    mine, theirs = f"h{uuid.uuid4().hex[:8]}", f"s{uuid.uuid4().hex[:8]}"
+    mine, theirs = new_name(), new_name()
     joint = "&" if "?" in store else "?"
     with in_thread(store) as one:
         with ma.recorded(f"{store}{joint}experiment={mine}", ma.MOSS().live(n_arms=9, horizon=9)):
@@ -104,15 +100,14 @@ def test_a_handle_and_the_service_do_not_meet(store: str) -> None:
 
 
 def test_a_node_that_was_taken_over_from_asks_the_other(store: str) -> None:
-    name = f"x{uuid.uuid4().hex[:8]}"
+    name = new_name()
     path = f"/v1/experiments/{name}"
     database = database_of(store)
     with in_thread(store) as one:
         call(one.port, "PUT", path, {"n_arms": 9})
         call(one.port, "POST", f"{path}/asks", {"k": 2})
         database.open()
-        row = database.find(name)
-        assert row is not None
+        row = row_of(database, name)
         assert database.acquire(name, "node x at 127.0.0.1:9", row.epoch, lease=0.0)
         database.close()
         # the lease of the other is over: this node loads anew, and knows what was committed
@@ -120,11 +115,39 @@ def test_a_node_that_was_taken_over_from_asks_the_other(store: str) -> None:
         assert (status, answer["pulls"][0]["pull"]) == (200, 2)
 
 
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE experiments SET engine = 'older' WHERE id = :x", "another version of the policy"),
+        ("UPDATE events SET arm = (arm + 1) % 9 WHERE experiment = :x AND seq = 2", "played again"),
+    ],
+    ids=["engine", "event"],
+)
+def test_a_log_that_cannot_be_played_is_not_played_on(store: str, damage: str, said: str) -> None:
+    name = new_name()
+    path = f"/v1/experiments/{name}"
+    with in_thread(store) as one:
+        call(one.port, "PUT", path, {"policy": "moss", "n_arms": 9, "horizon": 99})
+        call(one.port, "POST", f"{path}/asks", {"k": 3})
+    with opened(store) as database:
+        row = row_of(database, name)
+        database.run("DELETE FROM snapshots WHERE experiment = :x", x=row.id)  # as after a kill
+        database.run(damage, x=row.id)
+    with in_thread(store) as one:
+        status, answer = call(one.port, "POST", f"{path}/asks", {})
+        assert (status, answer["code"]) == (503, "replay")
+        assert said in answer["message"]
+        assert said in call(one.port, "GET", path)[1]["alarm"]
+        # nobody can stop it: it may be deleted all the same
+        assert call(one.port, "DELETE", path)[0] == 200
+        assert call(one.port, "POST", f"{path}/asks", {})[0] == 404
+
+
 def test_keys_of_any_letters(store: str) -> None:
     """What import, search and export of keys must not mix up, on each kind of database."""
     keys = ["a\tb", "a\\tb", "a\nb", "\\N", "%", "%s", "'", '"', "ä", "\U0001f600", "x" * 1000, " "]
     with in_thread(store) as one:
-        path = f"/v1/experiments/k{uuid.uuid4().hex[:8]}"
+        path = f"/v1/experiments/{new_name()}"
         spec = {"policy": "prospector", "seed": 1}
         assert call(one.port, "PUT", path, spec)[0] == 201
         assert call(one.port, "POST", f"{path}/arms", {"keys": keys})[0] == 200
@@ -143,7 +166,7 @@ def test_keys_of_any_letters(store: str) -> None:
 
 def test_experiments_share_a_group(store: str) -> None:
     """Asks of several experiments at once: one transaction, and each has what it asked for."""
-    names = [f"g{uuid.uuid4().hex[:8]}" for _ in range(4)]
+    names = [new_name() for _ in range(4)]
     with in_thread(store) as one, ThreadPoolExecutor(8) as pool:
         for name in names:
             assert call(one.port, "PUT", f"/v1/experiments/{name}", {"n_arms": 99})[0] == 201
@@ -184,7 +207,7 @@ def test_arms_whose_answer_is_lost_may_be_there(
     store: str, monkeypatch: pytest.MonkeyPatch, arrives: bool
 ) -> None:
     """`unavailable` means that nothing was done: a client sends it again, and doubles the arms."""
-    path = f"/v1/experiments/x{uuid.uuid4().hex[:8]}"
+    path = f"/v1/experiments/{new_name()}"
     request = httpx.AsyncClient.request
 
     async def lost(client: httpx.AsyncClient, *words: Any, **named: Any) -> Any:

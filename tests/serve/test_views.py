@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live.databases import database_of
 from manyarms.serve import views
 from manyarms.serve.replica import Replica
-from tests.serve.machines import call, in_thread
+from tests.serve.machines import call, in_thread, opened
 
 pytestmark = pytest.mark.interpreted
 KEYS = [f"item {k:03}" for k in range(200)]
@@ -28,27 +27,25 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Replica, 
     with in_thread(store) as one:
         spec = {"policy": "moss", "horizon": 1000, "seed": 5}
         assert call(one.port, "PUT", path, spec)[0] == 201
-        database = database_of(store)
-        database.open()
-        replica = Replica(database, "x")
-        chosen: dict[str, Any] = {"arm": {"key": "a"}, "arm_at": {"number": 0}}
-        for name, view in views.VIEWS.items():  # of nothing
-            view(replica, **chosen.get(name, {}))
-        assert call(one.port, "POST", f"{path}/arms", {"keys": KEYS})[0] == 200
-        body = {"k": 60, "worker": "w"}
-        pulls = call(one.port, "POST", f"{path}/asks", body)[1]["pulls"]
-        assert [p["arm"] for p in pulls] == [p.arm for p in live.ask(60)]
-        tells = [{"pull": p, "reward": p % 4 / 3} for p in range(40)]
-        call(one.port, "POST", f"{path}/tells", {"tells": tells})
-        live.tell_many((p, p % 4 / 3) for p in range(40))
-        call(one.port, "POST", f"{path}/abandons", {"pulls": [41]})
-        live.abandon(41)
-        retired = pulls[3]["arm"].replace(" ", "%20")
-        assert call(one.port, "DELETE", f"{path}/arms/{retired}")[0] == 200
-        live.retire(pulls[3]["arm"])
-        replica.follow()
-        yield replica, live
-        database.close()
+        with opened(store) as database:
+            replica = Replica(database, "x")
+            chosen: dict[str, Any] = {"arm": {"key": "a"}, "arm_at": {"number": 0}}
+            for name, view in views.VIEWS.items():  # of nothing
+                view(replica, **chosen.get(name, {}))
+            assert call(one.port, "POST", f"{path}/arms", {"keys": KEYS})[0] == 200
+            body = {"k": 60, "worker": "w"}
+            pulls = call(one.port, "POST", f"{path}/asks", body)[1]["pulls"]
+            assert [p["arm"] for p in pulls] == [p.arm for p in live.ask(60)]
+            tells = [{"pull": p, "reward": p % 4 / 3} for p in range(40)]
+            call(one.port, "POST", f"{path}/tells", {"tells": tells})
+            live.tell_many((p, p % 4 / 3) for p in range(40))
+            call(one.port, "POST", f"{path}/abandons", {"pulls": [41]})
+            live.abandon(41)
+            retired = pulls[3]["arm"].replace(" ", "%20")
+            assert call(one.port, "DELETE", f"{path}/arms/{retired}")[0] == 200
+            live.retire(pulls[3]["arm"])
+            replica.follow()
+            yield replica, live
 
 
 def test_summary(played: tuple[Replica, ma.Live]) -> None:

@@ -76,6 +76,7 @@ def test_cells_are_the_papers(tmp_path: Path) -> None:
     assert plain.parameters["threshold"] == "none"
 
 
+@pytest.mark.patient
 def test_contests_are_played_compared_and_written(contest_folder: Path, tmp_path: Path) -> None:
     for name, text in FILES.items():
         (contest_folder / name).write_text(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +34,7 @@ def test_each_policy_plays_with_and_without_late_pulls_counted() -> None:
                 assert counted == (player.label in COUNTING.values())
 
 
+@pytest.mark.patient
 def test_reproduce(tmp_path: Path) -> None:
     games = {"late": (40, 120), "late_short": (30, 40)}
     small = replace(find("late"), experiments=partial(experiments, games=games))
@@ -54,6 +55,7 @@ def test_reproduce(tmp_path: Path) -> None:
     assert rows[0][2] != rows[1][2]
 
 
+@cache
 def played() -> dict[str, dict[int, Result]]:
     policies = [ma.MOSS(), ma.MOSS(count_late=True), ma.MOSSPlusPlus()]
     instance = ma.instances.planted(n=50, m=5)

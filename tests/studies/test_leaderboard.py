@@ -195,11 +195,19 @@ def table_of(*results: Result) -> list[Placing]:
 
 
 NOISE = np.array([-1.0, 1.0, -2.0, 2.0])
-EASY = {"empmoss++": 100 + NOISE, "greedy": 50 + NOISE, "patience": 25 + NOISE[:2]}
+
+
+def around(*means: float, noise: Any = NOISE) -> dict[str, Any]:
+    """Return regrets around these means, of some or all of three policies."""
+    policies = ("empmoss++", "greedy", "patience")
+    return {policy: mean + noise for policy, mean in zip(policies, means, strict=False)}
+
+
+EASY = around(100, 50) | {"patience": 25 + NOISE[:2]}
 THREE = [
     played("easy", EASY, missed=1),
-    played("hard", {"empmoss++": 10 + NOISE, "greedy": 40 + NOISE, "patience": 20 + NOISE}),
-    played("contest 1", {"empmoss++": 30 + NOISE, "greedy": 30 + NOISE}, family=CONTESTS),
+    played("hard", around(10, 40, 20)),
+    played("contest 1", around(30, 30), family=CONTESTS),
 ]
 
 
@@ -268,20 +276,10 @@ def test_standings_by_hand() -> None:
     assert list(order) == ["patience", "empmoss++", "greedy"]
 
 
-NOISE_OF_MANY = np.tile(NOISE, 50)
+MANY = np.tile(NOISE, 50)
 SURE = [
-    played(
-        "easy",
-        {"empmoss++": 400 + NOISE_OF_MANY, "greedy": 200 + NOISE_OF_MANY, "patience": 100 + NOISE},
-    ),
-    played(
-        "hard",
-        {
-            "empmoss++": 10 + NOISE_OF_MANY,
-            "greedy": 400 + NOISE_OF_MANY,
-            "patience": 200 + NOISE_OF_MANY,
-        },
-    ),
+    played("easy", around(400, 200, noise=MANY) | {"patience": 100 + NOISE}),
+    played("hard", around(10, 400, 200, noise=MANY)),
     THREE[2],
 ]
 

@@ -71,6 +71,7 @@ def test_everything_in_one_folder(small_paper: tuple[Path, Report]) -> None:
     assert report.shown[-1] == f"Look at {folder / 'report.html'}"
 
 
+@pytest.mark.patient
 def test_figure_1_needs_no_results_and_has_no_page(tmp_path: Path) -> None:
     reproduce([find("fig1")], tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"fig1.pdf", "fig1.svg", "fig1.png"}
@@ -90,6 +91,7 @@ def test_many_replications_are_compared_with_the_papers(tmp_path: Path) -> None:
     assert not any(str(shown).startswith("Claim ") for shown in plain.shown)
 
 
+@pytest.mark.patient
 def test_a_stand_in_is_called_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paper, "contest_652", stand_in_652)
     report = reproduce_paper(tmp_path, "fig3", replications=2)

@@ -11,8 +11,8 @@ import pytest
 
 import manyarms as ma
 from manyarms.protocol import described
-from manyarms.studies.leaderboard import random_problems as drawn
-from manyarms.studies.leaderboard.random_report import (
+from manyarms.studies.leaderboard import random_board as drawn
+from manyarms.studies.leaderboard.random_board import (
     RANDOM,
     in_short,
     page,

@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from tests.report.made import made_result
 HORIZONS = [2**k for k in range(10, 23, 2)]
 
 
+@cache
 def series() -> dict[tuple[str, Any, str], list[Cell]]:
     found = defaultdict(list)
     (experiment,) = experiments(100, 0)
@@ -171,6 +172,7 @@ def game(policy: str, kind: str, horizon: int, mean: float, **others: Any) -> Re
     )
 
 
+@cache
 def measured() -> list[MeasuredExponent]:
     half: dict[str, Any] = {"policy": "moss++(beta=0.5)", "beta": 0.5}
     gaps: dict[str, Any] = {"policy": "moss-oracle", "kind": "shrinking gap"}
@@ -186,6 +188,7 @@ def measured() -> list[MeasuredExponent]:
     return measured_exponents(games)
 
 
+@pytest.mark.patient
 def test_the_faster_growth_is_the_measured_one() -> None:
     moss_plus_plus, oracle, quantile = measured()
     assert moss_plus_plus.kind == "lower bound"
@@ -232,6 +235,7 @@ def test_a_rate_between_the_two_slopes() -> None:
     assert "given θ the line needs (log T)^1, within the (log T)^2.5" in words
 
 
+@pytest.mark.patient
 def test_table_and_data() -> None:
     table = table_of(measured())
     assert [row[0] for row in table.rows] == ["MOSS++ (β = 0.5)", "MOSS Oracle", "Quantile"]

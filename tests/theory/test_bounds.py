@@ -31,38 +31,40 @@ DIGITS = 1e-8
 
 
 @pytest.mark.parametrize(
-    ("arguments", "bound"),
+    ("bound", "by_hand"),
     [
-        ({}, 4100.0),  # 20.5 * sqrt(4 * 10000) = 20.5 * 200
-        ({"sum_of_gaps": 0.0}, 3900.0),  # 39/2 * 200
-        ({"sum_of_gaps": 2.5}, 3902.5),
-        ({"sigma": 1.0}, 8000.0),  # (39 + 1) * 200
-        ({"sigma": 0.1, "sum_of_gaps": 3.0}, 783.0),  # 3.9 * 200 + 3
-        ({"exploration": 0.5}, 3600.0),  # 18 * 200
-    ],
-)
-def test_moss(arguments: dict[str, float], bound: float) -> None:
-    assert moss_bound(4, 10_000, **arguments) == pytest.approx(bound, rel=DIGITS)
-
-
-def test_moss_on_one_arm_and_one_pull() -> None:
-    assert moss_bound(1, 1) == 20.5
-    assert moss_bound(1, 1, sum_of_gaps=0) == 19.5
-    assert moss_bound(49, 49, exploration=0.5) == 18 * 49.0
-
-
-@pytest.mark.parametrize(
-    ("alpha", "horizon", "bound"),
-    [
+        (moss_bound(4, 10_000), 4100.0),  # 20.5 * sqrt(4 * 10000) = 20.5 * 200
+        (moss_bound(4, 10_000, sum_of_gaps=0.0), 3900.0),  # 39/2 * 200
+        (moss_bound(4, 10_000, sum_of_gaps=2.5), 3902.5),
+        (moss_bound(4, 10_000, sigma=1.0), 8000.0),  # (39 + 1) * 200
+        (moss_bound(4, 10_000, sigma=0.1, sum_of_gaps=3.0), 783.0),  # 3.9 * 200 + 3
+        (moss_bound(4, 10_000, exploration=0.5), 3600.0),  # 18 * 200
+        (moss_bound(1, 1), 20.5),
+        (moss_bound(1, 1, sum_of_gaps=0), 19.5),
+        (moss_bound(49, 49, exploration=0.5), 18 * 49.0),
         # 19 * sqrt(e) = 31.3257041433; log 10000 = 9.210340372; their product 288.520397553
-        (0, 10_000, 28852.0397553),  # times 10000^(1/2)
-        (0.5, 10_000, 288520.397553),  # times 10000^(3/4)
-        (1, 10_000, 2885203.97553),
-        (0, 2, 30.707276588),  # 31.3257041433 * 0.69314718056 * 1.41421356237
+        (subroutine_bound(0, 10_000), 28852.0397553),  # times 10000^(1/2)
+        (subroutine_bound(0.5, 10_000), 288520.397553),  # times 10000^(3/4)
+        (subroutine_bound(1, 10_000), 2885203.97553),
+        (subroutine_bound(0, 2), 30.707276588),  # 31.3257041433 * 0.69314718056 * 1.41421356237
+        # q = ceil(log 100) = ceil(4.605) = 5. The subroutine's bound is half of 288.520397553,
+        # times 100^(1/2): 1442.601987765. Luck: 4 sqrt(100 log(2 * 1000 * 5)) = 4 sqrt(921.0340372)
+        # = 121.394170348. 5 * (1442.601987765 + 121.394170348) + 10
+        (parallel_bound(0, 100), 7829.980790565),
+        (parallel_bound(1, 100), 72747.070240),  # 5 * (14426.01987765 + 121.394170348) + 10
+        (lower_bound(0.5, 2**20, budget=2**10), 2.0**10),  # -10 + 30 - 10
+        (lower_bound(0.5, 2**20, budget=2**19), 2.0),
+        (lower_bound(1.0, 2**20, budget=2**20), 2.0**10),  # -10 + 40 - 20
+        (lower_bound(0.1, 2**20, budget=32), 2.0**7),  # T^0.1 = 4, K = 3 >= max(1, 2)
+        (lower_bound(1.0, 3, budget=3), 3 / 1024),  # K = 2 is enough
+        (lower_bound(0.5, 9, budget=3), 9 / 1024),  # 9^1.5 / 3
+        (minimax_order(1010, 10, 10_000), 1000.0),  # sqrt(10^4 * 100)
+        (minimax_order(2, 1, 1), 1.0),
+        (minimax_order(7, 7, 10**6), 0.0),
     ],
 )
-def test_subroutine(alpha: float, horizon: int, bound: float) -> None:
-    assert subroutine_bound(alpha, horizon) == pytest.approx(bound, rel=DIGITS)
+def test_numbers_by_hand(bound: float, by_hand: float) -> None:
+    assert bound == pytest.approx(by_hand, rel=DIGITS)
 
 
 @pytest.mark.parametrize(
@@ -86,20 +88,6 @@ def test_moss_plus_plus(alpha: float, beta: float, horizon: int, bound: float) -
     assert anytime == pytest.approx(bound / 160 * 924, rel=DIGITS)
 
 
-@pytest.mark.parametrize(
-    ("alpha", "horizon", "bound"),
-    [
-        # q = ceil(log 100) = ceil(4.605) = 5. The subroutine's bound is half of 288.520397553,
-        # times 100^(1/2): 1442.601987765. Luck: 4 sqrt(100 log(2 * 1000 * 5)) = 4 sqrt(921.0340372)
-        # = 121.394170348. 5 * (1442.601987765 + 121.394170348) + 10
-        (0, 100, 7829.980790565),
-        (1, 100, 72747.070240),  # 5 * (14426.01987765 + 121.394170348) + 10
-    ],
-)
-def test_parallel(alpha: float, horizon: int, bound: float) -> None:
-    assert parallel_bound(alpha, horizon) == pytest.approx(bound, rel=DIGITS)
-
-
 def test_learning_error() -> None:
     # T = 2^16, beta = 1/2: p = 8, K_7 = 2^(8 + 2 - 7) = 8, six mixture-arms, 2^15 pulls:
     # sqrt(14 * 32768) = sqrt(458752) = 677.3123356
@@ -117,27 +105,6 @@ def test_learning_error() -> None:
     assert many > 100
     with pytest.raises(ParameterError, match=r"`exploration` must be 1, or 1/2"):
         learning_error_bound(100, 1, beta=1.0, n=1000, exploration=0.7)
-
-
-@pytest.mark.parametrize(
-    ("alpha", "horizon", "budget", "bound"),
-    [
-        (0.5, 2**20, 2**10, 2.0**10),  # -10 + 30 - 10
-        (0.5, 2**20, 2**19, 2.0),
-        (1.0, 2**20, 2**20, 2.0**10),  # -10 + 40 - 20
-        (0.1, 2**20, 32, 2.0**7),  # T^0.1 = 4, K = 3 >= max(1, 2); -10 + 22 - 5
-        (1.0, 3, 3, 3 / 1024),  # K = 2 is enough
-        (0.5, 9, 3, 9 / 1024),  # 9^1.5 / 3
-    ],
-)
-def test_lower(alpha: float, horizon: int, budget: float, bound: float) -> None:
-    assert lower_bound(alpha, horizon, budget=budget) == pytest.approx(bound, rel=DIGITS)
-
-
-def test_minimax_order() -> None:
-    assert minimax_order(1010, 10, 10_000) == 1000.0  # sqrt(10^4 * 100)
-    assert minimax_order(2, 1, 1) == 1.0
-    assert minimax_order(7, 7, 10**6) == 0.0
 
 
 @given(st.integers(3, 10**6), st.floats(0.01, 1.0))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from manyarms.advice.candidates import candidates
-from manyarms.advice.question import Question, question
+from manyarms.advice.question import question
 from manyarms.advice.race import Race, affordable, race
 from manyarms.advice.reasons import caveats, problem_in_words, reasons
 from manyarms.core.checks import check_int
@@ -193,10 +193,13 @@ def _table(advice: Advice, everyone: bool) -> Iterator[str]:
         lines.setdefault(row.label, []).append(row)
     cases = next(iter(lines.values()))
     shown = {label: own for label, own in lines.items() if own[0].finalist or everyone}
-    width = max(map(len, ["best arms", *shown]))
-    roomy = len("  ") + width + 6 * len(cases) + len("   worst  runs <-") <= _WIDTH
+    room = _WIDTH - len("  ") - 6 * len(cases) - len("   worst <-")  # for names
+    width = min(max(map(len, ["best arms", *shown])), room)
+    roomy = width + len("  runs") <= room
 
     def line(name: str, cells: Iterable[str], *last: str) -> str:
+        if len(name) > width:  # it stands above its numbers
+            return f"  {name}\n{line('', cells, *last)}"
         return f"  {name:<{width}}" + "".join(f"{cell:>6}" for cell in cells) + "".join(last)
 
     scale = advice.horizon if advice.objective == "earn" else 1
@@ -325,16 +328,12 @@ def advise(
         policies=policies,
         objective=objective,
     )
-    return _answered(asked, replications, seed=seed, workers=workers, progress=progress)
-
-
-def _answered(asked: Question, replications: int | None, **how: Any) -> Advice:
-    """Let the candidates play, and put the answer together."""
     if replications is not None:
         replications = check_int("replications", replications, at_least=1)
     everyone = candidates(asked)
     players = everyone if replications is not None else affordable(asked, everyone)
     skipped = [player for player in everyone if player not in players]
+    how = {"seed": seed, "workers": workers, "progress": progress}
     played = None if asked.trivial else race(asked, players, replications, **how)
     taken = players[0 if played is None else played.winner]
     alike = [] if played is None else [players[k].label for k in played.not_told_apart()]

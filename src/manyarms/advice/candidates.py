@@ -173,10 +173,8 @@ def _told(question: Question, about: About) -> dict[str, Any]:
     return told
 
 
-def admitted_by(
-    knowledge: str, *, perfect_best: bool = False, objective: Objective = "earn"
-) -> list[str]:
-    """Return the names of policies that need to know this.
+def admitted_by(knowledge: str, *, objective: Objective = "earn") -> list[str]:
+    """Return the names of policies that need to know this, and not that the best mean is 1.
 
     >>> admitted_by("mu*")[:2]
     ['parallel', 'anytime-parallel']
@@ -184,6 +182,5 @@ def admitted_by(
     return [
         name
         for name, about in described().items()
-        if about.knowledge == knowledge and about.perfect_best == perfect_best
-        if _is_for(objective, about)
+        if about.knowledge == knowledge and not about.perfect_best and _is_for(objective, about)
     ]

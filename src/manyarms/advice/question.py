@@ -195,9 +195,7 @@ def question(
 
 def _arms(n: Any, instance: Any, **planted_only: Any) -> int:
     if instance is None and n is None:
-        raise ParameterError(
-            "`n` must be the number of arms, got None. Give it, or arms of your own."
-        )
+        raise refusal("n", "the number of arms", n, "Give it, or arms of your own.")
     if instance is None:
         return check_int("n", n, at_least=1, at_most=MOST_ARMS)
     if not isinstance(instance, Instance):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import click
 
@@ -18,7 +18,6 @@ from manyarms.studies import PAPER, STUDIES
 
 __all__ = ["app"]
 
-Engine = Literal["auto", "threads", "cuda", "dask"]
 Objective = Literal["earn", "find"]
 
 _PULLS_PER_SECOND = 2e7  # one worker, roughly: for the estimate before a run
@@ -34,24 +33,23 @@ _objective = click.option(
     "--objective",
     type=click.Choice(("earn", "find")),
     help="What to judge policies by: earn means little regret on the way, find means a good arm "
-    "in the end.",
+    "in the end (default: earn, or as the spec says).",
 )
-_seed = click.option(
-    "--seed", type=int, default=0, show_default=True, help="The seed of all random numbers."
+_seed = click.option("--seed", type=int, default=0, help="The seed of all random numbers.")
+_threads = click.option(
+    "--workers", type=int, help="The number of threads (default: all processors)."
 )
 _workers = click.option(
     "--workers",
     type=int,
     help="The number of threads, or of processes of a local cluster (default: all processors).",
 )
-
-
 _scheduler = click.option("--scheduler", help="A Dask scheduler, such as tcp://10.0.0.5:8786.")
 _engine = click.option(
     "--engine",
-    type=click.Choice(get_args(Engine)),
+    type=click.Choice(("auto", "threads", "cuda", "dask")),
     help="Play in threads, on a GPU (cuda), or on a Dask cluster, which is started here unless "
-    "--scheduler names one; auto takes the GPU if it pays (default: as the spec says, or threads).",
+    "--scheduler names one; auto takes the GPU if it pays (default: threads, or as the spec says).",
 )
 
 
@@ -59,7 +57,10 @@ def _since(begun: float) -> str:
     return f"{time.perf_counter() - begun:.1f} s"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
+
+
+@click.group(context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="manyarms", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
 def app(debug: bool) -> None:
@@ -83,15 +84,7 @@ def _listed() -> str:
     type=_path,
     help="The folder for figures, tables and verdicts (default: out/paper, or out/NAME).",
 )
-def reproduce(
-    name: str,
-    replications: int | None,
-    seed: int,
-    workers: int | None,
-    engine: Engine | None,
-    scheduler: str | None,
-    out: Path | None,
-) -> None:
+def reproduce(name: str, out: Path | None, **given: Any) -> None:
     """Play a study, draw its figures and check its claims.
 
     If it is stopped, the same command resumes it.
@@ -109,16 +102,7 @@ def reproduce(
     names = PAPER if name == "all" else [name]
     folder = out or Path("out") / ("paper" if name in ("all", *PAPER) else name)
     with watching() as watch:
-        report = play(
-            [find(each) for each in names],
-            folder,
-            replications=replications,
-            seed=seed,
-            workers=workers,
-            engine=engine,
-            scheduler=scheduler,
-            watch=watch.begin,
-        )
+        report = play([find(each) for each in names], folder, watch=watch.begin, **given)
     show(*report.shown)
     show(f"\n{len(report.files)} files in {folder}, {_since(begun)}")
 
@@ -147,7 +131,7 @@ def reproduce(
     "--in-flight",
     type=int,
     default=0,
-    help="The number of pulls that wait for their reward (default: 0).",
+    help="The number of pulls that wait for their reward.",
 )
 @_objective
 @click.option(
@@ -162,7 +146,7 @@ def reproduce(
 )
 @click.option("--all", "everyone", is_flag=True, help="Show all policies, not only the finalists.")
 @_seed
-@_workers
+@_threads
 @_json
 def advise(
     horizon: int,
@@ -182,7 +166,7 @@ def advise(
     to know more than you do are left out. The first call compiles the others, which takes a minute
     or two.
 
-    Example: manyarms advise --n 1000000 --horizon 20000 --best-between 0.01,0.05
+    Example: manyarms advise --n 1000000 --horizon 20000 --m-at-least 50
     """
     from manyarms.advice import advise as ask
     from manyarms.cli.screen import show, watching, write_json
@@ -219,18 +203,15 @@ def advise(
 @click.option(
     "--instance",
     default="planted",
-    show_default=True,
     help="planted, captions:CONTEST (a file or a number), means:FILE:COLUMN or "
     "rewards:FILE:ARM,REWARD (names of columns).",
 )
 @click.option("--n", type=int, help="The number of arms (planted).")
 @click.option("--alpha", type=float, help="The hardness (planted).")
 @click.option("--m", type=int, help="The number of best arms (planted), instead of alpha.")
-@click.option(
-    "--replications", type=int, default=100, show_default=True, help="Independent repetitions."
-)
+@click.option("--replications", type=int, default=100, help="Independent repetitions.")
 @_seed
-@_workers
+@_threads
 @click.option("--checkpoints", help="Also report regret at these times, such as 12500,25000.")
 @_objective
 @_json
@@ -250,8 +231,7 @@ def simulate(
 ) -> None:
     """Play policies on one instance and print the summary.
 
-    Example: manyarms simulate --policy moss++ --policy empmoss++ --n 20000 --alpha 0.4
-    --horizon 50000
+    Example: manyarms simulate --policy moss++ --n 20000 --m 132 --horizon 50000
     """
     from manyarms.cli.screen import show, summary_parts, watching, write_json
     from manyarms.cli.words import check_json_path, instance_from, json_rows, numbers, policy_from
@@ -290,9 +270,7 @@ def simulate(
 @_workers
 @_engine
 @_scheduler
-def run(
-    spec: Path, folder: Path, workers: int | None, engine: Engine | None, scheduler: str | None
-) -> None:
+def run(spec: Path, folder: Path, **given: Any) -> None:
     """Run an experiment that is described in a TOML file.
 
     If it is stopped, the same command resumes it.
@@ -309,21 +287,14 @@ def run(
 
     experiment = load_spec(spec)
     before = _changed(folder)
-    games = sum(player.replications for cell in experiment.cells for player in cell.players)
+    runs = sum(player.replications for cell in experiment.cells for player in cell.players)
     show(
-        f"{experiment.name}: {count_of(len(experiment.cells), 'setting')}, {games} games, "
-        f"{experiment.pulls:.3g} pulls\n"
+        f"{experiment.name}: {count_of(len(experiment.cells), 'problem')}, "
+        f"{count_of(runs, 'run')}, {count_of(experiment.pulls, 'pull')}\n"
         f"{duration(experiment.pulls / _PULLS_PER_SECOND)} of one processor, into {folder}"
     )
     with watching() as watch:
-        results = play(
-            experiment,
-            folder,
-            workers=workers,
-            engine=engine,
-            scheduler=scheduler,
-            progress=watch.begin(experiment.name),
-        )
+        results = play(experiment, folder, progress=watch.begin(experiment.name), **given)
     if before is not None and before == _changed(folder):
         show("This run is finished already, so nothing was played.")
     show(summary_table(results), f"The tables are {folder / RUNS} and {folder / REGRET}.")
@@ -367,13 +338,15 @@ def plot(folder: Path) -> None:
 
     Example: manyarms plot out/beta_sweep
     """
-    from manyarms.cli.screen import show
+    from manyarms.cli.screen import show, working
     from manyarms.lab import read_results
-    from manyarms.report.figures import draw_cells
 
-    files, left_out = draw_cells(read_results(folder), folder / "figures")
+    with working("drawing figures"):
+        from manyarms.report.figures import draw_cells
+
+        files, left_out = draw_cells(read_results(folder), folder / "figures")
     if left_out:
-        show(f"{left_out} further settings are not drawn over time.")
+        show(f"{left_out} further problems are not drawn over time.")
     show(f"{len(files)} files in {folder / 'figures'}")
 
 
@@ -386,10 +359,12 @@ def report(folder: Path) -> None:
 
     Example: manyarms report out/beta_sweep
     """
-    from manyarms.cli.screen import show
+    from manyarms.cli.screen import show, working
     from manyarms.report import write_report
 
-    show(f"Look at {write_report(folder)}")
+    with working("writing the page"):
+        page = write_report(folder)
+    show(f"Look at {page}")
 
 
 @app.command("replay")
@@ -400,8 +375,8 @@ def report(folder: Path) -> None:
     help="The names of the policies, such as moss,prospector.",
     shell_complete=complete_policies,
 )
-@click.option("--arm", default="arm", show_default=True, help="The column of the arms.")
-@click.option("--reward", default="reward", show_default=True, help="The column of the rewards.")
+@click.option("--arm", default="arm", help="The column of the arms.")
+@click.option("--reward", default="reward", help="The column of the rewards.")
 @click.option("--horizon", type=int, help="The number of pulls (default: what the log allows).")
 @click.option(
     "--n-arms", type=int, help="The number of arms there were (default: those in the log)."
@@ -413,13 +388,15 @@ def replay_log(log: Path, policies: str, **given: Any) -> None:
     LOG is a CSV or Parquet file with a row for each choice, in order. The choices must be uniformly
     random; if they cannot have been, the log is refused.
 
-    Example: manyarms replay clicks.csv --policies moss,prospector --reward clicked
+    Example: manyarms replay clicks.csv --policies moss,scout --reward clicked
     """
-    from manyarms.cli.screen import show
+    from manyarms.cli.screen import show, working
     from manyarms.cli.words import named_policies
     from manyarms.lab import replay
 
-    show(str(replay(log, named_policies(policies), **given)))
+    with working("playing on the log"):
+        result = replay(log, named_policies(policies), **given)
+    show(str(result))
 
 
 @app.command()

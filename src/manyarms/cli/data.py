@@ -74,8 +74,7 @@ def _get_all() -> None:
 
     from manyarms.cli.screen import counting, show
     from manyarms.errors import DownloadError
-    from manyarms.instances.contest_list import get_every_contest, published_contests
-    from manyarms.instances.contests import cache_folder
+    from manyarms.instances.contests import cache_folder, get_every_contest, published_contests
 
     published = published_contests()
     count: Counter[str] = Counter()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from manyarms.cli.printable import printable
+from manyarms.cli.printable import broken, printable
 from manyarms.core.files import fix_for
 from manyarms.errors import (
     ManyarmsError,
@@ -96,4 +97,7 @@ def _resumption(words: Sequence[str]) -> str | None:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"manyarms: {printable(text)}\n")
+    said = f"manyarms: {printable(text)}"
+    if sys.stderr.isatty():
+        said = broken(said, shutil.get_terminal_size().columns)
+    sys.stderr.write(f"{said}\n")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["printable"]
+import textwrap
+
+__all__ = ["broken", "printable"]
 
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 _ESCAPES = {code: text for code, text in _CONTROLS.items() if chr(code) not in "\n\t"}
@@ -15,3 +17,16 @@ def printable(text: str) -> str:
     'a\\x1b[2Jb\n'
     """
     return text.translate(_ESCAPES)
+
+
+def broken(text: str, width: int) -> str:
+    r"""Return a text with long lines broken between words.
+
+    Lines that are indented are code to be copied, or belong to a table: they stay whole.
+
+    >>> broken("To go on, run:\n  manyarms run spec.toml --out out", 10)
+    'To go on,\nrun:\n  manyarms run spec.toml --out out'
+    """
+    wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    lines = text.split("\n")
+    return "\n".join(line if line[:1] == " " else wrapper.fill(line) for line in lines)

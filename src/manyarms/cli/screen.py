@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -19,12 +22,12 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.status import Status
 from rich.table import Column
 from rich.table import Table as Grid
 from rich.text import Text
 
-from manyarms.cli.fitting import fitted, is_prose
-from manyarms.cli.printable import printable
+from manyarms.cli.printable import broken, printable
 from manyarms.core.files import fix_for, replace_file
 from manyarms.errors import FolderError
 from manyarms.lab.experiment import Objective
@@ -33,10 +36,13 @@ from manyarms.lab.tables import ResultsFolder
 from manyarms.report.text import Table
 
 __all__ = ["Watch", "counting", "duration", "out", "show", "summary_table", "watching"]
-__all__ += ["summary_parts", "write_json"]
+__all__ += ["summary_parts", "working", "write_json"]
 
 _LINE_EVERY = 10.0  # seconds, in a log or a pipe, at least
 _SELDOMER = 0.25  # of the time since the first line
+_GAP = 2  # between columns
+_WORDS = re.compile(r"(?:[^\W\d_]{2,}[^\w]+){2}[^\W\d_]{2,}")  # three in a row
+_PROSE = 18  # columns that prose is given at least
 
 # names and paths are data: neither [bold] nor :smile: means anything in them
 _AS_IS: Any = {"highlight": False, "markup": False, "emoji": False}
@@ -45,14 +51,14 @@ _notes = Console(**_AS_IS, stderr=True)
 
 
 def show(*things: Table | str) -> None:
-    """Print texts and tables of text. Nothing is cut; on a terminal all of it fits."""
+    """Print texts and tables of text. All of it fits, and nothing is cut."""
     for thing in things:
         if isinstance(thing, str):
-            _show_text(printable(thing))
+            _show_text(thing)
             continue
         if thing.title:
-            _show_text(printable(thing.title))
-        parts = fitted(thing, out.width)
+            _show_text(thing.title)
+        parts = _fitted(thing, out.width)
         for number, part in enumerate(parts):
             if number > 0:
                 out.print()
@@ -63,18 +69,12 @@ def show(*things: Table | str) -> None:
 
 
 def _show_text(text: str) -> None:
-    """Print lines; on a terminal, those that do not fit are broken between words.
-
-    Lines that are indented are code to be copied, or belong to a table: they stay whole.
-    """
-    for line in text.split("\n"):
-        whole = not out.is_terminal or line.startswith(" ")
-        out.print(Text(line, overflow="fold"), soft_wrap=whole)
+    out.print(broken(printable(text), out.width), soft_wrap=True)
 
 
 def _show_grid(table: Table) -> None:
     columns = zip(table.head, *table.rows, strict=True)
-    prose = [is_prose([printable(cell) for cell in column]) for column in columns]
+    prose = [_is_prose([printable(cell) for cell in column]) for column in columns]
     head = [
         Column(Text(printable(name)), no_wrap=not wraps, overflow="fold")
         for name, wraps in zip(table.head, prose, strict=True)
@@ -85,6 +85,63 @@ def _show_grid(table: Table) -> None:
     with out.capture() as drawn:
         out.print(grid, width=max(out.width, out.measure(grid).minimum), crop=False)
     out.file.write("\n".join(line.rstrip() for line in drawn.get().split("\n")))
+
+
+def _is_prose(cells: Sequence[str]) -> bool:
+    """Whether a column holds sentences, which may be wrapped; numbers and names may not.
+
+    >>> _is_prose(["moss++(beta=0.6)", "[7118.6, 8262.3]"]), _is_prose(["none of them holds"])
+    (False, True)
+    """
+    return any(_WORDS.search(cell) for cell in cells)
+
+
+def _fitted(table: Table, width: int) -> list[Table]:
+    """Return tables that fit into `width` columns and, together, show what one would.
+
+    First the optional columns are left out, as far as needed. Then the others are split over
+    several tables that begin with the same `keys` columns.
+
+    >>> wide = Table(["policy", "mean", "median"], [["moss++", "1947.5", "1795.6"]])
+    >>> [part.head for part in _fitted(wide, 15)]
+    [['policy', 'mean'], ['policy', 'median']]
+    """
+    columns = [[name, *cells] for name, *cells in zip(table.head, *table.rows, strict=True)]
+    widths = [_least(cells) for cells in columns]
+    places = list(range(len(columns)))
+
+    def fits(chosen: Sequence[int]) -> bool:
+        return sum(widths[k] + _GAP for k in chosen) - _GAP <= width
+
+    for name in table.optional:
+        if fits(places):
+            break
+        places.remove(list(table.head).index(name))
+    keys, rest = places[: table.keys], places[table.keys :]
+    blocks: list[list[int]] = [[]]
+    for k in rest:
+        if blocks[-1] and not fits([*keys, *blocks[-1], k]):
+            blocks.append([])
+        blocks[-1].append(k)
+    return [
+        replace(
+            table,
+            head=[table.head[k] for k in (*keys, *block)],
+            rows=[[row[k] for k in (*keys, *block)] for row in table.rows],
+            title=table.title if block is blocks[0] else "",
+            optional=(),
+        )
+        for block in blocks
+    ]
+
+
+def _least(cells: Sequence[str]) -> int:
+    """Return the columns that a column of text cannot do without."""
+    natural = max(map(cell_len, cells))
+    if not _is_prose(cells):
+        return natural
+    longest = max(cell_len(word) for cell in cells for word in cell.split() or [""])
+    return min(natural, max(longest, _PROSE))
 
 
 def write_json(content: Any, path: str) -> None:
@@ -177,6 +234,11 @@ def _rate(speed: float) -> str:
     ('40 million pulls/s', '25,300 pulls/s')
     """
     return f"{speed / 1e6:.0f} million pulls/s" if speed >= 1e6 else f"{speed:,.0f} pulls/s"
+
+
+def working(what: str) -> Status:
+    """Say on a terminal what takes a while; it is gone in the end."""
+    return _notes.status(what)
 
 
 @contextmanager

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import click
 
 __all__ = ["serve", "token"]
@@ -10,66 +15,68 @@ _WHO = "(command line)"  # in the audit; no token can have this name
 _store = click.option(
     "--store",
     default="sqlite:///manyarms.db",
-    show_default=True,
     envvar="MANYARMS_STORE",
     help="sqlite:///FILE, or postgresql://USER@HOST/DATABASE.",
 )
+_text = functools.partial(click.option, default="", show_default=False)
 
 
 def _needs_extra() -> None:
-    from manyarms.errors import MissingExtraError
+    from manyarms.core.optional import need
 
+    for package in ("msgspec", "starlette", "uvicorn"):
+        need(package, "to serve", "serve")
+
+
+@contextmanager
+def _opened(store: str) -> Iterator[Any]:
+    """Open the database of a service, for a moment."""
+    _needs_extra()
+    from manyarms.live.databases import database_of
+
+    database = database_of(store)
+    database.open()
     try:
-        import msgspec  # noqa: F401
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(error.name or "starlette", "to serve", "serve") from None
+        yield database
+    finally:
+        database.close()
 
 
 @click.command()
 @_store
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--host", default="127.0.0.1", help="The address to listen on.")
 @click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8765,
-    show_default=True,
-    help="The port; 0 chooses a free one.",
+    "--port", type=click.IntRange(0, 65535), default=8765, help="The port; 0 chooses a free one."
 )
-@click.option(
+@_text(
     "--address",
-    default="",
     help="Where other nodes reach this one (default: host:port; on PostgreSQL it must be given if "
     "the host is 0.0.0.0 or ::).",
 )
-@click.option(
-    "--root-path", default="", help="The path under which a proxy serves it, such as /arms."
+@_text(
+    "--root-path",
+    help="The path under which a proxy serves it, such as /arms.",
 )
-@click.option(
+@_text(
     "--trusted-proxies",
-    default="",
     help="Addresses of proxies whose X-Forwarded headers count, separated by commas.",
 )
 @click.option(
     "--connections",
     type=click.IntRange(1),
     default=1000,
-    show_default=True,
     help="The largest number of connections; those beyond get status 503.",
 )
 @click.option(
     "--idle-seconds",
     type=click.IntRange(1),
     default=75,
-    show_default=True,
     help="How long a connection is kept between two requests.",
 )
 @click.option(
     "--request-seconds",
     type=click.FloatRange(0, min_open=True),
     default=10.0,
-    show_default=True,
     help="How long the head of a request may take.",
 )
 @click.option(
@@ -79,19 +86,7 @@ def _needs_extra() -> None:
     "time are then refused.",
 )
 @click.option("--quiet", is_flag=True, help="Log warnings only.")
-def serve(
-    store: str,
-    host: str,
-    port: int,
-    address: str,
-    root_path: str,
-    trusted_proxies: str,
-    connections: int,
-    idle_seconds: int,
-    request_seconds: float,
-    restored: bool,
-    quiet: bool,
-) -> None:
+def serve(root_path: str, trusted_proxies: str, quiet: bool, **given: Any) -> None:
     """Serve experiments over HTTP, with a page to watch them.
 
     Example: manyarms serve --store sqlite:///shop.db --port 8765
@@ -100,18 +95,8 @@ def serve(
     from manyarms.serve.server import run
     from manyarms.serve.service import Settings
 
-    settings = Settings(
-        store=store,
-        host=host,
-        port=port,
-        address=address,
-        root_path=root_path.rstrip("/"),
-        trusted_proxies=tuple(filter(None, trusted_proxies.split(","))),
-        connections=connections,
-        idle_seconds=idle_seconds,
-        request_seconds=request_seconds,
-        restored=restored,
-    )
+    proxies = tuple(filter(None, trusted_proxies.split(",")))
+    settings = Settings(root_path=root_path.rstrip("/"), trusted_proxies=proxies, **given)
     run(settings, click.echo, quiet=quiet)
 
 
@@ -138,15 +123,7 @@ def token() -> None:
     "--days", type=float, help="The number of days after which it expires (default: never)."
 )
 @_store
-def add(
-    name: str,
-    role: str,
-    experiment: str | None,
-    origins: tuple[str, ...],
-    rate: float | None,
-    days: float | None,
-    store: str,
-) -> None:
+def add(store: str, origins: tuple[str, ...], days: float | None, **given: Any) -> None:
     """Make a token and print it. It is not shown again.
 
     Example: manyarms token add shop --role client --experiment buttons
@@ -155,33 +132,20 @@ def add(
     import msgspec
 
     from manyarms.errors import DuplicateNameError, ParameterError
-    from manyarms.live.databases import database_of
     from manyarms.serve.access import add_token, new_token
+    from manyarms.serve.errors import failure_of_body
     from manyarms.serve.messages import NewToken
-    from manyarms.serve.validation import failure_of_body
 
-    given = {
-        "name": name,
-        "role": role,
-        "experiment": experiment,
-        "origins": list(origins),
-        "rate": rate,
-        "expires": None if days is None else days * 86400,
-    }
+    given |= {"origins": origins, "expires": None if days is None else days * 86400}
     try:
         new = msgspec.convert(given, NewToken)
     except msgspec.ValidationError as error:
         raise ParameterError(failure_of_body(error, NewToken).message) from error
     made = new_token()
-    database = database_of(store)
-    database.open()
-    try:
-        with database.transaction():
-            if not add_token(database, new, made):
-                raise DuplicateNameError(f"There is a token {name!r}. Choose another name.")
-            database.note(_WHO, experiment, f"add token {name}")
-    finally:
-        database.close()
+    with _opened(store) as database, database.transaction():
+        if not add_token(database, new, made):
+            raise DuplicateNameError(f"There is a token {new.name!r}. Choose another name.")
+        database.note(_WHO, new.experiment, f"add token {new.name}")
     click.echo(made)
 
 
@@ -192,15 +156,8 @@ def list_tokens(store: str) -> None:
 
     Example: manyarms token list
     """
-    _needs_extra()
-    from manyarms.live.databases import database_of
-
-    database = database_of(store)
-    database.open()
-    try:
+    with _opened(store) as database:
         rows = database.run("SELECT name, role, experiment FROM tokens ORDER BY name")
-    finally:
-        database.close()
     for name, role, experiment in rows:
         click.echo(f"{name:24} {role:9} {experiment or 'all experiments'}")
 
@@ -213,19 +170,12 @@ def drop(name: str, store: str) -> None:
 
     Example: manyarms token drop shop
     """
-    _needs_extra()
     from manyarms.errors import UnknownNameError
-    from manyarms.live.databases import database_of
 
-    database = database_of(store)
-    database.open()
-    try:
+    with _opened(store) as database, database.transaction():
         known = [row[0] for row in database.run("SELECT name FROM tokens")]
         if name not in known:
             raise UnknownNameError("token", name, known)
-        with database.transaction():
-            database.run("DELETE FROM tokens WHERE name = :name", name=name)
-            database.note(_WHO, None, f"drop token {name}")
-    finally:
-        database.close()
-    click.echo(f"{name} was taken back")
+        database.run("DELETE FROM tokens WHERE name = :name", name=name)
+        database.note(_WHO, None, f"drop token {name}")
+    click.echo(f"{name} is revoked. All nodes refuse it after two seconds.")

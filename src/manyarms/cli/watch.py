@@ -16,13 +16,14 @@ _TICK = 2.0  # seconds
 _SLOW = 1.0  # seconds until it says that it still tries
 _LEADERS = 10
 _WIDTH = 30  # of bars
-_WIDE = 200
+_WIDE = 200  # columns of a table where nobody looks: a line for each row
+_TOKEN = "A token of role viewer or above (default: the variable MANYARMS_TOKEN)."
 
 
 @click.command()
 @click.argument("url")
 @click.argument("experiment", required=False)
-@click.option("--token", envvar="MANYARMS_TOKEN", help="A token of role viewer or above.")
+@click.option("--token", envvar="MANYARMS_TOKEN", help=_TOKEN)
 @click.option("--once", is_flag=True, help="Print it once (default: only if there is no terminal).")
 def watch(url: str, experiment: str | None, token: str | None, once: bool) -> None:
     """Watch the experiments of a service, or one of them.
@@ -31,14 +32,11 @@ def watch(url: str, experiment: str | None, token: str | None, once: bool) -> No
 
     Example: manyarms watch http://127.0.0.1:8765 captions
     """
-    from rich.console import Console
+    from rich.console import Console, Group
     from rich.live import Live
 
-    # names are data: neither [bold] nor :smile: means anything in them; where nobody looks,
-    # nothing is cut
-    out = Console(highlight=False, markup=False, emoji=False)
-    if not out.is_terminal:
-        out.width = _WIDE
+    from manyarms.cli.screen import out, show
+
     base, named = _parts(url)
     look = _one if (experiment := experiment or named) else _all
     slow = threading.Timer(
@@ -51,12 +49,14 @@ def watch(url: str, experiment: str | None, token: str | None, once: bool) -> No
     finally:
         slow.cancel()
     if once or not out.is_terminal:
-        out.print(first)
+        *lines, table = first
+        show(*map(str, lines))
+        (out if out.is_terminal else Console(width=_WIDE)).print(table)
         return
-    with Live(first, console=out, auto_refresh=False) as screen:
+    with Live(Group(*first), console=out, auto_refresh=False) as screen:
         while True:
             time.sleep(_TICK)
-            screen.update(look(base, experiment, token), refresh=True)
+            screen.update(Group(*look(base, experiment, token)), refresh=True)
 
 
 def _parts(url: str) -> tuple[str, str | None]:
@@ -66,12 +66,15 @@ def _parts(url: str) -> tuple[str, str | None]:
     ('http://127.0.0.1:8765/arms', 'captions')
     """
     parts = urlsplit(url)
+    if not parts.netloc:
+        return url, None  # which is refused, as it was given
     before, found, name = parts.path.partition("/experiments/")
     name = unquote(name.partition("/")[0])
     return f"{parts.scheme}://{parts.netloc}{before.rstrip('/')}", name if found else None
 
 
-def _all(url: str, _: str | None, token: str | None) -> Any:
+def _all(url: str, _: str | None, token: str | None) -> list[Any]:
+    """Return what is shown of all experiments: a table."""
     from rich.table import Table
 
     from manyarms.remote import Remote
@@ -89,11 +92,11 @@ def _all(url: str, _: str | None, token: str | None) -> Any:
             _text(_deployed(about), at_most=80),
             said.title,
         )
-    return table
+    return [table]
 
 
-def _one(url: str, name: str | None, token: str | None) -> Any:
-    from rich.console import Group
+def _one(url: str, name: str | None, token: str | None) -> list[Any]:
+    """Return what is shown of one experiment: lines, and the table of the leaders."""
     from rich.table import Table
 
     from manyarms.errors import TurnError
@@ -124,7 +127,7 @@ def _one(url: str, name: str | None, token: str | None) -> Any:
         *([f"NOT HEALTHY: {about.alarm}"] if about.alarm else []),
         "",
     ]
-    return Group(*(_text(line, at_most=400) for line in lines), table)
+    return [*(_text(line, at_most=400) for line in lines), table]
 
 
 def _text(text: str, *, at_most: int = 60) -> Any:

@@ -122,10 +122,10 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
-def check_flag(name: str, value: Any, *, fix: str = "") -> bool:
+def check_flag(name: str, value: Any) -> bool:
     """Return `value` if it is True or False, or raise."""
     if not isinstance(value, bool):
-        raise refusal(name, "True or False", value, fix)
+        raise refusal(name, "True or False", value)
     return value
 
 

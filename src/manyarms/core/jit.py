@@ -101,7 +101,7 @@ def kernel(function: F) -> F:
 
 
 def rare(function: F) -> F:
-    """As `kernel`, for what is called too rarely to be worth inlining: it compiles once."""
+    """As `kernel`, for what is called too rarely to be worth inlining: there is one copy of it."""
     _collect(function, lambda *args: function, CALLED)
     return function
 
@@ -195,7 +195,7 @@ def compiled(loop: F, *state_classes: type, checked: bool = False) -> F:
     need_numba("to simulate")
     from numba.extending import overload
 
-    register_collected(overload)
+    register_collected(overload, options=_as_part)
     name, cached = _key(loop, state_classes, checked)
     made = _compiled(loop, name, cached)
     return cast(F, _checked(made) if checked else made)
@@ -293,16 +293,84 @@ def _collect(
     _collected.append((function, choose, options))
 
 
-def register_collected(overload: Any, adapt: Callable[[Any], Any] = lambda body: body) -> None:
-    """Make all functions known to a machine, by its `overload`; `adapt` makes bodies fit for it."""
-    for function, choose, options in _collected[_met.get(overload, 0) :]:
+def register_collected(
+    overload: Any,
+    adapt: Callable[[Any], Any] = lambda body: body,
+    options: Callable[[dict[str, Any]], dict[str, Any]] = lambda options: options,
+) -> None:
+    """Make all functions known to a machine, by its `overload`.
+
+    `adapt` makes bodies fit for it, and `options` the compiler's options.
+    """
+    for function, choose, own in _collected[_met.get(overload, 0) :]:
         adapted = _adapted(choose, adapt)
-        overload(function, strict=False, jit_options=cast(Any, options))(adapted)
+        overload(function, strict=False, jit_options=cast(Any, options(own)))(adapted)
     _met[overload] = len(_collected)
 
 
 def _adapted(choose: Callable[..., Any], adapt: Callable[[Any], Any]) -> Callable[..., Any]:
     return lambda *args: adapt(choose(*args))
+
+
+# Private steps of Numba that parts leave out; versions 0.62 to 0.68 have them.
+_STEPS = ("_optimize_final_module", "_finalize_final_module", "_ensure_finalized")
+
+
+def _as_part(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options for a function that is compiled as a part of the loops that call it.
+
+    All parts have the same ones: Numba lets callees inherit them, even `forceinline`, and compiles
+    a function again for callers with others. A Numba that works otherwise takes its usual way: it
+    compiles longer.
+    """
+    from numba.core.codegen import JITCodeLibrary
+
+    if not all(hasattr(JITCodeLibrary, name) for name in _STEPS):
+        return options
+    return {**INLINE, "pipeline_class": _part_compiler(options is INLINE)}
+
+
+@functools.cache
+def _part_compiler(inlined: bool) -> Any:
+    """Return a compiler that leaves all optimization, and machine code, to the loop.
+
+    Numba would optimize a function together with all that it calls, and again in each caller: most
+    of the time that compiling takes, and pulls are no faster for it.
+    """
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
+
+    class Part(JITCodeLibrary):
+        def add_ir_module(self, module: Any) -> None:
+            if not inlined:
+                for function in module.functions:
+                    function.attributes.discard("alwaysinline")
+            super().add_ir_module(module)
+
+        def _optimize_final_module(self) -> None:
+            pass
+
+        def _finalize_final_module(self) -> None:
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:
+            self._ensure_finalized()
+            return 0
+
+        @property
+        def codegen(self) -> Any:
+            return self  # for `set_env`
+
+        def set_env(self, name: str, environment: Any) -> None:
+            pass  # it would hold Python objects
+
+    class PartCompiler(Compiler):
+        def define_pipelines(self) -> Any:
+            state = self.state
+            state.library = Part(state.targetctx.codegen(), state.func_id.func_qualname)
+            return super().define_pipelines()
+
+    return PartCompiler
 
 
 @functools.cache

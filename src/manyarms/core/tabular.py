@@ -12,7 +12,7 @@ from typing import Any, Literal
 from manyarms.core.checks import check_choice
 from manyarms.errors import MissingExtraError
 
-__all__ = ["Library", "Tabular", "aligned", "data_frame", "html_table", "one_kind"]
+__all__ = ["Library", "Tabular", "aligned", "data_frame", "html_table", "one_kind", "plain"]
 
 Library = Literal["pandas", "polars"]
 
@@ -116,5 +116,14 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: Sequ
 def _text(value: Any) -> str:
     """Return a value for people: few digits, and no letter that is not visible."""
     text = f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
-    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    return escape("".join(letter if letter.isprintable() else "�" for letter in text))
+    return escape(plain(text, at_most=_LONGEST))
+
+
+def plain(text: str, *, at_most: int = 60) -> str:
+    r"""Return a text for one line of a screen: cut, and without what is no visible character.
+
+    >>> plain("a\nb"), plain("too long", at_most=4)
+    ('a�b', 'too…')
+    """
+    shown = text if len(text) <= at_most else text[: at_most - 1] + "…"
+    return "".join(letter if letter.isprintable() else "�" for letter in shown)

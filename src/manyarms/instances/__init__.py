@@ -3,12 +3,10 @@
 from manyarms.instances.captions import Contest, captions, contest_652, read_contest, stand_in_652
 from manyarms.instances.contests import find_contest, local_contests
 from manyarms.instances.instance import Instance
-from manyarms.instances.laws import reward
-from manyarms.instances.lower_bound import lower_bound_instance
-from manyarms.instances.means import from_means, grouped, planted
+from manyarms.instances.means import from_means, grouped, lower_bound_instance, planted
 from manyarms.instances.reservoir import BetaMeans, DiscreteMeans, UniformMeans, reservoir
 from manyarms.instances.reward_table import from_rewards
-from manyarms.instances.rewards import Bernoulli, BetaRewards, Gaussian, RewardModel
+from manyarms.instances.rewards import Bernoulli, BetaRewards, Gaussian, RewardModel, reward
 
 # by the names that specs and the command line use
 FAMILIES = {

@@ -13,6 +13,39 @@ from manyarms.core.rng import draw, open_unit
 
 __all__ = ["beta_variate", "normal_variate"]
 
+# Wichura's quotients of two polynomials: the coefficients above and below the line, the highest
+# power first.
+_CENTRAL = (  # for |p - 1/2| <= 0.425, r = 0.425^2 - (p - 1/2)^2
+    (2509.0809287301227, 5226.495278852854),
+    (33430.57558358813, 28729.085735721943),
+    (67265.7709270087, 39307.89580009271),
+    (45921.95393154987, 21213.794301586597),
+    (13731.69376550946, 5394.196021424751),
+    (1971.5909503065513, 687.1870074920579),
+    (133.14166789178438, 42.31333070160091),
+    (3.3871328727963665, 1.0),
+)
+_NEAR_TAIL = (  # for sqrt(-log p) <= 5, r = that - 1.6
+    (0.0007745450142783414, 1.0507500716444169e-09),
+    (0.022723844989269184, 0.0005475938084995345),
+    (0.2417807251774506, 0.015198666563616457),
+    (1.2704582524523684, 0.14810397642748008),
+    (3.6478483247632045, 0.6897673349851),
+    (5.769497221460691, 1.6763848301838038),
+    (4.630337846156546, 2.053191626637759),
+    (1.4234371107496835, 1.0),
+)
+_FAR_TAIL = (  # beyond, r = sqrt(-log p) - 5
+    (2.0103343992922881e-07, 2.0442631033899397e-15),
+    (2.7115555687434876e-05, 1.421511758316446e-07),
+    (0.0012426609473880784, 1.8463183175100548e-05),
+    (0.026532189526576124, 0.0007868691311456133),
+    (0.29656057182850487, 0.014875361290850615),
+    (1.7848265399172913, 0.1369298809227358),
+    (5.463784911164114, 0.599832206555888),
+    (6.657904643501103, 1.0),
+)
+
 
 @rare
 def normal_variate(word: int) -> float:
@@ -24,75 +57,18 @@ def normal_variate(word: int) -> float:
     q = p - 0.5
     if abs(q) <= 0.425:
         r = 0.180625 - q * q
-        return q * _central(r)
+        return q * _quotient(_CENTRAL, r)
     r = math.sqrt(-math.log(p if q < 0.0 else 1.0 - p))
-    tail = _near_tail(r - 1.6) if r <= 5.0 else _far_tail(r - 5.0)
+    tail = _quotient(_NEAR_TAIL, r - 1.6) if r <= 5.0 else _quotient(_FAR_TAIL, r - 5.0)
     return -tail if q < 0.0 else tail
 
 
 @kernel
-def _central(r: float) -> float:
-    """Rational approximation for |p - 1/2| <= 0.425, r = 0.425^2 - (p - 1/2)^2."""
-    over = 2509.0809287301227
-    over = over * r + 33430.57558358813
-    over = over * r + 67265.7709270087
-    over = over * r + 45921.95393154987
-    over = over * r + 13731.69376550946
-    over = over * r + 1971.5909503065513
-    over = over * r + 133.14166789178438
-    over = over * r + 3.3871328727963665
-    under = 5226.495278852854
-    under = under * r + 28729.085735721943
-    under = under * r + 39307.89580009271
-    under = under * r + 21213.794301586597
-    under = under * r + 5394.196021424751
-    under = under * r + 687.1870074920579
-    under = under * r + 42.31333070160091
-    under = under * r + 1.0
-    return over / under
-
-
-@kernel
-def _near_tail(r: float) -> float:
-    """Rational approximation for sqrt(-log p) <= 5, r = that - 1.6."""
-    over = 0.0007745450142783414
-    over = over * r + 0.022723844989269184
-    over = over * r + 0.2417807251774506
-    over = over * r + 1.2704582524523684
-    over = over * r + 3.6478483247632045
-    over = over * r + 5.769497221460691
-    over = over * r + 4.630337846156546
-    over = over * r + 1.4234371107496835
-    under = 1.0507500716444169e-09
-    under = under * r + 0.0005475938084995345
-    under = under * r + 0.015198666563616457
-    under = under * r + 0.14810397642748008
-    under = under * r + 0.6897673349851
-    under = under * r + 1.6763848301838038
-    under = under * r + 2.053191626637759
-    under = under * r + 1.0
-    return over / under
-
-
-@kernel
-def _far_tail(r: float) -> float:
-    """Rational approximation for beyond, r = sqrt(-log p) - 5."""
-    over = 2.0103343992922881e-07
-    over = over * r + 2.7115555687434876e-05
-    over = over * r + 0.0012426609473880784
-    over = over * r + 0.026532189526576124
-    over = over * r + 0.29656057182850487
-    over = over * r + 1.7848265399172913
-    over = over * r + 5.463784911164114
-    over = over * r + 6.657904643501103
-    under = 2.0442631033899397e-15
-    under = under * r + 1.421511758316446e-07
-    under = under * r + 1.8463183175100548e-05
-    under = under * r + 0.0007868691311456133
-    under = under * r + 0.014875361290850615
-    under = under * r + 0.1369298809227358
-    under = under * r + 0.599832206555888
-    under = under * r + 1.0
+def _quotient(coefficients: tuple[tuple[float, float], ...], r: float) -> float:
+    over, under = 0.0, 0.0
+    for above, below in coefficients:
+        over = over * r + above
+        under = under * r + below
     return over / under
 
 

@@ -13,22 +13,10 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Floats, Ints
 from manyarms.core.rng import draw, unit
 from manyarms.instances._variates import beta_variate, normal_variate
-from manyarms.instances.laws import reward
+from manyarms.instances.rewards import BERNOULLI, GAUSSIAN, OWN, reward
 
-__all__ = [
-    "BERNOULLI",
-    "BETA",
-    "BETA_MEANS",
-    "DISCRETE_MEANS",
-    "GAUSSIAN",
-    "GROUPS",
-    "OWN",
-    "TABLE",
-    "UNIFORM_MEANS",
-    "World",
-    "mean_of",
-    "reward_of",
-]
+__all__ = ["BETA_MEANS", "DISCRETE_MEANS", "GROUPS", "TABLE", "UNIFORM_MEANS"]
+__all__ += ["World", "mean_of", "reward_of"]
 
 # where the means come from
 TABLE = 0  # values[arm]
@@ -36,12 +24,6 @@ GROUPS = 1  # values[g] for the arms before ends[g]
 BETA_MEANS = 2  # drawn from Beta(first, second), for each arm anew
 UNIFORM_MEANS = 3  # drawn evenly from [first, second]
 DISCRETE_MEANS = 4  # values[g] with probability weights[g] - weights[g - 1]
-
-# how rewards spread around the mean
-BERNOULLI = 0
-GAUSSIAN = 1  # with standard deviation `noise`
-BETA = 2  # Beta(mean * noise, (1 - mean) * noise): in [0, 1]
-OWN = 3  # as `law` says
 
 
 class World(NamedTuple):

@@ -6,8 +6,9 @@ import csv
 import hashlib
 import io
 import itertools
+import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,11 +27,10 @@ __all__ = ["Contest", "captions", "contest_652", "read_contest", "stand_in_652"]
 
 Counts: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
-_Block: TypeAlias = list[tuple[int, list[str]]]
 
 _COUNTS = ("votes", "not_funny", "somewhat_funny", "funny")
-_WHOLE_NUMBER = re.compile(r"\s*([0-9]{1,15})(?:\.0*)?\s*")
-_BLOCK = 1 << 8  # rows that are checked as a whole: a file may have millions
+_DIGITS = 15
+_WHOLE_NUMBER = re.compile(rf"\s*([0-9]{{1,{_DIGITS}}})(?:\.0*)?\s*")
 _CUT = "The file may be cut short: get it again."
 
 # The 9971 lesser means of contest 652, roughly: their quantiles at these levels, in thousandths.
@@ -230,13 +230,21 @@ def _read_table(path: Path, raw: bytes) -> tuple[list[str], Counts]:
         rule = f"a contest file with the columns caption, {', '.join(_COUNTS)}"
         found = f"its columns are {', '.join(header)[:150]}"
         raise _wrong(path, rule, f"one without {', '.join(missing)}: {found}")
-    captions: list[str] = []
-    blocks = [np.empty((len(_COUNTS), 0), np.int64)]
-    while block := list(itertools.islice(rows, _BLOCK)):
-        texts, counts = _plain(header, block) or _read_block(path, header, block)
-        captions += map(str.strip, texts)
-        blocks.append(counts)
-    return captions, np.concatenate(blocks, axis=1)
+    places = {name: place for place, name in enumerate(header)}
+    cells_of = operator.itemgetter(*(places[name] for name in _COUNTS))
+    captions, counts = [], []
+    for line, row in rows:
+        if len(row) != len(header):
+            more = len(row) > len(header)
+            got, fix = ("more", "Commas need quotes.") if more else ("fewer", _CUT)
+            raise _wrong(f"line {line} of {path}", f"a caption with {len(header)} fields", got, fix)
+        captions.append(row[places["caption"]].strip())
+        votes, not_funny, somewhat, funny = _counts(cells_of(row), line, path)
+        if somewhat + funny > votes:
+            rule = f"at least the {somewhat + funny} of somewhat_funny and funny"
+            raise _wrong(f"`votes` on line {line} of {path}", rule, votes)
+        counts.append((votes, not_funny, somewhat, funny))
+    return captions, np.array(counts, np.int64).reshape(-1, len(_COUNTS)).T
 
 
 def _rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
@@ -251,43 +259,17 @@ def _rows(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
         raise _wrong(f"What begins on line {line} of {path}", "whole", error, _CUT) from error
 
 
-def _plain(header: list[str], block: _Block) -> tuple[Sequence[str], Counts] | None:
-    """Read a block of rows that is plainly right, as a whole; None if it is to be looked at."""
-    if {len(row) for _, row in block} != {len(header)}:
-        return None
-    columns = dict(zip(header, zip(*(row for _, row in block), strict=True), strict=True))
-    counts = np.empty((len(_COUNTS), len(block)), np.int64)
-    for k, name in enumerate(_COUNTS):
-        digits = "".join(columns[name])
-        lengths = {*map(len, columns[name])}
-        if not (digits.isascii() and digits.isdecimal() and lengths <= {*range(1, 16)}):
-            return None
-        counts[k] = np.fromiter(map(int, columns[name]), np.int64, len(block))
-    return None if (counts[2] + counts[3] > counts[0]).any() else (columns["caption"], counts)
-
-
-def _read_block(path: Path, header: list[str], block: _Block) -> tuple[Sequence[str], Counts]:
-    """Read a block of rows one by one, and say what is wrong where."""
-    records = [_record(f"line {line} of {path}", header, row) for line, row in block]
-    return [text for text, _ in records], np.array([counts for _, counts in records], np.int64).T
-
-
-def _record(where: str, header: list[str], row: list[str]) -> tuple[str, list[int]]:
-    if len(row) != len(header):
-        more = len(row) > len(header)
-        got, fix = ("more", "Commas need quotes.") if more else ("fewer", _CUT)
-        raise _wrong(where, f"a caption with {len(header)} fields", got, fix)
-    cells = dict(zip(header, row, strict=True))
+def _counts(cells: tuple[str, ...], line: int, path: Path) -> list[int]:
+    digits = "".join(cells)
+    if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS and all(cells):
+        return [int(cell) for cell in cells]  # nearly always: a file may have millions of rows
     counts = []
-    for name in _COUNTS:
-        number = _WHOLE_NUMBER.fullmatch(cells[name])
+    for name, cell in zip(_COUNTS, cells, strict=True):
+        number = _WHOLE_NUMBER.fullmatch(cell)
         if number is None:
-            raise _wrong(f"`{name}` on {where}", "a whole number >= 0", repr(cells[name]))
+            raise _wrong(f"`{name}` on line {line} of {path}", "a whole number >= 0", repr(cell))
         counts.append(int(number[1]))
-    if counts[2] + counts[3] > counts[0]:
-        rule = f"at least the {counts[2] + counts[3]} of somewhat_funny and funny"
-        raise _wrong(f"`votes` on {where}", rule, counts[0])
-    return cells["caption"], counts
+    return counts
 
 
 def _wrong(what: object, rule: str, got: object, fix: str = "") -> ContestFileError:

@@ -1,7 +1,9 @@
-"""Contest files: where they are looked for, and how one is downloaded.
+"""Contest files: where they are looked for, and how one is downloaded, or all of them.
 
 The files belong to the public repository `nextml/caption-contest-data`. They are not part of this
-package; a download stays in the user's cache, with its checksum.
+package, and neither is a list of them; a download stays in the user's cache, with its checksum.
+For the list the repository is asked once, at the pinned commit. The answer names each file with
+the checksum that Git gave it.
 """
 
 from __future__ import annotations
@@ -10,34 +12,44 @@ import contextlib
 import difflib
 import errno
 import hashlib
+import json
 import numbers
 import os
 import re
 import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from manyarms.core.checks import refusal, shown
-from manyarms.core.files import cache_root
+from manyarms.core.files import cache_root, replace_file
 from manyarms.core.optional import need
 from manyarms.errors import (
     ContestFileError,
     ContestNotFoundError,
     DownloadError,
+    ManyarmsError,
     ParameterError,
 )
 
 __all__ = [
     "ContestName",
+    "Got",
     "cache_folder",
     "find_contest",
+    "get_every_contest",
     "local_contests",
+    "published_contests",
 ]
 
 ContestName: TypeAlias = str | int | os.PathLike[str]
 
 _COMMIT = "a7b79649e86308ef02f0af7e5d70039e31932d21"  # pinned: the same bytes for everyone
 _SOURCE = f"https://raw.githubusercontent.com/nextml/caption-contest-data/{_COMMIT}/summaries"
+_LISTING = (
+    f"https://api.github.com/repos/nextml/caption-contest-data/contents/summaries?ref={_COMMIT}"
+)
+_MOST_FAILURES = 3  # downloads in a row: the network is gone, and the others would fail too
 _KNOWN = {"652_lil-KLUCB": "c76e4e251fbb8e9fc0b5f384bdfcaa9b8db9bff584458df023c45e1e56c4f7bd"}
 _MOST_CONTESTS = 10**9
 _PUBLISHED = re.compile(r"[0-9]{1,9}(_[A-Za-z0-9_-]+)?")  # also keeps URLs and paths harmless
@@ -211,28 +223,34 @@ def _download(name: str) -> Path:
         raise ParameterError(f"`contest` must be a published one such as 652, got {shown(name)}.")
     if name.isdecimal() and 560 <= _number(name) < 660:  # these are published as 652_lil-KLUCB is
         name += "_lil-KLUCB"
-    pooch = need("pooch", "to download contests")
-    log = pooch.get_logger()
     target, url = cache_folder() / f"{name}.csv", f"{_SOURCE}/{name}.csv"
     wanted = _checksum(target)
-    known_hash = f"sha256:{wanted}" if wanted else None
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.ExitStack() as stack:
-            stack.callback(log.setLevel, log.level)
-            log.setLevel("WARNING")  # whoever asked for the download says what happens
-            # unfinished files lie in a room of their own, in the cache so that moves are atomic
-            room = stack.enter_context(tempfile.TemporaryDirectory(dir=target.parent))
-            new = Path(pooch.retrieve(url, known_hash=known_hash, fname=target.name, path=room))
-            first_line = new.read_bytes().split(b"\n", 1)[0].strip().split(b",")
-            if not {b"caption", b"votes"} <= set(first_line):  # a login page of the network
-                raise ValueError("not a contest file")
-            _record_of(new).write_text(f"{_sha256(new)}  {target.name}\n", encoding="ascii")
-            _record_of(new).replace(_record_of(target))
-            new.replace(target)
-    except (OSError, ValueError) as error:
-        raise DownloadError(f"{url} could not be downloaded: {_reason(error)}") from error
+    with _fetched(url, target.name, f"{url} could not be downloaded", wanted) as new:
+        first_line = new.read_bytes().split(b"\n", 1)[0].strip().split(b",")
+        if not {b"caption", b"votes"} <= set(first_line):  # a login page of the network
+            raise ValueError("not a contest file")
+        _record_of(new).write_text(f"{_sha256(new)}  {target.name}\n", encoding="ascii")
+        _record_of(new).replace(_record_of(target))
+        new.replace(target)
     return target
+
+
+@contextlib.contextmanager
+def _fetched(url: str, name: str, failure: str, sha256: str | None = None) -> Iterator[Path]:
+    """Download a file into a folder of its own, in the cache so that moves are atomic."""
+    pooch = need("pooch", "to download contests")
+    log = pooch.get_logger()
+    level = log.level
+    log.setLevel("WARNING")  # whoever asked for the download says what happens
+    try:
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache_folder()) as room:
+            known_hash = f"sha256:{sha256}" if sha256 else None
+            yield Path(pooch.retrieve(url, known_hash=known_hash, fname=name, path=room))
+    except (OSError, ValueError) as error:
+        raise DownloadError(f"{failure}: {_reason(error)}") from error
+    finally:
+        log.setLevel(level)
 
 
 def _reason(error: Exception) -> str:
@@ -247,3 +265,96 @@ def _reason(error: Exception) -> str:
     if error.filename or error.errno == errno.ENOSPC or isinstance(error, PermissionError):
         return f"{cache_folder()} cannot be written. Set MANYARMS_CACHE to another folder."
     return "the connection failed. Try again online, or let MANYARMS_DATA name a folder with it."
+
+
+class Got(NamedTuple):
+    """What became of one contest."""
+
+    name: str
+    state: str  # "there", "downloaded", "other" (a file of the user's, not as published), "failed"
+    why: str = ""  # it failed
+
+
+def published_contests() -> dict[str, str]:
+    """Return the published contests: names, and Git's checksums of their files.
+
+    Asked for once, then read from the cache.
+    """
+    stored = cache_folder() / f"published-{_COMMIT[:12]}.json"
+    with contextlib.suppress(OSError, ValueError, TypeError):  # not there, or damaged: ask anew
+        return dict(json.loads(stored.read_text(encoding="utf-8")))
+    failure = f"The list of contests could not be downloaded from {_LISTING}"
+    with _fetched(_LISTING, "listing.json", failure) as path:
+        answer = json.loads(path.read_text(encoding="utf-8"))
+    found = _names(answer)
+    try:
+        replace_file(stored, json.dumps(found, indent=0).encode())
+    except OSError as error:
+        raise DownloadError(f"The list of contests could not be kept: {_reason(error)}") from error
+    return found
+
+
+def get_every_contest(published: Mapping[str, str]) -> Iterator[Got]:
+    """Download what is not there, and verify what is; yield what became of each.
+
+    Ends early when several downloads in a row fail. Called again, it goes on where it ended.
+
+    Parameters
+    ----------
+    published
+        From `published_contests`.
+    """
+    failures, here = 0, local_contests()
+    for name, checksum in published.items():
+        got = _get(name, checksum, here.get(name))
+        yield got
+        failures = failures + 1 if got.state == "failed" else 0
+        if failures == _MOST_FAILURES:
+            return
+
+
+def _get(name: str, checksum: str, path: Path | None) -> Got:
+    if path is not None and _git_checksum(path) == checksum:
+        return Got(name, "there")
+    if path is not None and path.parent != cache_folder():
+        return Got(name, "other")  # the user's own folder: its files may be anything
+    try:
+        if path is not None:  # damaged: its record, too, may be of something else
+            _remove(path)
+        path = find_contest(name, download=True)
+        if _git_checksum(path) != checksum:
+            _remove(path)
+            raise DownloadError(f"What came for {name} is not the published file. Try again.")
+    except (ManyarmsError, OSError) as error:
+        return Got(name, "failed", str(error))
+    return Got(name, "downloaded")
+
+
+def _remove(path: Path) -> None:
+    path.unlink()
+    _record_of(path).unlink(missing_ok=True)
+
+
+def _git_checksum(path: Path) -> str:
+    """Return what Git calls this content: https://git-scm.com/book, "Git Objects"."""
+    content = path.read_bytes()
+    head = f"blob {len(content)}\0".encode()
+    return hashlib.sha1(head + content, usedforsecurity=False).hexdigest()
+
+
+def _names(answer: Any) -> dict[str, str]:
+    """Return names and checksums of the contest files in a listing."""
+    try:
+        found = {
+            entry["name"].removesuffix(".csv"): str(entry["sha"])
+            for entry in answer
+            if entry["type"] == "file" and entry["name"].endswith(".csv")
+        }
+    except (TypeError, KeyError, AttributeError):
+        found = {}
+    if not found:
+        raise DownloadError(
+            f"{_LISTING} must list contest files, got something else. Try again later."
+        )
+    ordered = sorted(found.items(), key=lambda item: (_number(item[0]), item[0]))
+    return {name: sha for name, sha in ordered if _PUBLISHED.fullmatch(name)}

@@ -14,8 +14,7 @@ from manyarms.core.tabular import Tabular
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import MEANS
 from manyarms.instances._world import BETA_MEANS, DISCRETE_MEANS, GROUPS, TABLE, World, mean_of
-from manyarms.instances.laws import NoLaw
-from manyarms.instances.rewards import OwnRewards, RewardModel
+from manyarms.instances.rewards import NoLaw, OwnRewards, RewardModel
 from manyarms.protocol.keys import tape_key
 from manyarms.theory.hardness import Problem
 
@@ -110,23 +109,26 @@ class Instance(Tabular):
         return Problem(n=self.n_arms, m=self.n_best, horizon=horizon)
 
 
-def make_world(
+def make_instance(
     family: int,
+    label: str,
     *,
     n_arms: int,
     best_mean: float,
     rewards: RewardModel,
+    n_best: int | None = None,
+    epsilon: float | None = 0.0,
     ends: Any = (),
     values: Any = (),
     weights: Any = (),
     first: float = 0.0,
     second: float = 0.0,
-) -> World:
+) -> Instance:
     """Fill in the one layout that all families share, with arrays that nothing can change."""
     arrays = (np.array(ends, np.int64), np.array(values, np.float64), np.array(weights, np.float64))
     for array in arrays:
         array.flags.writeable = False
-    return World(
+    world = World(
         family,
         n_arms,
         best_mean,
@@ -138,3 +140,4 @@ def make_world(
         rewards.noise,
         rewards.law if isinstance(rewards, OwnRewards) else NoLaw(0),
     )
+    return Instance(label, n_arms, best_mean, rewards, n_best, epsilon, world)

@@ -1,4 +1,4 @@
-"""Families with given means: planted best arms, groups of equal arms, any array."""
+"""Families with given means: planted best arms, groups, any array, those of the lower bound."""
 
 from __future__ import annotations
 
@@ -15,12 +15,19 @@ from manyarms.core.checks import check_int, check_number, check_probability, ref
 from manyarms.errors import ParameterError
 from manyarms.instances._world import GROUPS, TABLE
 from manyarms.instances.columns import numbers_at, split_place
-from manyarms.instances.instance import Instance, make_world
-from manyarms.instances.rewards import AnyRewards, Bernoulli, RewardModel, check_rewards
+from manyarms.instances.instance import Instance, make_instance
+from manyarms.instances.rewards import (
+    AnyRewards,
+    Bernoulli,
+    Gaussian,
+    RewardModel,
+    check_rewards,
+)
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.theory.hardness import best_arms
+from manyarms.theory.lower_bound_family import LowerBoundFamily
 
-__all__ = ["from_means", "grouped", "planted"]
+__all__ = ["from_means", "grouped", "lower_bound_instance", "planted"]
 
 _PAPER_OTHERS = (0.1, 0.2, 0.3, 0.4, 0.5)
 
@@ -71,7 +78,8 @@ def planted(
     elif alpha is not None:
         raise refusal("alpha", "left out with `m`", alpha, "Give one of them.")
     m = check_int("m", m, at_least=1, at_most=n, fix=f"There are n = {n} arms.")
-    best = _check_mean(best, check_rewards(rewards), name="best")
+    rewards = check_rewards(rewards)
+    best = _check_mean(best, rewards, name="best")
     others = _listed("others", others)
     for mean in others:
         check_number("others", mean)
@@ -79,7 +87,7 @@ def planted(
             raise refusal("others", f"smaller than best = {best!r}", mean)
     share, rest = divmod(n - m, len(others))
     sizes = [m] + [share + (k < rest) for k in range(len(others))]
-    label = f"planted(n={n}, m={m}{_other_than_bernoulli(check_rewards(rewards))})"
+    label = f"planted(n={n}, m={m}{_other_than_bernoulli(rewards)})"
     return grouped(sizes=sizes, means=[best, *others], rewards=rewards, label=label)
 
 
@@ -117,25 +125,18 @@ def grouped(
         )
     whole = [check_int("sizes", size) for size in sizes]
     values = [_check_mean(mean, rewards) for mean in means]
-    groups = [(size, value) for size, value in zip(whole, values, strict=True) if size > 0]
+    groups = [group for group in zip(whole, values, strict=True) if group[0] > 0]
     n = check_int("sizes", sum(whole), at_least=1, at_most=MOST_ARMS, fix="That is their sum.")
     best = max(value for _, value in groups)
-    world = make_world(
+    return make_instance(
         GROUPS,
+        label or f"grouped({len(groups)} groups, n={n}{_other_than_bernoulli(rewards)})",
         n_arms=n,
         best_mean=best,
         rewards=rewards,
+        n_best=sum(size for size, value in groups if value == best),
         ends=list(itertools.accumulate(size for size, _ in groups)),
         values=[value for _, value in groups],
-    )
-    return Instance(
-        label or f"grouped({len(groups)} groups, n={n}{_other_than_bernoulli(rewards)})",
-        n,
-        best,
-        rewards,
-        sum(size for size, value in groups if value == best),
-        0.0,
-        world,
     )
 
 
@@ -182,16 +183,50 @@ def from_means(
         raise refusal("means", "finite", float(bad))
     _check_mean(float(values.min()), rewards)
     best = _check_mean(float(values.max()), rewards)
-    world = make_world(TABLE, n_arms=values.size, best_mean=best, rewards=rewards, values=values)
-    return Instance(
+    return make_instance(
+        TABLE,
         label or f"{place or 'from_means'}(n={values.size}{_other_than_bernoulli(rewards)})",
-        int(values.size),
-        best,
-        rewards,
-        int((values == best).sum()),
-        0.0,
-        world,
+        n_arms=int(values.size),
+        best_mean=best,
+        rewards=rewards,
+        n_best=int((values == best).sum()),
+        values=values,
     )
+
+
+def lower_bound_instance(family: LowerBoundFamily, hidden: int) -> Instance:
+    """Return instance `hidden` of a lower-bound family, 0 to K.
+
+    Arms are numbered group by group, S_0 first. No array is made: a billion arms take no more
+    memory than ten.
+
+    Parameters
+    ----------
+    family
+        Sizes and means; see `manyarms.theory.LowerBoundFamily`.
+    hidden
+        Which group is best: 1, …, K for a hidden one, 0 for none, so that S_0 is best.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> from manyarms.theory import LowerBoundFamily
+    >>> family = LowerBoundFamily(horizon=10_000, alpha=0.5, budget=200, m=50)
+    >>> instance = ma.instances.lower_bound_instance(family, 1)
+    >>> instance.n_arms, instance.n_best
+    (9950, 50)
+    """
+    if not isinstance(family, LowerBoundFamily):
+        raise ParameterError(f"`family` must be a LowerBoundFamily, got {family!r}.")
+    groups, m, gap = family.hidden_groups, family.m, family.gap
+    fix = f"The family has K = {groups} hidden groups; 0 hides none."
+    hidden = check_int("hidden", hidden, at_most=groups, fix=fix)
+    sizes, means = [family.open_arms, groups * m], [gap / 2, 0.0]
+    if hidden > 0:
+        before, after = (hidden - 1) * m, (groups - hidden) * m
+        sizes, means = [family.open_arms, before, m, after], [gap / 2, 0.0, gap, 0.0]
+    label = f"lower bound(n={family.n_arms}, K={groups}, gap={gap:.3g}, hidden={hidden})"
+    return grouped(sizes=sizes, means=means, rewards=Gaussian(0.5), label=label)
 
 
 def _other_than_bernoulli(rewards: RewardModel) -> str:

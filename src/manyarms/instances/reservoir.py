@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from manyarms.core.checks import check_number
 from manyarms.errors import ParameterError
 from manyarms.instances._world import BETA_MEANS, DISCRETE_MEANS, UNIFORM_MEANS
-from manyarms.instances.instance import Instance, make_world
+from manyarms.instances.instance import Instance, make_instance
 from manyarms.instances.rewards import AnyRewards, OwnRewards, check_rewards
 from manyarms.protocol.policy import MOST_ARMS
 
@@ -160,5 +160,11 @@ def reservoir(
         fix = f"{rewards!r} has rewards up to there."
         check_number("distribution", distribution.infimum, at_least=low, fix=fix)
         check_number("distribution", best, at_most=high, fix=fix)
-    world = make_world(n_arms=MOST_ARMS, best_mean=best, rewards=rewards, **distribution.numbers())
-    return Instance(f"reservoir({distribution!r})", MOST_ARMS, best, rewards, None, epsilon, world)
+    return make_instance(
+        label=f"reservoir({distribution!r})",
+        n_arms=MOST_ARMS,
+        best_mean=best,
+        rewards=rewards,
+        epsilon=epsilon,
+        **distribution.numbers(),
+    )

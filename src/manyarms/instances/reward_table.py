@@ -4,18 +4,43 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from manyarms.core.checks import refusal
+from manyarms.core.memory import Floats, Ints
+from manyarms.core.rng import below
 from manyarms.errors import ParameterError
 from manyarms.instances.columns import read_columns, read_numbers, split_place
 from manyarms.instances.instance import Instance
-from manyarms.instances.laws import TableLaw
 from manyarms.instances.means import from_means
+from manyarms.instances.rewards import reward
 
-__all__ = ["from_rewards"]
+__all__ = ["TableLaw", "from_rewards"]
+
+
+class TableLaw(NamedTuple):
+    """Rewards seen before, arm after arm: one of an arm's own is drawn, each as likely."""
+
+    ends: Ints  # by arm: where its rewards end
+    rewards: Floats
+    low: float
+    high: float
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """The smallest and the largest reward, or 0 and 1 where all are between."""
+        return (0.0, 1.0) if 0.0 <= self.low <= self.high <= 1.0 else (self.low, self.high)
+
+    def __repr__(self) -> str:
+        return f"{len(self.rewards)} rewards"
+
+
+@reward.register(TableLaw)
+def reward_of_table(law: TableLaw, arm: int, mean: float, word: int) -> float:
+    start = int(law.ends[arm - 1]) if arm > 0 else 0
+    return float(law.rewards[start + below(word, int(law.ends[arm]) - start)])
 
 
 def from_rewards(

@@ -1,17 +1,73 @@
-"""Reward models: how rewards spread around an arm's mean."""
+"""Reward models: how rewards spread around an arm's mean.
+
+A law of one's own is a NamedTuple of numbers, and a function that compiled code calls:
+
+class Spend(NamedTuple):
+    basket: float
+
+@reward.register(Spend)
+def spend(law: Spend, arm: int, mean: float, word: int) -> float: ...
+
+`word` is 64 random bits, the same for all policies; `unit(word)` is a number in [0, 1), and
+`draw(word, k)` are further words. The function keeps the rules of those on states: no allocation,
+no exceptions, no Python objects. Its rewards must have the arm's mean, from which regret is made.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from manyarms.core.checks import check_number
+from manyarms.core.jit import generic
 from manyarms.errors import ParameterError
-from manyarms.instances._world import BERNOULLI, BETA, GAUSSIAN, OWN
-from manyarms.instances.laws import reward
 
-__all__ = ["Bernoulli", "BetaRewards", "Gaussian", "OwnRewards", "RewardModel", "check_rewards"]
-__all__ += ["AnyRewards"]
+__all__ = ["AnyRewards", "Bernoulli", "BetaRewards", "Gaussian", "NoLaw", "OwnRewards"]
+__all__ += ["RewardModel", "check_rewards", "reward"]
+
+# as compiled code tells them apart
+BERNOULLI = 0
+GAUSSIAN = 1  # with standard deviation `noise`
+BETA = 2  # Beta(mean * noise, (1 - mean) * noise): in [0, 1]
+OWN = 3  # as `law` says
+
+
+@generic
+def reward(law: Any, arm: int, mean: float, word: int) -> float:  # type: ignore[empty-body]
+    """Return the reward of an arm of the given mean that `word` decides.
+
+    Bodies are registered for classes of laws: `@reward.register(Spend)`. By its property
+    `reward_range`, (smallest, largest), if it has one, policies set `sigma`, and means are checked.
+
+    Examples
+    --------
+    >>> from typing import NamedTuple
+    >>> import manyarms as ma
+    >>> from manyarms.instances import reward
+    >>> from manyarms.kit import unit
+    >>> class Spend(NamedTuple):
+    ...     basket: float
+    ...     @property
+    ...     def reward_range(self):
+    ...         return 0.0, self.basket
+    >>> @reward.register(Spend)
+    ... def spend(law, arm, mean, word):
+    ...     return law.basket if unit(word) < mean / law.basket else 0.0
+    >>> shop = ma.instances.from_means([0.5, 2.0], rewards=Spend(20.0))
+    >>> shop.rewards
+    Spend(basket=20.0)
+    """
+
+
+class NoLaw(NamedTuple):
+    """Stands where the reward model is one of ours."""
+
+    unused: int
+
+
+@reward.register(NoLaw)
+def reward_of_none(law: NoLaw, arm: int, mean: float, word: int) -> float:
+    return mean
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import hashlib
 import inspect
 import json
 import struct
-from collections.abc import Iterator
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from manyarms.lab.workbench import Played, Workbench, row_type
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.state_dump import classes_in
 
-__all__ = ["Chunk", "ChunkStore", "plan"]
+__all__ = ["Chunk", "ChunkStore", "cut", "plan"]
 
 CHUNK_PULLS = 20_000_000  # about half a second
 _CHUNK_ROWS = 1 << 20
@@ -50,13 +50,9 @@ class Chunk(NamedTuple):
         """Where the chunk is stored."""
         return f"{self.number:06d}-{self.seat:04d}-{self.first:010d}.chunk"
 
-    def alone(self) -> Chunk:
-        """Return the chunk without the other players of its cell, to be sent elsewhere."""
-        return self._replace(cell=replace(self.cell, players=()))
-
 
 def plan(experiment: Experiment) -> Iterator[Chunk]:
-    """Yield the chunks in the order of the tables.
+    """Return the chunks in the order of the tables.
 
     They follow from the experiment alone, so that a resumed run finds those of the one before,
     whatever the number of workers.
@@ -69,11 +65,18 @@ def plan(experiment: Experiment) -> Iterator[Chunk]:
     [(0, 20), (20, 20), (40, 10)]
     """
     pulls = max(CHUNK_PULLS, experiment.pulls // _MOST_CHUNKS)
+    return cut(
+        experiment, lambda cell, _: min(pulls // cell.horizon, _CHUNK_ROWS // len(cell.times))
+    )
+
+
+def cut(experiment: Experiment, size: Callable[[Cell, Player], int]) -> Iterator[Chunk]:
+    """Yield chunks of at most `size` replications, and of one at least."""
     for number, cell in enumerate(experiment.cells):
-        size = max(1, min(pulls // cell.horizon, _CHUNK_ROWS // len(cell.times)))
         for seat, player in enumerate(cell.players):
-            for first in range(0, player.replications, size):
-                count = min(size, player.replications - first)
+            most = max(1, size(cell, player))
+            for first in range(0, player.replications, most):
+                count = min(most, player.replications - first)
                 yield Chunk(number, cell, seat, player, first, count)
 
 

@@ -16,13 +16,15 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
+from dataclasses import replace
 from typing import Any
 
+from manyarms.core.checks import refusal
 from manyarms.core.code_digest import digest
 from manyarms.core.optional import need
 from manyarms.errors import ClusterError, ManyarmsError, ParameterError
 from manyarms.lab.chunks import Chunk
-from manyarms.lab.executors import Meter, play_chunk
+from manyarms.lab.executors import Meter
 from manyarms.lab.workbench import Played, Workbench
 
 __all__ = [
@@ -57,10 +59,8 @@ def check_scheduler(address: Any) -> None:
     if address is None:
         need("cryptography", "to start a cluster that is safe from other users", "dask")
     elif not isinstance(address, str) or not _ADDRESS.fullmatch(address):
-        raise ParameterError(
-            f"`scheduler` must be an address such as tcp://10.0.0.5:8786, got {address!r:.80}. "
-            f"`dask scheduler` prints its own."
-        )
+        rule, fix = "an address such as tcp://10.0.0.5:8786", "`dask scheduler` prints its own."
+        raise refusal("scheduler", rule, address, fix)
     elif address.startswith(("tls:", "wss:")) and not _has_credentials():
         raise ParameterError(
             f"`scheduler` must be an address that Dask has credentials for, got {address!r:.80}, "
@@ -90,23 +90,12 @@ def play_on_worker(chunk: Chunk, seed: int, wanted: str) -> Played:
         task = worker.state.tasks.get(key)
         return task is None or task.state in ("cancelled", "released", "forgotten")
 
-    return play_chunk(chunk, seed, stopped, lambda pulls: None)
+    bench = Workbench(chunk.cell, chunk.player, seed=seed)
+    return bench.play(chunk.first, chunk.replications, stopped, lambda pulls: None)
 
 
 class Cluster:
-    """A Dask cluster that plays chunks.
-
-    Parameters
-    ----------
-    seed
-        The run's.
-    workers
-        How many processes to start, where no scheduler is given.
-    scheduler
-        The address of one that runs already, or None.
-    meter
-        Counts the pulls of finished chunks.
-    """
+    """A Dask cluster that plays chunks: the scheduler's, or some processes that are started."""
 
     def __init__(self, *, seed: int, workers: int, scheduler: str | None, meter: Meter) -> None:
         self._seed, self._meter = seed, meter
@@ -141,15 +130,19 @@ class Cluster:
 
     def submit(self, chunk: Chunk) -> Future[Played]:
         """Send a chunk, without the other players of its cell."""
-        sent = self._pool.submit(play_on_worker, chunk.alone(), self._seed, self._software)
+        alone = chunk._replace(cell=replace(chunk.cell, players=()))
+        sent = self._pool.submit(play_on_worker, alone, self._seed, self._software)
         passed: Future[Played] = Future()
         sent.add_done_callback(lambda done: self._pass_on(passed, done, chunk))
         return passed
 
     def _pass_on(self, passed: Future[Played], done: Future[Played], chunk: Chunk) -> None:
-        if not done.cancelled() and done.exception() is None:
+        error = _failure(done, chunk)
+        if error is None:
             self._meter.add(chunk.pulls)
-        _pass_on(passed, done, chunk)
+            passed.set_result(done.result())
+        else:
+            passed.set_exception(error)
 
     def note(self) -> str:
         """Return that there is no worker, if so: the run waits for one."""
@@ -227,30 +220,24 @@ def _client(address: str | None, security: Any = None) -> Any:
     raise ClusterError("Dask's client did not start in time: this machine is too busy. Try again.")
 
 
-def _pass_on(passed: Future[Played], done: Future[Played], chunk: Chunk) -> None:
-    """Pass on how a chunk ended, in our words."""
+def _failure(done: Future[Played], chunk: Chunk) -> BaseException | None:
+    """Return why a chunk failed, in our words; None if it did not."""
     if done.cancelled():
-        passed.set_exception(ClusterError(f"The cluster is gone, or gave up a chunk. {_LOST}"))
-        return
+        return ClusterError(f"The cluster is gone, or gave up a chunk. {_LOST}")
     error = done.exception()
-    if error is None:
-        passed.set_result(done.result())
-    elif isinstance(error, ManyarmsError):
-        passed.set_exception(error)
-    elif isinstance(error, need_dask().KilledWorker):
-        passed.set_exception(
-            ClusterError(
-                f"{chunk.player.label} with {chunk.replications} replications of "
-                f"{chunk.cell.horizon} pulls has ended several workers, one after the other; they "
-                f"may lack memory. {_LOST}"
-            )
+    if error is None or isinstance(error, ManyarmsError):
+        return error
+    if isinstance(error, need_dask().KilledWorker):
+        return ClusterError(
+            f"{chunk.player.label} with {chunk.replications} replications of "
+            f"{chunk.cell.horizon} pulls has ended several workers, one after the other; they may "
+            f"lack memory. {_LOST}"
         )
-    elif isinstance(error, CancelledError | need_dask().comm.CommClosedError):
-        passed.set_exception(ClusterError(f"The cluster was lost: {error!r}. {_LOST}"))
-    else:
-        hint = " Policies of your own must be in a module that workers can import."
-        text = f"A worker failed with {type(error).__name__}: {error}."
-        passed.set_exception(ClusterError(text + hint * isinstance(error, ImportError)))
+    if isinstance(error, CancelledError | need_dask().comm.CommClosedError):
+        return ClusterError(f"The cluster was lost: {error!r}. {_LOST}")
+    hint = " Policies of your own must be in a module that workers can import."
+    text = f"A worker failed with {type(error).__name__}: {error}."
+    return ClusterError(text + hint * isinstance(error, ImportError))
 
 
 def _differ(others: dict[str, str], wanted: str) -> str:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Protocol, get_args
 
-from manyarms.core.checks import check_int
-from manyarms.errors import ParameterError
+from manyarms.core.checks import check_choice, check_int, refusal
 from manyarms.lab.chunks import Chunk
 from manyarms.lab.experiment import Engine, Experiment
 from manyarms.lab.progress import ProgressCallback
@@ -24,7 +23,6 @@ __all__ = [
     "check_engine",
     "chosen_engine",
     "executor_for",
-    "play_chunk",
     "play_chunks",
     "processors",
 ]
@@ -55,7 +53,7 @@ class Meter:
 class Executor(Protocol):
     """Who plays the chunks."""
 
-    compiles_here: bool  # whether what this process compiles serves those who play
+    compiles_here: bool = True  # whether what this process compiles serves those who play
 
     def capacity(self) -> int:
         """Return how many chunks may be under way or waiting."""
@@ -71,6 +69,7 @@ class Executor(Protocol):
 
     def note(self) -> str:
         """Return what to show beside the progress; mostly nothing."""
+        return ""
 
     def close(self) -> None:
         """Stop what is under way."""
@@ -111,14 +110,6 @@ def play_chunks(
         executor.close()
 
 
-def play_chunk(
-    chunk: Chunk, seed: int, stopped: Callable[[], bool], done: Callable[[int], None]
-) -> Played:
-    """Play a chunk in this thread."""
-    bench = Workbench(chunk.cell, chunk.player, seed=seed)
-    return bench.play(chunk.first, chunk.replications, stopped, done)
-
-
 def executor_for(
     engine: str,
     *,
@@ -155,29 +146,18 @@ def chosen_engine(engine: str, experiment: Experiment, workers: int | None) -> s
 
 def check_engine(engine: str, scheduler: str | None, workers: int | None) -> None:
     """Refuse engines that are not there, and options that do not go together."""
-    if engine not in get_args(Engine):
-        raise ParameterError(
-            f'`engine` must be "auto", "threads", "cuda" or "dask", got {engine!r}.',
-            parameter="engine",
-        )
+    check_choice("engine", engine, get_args(Engine))
     if engine != "dask" and scheduler is not None:
-        raise ParameterError(
-            f'`scheduler` must be left out with the engine "{engine}", got {scheduler!r}. Did you '
-            f'mean the engine "dask"?'
-        )
+        rule, fix = f'left out with the engine "{engine}"', 'Did you mean the engine "dask"?'
+        raise refusal("scheduler", rule, scheduler, fix)
     if engine == "cuda":
         from manyarms.core.cuda import need_gpu
 
         if workers is not None:
-            raise ParameterError(
-                f'`workers` must be left out with the engine "cuda", got {workers!r}.'
-            )
+            raise refusal("workers", 'left out with the engine "cuda"', workers)
         need_gpu()
     if scheduler is not None and workers is not None:
-        raise ParameterError(
-            f"`workers` must be left out with `scheduler`, got {workers!r}: that cluster has its "
-            f"own."
-        )
+        raise refusal("workers", "left out with `scheduler`", workers, "That cluster has its own.")
     if engine == "dask":
         from manyarms.lab.dask import check_scheduler
 
@@ -194,20 +174,8 @@ def processors(workers: int | None) -> int:
     return os.cpu_count() or 1
 
 
-class Threads:
-    """Plays chunks in threads of this process.
-
-    Parameters
-    ----------
-    workers, seed
-        The number of threads; the run's seed.
-    meter
-        Counts pulls as they are made.
-    record_arms
-        Whether to keep the arm of every pull.
-    """
-
-    compiles_here = True
+class Threads(Executor):
+    """Plays chunks in threads of this process, and may keep the arm of every pull."""
 
     def __init__(self, workers: int, seed: int, meter: Meter, *, record_arms: bool = False) -> None:
         self._workers, self._seed, self._meter = workers, seed, meter
@@ -234,10 +202,6 @@ class Threads:
         return self._pool.submit(
             bench.play, chunk.first, chunk.replications, self._stop.is_set, self._meter.add
         )
-
-    def note(self) -> str:
-        """Return nothing: there is nothing to say."""
-        return ""
 
     def close(self) -> None:
         """Stop soon, and wait until everything has."""

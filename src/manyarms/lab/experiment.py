@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -17,60 +17,36 @@ from manyarms.core.jit import check_bodies
 from manyarms.core.memory import SPARSE
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
-from manyarms.instances.laws import NoLaw
-from manyarms.lab.timing import MOST_PULLS, check_late, checkpoint_times
-from manyarms.protocol.plain import is_plain, plain_policy
-from manyarms.protocol.policy import Policy, ask, reset, table_labels, tell
+from manyarms.instances.rewards import NoLaw
+from manyarms.lab.players import Player, Scalar, players_of
+from manyarms.protocol.policy import Policy, ask, reset, tell
 
 __all__ = [
+    "MOST_PULLS",
+    "MOST_TIMES",
     "Cell",
     "Engine",
     "Experiment",
     "Objective",
     "Player",
-    "Scalar",
     "cell",
+    "check_late",
     "check_objective",
     "check_playable",
+    "checkpoint_times",
     "informed_policy",
 ]
 
 Engine: TypeAlias = Literal["auto", "threads", "cuda", "dask"]  # who plays
-Scalar: TypeAlias = str | int | float | bool
 Objective: TypeAlias = Literal["earn", "find"]  # little regret, or a good arm in the end
 
+MOST_PULLS = 1 << 40  # of one replication, and of replications
+MOST_TIMES = 10**6  # at which regret is recorded
+
 _FORMAT = "manyarms experiment 1"
+_CHECKPOINTS = 100
 _KEYS = ("policy", "replication", "time")
 _TAKEN = (*_KEYS, "regret", "best_pulls", "distinct_arms", "recommended", "recommended_mean")
-
-
-@dataclass(frozen=True)
-class Player:
-    """A policy in a cell.
-
-    Attributes
-    ----------
-    policy
-        The policy.
-    label
-        What tables call it; no other player of the cell has this label.
-    replications
-        How often it plays.
-    parameters
-        What tables say of its parameters, each in a column of its own.
-    key
-        What results on disk know it by (default: its label). It does not change with the way in
-        which labels are written, so that runs of earlier versions can be resumed.
-    """
-
-    policy: Policy
-    label: str
-    replications: int
-    parameters: Mapping[str, Scalar | None] = field(default_factory=dict)
-    key: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", self.key or self.label)
 
 
 @dataclass(frozen=True)
@@ -156,14 +132,12 @@ def cell(
     (['moss', 'moss++(beta=0.6)'], 20000)
     """
     if not isinstance(instance, Instance):
-        raise ParameterError(
-            f"`instance` must be an Instance such as instances.planted(...), got {instance!r}."
-        )
+        raise refusal("instance", "an Instance such as instances.planted(...)", instance)
     horizon = check_int("horizon", horizon, at_least=1, at_most=MOST_PULLS)
     replications = check_int("replications", replications, at_least=1, at_most=MOST_PULLS)
     first = check_int("first_replication", first_replication, at_most=MOST_PULLS)
     delay, batch = check_late(delay, batch)
-    players = _players(policies, replications)
+    players = players_of(policies, replications)
     for player in players:
         check_int("replications", player.replications, at_least=1, at_most=MOST_PULLS)
         check_playable(player.policy, instance, horizon)
@@ -177,6 +151,42 @@ def cell(
         batch,
         first,
     )
+
+
+def checkpoint_times(checkpoints: Any, horizon: int) -> tuple[int, ...]:
+    """Return the times at which regret is recorded. The horizon is always one of them.
+
+    `checkpoints` is the number of times, spread evenly, or a list of times.
+
+    >>> checkpoint_times(4, 200)
+    (50, 100, 150, 200)
+    >>> checkpoint_times((7, 3), 200)
+    (3, 7, 200)
+    """
+    if checkpoints is None:
+        checkpoints = min(_CHECKPOINTS, horizon)
+    if not isinstance(checkpoints, Iterable) or getattr(checkpoints, "ndim", 1) == 0:
+        most = min(horizon, MOST_TIMES)
+        count = check_int("checkpoints", checkpoints, at_least=1, at_most=most)
+        times = [horizon * (k + 1) // count for k in range(count)]
+    else:
+        given = list(itertools.islice(checkpoints, MOST_TIMES + 1))
+        if len(given) > MOST_TIMES:
+            raise refusal("checkpoints", f"at most {MOST_TIMES} times", given)
+        times = [check_int("checkpoints", time, at_least=1, at_most=horizon) for time in given]
+    return tuple(sorted({*times, horizon}))
+
+
+def check_late(delay: Any, batch: Any) -> tuple[int, int]:
+    """Check how late rewards come: after some further pulls, or in batches."""
+    delay = check_int("delay", delay, at_most=MOST_PULLS)
+    batch = check_int("batch", batch, at_least=1, at_most=MOST_PULLS)
+    if delay > 0 and batch > 1:
+        raise ParameterError(
+            f"`delay` or `batch` must be left out, got delay={delay} and batch={batch}. Rewards "
+            f"come late one by one, or in batches."
+        )
+    return delay, batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,68 +370,6 @@ def check_objective(objective: Any) -> Objective:
     check_choice("objective", objective, get_args(Objective))
     found: Objective = objective
     return found
-
-
-def _way_out(wrong: Any) -> str:
-    """Return what to write in place of something that is no policy."""
-    if isinstance(wrong, str):
-        return f" For a name use policy({wrong!r})."
-    if isinstance(wrong, type) and issubclass(wrong, Policy):
-        return f" Call the class: {wrong.__name__}()."
-    if is_plain(type(wrong)):
-        return f" Pass the class, {type(wrong).__name__}: each game makes a player of it."
-    if isinstance(wrong, type):
-        missing = [
-            f"`{name}`"
-            for name in ("ask()", "tell(arm, reward)")
-            if not callable(getattr(wrong, name.partition("(")[0], None))
-        ]
-        return f" A class that plays needs {' and '.join(missing)}."
-    return ""
-
-
-def _players(policies: Any, replications: int) -> tuple[Player, ...]:
-    if isinstance(policies, str) or not isinstance(policies, Policy | Player | Iterable):
-        policies = [policies]  # a plain class, or refused below, in words that fit
-    listed: Any = [policies] if isinstance(policies, Policy | Player) else list(policies)
-    chosen = [plain_policy(one) if is_plain(one) else one for one in listed]
-    if not chosen:
-        raise ParameterError("`policies` must hold at least one policy, got none.")
-    for policy in chosen:
-        if not isinstance(policy, Policy | Player):
-            raise ParameterError(
-                f"`policies` must hold policies such as MOSSPlusPlus(), got {policy!r}."
-                f"{_way_out(policy)}"
-            )
-    policies = [policy for policy in chosen if isinstance(policy, Policy)]
-    names = Counter(policy.name for policy in policies)
-    labels = iter(table_labels(policies))
-    players = tuple(
-        policy
-        if isinstance(policy, Player)
-        else Player(
-            policy,
-            next(labels),
-            replications,
-            _changed(policy),
-            key=policy.name if names[policy.name] == 1 else policy.stored_label,
-        )
-        for policy in chosen
-    )
-    for label, count in Counter(player.label for player in players).items():
-        if count > 1:
-            raise ParameterError(f"`policies` must differ, got {label} twice. Leave one out.")
-    return players
-
-
-def _changed(policy: Policy) -> dict[str, Scalar | None]:
-    """Return the parameters that are not the default ones, where they are plain values."""
-    return {
-        one.name: value
-        for one in fields(policy)
-        if (value := getattr(policy, one.name)) != one.default
-        and isinstance(value, str | int | float)
-    }
 
 
 def _column_type(values: list[Any]) -> str:

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.checks import check_int, check_path
+from manyarms.core.checks import check_int, check_path, refusal
 from manyarms.core.files import path_errors
+from manyarms.core.optional import need_pyarrow
 from manyarms.core.sequences import uniform_half_width
 from manyarms.core.tabular import aligned
 from manyarms.core.uniformity import uniformity_doubt
 from manyarms.errors import ParameterError
-from manyarms.lab.tables import need_pyarrow
 from manyarms.live import GameHistory, Journal, Live
 from manyarms.live.estimates import rounded
 from manyarms.protocol import Policy
@@ -212,10 +212,8 @@ def _arm_count(given: int | None, recorded: int | None, names: NDArray[Any]) -> 
     known = len(names) if recorded is None else recorded
     count = check_int("n_arms", known if given is None else given, at_least=2)
     if count < len(names):
-        raise ParameterError(
-            f"`n_arms` must be at least {len(names)}, the number of arms in the log, got {count}.",
-            parameter="n_arms",
-        )
+        rule = f"at least {len(names)}, the number of arms in the log"
+        raise refusal("n_arms", rule, count)
     return count
 
 
@@ -229,7 +227,7 @@ def _check_rows(
             f"`log` must be of uniformly random choices, and it is not: {doubt}. Replay needs a "
             f"log in which nothing but chance decided."
         )
-    if limits is not None and not _within(rewards, limits):
+    if limits is not None and not limits[0] <= rewards.min() <= rewards.max() <= limits[1]:
         raise ParameterError(
             f"`log` must have rewards within `reward_range`, {limits}, got {rewards.min():g} to "
             f"{rewards.max():g}. Scale them, or pass another range."
@@ -250,10 +248,6 @@ def _pulls(horizon: int | None, rows: int, n_arms: int) -> int:
             parameter="log",
         )
     return pulls
-
-
-def _within(rewards: NDArray[np.float64], limits: tuple[float, float]) -> bool:
-    return bool(limits[0] <= rewards.min() and rewards.max() <= limits[1])
 
 
 def _played(live: Live, places: list[list[int]], rewards: list[float]) -> ReplayedPolicy:

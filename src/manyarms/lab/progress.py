@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Protocol, TextIO
 
-from manyarms.errors import ParameterError
+from manyarms.core.checks import refusal
 
 __all__ = ["ProgressCallback", "progress_for"]
 
@@ -22,11 +22,6 @@ class ProgressCallback(Protocol):
 
     def __call__(self, done: int, total: int, note: str) -> None:
         """Show that `done` of `total` pulls are made."""
-
-
-class _Silent:
-    def __call__(self, done: int, total: int, note: str) -> None:
-        pass
 
 
 class _Line:
@@ -61,9 +56,7 @@ def progress_for(progress: bool | ProgressCallback | None) -> ProgressCallback:
     if callable(progress):
         return progress
     if progress not in (True, False, None):
-        raise ParameterError(
-            f"`progress` must be True, False, None or a callable, got {progress!r}."
-        )
+        raise refusal("progress", "True, False, None or a callable", progress)
     if progress is None:
         progress = sys.stderr.isatty()
-    return _Line(sys.stderr) if progress else _Silent()
+    return _Line(sys.stderr) if progress else lambda done, total, note: None

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.checks import check_int
+from manyarms.core.checks import check_choice, check_int, refusal
 from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
+from manyarms.core.tabular import Library, Tabular, data_frame
 from manyarms.errors import ParameterError, ResultsError
 from manyarms.lab.experiment import Cell, Objective, check_objective
-from manyarms.lab.frames import ResultFrames
-from manyarms.lab.labels import aliases_of, label_of
-from manyarms.lab.summary import PairedDifference, Summary, summarise
+from manyarms.lab.players import label_of
+from manyarms.lab.summary import PairedDifference, PolicySummary, Summary, summarise
 from manyarms.protocol.policy import Policy
 
-__all__ = ["Result", "result_of"]
+__all__ = ["Result", "facts_of", "result_of", "summaries"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(ResultFrames):
+class Result(Tabular):
     """Everything that was measured in one cell.
 
     Attributes
@@ -286,16 +286,7 @@ class Result(ResultFrames):
         if objective is not None and objective != self.objective:
             return self.by(objective).summary(time=time, confidence=confidence)
         at = self._checkpoint(time)
-        rows = tuple(
-            summarise(
-                name,
-                own["regret"][:, at],
-                own["best_pulls"] == 0,
-                largest=float(self.largest_regret[at]),
-                confidence=confidence,
-            )
-            for name, own in zip(self.policies, self.rows, strict=True)
-        )
+        rows = summaries(self, at=at, confidence=confidence)
         pairs = tuple(
             PairedDifference(a, b, *self.difference(a, b, time=time, confidence=confidence))
             for a, b in combinations(self.policies, 2)
@@ -308,6 +299,57 @@ class Result(ResultFrames):
         )
         return Summary(title, confidence, rows, pairs, self.objective, self.aliases)
 
+    def _columns(self) -> dict[str, Any]:
+        return self._tidy(over_time=False)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+    def to_dataframe(
+        self, table: Literal["runs", "regret"] = "runs", *, library: Library | None = None
+    ) -> Any:
+        """Return what was measured as a data frame, with the columns of the tables on disk.
+
+        pandas or polars must be installed; the extra `lab` contains neither.
+
+        Parameters
+        ----------
+        table
+            "runs" has a row for each policy and replication (default); "regret" has one for each
+            checkpoint too.
+        library
+            "pandas" or "polars" (default: the one that is imported already, else the one that is
+            installed, and pandas if both are).
+
+        Examples
+        --------
+        >>> import manyarms as ma
+        >>> coins = ma.instances.planted(n=50, m=5)
+        >>> result = ma.simulate([ma.MOSS(), ma.Quantile()], coins, horizon=100, replications=3)
+        >>> result.to_dataframe().groupby("policy")["regret"].count().to_dict()
+        {'moss': 3, 'quantile': 3}
+        """
+        check_choice("table", table, choices=("runs", "regret"))
+        return data_frame(self._tidy(over_time=table == "regret"), library)
+
+    def _tidy(self, *, over_time: bool) -> dict[str, Any]:
+        """Return a column for each thing measured, with a row for each run, or run and time."""
+        each = len(self.times) if over_time else 1
+        runs = [len(rows) for rows in self.rows]
+        first = self.first_replication
+        numbers = np.concatenate([np.arange(first, first + count) for count in runs])
+        found: dict[str, Any] = {
+            "policy": np.repeat(np.array(self.policies, object), np.multiply(runs, each)),
+            "replication": np.repeat(numbers, each),
+        }
+        if over_time:
+            found["time"] = np.tile(self.times, sum(runs))
+            found["regret"] = np.concatenate([rows["regret"].ravel() for rows in self.rows])
+            return found
+        found["regret"] = np.concatenate([rows["regret"][:, -1] for rows in self.rows])
+        others = (name for name in self.rows[0].dtype.names or () if name != "regret")
+        return found | {name: np.concatenate([rows[name] for rows in self.rows]) for name in others}
+
     def _checkpoint(self, time: int | None) -> int:
         if time is None:
             return len(self.times) - 1
@@ -315,40 +357,50 @@ class Result(ResultFrames):
         places = np.flatnonzero(self.times == time)
         if places.size == 0:
             nearest = int(self.times[np.abs(self.times - time).argmin()])
-            raise ParameterError(
-                f"`time` must be a checkpoint, got {time!r}. The nearest one is {nearest}."
-            )
+            raise refusal("time", "a checkpoint", time, f"The nearest one is {nearest}.")
         return int(places[0])
 
 
-def result_of(
-    game: Cell,
-    *,
-    seed: int,
-    rows: Sequence[NDArray[Any]],
-    arms: Sequence[NDArray[np.int64]] | None,
-    seconds: Sequence[float],
-) -> Result:
-    """Return what was played in a cell as a result."""
-    labels = tuple(player.label for player in game.players)
-    return Result(
-        policies=labels,
-        specifications=tuple(repr(player.policy) for player in game.players),
-        instance=game.instance.label,
-        n_arms=game.instance.n_arms,
-        best_mean=game.instance.best_mean,
-        horizon=game.horizon,
-        seed=seed,
-        first_replication=game.first_replication,
-        times=np.array(game.times, np.int64),
-        rows=tuple(rows),
-        arms=None if arms is None else np.stack(arms),
-        seconds=dict(zip(labels, seconds, strict=True)),
-        parameters=game.parameters,
-        policy_parameters=tuple(player.parameters for player in game.players),
-        n_best=game.instance.n_best,
-        is_stand_in=game.instance.is_stand_in,
-        largest_gap=game.instance.largest_gap,
-        good_mean=game.instance.world(game.horizon).good_mean,
-        aliases=aliases_of(game.players),
+def summaries(
+    result: Result, *, at: int = -1, confidence: float = 0.95
+) -> tuple[PolicySummary, ...]:
+    """Summarise the regrets of each policy at a checkpoint."""
+    largest = float(result.largest_regret[at])
+    return tuple(
+        summarise(
+            name,
+            own["regret"][:, at],
+            own["best_pulls"] == 0,
+            largest=largest,
+            confidence=confidence,
+        )
+        for name, own in zip(result.policies, result.rows, strict=True)
     )
+
+
+def facts_of(cell: Cell) -> dict[str, Any]:
+    """Return what results say of their cell, as plain data; `provenance.json` keeps it."""
+    instance = cell.instance
+    return {
+        "parameters": dict(cell.parameters),
+        "horizon": cell.horizon,
+        "delay": cell.delay,
+        "batch": cell.batch,
+        "first_replication": cell.first_replication,
+        "instance": instance.label,
+        "is_stand_in": instance.is_stand_in,
+        "n_arms": instance.n_arms,
+        "n_best": instance.n_best,
+        "best_mean": instance.best_mean,
+        "largest_gap": instance.largest_gap,
+        "good_mean": instance.world(cell.horizon).good_mean,
+        "policies": {player.label: repr(player.policy) for player in cell.players},
+    }
+
+
+def result_of(facts: Mapping[str, Any], **measured: Any) -> Result:
+    """Return a cell's result, from what `facts_of` said, maybe years ago, and what was measured."""
+    policies, known = facts["policies"], {one.name for one in fields(Result)} - {"policies"}
+    own = {"first_replication": 0} | {key: facts[key] for key in facts if key in known}
+    labels, specifications = tuple(policies), tuple(policies.values())
+    return Result(policies=labels, specifications=specifications, **own, **measured)

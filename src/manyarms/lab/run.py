@@ -8,22 +8,26 @@ a run that was killed and resumed ends in the same bytes as one that was not.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import os
+import platform
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from manyarms.core.checks import check_path
+from manyarms.core.checks import check_path, refusal
+from manyarms.core.code_digest import version_of
 from manyarms.core.files import PART, FileLock, LockedError, fix_for, replace_file
 from manyarms.core.optional import need_pyarrow
-from manyarms.errors import FolderError, ParameterError
+from manyarms.errors import FolderError
 from manyarms.lab import tables
 from manyarms.lab.chunks import ChunkStore, plan
 from manyarms.lab.executors import Meter, check_engine, chosen_engine, executor_for, play_chunks
 from manyarms.lab.experiment import Engine, Experiment
 from manyarms.lab.progress import ProgressCallback, progress_for
-from manyarms.lab.provenance import now, provenance_of
+from manyarms.lab.results import facts_of
 from manyarms.lab.spec import as_toml
 
 __all__ = ["run"]
@@ -86,9 +90,7 @@ def run(
     [(5, 'moss++', 3), (10, 'moss++', 3)]
     """
     if not isinstance(experiment, Experiment):
-        raise ParameterError(
-            f"`experiment` must be an Experiment such as load_spec(path), got {experiment!r}."
-        )
+        raise refusal("experiment", "an Experiment such as load_spec(path)", experiment)
     need_pyarrow()  # rather now than after hours
     engine = engine or experiment.engine or "threads"
     check_engine(engine, scheduler, workers)
@@ -124,17 +126,16 @@ class _Run:
         """Do what is left to do."""
         finished = before.get("status") == "finished"
         if not finished or before.get("sha256") != self._checksums():
-            started, sessions = before.get("started", now()), before.get("sessions", 0) + 1
-            provenance: dict[str, Any] = {"format": tables.FORMAT, "status": "running"}
-            provenance |= provenance_of(self._experiment, started=started, sessions=sessions)
+            started, sessions = before.get("started", _now()), before.get("sessions", 0) + 1
+            provenance = _provenance(self._experiment, started=started, sessions=sessions)
             self._note(provenance)  # first: from now on the folder is ours
             if self._experiment.spec is not None:
                 text = as_toml(self._experiment.spec)
                 replace_file(self._folder / tables.SPEC, text.encode())
             self._chunks.mkdir(exist_ok=True)
             self._play(engine, workers, scheduler)
-            provenance["seconds"] = self._assemble()
-            provenance |= {"sha256": self._checksums(), "status": "finished", "finished": now()}
+            provenance["seconds"] = tables.assemble(self._experiment, self._folder, self._store)
+            provenance |= {"sha256": self._checksums(), "status": "finished", "finished": _now()}
             self._note(provenance)
         else:
             self._meter.add(self._experiment.pulls)
@@ -172,8 +173,36 @@ class _Run:
             )
             play_chunks(missing, executor, self._meter, self._store.save)
 
-    def _assemble(self) -> float:
-        return tables.assemble(self._experiment, self._folder, self._store)
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _provenance(experiment: Experiment, *, started: str, sessions: int) -> dict[str, Any]:
+    """Return what is known of a run when it begins, or goes on."""
+    return {
+        "format": tables.FORMAT,
+        "status": "running",
+        "name": experiment.name,
+        "spec_hash": experiment.hash,
+        "seed": experiment.seed,
+        "objective": experiment.objective,
+        "replications": experiment.replications,
+        "pulls": experiment.pulls,
+        "started": started,
+        "sessions": sessions,
+        "versions": {
+            "python": platform.python_version(),
+            "manyarms": sys.modules["manyarms"].__version__,  # an import would go up
+            **{name: version_of(name) for name in ("numpy", "numba", "pyarrow")},
+        },
+        "machine": {
+            "system": platform.platform(),
+            "processor": platform.processor() or platform.machine(),
+            "processors": os.cpu_count(),
+        },
+        "cells": [facts_of(cell) for cell in experiment.cells],
+    }
 
 
 @contextlib.contextmanager

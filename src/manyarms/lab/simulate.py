@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
+from manyarms.core.checks import refusal
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
-from manyarms.lab.chunks import Chunk
+from manyarms.lab.chunks import Chunk, cut
 from manyarms.lab.executors import (
     Meter,
     check_engine,
@@ -18,9 +20,10 @@ from manyarms.lab.executors import (
     play_chunks,
     processors,
 )
-from manyarms.lab.experiment import Cell, Experiment, cell
+from manyarms.lab.experiment import Cell, Experiment, Player, cell
+from manyarms.lab.players import aliases_of
 from manyarms.lab.progress import ProgressCallback, progress_for
-from manyarms.lab.results import Result, result_of
+from manyarms.lab.results import Result, facts_of, result_of
 from manyarms.lab.workbench import Played, block_size
 from manyarms.protocol.policy import Policy
 
@@ -138,21 +141,27 @@ def run_in_memory(
     _check_engine(engine, workers)
     _check_room(experiment, record_arms)
     meter = Meter(experiment.pulls, progress_for(progress))
-    played: dict[tuple[int, int, int], Played] = {}
+    played: defaultdict[tuple[int, int], dict[int, Played]] = defaultdict(dict)
 
     def keep(chunk: Chunk, part: Played) -> None:
-        played[chunk.number, chunk.seat, chunk.first] = part
+        played[chunk.number, chunk.seat][chunk.first] = part
 
     chosen = chosen_engine(engine, experiment, workers)
     executor = executor_for(
         chosen, seed=experiment.seed, workers=workers, meter=meter, record_arms=record_arms
     )
-    threads = None if chosen == "cuda" else processors(workers)
-    play_chunks(_blocks(experiment, threads), executor, meter, keep)
+    threads = processors(workers)
+
+    def size(game: Cell, player: Player) -> int:
+        """Return how many replications take some 30 ms, or fewer if threads would idle."""
+        if chosen == "cuda":  # it puts blocks together as it likes
+            return _GPU_BLOCK
+        return min(block_size(game.horizon), -(-player.replications // (2 * threads)))
+
+    play_chunks(cut(experiment, size), executor, meter, keep)
     meter.show()
-    ordered = [(place, played[place]) for place in sorted(played)]
     return [
-        _gather(game, experiment.seed, [(at[1], part) for at, part in ordered if at[0] == number])
+        _gather(game, experiment.seed, [played[number, k] for k in range(len(game.players))])
         for number, game in enumerate(experiment.cells)
     ]
 
@@ -176,38 +185,23 @@ def _check_room(experiment: Experiment, record_arms: bool) -> None:
 
 def _check_engine(engine: str, workers: int | None) -> None:
     if engine == "dask":
-        raise ParameterError(
-            '`engine` must be "auto", "threads" or "cuda", got "dask". A cluster plays into a '
-            "folder: take `lab.run`.",
-            parameter="engine",
-        )
+        fix = "A cluster plays into a folder: take `lab.run`."
+        raise refusal("engine", "'auto', 'threads' or 'cuda'", engine, fix)
     check_engine(engine, None, workers)
 
 
-def _blocks(experiment: Experiment, threads: int | None) -> Iterator[Chunk]:
-    """Cut the replications into blocks of some 30 ms, or smaller if threads would idle.
-
-    A GPU, for which `threads` is None, puts blocks together as it likes.
-    """
-    for number, game in enumerate(experiment.cells):
-        for seat, player in enumerate(game.players):
-            size = _GPU_BLOCK
-            if threads is not None:
-                share = -(-player.replications // (2 * threads))
-                size = max(1, min(block_size(game.horizon), share))
-            for first in range(0, player.replications, size):
-                count = min(size, player.replications - first)
-                yield Chunk(number, game, seat, player, first, count)
-
-
-def _gather(game: Cell, seed: int, parts: list[tuple[int, Played]]) -> Result:
-    """Put the parts of a cell together, each with its player's seat."""
-    own = [[part for seat, part in parts if seat == k] for k in range(len(game.players))]
+def _gather(game: Cell, seed: int, played: list[dict[int, Played]]) -> Result:
+    """Put the parts of a cell together, which are known by player and first replication."""
+    own = [[parts[first] for first in sorted(parts)] for parts in played]
     arms = [[part.arms for part in mine if part.arms is not None] for mine in own]
+    spent = [sum(part.seconds for part in mine) for mine in own]
     return result_of(
-        game,
+        facts_of(game),
         seed=seed,
-        rows=[np.concatenate([part.rows for part in mine]) for mine in own],
-        arms=[np.concatenate(mine) for mine in arms] if all(arms) else None,
-        seconds=[sum(part.seconds for part in mine) for mine in own],
+        times=np.array(game.times, np.int64),
+        rows=tuple(np.concatenate([part.rows for part in mine]) for mine in own),
+        arms=np.stack([np.concatenate(mine) for mine in arms]) if all(arms) else None,
+        seconds={player.label: s for player, s in zip(game.players, spent, strict=True)},
+        policy_parameters=tuple(player.parameters for player in game.players),
+        aliases=aliases_of(game.players),
     )

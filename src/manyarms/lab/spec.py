@@ -13,21 +13,28 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
-from manyarms.core.checks import check_int, check_path
-from manyarms.errors import ParameterError, SpecError
-from manyarms.lab.experiment import Cell, Engine, Experiment, check_objective
-from manyarms.lab.problems import Problems, shown
+from manyarms.core.checks import check_choice, check_int, check_path, refusal
+from manyarms.errors import SpecError
+from manyarms.lab.experiment import (
+    MOST_PULLS,
+    MOST_TIMES,
+    Cell,
+    Engine,
+    Experiment,
+    check_late,
+    check_objective,
+)
 from manyarms.lab.spec_tables import (
-    Rewards,
+    Problems,
     SpecTable,
     Sweep,
     read_instance,
     read_policies,
     read_value,
+    shown,
     values_of,
 )
 from manyarms.lab.sweep import build_cells
-from manyarms.lab.timing import MOST_PULLS, MOST_TIMES, check_late
 
 __all__ = ["as_toml", "experiment_from", "load_spec", "parse_spec"]
 
@@ -37,9 +44,19 @@ _TOO_DEEP = "file: is nested too deeply. Is it a spec?"
 _DEEP = re.compile(  # a key of many parts
     r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){16}"""
 )
-_SETTINGS = ("name", "horizon", "replications", "seed", "checkpoints")
-_EXPERIMENT = (*_SETTINGS, "delay", "batch", "objective", "engine")
+_DEFAULTS: Mapping[str, Any] = {  # of [experiment]; a name and a horizon are required
+    "name": None,
+    "horizon": None,
+    "replications": 100,
+    "seed": 0,
+    "checkpoints": None,
+    "delay": 0,
+    "batch": 1,
+    "objective": "earn",
+    "engine": None,
+}
 _SWEPT = ("horizon", "delay", "batch")
+_ALWAYS = ("name", "horizon", "replications", "seed")  # written, even if they are the defaults
 
 
 def load_spec(path: str | os.PathLike[str]) -> Experiment:
@@ -55,7 +72,7 @@ def load_spec(path: str | os.PathLike[str]) -> Experiment:
     >>> load_spec("no such file.toml")
     Traceback (most recent call last):
     manyarms...SpecError: 'no such file.toml' has 1 problem:
-      file: cannot be read: No such file or directory.
+      file: cannot be read: No such file or directory. Name a TOML file.
     """
     path = check_path("path", path)
     source = repr(str(path))
@@ -63,7 +80,8 @@ def load_spec(path: str | os.PathLike[str]) -> Experiment:
         with path.open("rb") as file:
             data = file.read(_LARGEST_FILE + 1)
     except OSError as error:
-        raise SpecError(source, [f"file: cannot be read: {error.strerror}."]) from error
+        problem = f"file: cannot be read: {error.strerror}. Name a TOML file."
+        raise SpecError(source, [problem]) from error
     if len(data) > _LARGEST_FILE:
         raise SpecError(source, [f"file: must be at most {_LARGEST_FILE} bytes. Is it a spec?"])
     if b"\0" in data:
@@ -175,9 +193,8 @@ def _read_settings(problems: Problems, table: Mapping[str, Any] | None) -> dict[
     """Check the table [experiment]; a value is None where it is wrong, or missing."""
     if table is None:
         return None
-    problems.check_keys("experiment", table, known=_EXPERIMENT, required=["name", "horizon"])
-    found: dict[str, Any] = {"name": None, "horizon": None, "replications": 100, "seed": 0}
-    found |= {"checkpoints": None, "delay": 0, "batch": 1, "objective": "earn", "engine": None}
+    problems.check_keys("experiment", table, known=_DEFAULTS, required=["name", "horizon"])
+    found = dict(_DEFAULTS)
 
     def read(key: str, check: Callable[[Any], Any]) -> None:
         value = table[key]
@@ -208,26 +225,14 @@ def _setting_checks() -> dict[str, Callable[..., Any]]:
         "delay": lambda delay: check_late(delay, 1)[0],
         "batch": lambda batch: check_late(0, batch)[1],
         "objective": check_objective,
-        "engine": _check_engine,
+        "engine": lambda engine: check_choice("engine", engine, get_args(Engine)),
     }
 
 
 def _check_name(name: Any) -> str:
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise ParameterError(
-            f"`name` must be a text in quotes, got {shown(name)}.", parameter="name"
-        )
+        raise refusal("name", "a text in quotes", name)
     return name
-
-
-def _check_engine(engine: Any) -> str:
-    if engine not in get_args(Engine):
-        raise ParameterError(
-            f"`engine` must be one of {', '.join(map(repr, get_args(Engine)))}, got "
-            f"{shown(engine)}.",
-            parameter="engine",
-        )
-    return str(engine)
 
 
 def _check_times(checkpoints: Any, shortest: int) -> int | tuple[int, ...]:
@@ -241,20 +246,19 @@ def _content(
     settings: Mapping[str, Any], instance: SpecTable, policies: list[SpecTable]
 ) -> dict[str, Any]:
     """Return the spec as plain data, with defaults filled in: `experiment_from` reads it."""
-    # written where they are not these
-    optional = {"checkpoints": None, "delay": 0, "batch": 1, "objective": "earn"}
     return {
         "experiment": {
             key: _as_data(value)
             for key, value in settings.items()
-            if key not in optional or value != optional[key]
+            if key in _ALWAYS or value != _DEFAULTS[key]
         },
-        "instance": instance.fixed | {key: _as_data(v) for key, v in instance.values.items()},
-        "policy": [
-            table.fixed | {key: _as_data(v) for key, v in table.values.items()}
-            for table in policies
-        ],
+        "instance": _table_data(instance),
+        "policy": [_table_data(table) for table in policies],
     }
+
+
+def _table_data(table: SpecTable) -> dict[str, Any]:
+    return table.fixed | {key: _as_data(value) for key, value in table.values.items()}
 
 
 def _as_data(value: Any) -> Any:
@@ -262,10 +266,7 @@ def _as_data(value: Any) -> Any:
     if isinstance(value, Sweep):
         return [_as_data(one) for one in value.values]
     if isinstance(value, SpecTable):
-        value = Rewards(value.fixed["model"], tuple(value.values.items()))
-    if isinstance(value, Rewards):
-        inner = {key: _as_data(one) for key, one in value.parameters}
-        return {"model": value.model} | inner if inner else value.model
+        return _table_data(value) if value.values else value.fixed["model"]
     return list(value) if isinstance(value, tuple) else value
 
 

@@ -1,35 +1,127 @@
-"""The tables of a spec: read by calling constructors, and told apart from lists to sweep."""
+"""The tables of a spec, read by calling constructors, and all that is wrong with them."""
 
 from __future__ import annotations
 
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from manyarms.errors import ParameterError, nearest
+from manyarms.core import checks
+from manyarms.errors import ManyarmsError, nearest
 from manyarms.instances import FAMILIES, RESERVOIRS, REWARDS, Instance, reservoir, reward
-from manyarms.lab.problems import Problems, shown
 from manyarms.protocol.loading import load_class, load_policy
 from manyarms.protocol.registry import maker, policy_names
 
 __all__ = [
-    "Rewards",
+    "Problems",
     "SpecTable",
     "Sweep",
     "read_instance",
     "read_policies",
     "read_value",
-    "reward_maker",
+    "shown",
     "values_of",
 ]
 
-_ELSEWHERE = dict.fromkeys(("horizon", "replications", "seed", "checkpoints"), "[experiment]")
+T = TypeVar("T")
+
+_LONGEST = 60  # characters of a value that an error shows
 _MOST_LISTED = 10
-_ELSEWHERE |= {"delay": "[experiment]", "batch": "[experiment]"}
+_SETTINGS = ("horizon", "replications", "seed", "checkpoints", "delay", "batch")
+_ELSEWHERE = dict.fromkeys(_SETTINGS, "[experiment]")
 _ELSEWHERE |= {"family": "[instance]", "rewards": "[instance]"}
+
+
+class Problems:
+    """Collects problems, so that a user need not fix them one by one.
+
+    >>> import manyarms as ma
+    >>> problems = Problems()
+    >>> problems.made("policy[1]", ma.MOSSPlusPlus, {"beta": 2, "sigma": 0.5})
+    >>> problems.lines
+    ['policy[1].beta: must be a number >= 0.5 and <= 1, got 2.']
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[str, None] = {}  # a set in order
+        self.count = 0  # with those that were noted before
+
+    def add(self, place: str, text: str) -> None:
+        """Note a problem; the cells of a sweep often share one."""
+        self.count += 1
+        self._lines[f"{place}: {text}"] = None
+
+    @property
+    def lines(self) -> list[str]:
+        """The problems, each one once."""
+        return list(self._lines)
+
+    def made(
+        self,
+        place: str,
+        make: Callable[..., T],
+        arguments: Mapping[str, Any],
+        *,
+        only_named: bool = False,
+    ) -> T | None:
+        """Return what a constructor makes, or None and note everything it refuses.
+
+        An error names the parameter that is at fault. That one is left out, and the rest tried
+        again: so all wrong values are found, by the very checks that guard the constructor.
+        `only_named` notes nothing else, for a table that is not complete.
+        """
+        arguments, refused = dict(arguments), only_named
+        while True:
+            try:
+                made = make(**arguments)
+            except (ManyarmsError, OSError) as error:
+                name = getattr(error, "parameter", None)
+                if name in arguments:
+                    self.add(f"{place}.{name}", str(error).removeprefix(f"`{name}` "))
+                    del arguments[name]
+                    refused = True
+                    continue
+                if not refused:
+                    self.add(place, str(error))
+            except (TypeError, ValueError, OverflowError, ArithmeticError) as error:
+                # a user's own policy need not check its parameters as ours do; and a required
+                # parameter may be among those left out
+                if not refused:
+                    self.add(place, f"cannot be made: {error}.")
+            else:
+                return None if refused else made
+            return None
+
+    def check_keys(
+        self,
+        place: str,
+        table: Mapping[str, object],
+        *,
+        known: Iterable[str],
+        required: Iterable[str] = (),
+        elsewhere: Mapping[str, str] | None = None,
+    ) -> bool:
+        """Note unknown and missing keys; return whether none is missing."""
+        known, required = list(known), list(required)
+        for key in table:
+            if key not in known:
+                home = (elsewhere or {}).get(key)
+                # a key that is there already is not what was meant
+                near = nearest(key, [one for one in known if one not in table], known)
+                hint = f"It belongs in {home}." if home else near
+                self.add(f"{place}.{key}" if place else key, f"unknown key. {hint}")
+        for key in required:
+            if key not in table:
+                self.add(f"{place}.{key}" if place else key, "is required.")
+        return all(key in table for key in required)
+
+
+def shown(value: Any) -> str:
+    """Return a value for one line of a list of problems."""
+    return checks.shown(value, _LONGEST)
 
 
 @dataclass(frozen=True)
@@ -47,18 +139,11 @@ class SpecTable(NamedTuple):
     make: Callable[..., Any]
     values: dict[str, Any]  # by parameter: a value, a Sweep, or for rewards a table
 
-
-class Rewards(NamedTuple):
-    """A reward model as one value of a sweep."""
-
-    model: str
-    parameters: tuple[tuple[str, Any], ...]
-
     @property
     def label(self) -> str:
-        """The model with its parameters."""
-        inner = ", ".join(f"{key}={value!r}" for key, value in self.parameters)
-        return f"{self.model}({inner})" if inner else self.model
+        """A reward model with its parameters."""
+        inner = ", ".join(f"{key}={value!r}" for key, value in self.values.items())
+        return self.fixed["model"] + (f"({inner})" if inner else "")
 
 
 def _hints(make: Callable[..., Any], typed: bool) -> dict[str, Any]:
@@ -118,11 +203,12 @@ def _sweep(problems: Problems, place: str, values: list[Any]) -> Sweep | None:
         return None
     seen = set()
     for value in values:
-        if repr(value) in seen:
-            words = shown(list(value) if type(value) is tuple else value)
+        words = value.label if isinstance(value, SpecTable) else repr(value)
+        if words in seen:
+            words = shown(list(value)) if type(value) is tuple else words
             problems.add(place, f"must contain different values, got {words} twice.")
             return None
-        seen.add(repr(value))
+        seen.add(words)
     return Sweep(tuple(values))
 
 
@@ -249,21 +335,16 @@ def _read_rewards(problems: Problems, value: Any) -> Any:
                 "instance.rewards", f"must not contain a sweep within a sweep, got {shown(one)}."
             )
             return None
-        models.append(Rewards(model.fixed["model"], tuple(model.values.items())))
+        models.append(model)
     return _sweep(problems, "instance.rewards", models)
 
 
-def reward_maker(name: str) -> Callable[..., Any]:
-    """Return what makes the reward model of a name, ours or the law "module:Class"."""
-    if name in REWARDS:
-        return REWARDS[name]
+def _own_law(name: str) -> Callable[..., Any]:
+    """Return the reward law "module:Class"."""
     law = load_class(name)
     if law not in reward.bodies:
-        raise ParameterError(
-            f"`name` must be that of a reward law, a NamedTuple with a body of "
-            f"manyarms.instances.reward, got {name!r}.",
-            parameter="name",
-        )
+        law_of = "a reward law, a NamedTuple with a body of manyarms.instances.reward"
+        raise checks.refusal("name", f"that of {law_of}", name)
     return law
 
 
@@ -272,9 +353,10 @@ def _read_model(problems: Problems, value: Any) -> SpecTable | None:
     key = "model" if isinstance(value, dict) else "rewards"
     place = "instance.rewards" if isinstance(value, dict) else "instance"
     name = table.get(key)
-    own = isinstance(name, str) and ":" in name
-    make: Any = problems.made(place, reward_maker, {"name": name}) if own else None
-    make = make or (None if own else _choice(problems, place, key, table, REWARDS, "model"))
+    if isinstance(name, str) and ":" in name:
+        make: Any = problems.made(place, _own_law, {"name": name})
+    else:
+        make = _choice(problems, place, key, table, REWARDS, "model")
     if make is None:
         return None
     rest = {name: one for name, one in table.items() if name != key}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from manyarms.core.statistics import mean_interval
 from manyarms.core.tabular import Tabular, aligned
 from manyarms.lab.experiment import Objective
-from manyarms.lab.labels import label_of
+from manyarms.lab.players import label_of
 from manyarms.protocol.policy import Policy
 
 __all__ = ["PairedDifference", "PolicySummary", "Summary", "digits_of", "summarise", "unseen"]

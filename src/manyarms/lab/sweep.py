@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from manyarms.instances import Instance
-from manyarms.lab.experiment import Cell, Player, Scalar, check_playable
-from manyarms.lab.problems import Problems
-from manyarms.lab.spec_tables import Rewards, SpecTable, Sweep, reward_maker, values_of
-from manyarms.lab.timing import check_late, checkpoint_times
+from manyarms.lab.experiment import Cell, check_late, check_playable, checkpoint_times
+from manyarms.lab.players import Player, Scalar
+from manyarms.lab.spec_tables import Problems, SpecTable, Sweep, values_of
 from manyarms.protocol.policy import Policy, in_brackets, short_form
 from manyarms.protocol.registry import own_name, policy
 
@@ -63,9 +62,9 @@ def build_cells(
         made = _instance_at(problems, instance, at, horizon)
         if made is None:
             continue
-        players = []
+        players, alpha = [], at.get("alpha", instance.values.get("alpha"))
         for entry in entries:
-            played = _policy_at(problems, entry, made, at.get("alpha"), instance, horizon)
+            played = _policy_at(problems, entry, made, alpha, horizon)
             if played is not None:
                 columns = {key: _column(entry, played, key) for key in keys}
                 replications = settings["replications"] or 1
@@ -112,7 +111,10 @@ def _instance_at(
     values = {key: at.get(key, value) for key, value in instance.values.items()}
     offered: dict[str, Any] = {"horizon": horizon}
     if "rewards" in values:
-        offered["rewards"] = _rewards_at(problems, values.pop("rewards"), at)
+        model: SpecTable = values.pop("rewards")
+        swept = {} if "rewards" in at else at  # a model of a sweep has no sweeps within
+        inner = {key: swept.get(key, one) for key, one in model.values.items()}
+        offered["rewards"] = problems.made("instance.rewards", model.make, inner)
         if offered["rewards"] is None:
             return None
     asked = inspect.signature(instance.make).parameters
@@ -125,27 +127,17 @@ def _instance_at(
     return problems.made("instance", build, values)
 
 
-def _rewards_at(problems: Problems, model: Any, at: Mapping[str, Any]) -> Any:
-    if isinstance(model, Rewards):
-        make, inner = reward_maker(model.model), dict(model.parameters)
-    else:
-        make, inner = model.make, {key: at.get(key, one) for key, one in model.values.items()}
-    return problems.made("instance.rewards", make, inner)
-
-
 def _policy_at(
     problems: Problems,
     entry: _Entry,
     instance: Instance,
     alpha: float | None,
-    table: SpecTable,
     horizon: int,
 ) -> Policy | None:
     """Make the policy, told by the instance what it must know, and see that it can be played."""
-    given = alpha if alpha is not None else table.values.get("alpha")
 
     def make(**parameters: Any) -> Policy:
-        known = told(entry.name, parameters, instance, given)
+        known = told(entry.name, parameters, instance, alpha)
         made = policy(entry.name, **parameters, **known).with_best_mean(instance.best_mean)
         check_playable(made, instance, horizon)
         return made
@@ -218,6 +210,6 @@ def _refuse_twins(problems: Problems, cells: list[Cell], entries: list[_Entry]) 
 
 def _plain(value: Any) -> Scalar:
     """Return a value as it stands in a table's column: lists become text."""
-    if isinstance(value, Rewards):
+    if isinstance(value, SpecTable):
         return value.label
     return json.dumps(value) if isinstance(value, tuple) else value

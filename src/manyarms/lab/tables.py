@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,8 @@ from manyarms.core.optional import need_pyarrow
 from manyarms.errors import ResultsError
 from manyarms.lab.chunks import Chunk, ChunkStore, plan
 from manyarms.lab.experiment import Experiment, Objective, check_objective
-from manyarms.lab.labels import names_alone
-from manyarms.lab.results import Result
-from manyarms.lab.summary import summarise
+from manyarms.lab.players import names_alone
+from manyarms.lab.results import Result, result_of, summaries
 from manyarms.lab.workbench import row_type
 
 __all__ = [
@@ -45,7 +44,6 @@ __all__ = [
     "TidyWriter",
     "assemble",
     "damage",
-    "need_pyarrow",
     "read_results",
     "sha256_of",
 ]
@@ -62,16 +60,11 @@ _MALFORMED = (OSError, ValueError, RuntimeError, LookupError, TypeError, Attribu
 _OTHER_CELLS = "it has other cells than the tables"
 _GROUP = 1 << 18  # rows written, and read, as one
 
-_T = TypeVar("_T")
-
 
 class TidyWriter:
     """Writes a tidy table; the bytes do not depend on how the rows are handed over.
 
-    Parameters
-    ----------
-    file, columns, spec_hash
-        Where to write; name to "int64", "double" or "string"; whose table it is.
+    `columns` are names with "int64", "double" or "string".
     """
 
     def __init__(
@@ -222,100 +215,55 @@ class ResultsFolder:
             runs that were not seen), median, q05, q95, miss_rate (the share of replications that
             never pulled a best arm, or whose recommended arm is none) and replications.
         """
-        if check_objective(objective) == "find":
-            return [row for each in self.cells for row in self._found_rows(each.by("find"))]
+        check_objective(objective)
         with damage(self.folder / PROVENANCE):
-            return self._summary_rows()
-
-    def _found_rows(self, result: Result) -> Iterator[dict[str, Any]]:
-        nothing: dict[str, Any] = dict.fromkeys(self.parameters)
-        own = zip(result.policy_parameters, result.summary().policies, strict=True)
-        for parameters, row in own:
-            yield nothing | dict(result.parameters) | dict(parameters) | row._asdict()
-
-    def _summary_rows(self) -> list[dict[str, Any]]:
-        regret = self.runs.column("regret").to_numpy()
-        missed = self.runs.column("best_pulls").to_numpy() == 0
-        rows = []
-        for about, own in self._by_cell(self._groups(self.runs)):
-            gap = about.get("largest_gap", about["best_mean"])
-            for group in own:
-                keys = {key: self.runs.column(key)[group.start].as_py() for key in self.parameters}
-                name = self.runs.column("policy")[group.start].as_py()
-                most = about["horizon"] * gap
-                found = summarise(name, regret[group], missed[group], largest=most)
-                rows.append(keys | found._asdict())
-        return rows
+            players = self._groups(self.runs)
+            found = (summaries(each.by(objective)) for each in self._results(over_time=False))
+            rows = itertools.chain.from_iterable(found)
+            return [
+                self._values(self.parameters, runs) | row._asdict()
+                for runs, row in zip(players, rows, strict=True)
+            ]
 
     @functools.cached_property
     def cells(self) -> list[Result]:
         """What was measured in each cell, in the order of the experiment."""
         with damage(self.folder / PROVENANCE):
-            return self._cells()
+            return list(self._results(over_time=True))
 
-    def _cells(self) -> list[Result]:
-        regret, time = (self.regret.column(name).to_numpy() for name in ("regret", "time"))
+    def _results(self, *, over_time: bool) -> Iterator[Result]:
+        """Yield the result of each cell: regret over time, or at the end alone."""
+        table = self.regret if over_time else self.runs
+        regret = table.column("regret").to_numpy()
+        time = table.column("time").to_numpy() if over_time else None
         runs = {name: self.runs.column(name).to_numpy() for name in _COUNTS}
+        runs[_KEPT] = np.full(self.runs.num_rows, np.nan)
         if _KEPT in self.runs.column_names:
             runs[_KEPT] = self.runs.column(_KEPT).to_numpy()
-        else:
-            runs[_KEPT] = np.full(self.runs.num_rows, np.nan)
-        groups = zip(self._groups(self.regret), self._groups(self.runs), strict=True)
-        cells, waiting = [], list(groups)
+        players = zip(self._groups(self.runs), self._groups(table), strict=True)
         for about in self.provenance["cells"]:
-            seats = len(about["policies"])
-            own, waiting = waiting[:seats], waiting[seats:]
-            rows = []
-            for over_time, final in own:
-                count = final.stop - final.start
-                times = time[over_time][: (over_time.stop - over_time.start) // count]
-                block = np.zeros(count, row_type(len(times)))
-                block["regret"] = regret[over_time].reshape(count, -1)
-                for name, column in runs.items():
-                    block[name] = column[final]
-                rows.append(block)
-            if len(rows) != seats or seats == 0:
+            own = list(itertools.islice(players, len(about["policies"])))
+            if len(own) != len(about["policies"]) or not own:
                 raise ValueError(_OTHER_CELLS)
-            cells.append(self._result(about, times, tuple(rows), [first.start for _, first in own]))
-        if waiting:
+            rows = tuple(_records(runs, final, regret[curve]) for final, curve in own)
+            named = [key for key in self.parameters if key not in about["parameters"]]
+            times = np.array([about["horizon"]])
+            if time is not None:
+                times = time[own[0][1]][: rows[0]["regret"].shape[1]]
+            yield result_of(
+                about,
+                seed=self.provenance["seed"],
+                times=times,
+                rows=rows,
+                policy_parameters=tuple(self._values(named, final) for final, _ in own),
+                aliases=names_alone(about["policies"]),
+            )
+        if next(players, None) is not None:
             raise ValueError(_OTHER_CELLS)
-        return cells
 
-    def _result(
-        self,
-        about: dict[str, Any],
-        times: NDArray[np.int64],
-        rows: tuple[NDArray[Any], ...],
-        first: list[int],
-    ) -> Result:
-        named = [key for key in self.parameters if key not in about["parameters"]]
-        return Result(
-            policies=tuple(about["policies"]),
-            specifications=tuple(about["policies"].values()),
-            instance=about["instance"],
-            n_arms=about["n_arms"],
-            best_mean=about["best_mean"],
-            horizon=about["horizon"],
-            seed=self.provenance["seed"],
-            first_replication=about.get("first_replication", 0),
-            times=times,
-            rows=rows,
-            parameters=about["parameters"],
-            policy_parameters=tuple(
-                {key: self.runs.column(key)[row].as_py() for key in named} for row in first
-            ),
-            n_best=about["n_best"],
-            is_stand_in=about.get("is_stand_in", False),
-            largest_gap=about.get("largest_gap"),
-            good_mean=about.get("good_mean"),
-            aliases=names_alone(about["policies"]),
-        )
-
-    def _by_cell(self, players: Iterable[_T]) -> Iterator[tuple[dict[str, Any], list[_T]]]:
-        """Yield what is known of each cell, with what belongs to its players."""
-        left = iter(players)
-        for about in self.provenance["cells"]:
-            yield about, list(itertools.islice(left, len(about["policies"])))
+    def _values(self, columns: Iterable[str], rows: slice) -> dict[str, Any]:
+        """Return a player's values in columns of the runs."""
+        return {name: self.runs.column(name)[rows.start].as_py() for name in columns}
 
     def _groups(self, table: Any) -> list[slice]:
         """Return the rows of each player in each cell."""
@@ -330,6 +278,16 @@ class ResultsFolder:
             file.seek(0)
             # no threads of its own: one that is still at work when Python ends aborts the process
             return need_pyarrow().parquet.read_table(file, use_threads=False, pre_buffer=False)
+
+
+def _records(runs: Mapping[str, NDArray[Any]], own: slice, regret: NDArray[Any]) -> NDArray[Any]:
+    """Return a player's rows of the tables as the records of a result."""
+    curves = regret.reshape(own.stop - own.start, -1)
+    found = np.zeros(len(curves), row_type(curves.shape[1]))
+    found["regret"] = curves
+    for name, column in runs.items():
+        found[name] = column[own]
+    return found
 
 
 def _codes(column: Any) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.jit import check_bodies, compiled, compiling, is_cached, jit_enabled
+from manyarms.core.jit import compiled, compiling, is_cached, jit_enabled
 from manyarms.core.memory import ARRAYS, SPARSE
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import Tape, tape
@@ -17,7 +17,6 @@ from manyarms.lab.experiment import Cell, Player, informed_policy
 from manyarms.lab.play import InTurn, Late, Recorder, Stretch, in_turn, late, play
 from manyarms.protocol.keys import run_key
 from manyarms.protocol.plain import plays_plainly
-from manyarms.protocol.policy import ask, reset, tell
 from manyarms.protocol.recommend import scale_of
 from manyarms.protocol.state_dump import classes_in
 
@@ -63,15 +62,7 @@ def row_type(times: int) -> np.dtype[Any]:
 
 
 class Workbench:
-    """Plays replications of one policy in one cell.
-
-    Parameters
-    ----------
-    cell, player, seed
-        What is played, by whom, and the run's seed.
-    record_arms
-        Whether to keep the arm of every pull.
-    """
+    """Plays replications of one policy in one cell, and may keep the arm of every pull."""
 
     def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool = False) -> None:
         self.label = player.policy.label
@@ -153,19 +144,15 @@ class Workbench:
             raise no_such_arm(self.label, arm, self._cell.instance.n_arms)
 
     def _new_recorder(self, count: int) -> Recorder:
-        def zeros(*shape: int) -> Any:
-            return np.zeros(shape, np.int64)
-
-        width = self._cell.horizon if self._record_arms else 0
-        regret = np.zeros((count, len(self._times) + 1))
-        counts: Any = [zeros(count), zeros(count), zeros(count), np.zeros(count)]
-        counts.append(zeros(count, width))
-        return Recorder(self._times, regret, *counts)
+        regret, means = np.zeros((count, len(self._times) + 1)), np.zeros(count)
+        counts = [np.zeros(count, np.int64) for _ in range(3)]
+        arms = np.zeros((count, self._cell.horizon if self._record_arms else 0), np.int64)
+        columns: Any = regret, *counts, means, arms
+        return Recorder(self._times, *columns)
 
     def _new_workspace(self) -> _Workspace:
         n_arms, horizon = self._cell.instance.n_arms, self._cell.horizon
         state = self._informed.new_state(self._memory, n_arms=n_arms, pulls=horizon)
-        check_bodies(state, (reset, ask, tell))
         delay, batch = self._cell.delay, self._cell.batch
         rewards: InTurn | Late = in_turn()
         if delay > 0 or batch > 1:
@@ -185,8 +172,6 @@ def rows_of(recorder: Recorder) -> NDArray[Any]:
     """Return what was recorded, a row for each replication."""
     rows = np.zeros(len(recorder.best_pulls), row_type(len(recorder.times)))
     rows["regret"] = recorder.regret[:, :-1]
-    rows["best_pulls"] = recorder.best_pulls
-    rows["distinct_arms"] = recorder.distinct_arms
-    rows["recommended"] = recorder.recommended
-    rows["recommended_mean"] = recorder.recommended_mean
+    for name in ("best_pulls", "distinct_arms", "recommended", "recommended_mean"):
+        rows[name] = getattr(recorder, name)
     return rows

@@ -1,4 +1,18 @@
-"""The handle that users hold, and the stores that keep it."""
+"""The handle that users hold, and the stores that keep it.
+
+What a call does, from the user down to the disk:
+
+    handle      `Live`: checks what it was given, and lets the game change
+    game        `LiveGame`: all that is known, and what each event changes
+    recorder    one call at a time, done as a whole; its events go to the store
+    store       the seam: events, snapshots, and what "kept" means
+      journal, in_memory, databases     the stores: a file, a list, SQLite and PostgreSQL
+
+Back from the disk: `opening` begins a game in a store or goes on with one, `saving` has snapshots
+as bytes, `contradictions` what cannot be true of them, `replay` plays events again, `history` lists
+them. What is known in numbers and words: `estimates`, `verdict`, `html`. The game's own parts:
+`arms`, `pull_ranges`, `season`.
+"""
 
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from manyarms.core.sequences import spent_error, uniform_limits
-from manyarms.core.tabular import Tabular
+from manyarms.core.tabular import Tabular, plain
 from manyarms.live.game import LiveGame
 from manyarms.protocol.recommend import lower_limit, recommend, scale_of
 
@@ -270,9 +270,3 @@ def count(of: int, what: str) -> str:
 def rounded(value: float) -> str:
     """Return a number in three digits, for people."""
     return f"{value:.3g}"
-
-
-def plain(text: str, *, at_most: int = 60) -> str:
-    """Return a text for one line of a screen: cut, and without what is no visible character."""
-    shown = text if len(text) <= at_most else text[: at_most - 1] + "…"
-    return "".join(letter if letter.isprintable() else "�" for letter in shown)

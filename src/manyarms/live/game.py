@@ -16,20 +16,10 @@ from manyarms.core.checks import check_choice, check_int, check_number, shown
 from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.core.memory import ENDLESS
 from manyarms.errors import ParameterError, TurnError
-from manyarms.live.arms import Arms
+from manyarms.live import store
+from manyarms.live.arms import Arms, Seats
 from manyarms.live.pull_ranges import PullRanges
-from manyarms.live.seats import Seats
-from manyarms.live.store import (
-    ABANDONED,
-    ANSWERED,
-    ARRIVED,
-    ASKED,
-    OBSERVED,
-    RESTORED,
-    RETIRED,
-    TOLD,
-    Event,
-)
+from manyarms.live.store import Event
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
 from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
@@ -116,7 +106,7 @@ class LiveGame:
         except KeyError:
             self.tally[arm] = ArmTally(asked=1)
         if self.log is not None:
-            self.log.append(_new(Event, (ASKED, number, arm, 0.0, ())))
+            self.log.append(_new(Event, (store.ASKED, number, arm, 0.0, ())))
         return _new(Pull, (arms.name(arm), number))
 
     def _seated(self, seat: int) -> int:
@@ -150,10 +140,10 @@ class LiveGame:
         reward = left.popleft()
         if not left:
             del self.stock[arm]
-        self.tell(number, reward, ANSWERED)
+        self.tell(number, reward, store.ANSWERED)
         return reward
 
-    def tell(self, number: int, reward: float, kind: int = TOLD) -> None:
+    def tell(self, number: int, reward: float, kind: int = store.TOLD) -> None:
         """Let the reward of a pull in flight come."""
         flight = self.flight
         arm = flight[number].arm
@@ -171,7 +161,7 @@ class LiveGame:
         arm = self.flight.pop(number).arm
         self.abandoned.add(number)
         if self.log is not None:
-            self.log.append(Event(ABANDONED, number, arm))
+            self.log.append(Event(store.ABANDONED, number, arm))
 
     def arrive(self, names: Any) -> None:
         """Add the arms that `arms.fresh` returned."""
@@ -180,7 +170,7 @@ class LiveGame:
         arrive(self.state, len(names))
         if self.log is not None:
             kept = () if isinstance(names, range) else tuple(names)
-            self.log.append(Event(ARRIVED, -1, len(names), names=kept))
+            self.log.append(Event(store.ARRIVED, -1, len(names), names=kept))
 
     def retire(self, arm: int) -> None:
         """Never choose an arm again."""
@@ -193,7 +183,7 @@ class LiveGame:
             self.skipped += 1
         retire(self.state, self.seats.seat(arm))
         if self.log is not None:
-            self.log.append(Event(RETIRED, -1, arm))
+            self.log.append(Event(store.RETIRED, -1, arm))
 
     def restore(self, arm: int) -> None:
         """Let a retired arm come back: to the policy it is a fresh one, and the next."""
@@ -202,7 +192,7 @@ class LiveGame:
         arrive(self.state, 1)
         self._let_wait(arm)
         if self.log is not None:
-            self.log.append(Event(RESTORED, -1, arm))
+            self.log.append(Event(store.RESTORED, -1, arm))
 
     def observe(self, arm: int, rewards: Iterable[float]) -> None:
         """Keep rewards of an arm that were seen elsewhere; the next pulls of it get them."""
@@ -210,7 +200,7 @@ class LiveGame:
         for reward in rewards:
             self.stock.setdefault(arm, deque()).append(reward)
             if self.log is not None:
-                self.log.append(Event(OBSERVED, -1, arm, reward))
+                self.log.append(Event(store.OBSERVED, -1, arm, reward))
         if fresh and arm in self.stock:
             if arm not in self.retired:
                 self._let_wait(arm)
@@ -307,17 +297,23 @@ class LiveGame:
             check_bodies(state, (function,))
             state = getattr(state, "inner", None)
 
+    def can(self, function: Dispatched[..., Any]) -> bool:
+        """Whether the policy, and the one that it wraps, can do this."""
+        try:
+            self.check_can(function)
+        except ParameterError:
+            return False
+        return True
+
 
 def exchangeable(policy: Policy) -> bool:
     """Whether a policy of ours draws fresh arms at random, so that it does not matter which.
 
     One of the user's may choose arms by their numbers.
     """
-    within = getattr(policy, "policy", None)
-    if isinstance(within, Policy):
-        return exchangeable(within)
-    ours = type(policy).__module__.startswith("manyarms.")
-    return ours and policy.about is not None and policy.about.knowledge != "arm"
+    *_, inner = policy.layers()
+    ours = type(inner).__module__.startswith("manyarms.")
+    return ours and inner.about is not None and inner.about.knowledge != "arm"
 
 
 def _check_horizon(policy: Policy, horizon: Any) -> int | None:

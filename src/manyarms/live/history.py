@@ -14,25 +14,25 @@ from manyarms.core.files import path_errors, replacing
 from manyarms.core.optional import need_pyarrow
 from manyarms.core.tabular import Library, data_frame, one_kind
 from manyarms.errors import SavedFileError
+from manyarms.live import store
 from manyarms.live.saving import MALFORMED_ERRORS, unpack
-from manyarms.live.store import (
-    ABANDONED,
-    ANSWERED,
-    ARRIVED,
-    ASKED,
-    OBSERVED,
-    RESTORED,
-    RETIRED,
-    TOLD,
-    Contents,
-)
+from manyarms.live.store import Contents
 from manyarms.protocol.state_dump import Columns
 
 __all__ = ["GameHistory", "Happening"]
 
-_WORDS = {ASKED: "asked", TOLD: "told", ABANDONED: "abandoned", ARRIVED: "added"}
-_WORDS |= {RETIRED: "retired", OBSERVED: "observed", ANSWERED: "answered", RESTORED: "restored"}
-_ENDS = (TOLD, ABANDONED, ANSWERED)
+_WORDS = {
+    store.ASKED: "asked",
+    store.TOLD: "told",
+    store.ABANDONED: "abandoned",
+    store.ARRIVED: "added",
+    store.RETIRED: "retired",
+    store.OBSERVED: "observed",
+    store.ANSWERED: "answered",
+    store.RESTORED: "restored",
+}
+_ENDS = (store.TOLD, store.ABANDONED, store.ANSWERED)
+_OF_AN_ARM = (store.ASKED, store.RETIRED, store.RESTORED, store.OBSERVED)
 _PENDING = 0
 _TIMES = ("asked", "told")
 
@@ -121,7 +121,7 @@ class GameHistory:
             [np.zeros(len(e.kind)) if e.time is None else e.time for e in events]
         )
         self._time[self._time == 0] = np.nan
-        pulled = self._kind == ASKED
+        pulled = self._kind == store.ASKED
         before = columns.get("flight number", np.zeros(0, np.int64))
         arms = columns.get("flight arm", np.zeros(0, np.int64))  # of pulls asked for before
         self._numbers = np.concatenate([before, self._pull[pulled]])
@@ -131,9 +131,9 @@ class GameHistory:
 
     def _check(self) -> None:
         """Raise unless all places that are looked up are there: a store may hold anything."""
-        arms = len(self._names) or self._arms["count"] + self._arm[self._kind == ARRIVED].sum()
-        about_one = np.isin(self._kind, (ASKED, RETIRED, RESTORED, OBSERVED))
-        named = np.concatenate([self._arm[about_one], self._arms_pulled])
+        came = self._arm[self._kind == store.ARRIVED]
+        arms = len(self._names) or self._arms["count"] + came.sum()
+        named = np.concatenate([self._arm[np.isin(self._kind, _OF_AN_ARM)], self._arms_pulled])
         ends = self._pull[np.isin(self._kind, _ENDS)]
         if not (
             np.isin(self._kind, list(_WORDS)).all()
@@ -154,17 +154,17 @@ class GameHistory:
         ended = np.isin(self._kind, _ENDS)
         arm = self._arm.copy()  # where a pull ended, a store may have left anything there
         arm[ended] = self._arms_pulled[np.searchsorted(self._numbers, self._pull[ended])]
-        rewarded = np.isin(self._kind, (TOLD, OBSERVED, ANSWERED))
+        rewarded = np.isin(self._kind, (store.TOLD, store.OBSERVED, store.ANSWERED))
         reward = np.where(rewarded, self._reward, np.nan)
         columns = (self._time, self._kind, self._pull, arm, reward)
         for time, kind, pull, number, value in zip(*(c.tolist() for c in columns), strict=True):
-            name = number if kind == ARRIVED else self._name(number)
+            name = number if kind == store.ARRIVED else self._name(number)
             yield Happening(time, _WORDS[kind], None if pull < 0 else pull, name, value)
 
     def rewards(self) -> dict[int, list[float]]:
         """Return all rewards told or observed, in the order they came, by the arm's number."""
         given: dict[int, list[float]] = {}
-        told, seen = self._kind == TOLD, self._kind == OBSERVED
+        told, seen = self._kind == store.TOLD, self._kind == store.OBSERVED
         arm = self._arm.copy()
         arm[told] = self._arms_pulled[np.searchsorted(self._numbers, self._pull[told])]
         rows = zip(arm[told | seen].tolist(), self._reward[told | seen].tolist(), strict=True)
@@ -188,7 +188,7 @@ class GameHistory:
         told[row], reward[row] = self._time[ended], self._reward[ended]
         end = np.full(len(self._numbers), _PENDING)
         end[row] = self._kind[ended]
-        reward[end == ABANDONED] = np.nan
+        reward[end == store.ABANDONED] = np.nan
         arm: NDArray[Any] = self._arms_pulled
         if self._names:
             arm = np.array([self._names[number] for number in arm.tolist()] or [], object)
@@ -250,7 +250,7 @@ def _after_the_last_gap(
     first = 0
     for k, part in enumerate(parts[:-1]):
         happened = (
-            int((part.events.kind == ASKED).sum()),
+            int((part.events.kind == store.ASKED).sum()),
             int(np.isin(part.events.kind, _ENDS).sum()),
         )
         (asked, ended), (then, done) = _so_far(*opened[k]), _so_far(*opened[k + 1])

@@ -48,20 +48,10 @@ from manyarms.core.files import (
     write_file,
 )
 from manyarms.errors import ParameterError, SavedFileError, StoreError
+from manyarms.live import store
 from manyarms.live.history import GameHistory
 from manyarms.live.saving import JOURNAL_MAGIC, MAGIC, check_version
-from manyarms.live.store import (
-    ABANDONED,
-    ANSWERED,
-    ASKED,
-    OBSERVED,
-    RESTORED,
-    RETIRED,
-    TOLD,
-    Contents,
-    Event,
-    Events,
-)
+from manyarms.live.store import Contents, Event, Events
 
 __all__ = ["RECORD_BYTES", "Journal", "begin_file", "first_check", "read_file", "record"]
 
@@ -71,8 +61,8 @@ _HEADER = struct.Struct("<8sIIQ")
 _CHECK = struct.Struct("<I")
 _WITH_ARM = struct.Struct("<B3xqq")
 _WITH_REWARD = struct.Struct("<B3xqd")
-_REST = dict.fromkeys((ASKED, ABANDONED, RETIRED, RESTORED), _WITH_ARM)
-_REST |= dict.fromkeys((TOLD, OBSERVED, ANSWERED), _WITH_REWARD)
+_REST = dict.fromkeys((store.ASKED, store.ABANDONED, store.RETIRED, store.RESTORED), _WITH_ARM)
+_REST |= dict.fromkeys((store.TOLD, store.OBSERVED, store.ANSWERED), _WITH_REWARD)
 _CLOCK = 255  # the kind of a record that says what time it is
 _TICK = 1_000_000  # nanoseconds: the time is written no more often
 _ROW = np.dtype(
@@ -374,7 +364,7 @@ def record(event: Event, check: int) -> tuple[bytes, int]:
     kind, pull, arm, reward, _ = event
     layout = _REST[kind]
     rest = arm if layout is _WITH_ARM else reward
-    return _record(layout.pack(kind, arm if kind == OBSERVED else pull, rest), check)
+    return _record(layout.pack(kind, arm if kind == store.OBSERVED else pull, rest), check)
 
 
 def _record(body: bytes, check: int) -> tuple[bytes, int]:
@@ -419,7 +409,7 @@ def read_file(data: bytes, what: str) -> tuple[Contents, int, int]:
 
 def _events(rows: NDArray[Any]) -> Events:
     kind, pull, rest = (rows[name].astype(np.int64) for name in ("kind", "number", "rest"))
-    clock, seen = kind == _CLOCK, kind == OBSERVED
+    clock, seen = kind == _CLOCK, kind == store.OBSERVED
     if not (clock | seen).any():
         return Events(kind, pull, rest, rest.view(np.float64))
     last = np.maximum.accumulate(np.where(clock, np.arange(len(kind)), -1))

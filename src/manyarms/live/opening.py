@@ -15,7 +15,6 @@ from manyarms.live.replay import replay
 from manyarms.live.saving import (
     VERSION,
     describe,
-    first_arms,
     gc_paused,
     restored,
     snapshot,
@@ -139,7 +138,7 @@ def _renew(store: Store, game: LiveGame, events: int) -> None:
 
 def _refuse_another_game(store: Store, game: LiveGame, recorded: LiveGame) -> None:
     ours, theirs = describe(game), describe(recorded)
-    begun = first_arms(theirs["arms"], recorded.first_arms)
+    begun = _first_arms(theirs["arms"], recorded.first_arms)
     what = ""
     if game.pulls > 0 or game.retired:
         what = f"a new handle, got one with {game.pulls} pulls"
@@ -154,6 +153,11 @@ def _refuse_another_game(store: Store, game: LiveGame, recorded: LiveGame) -> No
             f"`live` must be {what}. To go on with the game recorded in {store}, leave `live` out; "
             f"for another game choose another store."
         )
+
+
+def _first_arms(described: dict[str, Any], count: int) -> dict[str, Any]:
+    """Return the arms that a game began with, as `describe` has them."""
+    return {"names": described["names"][:count]} if "names" in described else {"count": count}
 
 
 def _differing(recorded: dict[str, Any], given: dict[str, Any]) -> str:

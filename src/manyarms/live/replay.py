@@ -15,21 +15,12 @@ from numpy.typing import NDArray
 from manyarms.core.jit import can_compile, compiled, compiling, is_cached, need_numba
 from manyarms.core.memory import CHECKED
 from manyarms.errors import CompilationError, ParameterError, SavedFileError
+from manyarms.live import store
 from manyarms.live.arms import ArmNumbers
 from manyarms.live.game import MOST_REWARD, ArmTally, LiveGame
 from manyarms.live.pull_ranges import PullRanges
 from manyarms.live.saving import nonsense_refused
-from manyarms.live.store import (
-    ABANDONED,
-    ANSWERED,
-    ARRIVED,
-    ASKED,
-    OBSERVED,
-    RESTORED,
-    RETIRED,
-    TOLD,
-    Events,
-)
+from manyarms.live.store import Events
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.policy import Policy, arrive, retire
 from manyarms.protocol.state_dump import classes_in, constants, dump_state, restore_state
@@ -75,17 +66,17 @@ def compile_replay(policy: Policy) -> None:
 def _check(game: LiveGame, events: Events, what: str) -> None:
     """Raise unless the events make sense: compiled code would not notice."""
     kind, arm = events.kind, events.arm
-    if not np.isin(kind, np.arange(ASKED, RESTORED + 1)).all():
+    if not np.isin(kind, np.arange(store.ASKED, store.RESTORED + 1)).all():
         raise SavedFileError(f"{what} holds events of an unknown kind.")
-    asked, told, came = (kind == k for k in (ASKED, TOLD, ARRIVED))
-    seen = kind == OBSERVED
-    ended = told | (kind == ABANDONED) | (kind == ANSWERED)
+    asked, told, came = (kind == k for k in (store.ASKED, store.TOLD, store.ARRIVED))
+    seen = kind == store.OBSERVED
+    ended = told | (kind == store.ABANDONED) | (kind == store.ANSWERED)
     ends = events.pull[ended]
     born = game.pulls + np.cumsum(asked)[ended]  # pulls asked for when a pull ended
     earlier = set(ends[ends < game.pulls].tolist())
     numbers = events.pull[asked]
     there = game.arms.count + np.cumsum(np.where(came, arm, 0))  # arms that ever were
-    named = asked | (kind == RETIRED) | (kind == RESTORED) | seen
+    named = asked | (kind == store.RETIRED) | (kind == store.RESTORED) | seen
     sound = (
         bool((numbers == game.pulls + np.arange(len(numbers))).all())
         and (game.horizon is None or game.pulls + len(numbers) <= game.horizon)
@@ -96,8 +87,8 @@ def _check(game: LiveGame, events: Events, what: str) -> None:
         and bool((ends < born).all())
         and earlier <= game.flight.keys()
         and _can_be(events.reward[told | seen], game.reward_range)
-        and _able(game, arrive, bool((came | (kind == RESTORED)).any()))
-        and _able(game, retire, bool((kind == RETIRED).any()))
+        and (game.can(arrive) or not (came | (kind == store.RESTORED)).any())
+        and (game.can(retire) or not (kind == store.RETIRED).any())
     )
     if not sound:
         raise _contradiction(what)
@@ -116,15 +107,6 @@ def _can_come(game: LiveGame, names: Sequence[str | int], count: int) -> bool:
         return False
 
 
-def _able(game: LiveGame, function: Any, needed: bool) -> bool:
-    try:
-        if needed:
-            game.check_can(function)
-    except ParameterError:
-        return False
-    return True
-
-
 def _can_be(rewards: NDArray[Any], limits: tuple[float, float] | None) -> bool:
     low, high = limits or (-MOST_REWARD, MOST_REWARD)
     return bool(((rewards >= low) & (rewards <= high)).all())
@@ -139,7 +121,7 @@ def replay_by_hand(game: LiveGame, events: Events, what: str) -> None:
     names = iter(events.names)
     rows = zip(*(column.tolist() for column in events[:4]), strict=True)
     for kind, number, arm, reward in rows:
-        if kind == ASKED:
+        if kind == store.ASKED:
             game.ask()
             chosen = game.flight[number].arm
             if chosen != arm:
@@ -147,21 +129,21 @@ def replay_by_hand(game: LiveGame, events: Events, what: str) -> None:
                     f"{what} says that pull {number} was of arm {arm}, and {game.policy.label} "
                     f"now chooses arm {chosen}. Replay it with the version that wrote it."
                 )
-        elif kind == TOLD:
+        elif kind == store.TOLD:
             game.tell(number, reward)
-        elif kind == ABANDONED:
+        elif kind == store.ABANDONED:
             game.abandon(number)
-        elif kind == ARRIVED:
+        elif kind == store.ARRIVED:
             new = list(islice(names, arm)) if events.names else arm
             game.arrive(game.arms.fresh(new))
-        elif kind == RETIRED and arm not in game.retired and game.n_arms > 1:
+        elif kind == store.RETIRED and arm not in game.retired and game.n_arms > 1:
             game.retire(arm)
-        elif kind == RESTORED and arm in game.retired:
+        elif kind == store.RESTORED and arm in game.retired:
             game.restore(arm)
-        elif kind == OBSERVED:
+        elif kind == store.OBSERVED:
             game.observe(arm, [reward])
         elif (
-            kind != ANSWERED
+            kind != store.ANSWERED
             or game.flight[number].arm not in game.stock
             or game.answer(number) != reward
         ):
@@ -170,10 +152,10 @@ def replay_by_hand(game: LiveGame, events: Events, what: str) -> None:
 
 def replay_compiled(game: LiveGame, events: Events, *, most: int = ROOM) -> bool:
     """Do the same by compiled code; return False, and change nothing, where that cannot be."""
-    asked = events.kind == ASKED
+    asked = events.kind == store.ASKED
     room = game.horizon or game.pulls + int(asked.sum())
-    moved = game.retired or game.arms.count != game.first_arms or (events.kind > ABANDONED).any()
-    other = game.stock or game.waiting or game.seats.arm_at
+    moved = game.retired or game.arms.count != game.first_arms or game.seats.arm_at
+    other = game.stock or game.waiting or (events.kind > store.ABANDONED).any()
     if moved or other or room > most or not can_compile():  # arrays do not grow
         return False
     state = game.policy.new_state(CHECKED, n_arms=game.first_arms, pulls=room)
@@ -205,7 +187,7 @@ def replay_compiled(game: LiveGame, events: Events, *, most: int = ROOM) -> bool
     ended[index[~asked]] = True
     _rebuild_flight(game.flight, numbers[~ended], flight[: len(numbers)][~ended])
     game.pulls += int(asked.sum())
-    lost = events.pull[events.kind == ABANDONED]
+    lost = events.pull[events.kind == store.ABANDONED]
     game.abandoned = PullRanges(np.concatenate([game.abandoned.numbers(), lost]))
     return True
 
@@ -215,12 +197,12 @@ def _play_again(
 ) -> int:
     """Return the first event that went otherwise, or -1. `last`: the last pull, if in flight."""
     for k in range(len(kind)):
-        if kind[k] == ASKED:
+        if kind[k] == store.ASKED:
             if launch(state, flight, index[k], last) != arm[k]:
                 return k
             last = index[k]
         else:
-            if kind[k] == TOLD:
+            if kind[k] == store.TOLD:
                 land(state, flight, index[k], reward[k])
             else:
                 lose(state, flight, index[k])
@@ -235,8 +217,8 @@ def _rebuild_tally(tally: dict[int, ArmTally], events: Events, arms: NDArray[Any
     for arm in met[np.argsort(first)].tolist():  # arms are listed in the order they were met in
         tally.setdefault(arm, ArmTally())
     seen = [tally[arm] for arm in met.tolist()]
-    asked = np.bincount(which[events.kind == ASKED], minlength=len(met))
-    told = events.kind == TOLD
+    asked = np.bincount(which[events.kind == store.ASKED], minlength=len(met))
+    told = events.kind == store.TOLD
     count = np.bincount(which[told], minlength=len(met))
     total = np.array([t.total for t in seen])
     np.add.at(total, which[told], events.reward[told])  # one by one, as the handle does

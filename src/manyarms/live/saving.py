@@ -20,28 +20,24 @@ import contextlib
 import gc
 import hashlib
 import json
-import numbers
 import struct
 import zlib
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import fields
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int, shown
-from manyarms.errors import ManyarmsError, ParameterError, SavedFileError
-from manyarms.live.arms import ArmNames, ArmNumbers, Arms
+from manyarms.errors import ManyarmsError, SavedFileError
+from manyarms.live.arms import ArmNames, ArmNumbers, Seats, arms_of
 from manyarms.live.contradictions import find_contradiction
 from manyarms.live.game import ArmTally, LiveGame, check_range
 from manyarms.live.pull_ranges import PullRanges
-from manyarms.live.seats import Seats
 from manyarms.protocol.in_flight import InFlight
 from manyarms.protocol.policy import Policy
-from manyarms.protocol.registry import name_of
-from manyarms.protocol.registry import policy as policy_named
+from manyarms.protocol.registry import described_policy, policy_from
 from manyarms.protocol.state_dump import Columns, dump_state, restore_state
 
 __all__ = [
@@ -51,8 +47,6 @@ __all__ = [
     "VERSION",
     "check_version",
     "describe",
-    "described_policy",
-    "first_arms",
     "gc_paused",
     "nonsense_refused",
     "pack",
@@ -70,7 +64,6 @@ MALFORMED_ERRORS = (
     *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
     *(ArithmeticError, struct.error),
 )
-_DEEPEST = 8  # policies within policies
 _HEADER = struct.Struct("<8sI32sQ")
 _CHECKED = 8 + 4 + 32  # where the part begins that the checksum covers
 _LENGTH = struct.Struct("<Q")
@@ -83,7 +76,7 @@ _IN_FLIGHT = dict(zip(("slot", "arm", "era", "late"), InFlight.__annotations__, 
 def snapshot(game: LiveGame) -> bytes:
     """Return all that a game knows. Equal games give equal bytes."""
     columns = {
-        "retired": np.array(sorted(game.retired), np.int64),
+        "retired": _whole(sorted(game.retired)),
         "abandoned": game.abandoned.numbers(),
         **_dump_tally(game.tally),
         **_dump_flight(game.flight),
@@ -103,7 +96,7 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
         policy = _policy_from(about, policy, what)
         first = ArmNumbers(about["first_arms"])
         game = LiveGame(policy, first, about["horizon"], about["seed"], about["reward_range"])
-        game.arms = _read_arms(about["arms"])
+        game.arms = arms_of(about["arms"].get("count"), about["arms"].get("names"))
         game.pulls = check_int("pulls", about["pulls"])
         game.retired = set(_taken(columns, "retired"))
         game.abandoned = PullRanges(_increasing(columns.pop("abandoned", _NONE)))
@@ -159,44 +152,22 @@ def gc_paused() -> Iterator[None]:
 
 def describe(game: LiveGame) -> dict[str, Any]:
     """Return what was decided when the game began, and the arms there are."""
+    arms = game.arms
     return {
         "policy": described_policy(game.policy),
         "horizon": game.horizon,
         "seed": game.seed,
         "reward_range": game.reward_range,
         "first_arms": game.first_arms,
-        "arms": _describe_arms(game.arms),
+        "arms": {"names": arms.names} if isinstance(arms, ArmNames) else {"count": arms.count},
     }
-
-
-def described_policy(policy: Policy) -> dict[str, Any]:
-    """Return a policy's registered name (None if it has none) and its parameters."""
-    name = name_of(type(policy))
-    parameters = {} if name is None else {f.name: _plain(policy, f.name) for f in fields(policy)}
-    return {"name": name, "label": policy.label, "parameters": parameters}
-
-
-def _plain(policy: Policy, parameter: str) -> Any:
-    value = getattr(policy, parameter)
-    if isinstance(value, Policy):
-        return described_policy(value)
-    if value is None or isinstance(value, str | bool):
-        return value
-    if isinstance(value, numbers.Integral):
-        return int(value)
-    if isinstance(value, numbers.Real):
-        return float(value)
-    raise ParameterError(
-        f"`{parameter}` of {policy.label} must be a number, a string, a policy or None to be "
-        f"saved, got {value!r}."
-    )
 
 
 def _policy_from(about: dict[str, Any], given: Policy | None, what: str) -> Policy:
     """Return the described policy, or the given one if it is that."""
     described, limits = about["policy"], check_range(about["reward_range"])
     try:
-        made = _made(described, given, limits)
+        made = policy_from(described, given, limits)
     except ManyarmsError as error:
         _refuse_unless(given is None, given, described, what)
         raise SavedFileError(
@@ -217,51 +188,16 @@ def _refuse_unless(same: bool, given: Policy | None, described: dict[str, Any], 
         )
 
 
-def _made(
-    described: dict[str, Any],
-    given: Any = None,
-    limits: tuple[float, float] | None = None,
-    depth: int = 0,
-) -> Policy:
-    """Return the described policy; where it has no registered name, the given one if it is that."""
-    own = given if isinstance(given, Policy) else None
-    if described["name"] is None or (own is not None and name_of(type(own)) is None):
-        for one in () if own is None else (own, own.with_reward_range(limits)):
-            if described["label"] in (one.label, one.stored_label):  # of earlier files, too
-                return one
-        raise ParameterError("it was not registered when it was saved.")
-    if depth > _DEEPEST:
-        raise ParameterError("it is nested too deeply.")
-    parameters = {
-        name: _made(value, getattr(own, name, None), limits, depth + 1)
-        if isinstance(value, dict)
-        else value
-        for name, value in described["parameters"].items()
-    }
-    return policy_named(described["name"], **parameters)
-
-
-def _describe_arms(arms: Arms) -> dict[str, Any]:
-    return {"names": arms.names} if isinstance(arms, ArmNames) else {"count": arms.count}
-
-
-def _read_arms(described: dict[str, Any]) -> Arms:
-    if "names" in described:
-        return ArmNames(described["names"])
-    return ArmNumbers(described["count"])
-
-
-def first_arms(described: dict[str, Any], count: int) -> dict[str, Any]:
-    """Return the description of the arms that a game began with."""
-    return {"names": described["names"][:count]} if "names" in described else {"count": count}
+def _whole(numbers: Iterable[int]) -> NDArray[np.int64]:
+    return np.array(list(numbers), np.int64)
 
 
 def _dump_tally(tally: dict[int, ArmTally]) -> Columns:
     seen = tally.values()
     return {
-        "tally arm": np.array(list(tally), np.int64),
-        "tally asked": np.array([t.asked for t in seen], np.int64),
-        "tally told": np.array([t.told for t in seen], np.int64),
+        "tally arm": _whole(tally),
+        "tally asked": _whole(t.asked for t in seen),
+        "tally told": _whole(t.told for t in seen),
         "tally total": np.array([t.total for t in seen], np.float64),
     }
 
@@ -276,13 +212,11 @@ def _read_tally(columns: Columns) -> dict[int, ArmTally]:
 
 
 def _dump_flight(flight: dict[int, Any]) -> Columns:
-    return {
-        "flight number": np.array(list(flight), np.int64),
-        **{
-            f"flight {name}": np.array([getattr(p, field) for p in flight.values()], np.int64)
-            for name, field in _IN_FLIGHT.items()
-        },
+    pulls = {
+        f"flight {name}": _whole(getattr(pull, field) for pull in flight.values())
+        for name, field in _IN_FLIGHT.items()
     }
+    return {"flight number": _whole(flight)} | pulls
 
 
 def _read_flight(flight: dict[int, Any], columns: Columns) -> None:
@@ -297,14 +231,14 @@ def _dump_observed(game: LiveGame) -> Columns:
     rewards = [(arm, reward) for arm, some in game.stock.items() for reward in some]
     begins, shifts = game.seats.shifts()
     return {
-        "stock arm": np.array([arm for arm, _ in rewards], np.int64),
+        "stock arm": _whole(arm for arm, _ in rewards),
         "stock reward": np.array([reward for _, reward in rewards], np.float64),
-        "waiting": np.array(list(game.waiting), np.int64),
-        "named": np.array(sorted(game.named), np.int64),
-        "seat arm": np.array(list(game.seats.seat_of), np.int64),
-        "seat number": np.array(list(game.seats.seat_of.values()), np.int64),
-        "seat begin": np.array(begins, np.int64),
-        "seat shift": np.array(shifts, np.int64),
+        "waiting": _whole(game.waiting),
+        "named": _whole(sorted(game.named)),
+        "seat arm": _whole(game.seats.seat_of),
+        "seat number": _whole(game.seats.seat_of.values()),
+        "seat begin": _whole(begins),
+        "seat shift": _whole(shifts),
     }
 
 

@@ -210,11 +210,8 @@ def _check_tell(make: type) -> None:
 
 def plays_plainly(policy: Any) -> bool:
     """Whether a policy, or one within, is a plain class, so that CPython must play it."""
-    while isinstance(policy, Policy):
-        if isinstance(policy, PlainPolicy):
-            return True
-        policy = getattr(policy, "policy", None)
-    return False
+    layers = policy.layers() if isinstance(policy, Policy) else ()
+    return any(isinstance(one, PlainPolicy) for one in layers)
 
 
 def _known(make: type) -> dict[str, inspect.Parameter]:

@@ -12,7 +12,7 @@ import importlib
 import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
 
@@ -241,11 +241,15 @@ class Policy(ABC):
         >>> ma.MOSSOracle(alpha=0.2, count_late=True).short_label
         'moss-oracle(count_late)'
         """
-        own, within = self.changed(given=False), getattr(self, "policy", None)
-        while isinstance(within, Policy):
-            own += within.changed(given=False)
-            within = getattr(within, "policy", None)
+        own = [word for one in self.layers() for word in one.changed(given=False)]
         return self.name + in_brackets(own)
+
+    def layers(self) -> Iterator[Policy]:
+        """Yield the policy, and those that it wraps, from the outside in."""
+        policy: Any = self
+        while isinstance(policy, Policy):
+            yield policy
+            policy = getattr(policy, "policy", None)
 
     def stage(self, state: Any) -> str:
         """Say in words where a state is, such as "iteration 3 of 8"; "" if there are no stages."""

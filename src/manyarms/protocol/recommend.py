@@ -54,11 +54,9 @@ def scale_of(policy: Policy, reward_range: tuple[float, float] | None) -> Scale:
 
 def sigma_of(policy: Policy) -> float:
     """Return the largest sigma that a policy, or one within it, takes for granted."""
-    own: float | None = getattr(policy, "sigma", None)
-    within = getattr(policy, "policy", None)
-    if not isinstance(within, Policy):
-        return 0.5 if own is None else own
-    return max(sigma_of(within), 0.0 if own is None else own)
+    *around, inner = (getattr(one, "sigma", None) for one in policy.layers())
+    sigmas: list[float] = [sigma for sigma in around if sigma is not None]
+    return max([0.5 if inner is None else inner, *sigmas])
 
 
 @kernel

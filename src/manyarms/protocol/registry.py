@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import numbers
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from manyarms.errors import DuplicateNameError, ParameterError, UnknownNameError
@@ -14,17 +16,20 @@ from manyarms.protocol.policy import Policy
 __all__ = [
     "Form",
     "described",
+    "described_policy",
     "is_registered",
     "maker",
     "name_of",
     "own_name",
     "policy",
+    "policy_from",
     "policy_names",
     "register",
 ]
 
 _makers: dict[str, Callable[..., Policy]] = {}  # in the order in which lists show them
 _unlisted: set[str] = set()
+_DEEPEST = 8  # policies within policies
 
 M = TypeVar("M", bound=Callable[..., Policy])
 
@@ -165,6 +170,53 @@ def policy(name: str, **parameters: Any) -> Policy:
             raise ParameterError(f"{name!r} cannot be made: {error}.") from error
         fix = f"Give {'it' if len(missing) == 1 else 'them'} by name."
         raise ParameterError(f"{name!r} needs {', '.join(missing)}. {fix}") from error
+
+
+def described_policy(policy: Policy) -> dict[str, Any]:
+    """Return a policy's registered name (None if it has none) and its parameters."""
+    name = name_of(type(policy))
+    parameters = {} if name is None else {f.name: _plain(policy, f.name) for f in fields(policy)}
+    return {"name": name, "label": policy.label, "parameters": parameters}
+
+
+def _plain(policy: Policy, parameter: str) -> Any:
+    value = getattr(policy, parameter)
+    if isinstance(value, Policy):
+        return described_policy(value)
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    raise ParameterError(
+        f"`{parameter}` of {policy.label} must be a number, a string, a policy or None to be "
+        f"saved, got {value!r}."
+    )
+
+
+def policy_from(
+    described: dict[str, Any],
+    given: Any = None,
+    limits: tuple[float, float] | None = None,
+    depth: int = 0,
+) -> Policy:
+    """Return the described policy; where it has no registered name, the given one if it is that."""
+    own = given if isinstance(given, Policy) else None
+    if described["name"] is None or (own is not None and name_of(type(own)) is None):
+        for one in () if own is None else (own, own.with_reward_range(limits)):
+            if described["label"] in (one.label, one.stored_label):  # of earlier files, too
+                return one
+        raise ParameterError("it was not registered when it was saved.")
+    if depth > _DEEPEST:
+        raise ParameterError("it is nested too deeply.")
+    parameters = {
+        name: policy_from(value, getattr(own, name, None), limits, depth + 1)
+        if isinstance(value, dict)
+        else value
+        for name, value in described["parameters"].items()
+    }
+    return policy(described["name"], **parameters)
 
 
 def _load_ours() -> None:

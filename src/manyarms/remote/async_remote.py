@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn, TypeVar, overload
+from typing import Any, TypeVar, overload
 
+from manyarms.core.checks import by_name
 from manyarms.errors import MissingExtraError
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull
 from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
-from manyarms.remote.calls import Answer, Attempts, Call, Calls, base_of, not_served, progress_of
+from manyarms.remote.calls import Answer, Call, Plan
+from manyarms.remote.client import Client, Lost, Run
 
 __all__ = ["AsyncRemote"]
 
 T = TypeVar("T")
 
 
-class AsyncRemote:
+class AsyncRemote(Client):
     """A game that a service plays, like `Remote`, with methods to be awaited.
 
     Parameters
@@ -39,29 +40,15 @@ class AsyncRemote:
     ...         await remote.tell(pull, 1.0)
     """
 
-    def __init__(
-        self,
-        url: str,
-        experiment: str,
-        *,
-        token: str | None = None,
-        worker: str | None = None,
-        timeout: float = 30.0,
-        patience: float = 60.0,
-    ) -> None:
+    def _open(self, scheme: str, host: str) -> None:
         try:
             import httpx
         except ImportError:
             raise MissingExtraError("httpx", "for AsyncRemote", "serve") from None
-        scheme, host, prefix = base_of(url, timeout, patience)
-        self.url, self.experiment = url, experiment
-        self._calls = Calls(prefix, experiment, worker)
-        self._patience = patience
-        token = token or os.environ.get("MANYARMS_TOKEN")
         self._client = httpx.AsyncClient(
             base_url=f"{scheme}://{host}",
-            headers={"Authorization": f"Bearer {token}"} if token else {},
-            timeout=timeout,
+            headers=self._headers,
+            timeout=self._timeout,
             trust_env=False,
         )
 
@@ -72,53 +59,51 @@ class AsyncRemote:
 
     async def ask(self, k: int | None = None) -> Pull | list[Pull]:
         """Return the arm to pull next, or a list of the next `k`. As `Remote.ask`."""
-        pulls = await self._send(self._calls.ask(k))
-        return pulls[0] if k is None else pulls
+        return await self._run(self._calls.ask(k))
 
     async def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
         """Report the reward of a pull. As `Remote.tell`."""
-        for call in self._calls.tell([(pull, reward)], again, many=False):
-            await self._send(call)
+        await self._run(self._calls.tell(pull, reward, again))
 
     async def tell_many(
         self, rewards: Iterable[tuple[Pull | int, float]], *, again: str = "refuse"
     ) -> None:
         """Report several rewards. As `Remote.tell_many`."""
-        for call in self._calls.tell(rewards, again, many=True):
-            await self._send(call)
+        await self._run(self._calls.tell_many(rewards, again))
 
     async def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
         """Give up a pull whose reward will never come. As `Remote.abandon`."""
-        await self._send(self._calls.abandon(pull, again))
+        await self._run(self._calls.abandon(pull, again))
 
     async def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
         """Add arms; return their names. As `Remote.add_arms`."""
-        return await self._send(self._calls.add_arms(arms))
+        return await self._run(self._calls.add_arms(arms))
 
     async def retire(self, arm: str | int) -> None:
         """Never ask for an arm again. As `Remote.retire`."""
-        await self._send(self._calls.retire(arm))
+        await self._run(self._calls.retire(arm))
 
     async def pause(self) -> None:
         """Let the service refuse asks for a while."""
-        await self._send(self._calls.change("pause"))
+        await self._run(self._calls.change("pause"))
 
     async def resume(self) -> None:
         """Let the service answer asks again."""
-        await self._send(self._calls.change("resume"))
+        await self._run(self._calls.change("resume"))
 
     async def stop(self) -> None:
         """Ask for no pull any more, for good."""
-        await self._send(self._calls.change("stop"))
+        await self._run(self._calls.change("stop"))
 
     async def recommend(self) -> ArmEstimate:
         """Return the arm to deploy. As `Remote.recommend`."""
-        return (await self.top(1))[0]
+        return await self._run(self._calls.recommend())
 
     async def top(self, k: int) -> list[ArmEstimate]:
         """Return the `k` best arms. As `Remote.top`."""
-        return await self._send(self._calls.top(k))
+        return await self._run(self._calls.top(k))
 
+    @by_name
     async def verdict(
         self,
         *,
@@ -127,67 +112,45 @@ class AsyncRemote:
         confidence: float = CONFIDENCE,
     ) -> StopVerdict:
         """Return whether the recommended arm is good enough to stop. As `Remote.verdict`."""
-        return await self._send(self._calls.verdict(epsilon, quantile, confidence))
-
-    async def observe(self, arm: str | int, rewards: float | Iterable[float]) -> NoReturn:
-        """Raise `ServiceError`. As `Remote.observe`."""
-        raise not_served("observe")
-
-    async def season(self, **asked: Any) -> NoReturn:
-        """Raise `ServiceError`. As `Remote.season`."""
-        raise not_served("season")
-
-    async def restore(self, arm: str | int) -> NoReturn:
-        """Raise `ServiceError`. As `Remote.restore`."""
-        raise not_served("restore")
-
-    async def save(self, path: str | os.PathLike[str]) -> NoReturn:
-        """Raise `ServiceError`. As `Remote.save`."""
-        raise not_served("save")
+        return await self._run(self._calls.verdict(epsilon, quantile, confidence))
 
     async def arms(self) -> list[ArmEstimate]:
         """Return what is known of every arm that was pulled, those of most pulls first."""
-        found: list[ArmEstimate] = []
-        cursor: str | None = ""
-        while cursor is not None:
-            some, cursor = await self._send(self._calls.arms(cursor))
-            found += some
-        return found
+        return await self._run(self._calls.arms())
 
     async def pending(self) -> list[Pull]:
         """Return the pulls whose reward was not told yet. As `Remote.pending`."""
-        return await self._send(self._calls.pending())
+        return await self._run(self._calls.pending())
 
     async def progress(self) -> Progress:
         """Return how far the game is."""
-        return progress_of(await self.summary())
+        return await self._run(self._calls.progress())
 
     async def summary(self) -> dict[str, Any]:
         """Return all that the service says of the experiment at a glance."""
-        return await self._send(self._calls.summary())
+        return await self._run(self._calls.summary())
 
-    def __repr__(self) -> str:
-        return f"<AsyncRemote {self.experiment!r} at {self.url}>"
+    async def _run(self, plan: Plan[T]) -> T:
+        run = Run(plan, self._patience)
+        for step in run:
+            if isinstance(step, Call):
+                run.came = await self._attempt(step)
+            else:
+                await asyncio.sleep(step)
+        return run.result
 
-    async def _send(self, call: Call[T]) -> T:
+    async def _attempt(self, call: Call) -> Answer | Lost:
         import httpx
 
-        attempts = Attempts(self._patience)
-        while True:
-            answer, why, sent = None, "", True
-            try:
-                response = await self._client.request(
-                    call.method, call.path, content=call.body, headers=call.headers
-                )
-                retry_after = response.headers.get("Retry-After")
-                answer = Answer.of(response.status_code, response.content, retry_after)
-            except httpx.TransportError as error:
-                why = f"{type(error).__name__} {error}".rstrip()
-                sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-            settled = attempts.settle(call, answer, why, sent=sent)
-            if answer is not None and answer.status < 300:
-                return settled  # type: ignore[return-value]
-            await asyncio.sleep(settled)  # type: ignore[arg-type]
+        try:
+            response = await self._client.request(
+                call.method, call.path, content=call.body, headers=call.headers
+            )
+        except httpx.TransportError as error:
+            sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+            return Lost(f"{type(error).__name__} {error}".rstrip(), sent)
+        retry_after = response.headers.get("Retry-After")
+        return Answer.of(response.status_code, response.content, retry_after)
 
     async def close(self) -> None:
         """Close all connections."""

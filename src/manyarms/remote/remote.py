@@ -9,33 +9,26 @@ import time
 import warnings
 import weakref
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from manyarms.core.checks import by_name
 from manyarms.live.estimates import ArmEstimate, Progress, count
 from manyarms.live.game import Pull
 from manyarms.live.handle import Live
 from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
 from manyarms.protocol.policy import Policy
-from manyarms.remote.calls import (
-    Answer,
-    Attempts,
-    Call,
-    Calls,
-    base_of,
-    not_served,
-    progress_of,
-    spec_of,
-)
+from manyarms.remote.calls import Answer, Call, Plan, spec_of
+from manyarms.remote.client import Client, Lost, Run
 
 if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped]
+    import pandas
 
 __all__ = ["Remote"]
 
 T = TypeVar("T")
 
 
-class Remote:
+class Remote(Client):
     """A game that a service plays: it asks, tells and recommends as `Live` does, with its errors.
 
     Parameters
@@ -72,24 +65,10 @@ class Remote:
     Then as with `Live`: `pull = remote.ask()`, `remote.tell(pull, 1.0)`, `remote.recommend()`.
     """
 
-    def __init__(
-        self,
-        url: str,
-        experiment: str,
-        *,
-        token: str | None = None,
-        worker: str | None = None,
-        timeout: float = 30.0,
-        patience: float = 60.0,
-    ) -> None:
-        scheme, self._host, prefix = base_of(url, timeout, patience)
-        self.url, self.experiment = url, experiment
-        https = scheme == "https"
-        self._connection = http.client.HTTPSConnection if https else http.client.HTTPConnection
-        self._calls = Calls(prefix, experiment, worker)
-        token = token or os.environ.get("MANYARMS_TOKEN")
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._timeout, self._patience = timeout, patience
+    def _open(self, scheme: str, host: str) -> None:
+        secure = scheme == "https"
+        self._connection = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        self._host = host
         self._lock = threading.Lock()
         self._idle: list[http.client.HTTPConnection] = []
         self._process = os.getpid()
@@ -125,10 +104,8 @@ class Remote:
             take), `missing` ("abandon" or a reward), `early` ("tell" or "hold").
         """
         remote = cls(url, experiment, token=token)
-        found = remote._send(remote._calls.create(spec_of(policy, n_arms, **spec)))
-        if arms is not None and found["n_arms"] == 0:
-            remote.add_arms(arms)
-        elif arms is not None and (others := remote._send(remote._calls.check_arms(arms))):
+        others = remote._run(remote._calls.create(spec_of(policy, n_arms, **spec), arms))
+        if others:
             warnings.warn(
                 f"The experiment {experiment!r} was there already. Beyond the arms given, it "
                 f"has {count(len(others), 'arm')}, such as {others[0]!r}. `retire` lets go of "
@@ -147,13 +124,7 @@ class Remote:
             As for the class.
         """
         with cls(url, "-", token=token, patience=5.0) as remote:
-            found: list[dict[str, Any]] = []
-            cursor: str | None = ""
-            while cursor is not None:
-                page = remote._send(remote._calls.listing(cursor))
-                found += page["experiments"]
-                cursor = page.get("cursor")  # services of older versions have none
-            return found
+            return remote._run(remote._calls.listing())
 
     # What changes the game
 
@@ -173,39 +144,25 @@ class Remote:
             The number of pulls, at most 10,000. Without it, one `Pull` is returned instead of a
             list.
         """
-        pulls = self._send(self._calls.ask(k))
-        return pulls[0] if k is None else pulls
+        return self._run(self._calls.ask(k))
 
     def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
         """Report the reward of a pull, now or later, in any order. As `Live.tell`.
 
         Parameters
         ----------
-        pull
-            What `ask` returned, or its `id`.
+        pull, again
+            As for `Live.tell`.
         reward
             A number within the experiment's `reward_range`.
-        again
-            What to do if the pull was told or abandoned before: "refuse" raises, "ignore" does
-            nothing.
         """
-        for call in self._calls.tell([(pull, reward)], again, many=False):
-            self._send(call)
+        self._run(self._calls.tell(pull, reward, again))
 
     def tell_many(
         self, rewards: Iterable[tuple[Pull | int, float]], *, again: str = "refuse"
     ) -> None:
-        """Report several rewards. If some are refused, the others are told, and it raises.
-
-        Parameters
-        ----------
-        rewards
-            Pairs of a pull (or its id) and its reward.
-        again
-            As for `tell`.
-        """
-        for call in self._calls.tell(rewards, again, many=True):
-            self._send(call)
+        """Report several rewards, as `Live.tell_many`; but it tells all that are not refused."""
+        self._run(self._calls.tell_many(rewards, again))
 
     def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
         """Give up a pull whose reward will never come. As `Live.abandon`.
@@ -217,7 +174,7 @@ class Remote:
         again
             As for `tell`.
         """
-        self._send(self._calls.abandon(pull, again))
+        self._run(self._calls.abandon(pull, again))
 
     def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
         """Add arms and return their names. The token needs the role operator.
@@ -229,7 +186,7 @@ class Remote:
         arms
             The number of new arms if arms have numbers, or their names if they have names.
         """
-        return self._send(self._calls.add_arms(arms))
+        return self._run(self._calls.add_arms(arms))
 
     def retire(self, arm: str | int) -> None:
         """Never ask for an arm again, as `Live.retire`. The token needs the role operator.
@@ -239,22 +196,22 @@ class Remote:
         arm
             The arm's number or name.
         """
-        self._send(self._calls.retire(arm))
+        self._run(self._calls.retire(arm))
 
     def pause(self) -> None:
         """Let the service refuse asks until `resume`; rewards can still be told.
 
         The token needs the role operator.
         """
-        self._send(self._calls.change("pause"))
+        self._run(self._calls.change("pause"))
 
     def resume(self) -> None:
         """Let the service answer asks again. The token needs the role operator."""
-        self._send(self._calls.change("resume"))
+        self._run(self._calls.change("resume"))
 
     def stop(self) -> None:
         """Let the service refuse asks for good. The token needs the role operator."""
-        self._send(self._calls.change("stop"))
+        self._run(self._calls.change("stop"))
 
     # What only looks
 
@@ -271,11 +228,11 @@ class Remote:
     @property
     def pending(self) -> list[Pull]:
         """The first 10,000 pulls whose reward was not told yet, in the order of their asks."""
-        return self._send(self._calls.pending())
+        return self._run(self._calls.pending())
 
     def recommend(self) -> ArmEstimate:
         """Return the arm to deploy, as `Live.recommend` does."""
-        return self.top(1)[0]
+        return self._run(self._calls.recommend())
 
     def top(self, k: int) -> list[ArmEstimate]:
         """Return the `k` best arms, or fewer if fewer are known, as `Live.top` does.
@@ -285,8 +242,9 @@ class Remote:
         k
             The number of arms, at most 1000.
         """
-        return self._send(self._calls.top(k))
+        return self._run(self._calls.top(k))
 
+    @by_name
     def verdict(
         self,
         *,
@@ -301,47 +259,23 @@ class Remote:
         epsilon, quantile, confidence
             As for `Live.verdict` (default: 0.1, 0.05 and 0.95).
         """
-        return self._send(self._calls.verdict(epsilon, quantile, confidence))
-
-    def observe(self, arm: str | int, rewards: float | Iterable[float]) -> NoReturn:
-        """Raise `ServiceError`: only a handle can observe rewards that no pull earned."""
-        raise not_served("observe")
-
-    def season(self, **asked: Any) -> NoReturn:
-        """Raise `ServiceError`: only a handle can begin a game with what another one knows."""
-        raise not_served("season")
-
-    def restore(self, arm: str | int) -> NoReturn:
-        """Raise `ServiceError`: a service retires arms for good."""
-        raise not_served("restore")
-
-    def save(self, path: str | os.PathLike[str]) -> NoReturn:
-        """Raise `ServiceError`: the service keeps everything in its database."""
-        raise not_served("save")
+        return self._run(self._calls.verdict(epsilon, quantile, confidence))
 
     def arms(self) -> list[ArmEstimate]:
         """Return what is known about every arm that was pulled, those with most pulls first."""
-        found: list[ArmEstimate] = []
-        cursor: str | None = ""
-        while cursor is not None:
-            some, cursor = self._send(self._calls.arms(cursor))
-            found += some
-        return found
+        return self._run(self._calls.arms())
 
     def progress(self) -> Progress:
         """Return how far the game is."""
-        return progress_of(self.summary())
+        return self._run(self._calls.progress())
 
     def summary(self) -> dict[str, Any]:
         """Return all that the service says of the experiment at a glance."""
-        return self._send(self._calls.summary())
+        return self._run(self._calls.summary())
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return what is known of every arm that was pulled as a pandas table."""
         return Live.to_dataframe(self)  # type: ignore[arg-type]  # it looks at arms() only
-
-    def __repr__(self) -> str:
-        return f"<Remote {self.experiment!r} at {self.url}>"
 
     def __str__(self) -> str:
         how = self.progress()
@@ -349,17 +283,16 @@ class Remote:
 
     # How
 
-    def _send(self, call: Call[T]) -> T:
-        attempts = Attempts(self._patience)
-        while True:
-            answer, why, sent = self._attempt(call)
-            settled = attempts.settle(call, answer, why, sent=sent)
-            if answer is not None and answer.status < 300:
-                return settled  # type: ignore[return-value]
-            time.sleep(settled)  # type: ignore[arg-type]
+    def _run(self, plan: Plan[T]) -> T:
+        run = Run(plan, self._patience)
+        for step in run:
+            if isinstance(step, Call):
+                run.came = self._attempt(step)
+            else:
+                time.sleep(step)
+        return run.result
 
-    def _attempt(self, call: Call[T]) -> tuple[Answer | None, str, bool]:
-        """Return the answer; without one, what failed, and whether the request may have arrived."""
+    def _attempt(self, call: Call) -> Answer | Lost:
         kept = None if call.once else self._kept()  # which may have been closed by the service
         connection = kept or self._connection(self._host, timeout=self._timeout)
         sent = False
@@ -372,12 +305,12 @@ class Remote:
             data = response.read()
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            return None, f"{type(error).__name__} {error}".rstrip(), sent
+            return Lost(f"{type(error).__name__} {error}".rstrip(), sent)
         if response.will_close:
             connection.close()
         else:
             self._keep(connection)
-        return Answer.of(response.status, data, response.headers.get("Retry-After")), "", True
+        return Answer.of(response.status, data, response.headers.get("Retry-After"))
 
     def _kept(self) -> http.client.HTTPConnection | None:
         with self._lock:

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import asdict
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from manyarms.lab.tables import PROVENANCE, ResultsFolder, damage, read_results
 from manyarms.protocol.colours import page_css
 from manyarms.report.page.contents import contents, of_a_run
 from manyarms.report.page.presentation import Presentation
-from manyarms.report.text import plain, write_json
+from manyarms.report.text import part_of_page, plain, write_json
 
 __all__ = ["REPORT", "STUDY", "write_report", "write_study"]
 
@@ -29,10 +28,7 @@ _FORMAT = "manyarms study 1"
 _TIMES = (200, 100, 50, 20, 5, 1)  # checkpoints of a line, at most: as many as fit
 _DIGITS = 5  # of numbers in the page: more than a screen can show
 # In the order in which they stand in the file; together they are one script.
-_SCRIPTS = (
-    *("data.js", "elements.js", "scale.js", "plot.js", "lines.js", "pointer.js", "bar.js"),
-    *("figure.js", "runs.js", "differences.js", "sections.js", "main.js"),
-)
+_SCRIPTS = ("data", "elements", "plot", "bar", "figure", "comparisons", "sections")
 
 
 def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000) -> Path:
@@ -58,7 +54,6 @@ def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000)
     if (where / STUDY).is_file():
         shown, folders = _read_study(where)
     else:
-        _refuse_earlier_study(where)
         results = read_results(where)
         with damage(where / PROVENANCE):
             shown, folders = of_a_run(results), {"": results}
@@ -70,7 +65,7 @@ def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000)
     else:
         raise ResultsError(
             f"`folder` must hold results that fit into a page of {most_bytes / 1e6:g} MB, got "
-            f"{len(data['settings'])} settings. Sweep fewer values, or draw them with "
+            f"{len(data['settings'])} problems. Sweep fewer values, or draw them with "
             f"`manyarms plot`."
         )
     replace_file(where / REPORT, _page(data["title"], text).encode())
@@ -79,15 +74,14 @@ def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000)
 
 def _page(title: str, data: str) -> str:
     """Return data, styles and scripts as one file of HTML that needs nothing else."""
-    script = "\n".join(map(_read, _SCRIPTS))
-    parts = {"title": html.escape(title), "script": script}
-    parts |= {"styles": page_css() + _read("page.css"), "mark": MARK}
-    parts["data"] = data
-    return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], _read("template.html"))
-
-
-def _read(name: str) -> str:
-    return resources.files("manyarms.report.page").joinpath(name).read_text(encoding="utf-8")
+    parts = {
+        "title": html.escape(title),
+        "styles": page_css() + part_of_page("page.css"),
+        "mark": MARK,
+        "data": data,
+        "script": "\n".join(part_of_page(f"{name}.js") for name in _SCRIPTS),
+    }
+    return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], part_of_page("template.html"))
 
 
 def as_json(data: Any) -> str:
@@ -120,17 +114,3 @@ def _read_study(folder: Path) -> tuple[Presentation, dict[str, ResultsFolder]]:
             if place.is_absolute() or ".." in place.parts:
                 raise ValueError(f"'{place}' is outside of the folder")
     return shown, {place: read_results(folder / place) for place in places}
-
-
-def _refuse_earlier_study(folder: Path) -> None:
-    """Say what to do with a folder that `reproduce` wrote before studies had result folders."""
-    try:
-        content = json.loads((folder / PROVENANCE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return  # its reader says what is wrong
-    if isinstance(content, dict) and "settings" in content and "spec_hash" not in content:
-        raise ResultsError(
-            f"`folder` must hold results of this version, got '{folder}', which an earlier one "
-            f"reproduced. Its tables can be read as before; for a page, run `manyarms reproduce` "
-            f"into another folder."
-        )

@@ -24,7 +24,7 @@ from manyarms.protocol.colours import page_css
 from manyarms.report.style import thousands
 
 __all__ = ["Block", "Table", "Warm", "as_html", "as_markdown"]
-__all__ += ["count_of", "interval_text", "plain", "write_json", "write_text"]
+__all__ += ["count_of", "interval_text", "part_of_page", "plain", "write_json", "write_text"]
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,9 @@ def as_html(
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="color-scheme" content="light dark">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{page_css()}{_read('text.css')}</style></head>\n"
+        f"<title>{html.escape(title)}</title>\n<style>{page_css()}{part_of_page('text.css')}</style></head>\n"
         f'<body><header class="mark">{MARK} manyarms</header><main>\n{body}\n</main>\n'
-        f"<script>{_read('tables.js')}</script></body></html>\n"
+        f"<script>{part_of_page('tables.js')}</script></body></html>\n"
     )
 
 
@@ -125,7 +125,8 @@ def _html(block: Block, pictures: Mapping[str, str]) -> str:
     return f"<p>{_inline(block)}</p>"
 
 
-def _read(name: str) -> str:
+def part_of_page(name: str) -> str:
+    """Return a file of styles or scripts."""
     return resources.files("manyarms.report.page").joinpath(name).read_text(encoding="utf-8")
 
 

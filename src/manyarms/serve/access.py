@@ -11,12 +11,12 @@ import hmac
 import json
 import secrets
 import time
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qs
 
 from manyarms.live.databases import Database
 from manyarms.serve.errors import RefusedError, refuse
-from manyarms.serve.messages import NewToken, TooMany
+from manyarms.serve.messages import Failure, NewToken, TooMany
 from manyarms.serve.routes import may
 
 __all__ = [
@@ -123,23 +123,21 @@ class Access:
             return False
         return seen[1]
 
-    def remember(self, kind: str, value: str, caller: Caller | None) -> None:
-        """Note what the database said of a token."""
+    def remember(self, kind: str, value: str, caller: Caller | None, header: bytes) -> None:
+        """Note what the database said of a token, and who sends this header `Authorization`."""
+        until = time.monotonic() + _REMEMBERED
         if len(self._known) > 10_000:
             self._known.clear()
-        self._known[kind, value] = time.monotonic() + _REMEMBERED, caller
+        self._known[kind, value] = until, caller
+        if header[:7].lower() == b"bearer " and caller is not None:  # else it holds no token
+            if len(self._headers) > 1000:
+                self._headers.clear()
+            self._headers[header] = until, caller
 
     def known(self, header: bytes) -> Caller | None:
         """Return who sends this header `Authorization`; None if the database must be asked."""
         seen = self._headers.get(header)
         return None if seen is None or seen[0] < time.monotonic() else seen[1]
-
-    def remember_header(self, header: bytes, caller: Caller | None) -> None:
-        """Note who sends a header `Authorization`, for as long as a token is remembered."""
-        if header[:7].lower() == b"bearer " and caller is not None:  # else it holds no token
-            if len(self._headers) > 1000:
-                self._headers.clear()
-            self._headers[header] = time.monotonic() + _REMEMBERED, caller
 
     def forget(self) -> None:
         """Ask the database again: a token was made or taken back."""
@@ -205,28 +203,22 @@ class Access:
         caller: Caller | None,
         right: str,
         experiment: str | None,
-        headers: Headers,
+        scope: Any,
         *,
-        address: str,
-        safe: bool,
         forwarded: bool = False,
     ) -> None:
-        """Raise unless a caller may do this.
+        """Raise a `RefusedError` unless a caller may do this.
 
         The node that has `forwarded` a request knew its Host, and has counted it.
         """
         if right == "public":
             return
         if caller is None:
-            raise RefusedError(
-                refuse(
-                    401,
-                    "no_token",
-                    "The header `Authorization: Bearer TOKEN` is missing, or its token is unknown "
-                    "or has expired. `manyarms token add` makes a token.",
-                ).failure,
-                {"WWW-Authenticate": "Bearer"},
+            said = (
+                "The header `Authorization: Bearer TOKEN` is missing, or its token is unknown or "
+                "has expired. `manyarms token add` makes a token."
             )
+            raise RefusedError(Failure("no_token", said, 401), {"WWW-Authenticate": "Bearer"})
         if caller.expired:
             raise refuse(401, "expired", f"The token {caller.name!r} has expired. Make a new one.")
         if not may(caller.role, right):
@@ -237,13 +229,14 @@ class Access:
             raise refuse(
                 403, "experiment", f"The token {caller.name!r} is for {caller.experiment!r} only."
             )
+        headers: Headers = dict(scope["headers"])
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if caller.cookie and not safe and not forwarded:
+        if caller.cookie and scope["method"] not in ("GET", "HEAD") and not forwarded:
             _check_same_origin(origin, headers)
         if caller.role == "browser" and origin not in caller.origins:
             raise refuse(403, "origin", f"Pages of {origin or 'no origin'} may not use this token.")
         if caller.rate is not None and not forwarded:
-            self._check_rate(caller, address)
+            self._check_rate(caller, (scope.get("client") or ("", 0))[0])
 
     def _check_rate(self, caller: Caller, address: str) -> None:
         """Let `rate` requests a second through, and as many at once; of pages, for each address."""
@@ -298,17 +291,8 @@ def ticket_pull(secret: str, experiment: str, given: str, generation: int) -> in
 # What the database holds
 
 
-def find_caller(database: Database, digest: str) -> Caller | None:
-    """Return who has a token."""
-    return _caller(database, "sha256", digest)
-
-
-def named_caller(database: Database, name: str) -> Caller | None:
-    """Return who has the token of a name."""
-    return _caller(database, "name", name)
-
-
-def _caller(database: Database, column: str, value: str) -> Caller | None:
+def find_caller(database: Database, column: Literal["sha256", "name"], value: str) -> Caller | None:
+    """Return who has a token, by its digest or its name."""
     rows = database.run(
         "SELECT name, role, experiment, origins, rate, expires, sha256 FROM tokens "
         f"WHERE {column} = :value",

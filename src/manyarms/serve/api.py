@@ -1,26 +1,36 @@
-"""A function for each route: from a request to an answer."""
+"""A function for each route of `routes`, by its name: from a request to an answer."""
 
 from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
-from manyarms.errors import ManyarmsError
 from manyarms.live.databases import Database
+from manyarms.protocol.registry import policy_names
+from manyarms.serve import access
 from manyarms.serve import messages as m
-from manyarms.serve.api_looking import LOOKING
-from manyarms.serve.errors import RefusedError, failure_of, refuse
+from manyarms.serve.errors import (
+    RefusedError,
+    as_refusals,
+    invalid,
+    refuse,
+    unavailable,
+    unknown,
+    unknown_arm,
+)
 from manyarms.serve.exporting import export
-from manyarms.serve.forming import AskedBefore, Given
 from manyarms.serve.game import check_spec
 from manyarms.serve.importing import add_arms, number_of
 from manyarms.serve.moves import AskMove, TellMove, key_in
-from manyarms.serve.node import unavailable, unknown
-from manyarms.serve.owned import Owned, told_before
+from manyarms.serve.owned import AskedBefore, Given, Owned, told_before
 from manyarms.serve.requests import Handler, Request, Response, answered
+from manyarms.serve.routes import description
 from manyarms.serve.service import Service
+from manyarms.serve.views import SORTS
 
 __all__ = ["HANDLERS"]
 
@@ -39,9 +49,7 @@ async def ask(service: Service, request: Request) -> Response:
         return move.change(owned, before)
 
     try:
-        owned, given, answers = await service.apply(
-            request.experiment, change, forwarded=request.forwarded, once=move.once
-        )
+        owned, given, answers = await service.apply(request, change, once=move.once)
     except RefusedError as error:
         if isinstance(error.failure, m.StoppedFailure):
             raise await _with_recommendation(service, request.experiment, error) from error
@@ -55,18 +63,14 @@ def _from_a_page(request: Request) -> bool:
 
 async def _asked_before(service: Service, owned: Owned, key: str | None) -> AskedBefore | None:
     row = await service.node.read(lambda database: database.ask_key(owned.id, key or ""))
-    return (
-        None
-        if row is None
-        else AskedBefore(row[0], row[1], tuple(json.loads(row[2] or "[]")), row[3])
-    )
+    return None if row is None else AskedBefore.of(*row)
 
 
 async def _with_recommendation(service: Service, name: str, refusal: RefusedError) -> RefusedError:
     stopped = refusal.failure
     assert isinstance(stopped, m.StoppedFailure)
     try:
-        summary: m.ExperimentSummary = await service.view("summary", name)
+        summary: m.ExperimentSummary = await service.scribe.view("summary", name)
         stopped.recommended = summary.recommended
     except RefusedError:
         pass  # the scribe is away: the answer is right without it
@@ -77,9 +81,7 @@ async def tell(service: Service, request: Request) -> Response:
     """Let rewards come."""
     wanted: m.Tells = await request.read(m.Tells)
     move = TellMove(wanted, browser=_from_a_page(request))
-    owned, results, answers = await service.apply(
-        request.experiment, move.change, forwarded=request.forwarded
-    )
+    owned, results, answers = await service.apply(request, move.change)
     return Response(move.answer(owned, results, answers))
 
 
@@ -89,9 +91,7 @@ async def abandon(service: Service, request: Request) -> Response:
     if _from_a_page(request):
         raise refuse(403, "role", "The role browser may not abandon pulls.")
     _, results, answers = await service.apply(
-        request.experiment,
-        lambda owned: [(owned.abandon(pull), pull) for pull in wanted.pulls],
-        forwarded=request.forwarded,
+        request, lambda owned: [(owned.abandon(pull), pull) for pull in wanted.pulls]
     )
     return answered(
         m.ToldMany(
@@ -107,12 +107,10 @@ async def put(service: Service, request: Request) -> Response:
     """Create an experiment; the same one again is no mistake."""
     spec: m.Spec = await request.read(m.Spec)
     name = request.experiment
-    try:
+    with as_refusals():
         check_spec(spec)
-    except ManyarmsError as error:
-        raise RefusedError(failure_of(error)) from error
     if spec.early == "hold" and spec.window is None:
-        raise refuse(422, "invalid", "`early: hold` needs a `window`, in seconds.")
+        raise invalid("`early: hold` needs a `window`, in seconds.")
     text = msgspec.json.encode(spec).decode()
     secret = secrets.token_hex(32)
 
@@ -132,7 +130,7 @@ async def put(service: Service, request: Request) -> Response:
     if made:
         await service.note(request.caller, name, "create")
     try:
-        return answered(await service.view("summary", name), 201 if made else 200)
+        return answered(await service.scribe.view("summary", name), 201 if made else 200)
     except RefusedError as error:
         if made and error.failure.code == "unavailable":
             raise unknown(f"The summary of {name!r} is not there") from error
@@ -166,7 +164,7 @@ async def delete(service: Service, request: Request) -> Response:
         return owned
 
     try:
-        owned, _, _ = await service.apply(name, check, forwarded=request.forwarded)
+        owned, _, _ = await service.apply(request, check)
         buried = await service.node.write(lambda database: database.bury(owned.id, owned.epoch))
     except RefusedError as error:
         if error.failure.code != "replay":
@@ -186,11 +184,6 @@ def _buried(database: Database, name: str) -> bool:
     return row is not None and database.bury(row.id, row.epoch, in_any_state=True)
 
 
-async def get(service: Service, request: Request) -> Response:
-    """Return an experiment at a glance."""
-    return answered(await service.view("summary", request.experiment))
-
-
 async def list_all(service: Service, request: Request) -> Response:
     """Return a page of the experiments that the caller may see."""
     assert request.caller is not None
@@ -200,7 +193,7 @@ async def list_all(service: Service, request: Request) -> Response:
 def _set_state(action: str, state: m.State) -> Handler:
     async def handler(service: Service, request: Request) -> Response:
         name = request.experiment
-        await service.apply(name, lambda owned: owned.set_state(state), forwarded=request.forwarded)
+        await service.apply(request, lambda owned: owned.set_state(state))
         await service.note(request.caller, name, action)
         return answered(m.Done(name, state))
 
@@ -214,16 +207,140 @@ async def retire(service: Service, request: Request) -> Response:
     async def change(owned: Owned) -> bool:
         return owned.retire(await number_of(service, owned, key))
 
-    owned, applied, _ = await service.apply(request.experiment, change, forwarded=request.forwarded)
+    owned, applied, _ = await service.apply(request, change)
     if applied:
         await service.note(request.caller, request.experiment, f"retire {key}")
     return answered(m.Retired(owned.name, owned.state, applied))  # type: ignore[arg-type]
 
 
+# Views
+
+
+def _view(what: str, **readers: Callable[[str, str], Any]) -> Handler:
+    """Return what answers with a view; the query may say more, which `readers` check."""
+
+    async def handler(service: Service, request: Request) -> Response:
+        query = request.query
+        chosen = {name: read(name, query[name]) for name, read in readers.items() if name in query}
+        return answered(await service.scribe.view(what, request.experiment, **chosen))
+
+    return handler
+
+
+def _up_to(most: int) -> Callable[[str, str], int]:
+    def read(name: str, text: str) -> int:
+        if text.isdecimal() and len(text) <= 18 and 1 <= int(text) <= most:
+            return int(text)
+        said = f"`{name}` must be an integer from 1 to {most}, got {text[:100]!r}."
+        raise invalid(said)
+
+    return read
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        said = f"`{name}` must be a number, got {text[:100]!r}."
+        raise invalid(said) from None
+
+
+def _sort(name: str, text: str) -> str:
+    if text not in SORTS:
+        raise invalid(f"`{name}` must be one of {', '.join(SORTS)}, got {text!r}.")
+    return text
+
+
+def _text(name: str, text: str) -> str:
+    return text[:1000]
+
+
+async def arm(service: Service, request: Request) -> Response:
+    """Return one arm."""
+    found = await service.scribe.view("arm", request.experiment, key=request.arguments["key"])
+    if found is None:
+        raise unknown_arm(request.arguments["key"])
+    return answered(found)
+
+
+async def health(service: Service, request: Request) -> Response:
+    """Return how it is doing."""
+    return answered(await service.health(request.experiment))
+
+
+# Tokens, and the node itself
+
+
+async def list_tokens(service: Service, request: Request) -> Response:
+    """Return all tokens, without the tokens."""
+    rows = await service.node.read(
+        lambda database: database.run(
+            "SELECT name, role, experiment, origins, rate, expires FROM tokens ORDER BY name"
+        )
+    )
+    return answered(
+        m.TokenList([m.Token(n, r, x, json.loads(o), q, e) for n, r, x, o, q, e in rows])
+    )
+
+
+async def add_token(service: Service, request: Request) -> Response:
+    """Make a token."""
+    wanted: m.NewToken = await request.read(m.NewToken)
+    token = access.new_token()
+    if not await service.node.write(lambda database: access.add_token(database, wanted, token)):
+        raise refuse(409, "exists", f"There is a token {wanted.name!r}. Choose another name.")
+    service.access.forget()
+    await service.note(request.caller, wanted.experiment, f"add token {wanted.name}")
+    return answered(m.AddedToken(wanted.name, token), 201)
+
+
+async def drop_token(service: Service, request: Request) -> Response:
+    """Revoke a token."""
+    name = request.arguments["token"]
+    rows = await service.node.write(
+        lambda database: database.run(
+            "DELETE FROM tokens WHERE name = :name RETURNING name", name=name
+        )
+    )
+    service.access.forget()
+    if not rows:
+        raise refuse(404, "unknown_token", f"There is no token {name!r}.")
+    await service.note(request.caller, None, f"drop token {name}")
+    return answered(m.Done(name, "stopped"))
+
+
+async def session(service: Service, request: Request) -> Response:
+    """Say who is asking."""
+    caller = request.caller
+    assert caller is not None
+    return answered(m.Session(caller.name, caller.role, caller.experiment))  # type: ignore[arg-type]
+
+
+async def healthz(service: Service, request: Request) -> Response:
+    """Say that the process runs."""
+    return answered(m.Ready(ready=True))
+
+
+async def readyz(service: Service, request: Request) -> Response:
+    """Say whether requests are answered."""
+    why = service.not_ready()
+    return answered(m.Ready(not why, why), 503 if why else 200)
+
+
+async def metrics(service: Service, request: Request) -> Response:
+    """Return numbers for Prometheus."""
+    return Response(service.metrics.text(), kind="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def openapi(service: Service, request: Request) -> Response:
+    """Return the description of all routes."""
+    return Response(description(tuple(policy_names())))
+
+
 HANDLERS: dict[str, Handler] = {
     "list_all": list_all,
     "put": put,
-    "get": get,
+    "get": _view("summary"),
     "delete": delete,
     "ask": ask,
     "tell": tell,
@@ -234,5 +351,20 @@ HANDLERS: dict[str, Handler] = {
     "resume": _set_state("resume", "running"),
     "stop": _set_state("stop", "stopped"),
     "export": export,
-    **LOOKING,
+    "arms": _view("arms", search=_text, sort=_sort, cursor=_text, limit=_up_to(1000)),
+    "arm": arm,
+    "leaders": _view("leaders", k=_up_to(1000)),
+    "verdict": _view("verdict", epsilon=_number, quantile=_number, confidence=_number),
+    "minutes": _view("minutes"),
+    "in_flight": _view("in_flight", limit=_up_to(m.MOST_PULLS)),
+    "exploring": _view("exploring"),
+    "health": health,
+    "list_tokens": list_tokens,
+    "add_token": add_token,
+    "drop_token": drop_token,
+    "session": session,
+    "healthz": healthz,
+    "readyz": readyz,
+    "metrics": metrics,
+    "openapi": openapi,
 }

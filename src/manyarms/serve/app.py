@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import re
+import secrets
 import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from manyarms.serve.access import FORWARDED
 from manyarms.serve.api import HANDLERS
-from manyarms.serve.errors import RefusedError, failed, refuse
-from manyarms.serve.forwarding import Forwarder
+from manyarms.serve.errors import RefusedError, failed, refuse, unavailable, unknown
 from manyarms.serve.messages import NAME
-from manyarms.serve.node import unavailable, unknown
 from manyarms.serve.requests import Request, Response, refused
 from manyarms.serve.routes import ROUTES, Route
 from manyarms.serve.service import ElsewhereError, Service
 
 if TYPE_CHECKING:
+    import httpx
     from starlette.applications import Starlette
 
 __all__ = ["App"]
@@ -34,6 +34,8 @@ _PAGE = {
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
+_PATIENCE = 2.0  # seconds; then it is looked who owns the experiment
+_HOP = {b"host", b"connection", b"content-length", b"transfer-encoding", b"keep-alive", b"expect"}
 _SILENT = "The node that owns this experiment does not answer"
 _STREAMED = {"add_arms"}  # bodies that cannot be sent twice
 
@@ -69,6 +71,60 @@ def _found(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
         return None if route is None else (route, {"token": path[len(_TOKENS) :]})
     route = _WHOLE.get((method, path))
     return None if route is None else (route, {})
+
+
+class Forwarder:
+    """Sends requests to other nodes."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._client: httpx.AsyncClient | None = None
+
+    async def close(self) -> None:
+        """Let go of the connections to other nodes."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def send(self, request: Request, address: str, *, streamed: bool) -> Response | None:
+        """Return the other node's answer; None if there is none, or it is not the owner."""
+        import httpx
+
+        if self._client is None:
+            limits = httpx.Limits(max_connections=256, max_keepalive_connections=64)
+            self._client = httpx.AsyncClient(limits=limits, trust_env=False)
+        headers = [(k, v) for k, v in request.headers.items() if k not in (*_HOP, FORWARDED)]
+        scope = request.scope
+        proof = self._service.access.forwarding(scope["method"], scope["path"])
+        headers.append((FORWARDED, proof.encode()))
+        # an ask must not be applied twice, and it may have to be sent again
+        if scope["path"].endswith("/asks") and b"idempotency-key" not in request.headers:
+            request.made_key = request.made_key or f"~{secrets.token_hex(12)}"
+            headers.append((b"idempotency-key", request.made_key.encode()))
+        body: Any = request.pieces() if streamed else await request.body()
+        query = scope["query_string"].decode("latin-1")
+        raw = scope.get("raw_path") or scope["path"].encode()
+        path = raw.decode("latin-1").partition("?")[0]
+        root = self._service.root_path
+        path = path[len(root) :] if root and path.startswith(root) else path
+        url = httpx.URL(f"http://{address}{path}" + (f"?{query}" if query else ""))
+        try:
+            answer = await self._client.request(
+                scope["method"],
+                url,
+                content=body,
+                headers=headers,
+                timeout=None if streamed else _PATIENCE,
+            )
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout):
+            return None
+        except (httpx.HTTPError, AttributeError):  # the latter: it died while we connected
+            request.sent = True
+            return None
+        if answer.status_code == 503 and b'"not_owner"' in answer.content:
+            return None
+        kind = answer.headers.get("content-type", "application/json")
+        kept = {k: answer.headers[k] for k in ("retry-after",) if k in answer.headers}
+        return Response(answer.content, answer.status_code, kept, kind=kind)
 
 
 class App:
@@ -143,17 +199,12 @@ class App:
         more: dict[str, str] | None = None
         try:
             if route.right != "public":
-                request.caller = caller = await self.service.caller(request.scope, request.headers)
+                request.caller = caller = await self.service.caller(request.scope)
                 experiment = request.arguments.get("experiment")
                 if caller is not None and route.name in ("list_all", "session"):
                     experiment = caller.experiment
-                self.service.check(
-                    caller,
-                    route.right,
-                    experiment,
-                    request.scope,
-                    request.headers,
-                    forwarded=request.forwarded,
+                self.service.access.check(
+                    caller, route.right, experiment, request.scope, forwarded=request.forwarded
                 )
                 if caller is not None and caller.role == "browser":
                     more = _allowed(request.headers[b"origin"].decode("latin-1"))
@@ -201,37 +252,20 @@ class App:
 
     async def _page(self, scope: Any, receive: Any, send: Any) -> None:
         if self._pages is None:
-            self._pages = self._make_pages()
+            from manyarms.serve.dashboard.pages import pages_of
+
+            self._pages = pages_of(self.service)
+
+        from starlette.datastructures import MutableHeaders
 
         async def with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
-                known = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [
-                    *message["headers"],
-                    *(
-                        (k.encode(), v.encode())
-                        for k, v in _PAGE.items()
-                        if k.encode() not in known
-                    ),
-                ]
+                headers = MutableHeaders(scope=message)
+                for name, value in _PAGE.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         await self._pages(scope, receive, with_headers)
-
-    def _make_pages(self) -> Starlette:
-        from starlette.applications import Starlette
-
-        from manyarms.serve import dashboard, login
-
-        async def refused(request: Any, error: Any) -> Any:
-            return await login.refused(self.service, request, error)
-
-        app = Starlette(
-            routes=[*login.routes(self.service), *dashboard.routes(self.service)],
-            exception_handlers={RefusedError: refused},
-        )
-        app.state.service = self.service
-        return app
 
 
 _PREFLIGHT = Route("preflight", "OPTIONS", "", "public", None, None, "")

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import inspect
 
 from manyarms.errors import (
     ManyarmsError,
@@ -10,12 +17,36 @@ from manyarms.errors import (
     TurnError,
     UnknownArmError,
     UnknownNameError,
+    nearest,
 )
 from manyarms.serve.messages import Failure, Failures
 
-__all__ = ["RefusedError", "failed", "failure_of", "refuse", "unknown_experiment"]
+__all__ = [
+    "BrokenError",
+    "LostError",
+    "RefusedError",
+    "as_refusals",
+    "failed",
+    "failure_of",
+    "failure_of_body",
+    "invalid",
+    "refuse",
+    "unavailable",
+    "unknown",
+    "unknown_arm",
+    "unknown_experiment",
+    "unreachable",
+]
 
 _logger = logging.getLogger("manyarms.serve")
+
+
+class BrokenError(Exception):
+    """The policy failed midway: the handle must be dropped, and what is kept loaded again."""
+
+
+class LostError(Exception):
+    """Another node has taken over, or the handle was dropped: look again who owns it."""
 
 
 class RefusedError(Exception):
@@ -36,6 +67,11 @@ def refuse(status: int, code: str, message: str, *, parameter: str | None = None
     return RefusedError(Failure(code, message, status, parameter))
 
 
+def invalid(message: str) -> RefusedError:
+    """Return the refusal of what breaks a rule, which the message tells."""
+    return refuse(422, "invalid", message)
+
+
 def failed(what: str) -> RefusedError:
     """Log the exception that is being handled, a mistake of ours; return what to answer."""
     _logger.exception("%s failed", what)
@@ -47,6 +83,39 @@ def unknown_experiment(name: str) -> RefusedError:
     return refuse(404, "unknown_experiment", f"There is no experiment {name!r}.")
 
 
+def unknown_arm(key: str) -> RefusedError:
+    """Return the refusal of an arm that there is not."""
+    return refuse(404, "unknown_arm", f"Unknown arm {key[:100]!r}.")
+
+
+def unavailable(message: str, *, code: str = "unavailable") -> RefusedError:
+    """Return the refusal of a request that may be sent again."""
+    return RefusedError(Failure(code, message, 503), {"Retry-After": "1"})
+
+
+def unreachable(why: object) -> RefusedError:
+    """Return the refusal of a request that needs a database which is away."""
+    return unavailable(f"The database cannot be reached: {why}")
+
+
+def unknown(why: str) -> RefusedError:
+    """Return the refusal of a request of which nobody knows whether it was done."""
+    return unavailable(
+        f"{why}; whether this was done is not known. If it adds arms, look whether they are there; "
+        "send all else again, an ask with the same Idempotency-Key.",
+        code="unknown",
+    )
+
+
+@contextlib.contextmanager
+def as_refusals() -> Iterator[None]:
+    """Let the package's errors be answers."""
+    try:
+        yield
+    except ManyarmsError as error:
+        raise RefusedError(failure_of(error)) from error
+
+
 def failure_of(error: ManyarmsError) -> Failure:
     """Return one of the package's errors as an answer."""
     if isinstance(error, UnknownArmError):
@@ -56,3 +125,102 @@ def failure_of(error: ManyarmsError) -> Failure:
     if isinstance(error, ParameterError | UnknownNameError):
         return Failure("invalid", str(error), 422, error.parameter)
     return Failure("failed", str(error), 500)
+
+
+# What is wrong with a body: the field, its rule, and what was meant
+
+_WORDS = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "a string",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+_WHERE = re.compile(r" - at `\$(.*)`$")
+_EXPECTED = re.compile(r"Expected (.*?)(?:, got (.*))?$")
+_FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`$", re.DOTALL)
+
+
+def failure_of_body(error: msgspec.ValidationError, kind: Any) -> Failure:
+    """Return the refusal of a body that is not of its kind.
+
+    >>> from manyarms.serve.messages import Spec
+    >>> try:
+    ...     msgspec.json.decode(b'{"horizn": 9}', type=Spec)
+    ... except msgspec.ValidationError as error:
+    ...     print(failure_of_body(error, Spec).message)
+    There is no field `horizn`. Did you mean 'horizon'? Known: early, horizon, missing, n_arms, \
+policy, reward_range, seed, window.
+    """
+    text = str(error)
+    found = _WHERE.search(text)
+    path = found[1] if found else ""
+    said = text[: found.start()] if found else text
+    node = _node(inspect.type_info(kind), path)
+    name = path.removeprefix(".")
+    field = _FIELD.match(said)
+    if field is not None and isinstance(node, inspect.StructType):
+        return _of_field(field[1], field[2], name, [one.encode_name for one in node.fields])
+    what = f"`{name}`" if name else "The body"
+    expected = _EXPECTED.match(said)
+    choices = _choices(node)
+    if choices and (expected is not None or "enum" in said):
+        said = f"{what} must be {_either(choices)}."
+    elif expected is not None:
+        got = f", got {_in_words(expected[2])}" if expected[2] else ""
+        said = f"{what} must be {_in_words(expected[1])}{got}."
+    elif name:
+        said = f"{what}: {said}."
+    else:  # a rule about several fields
+        said = f"{said[0].upper()}{said[1:]}."
+    return Failure("invalid", said, 422, name or None)
+
+
+def _in_words(text: str) -> str:
+    def words(found: re.Match[str]) -> str:
+        return _either([_WORDS.get(one, one) for one in found[1].split(" | ")])
+
+    return re.sub(r"`([^`]*)`", words, text)
+
+
+def _either(choices: list[str]) -> str:
+    return " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
+
+
+def _of_field(how: str, field: str, where: str, known: list[str]) -> Failure:
+    inside = f" in `{where}`" if where else ""
+    listed = f"Known: {', '.join(sorted(known))}."
+    if how.startswith("missing"):
+        return Failure("invalid", f"The field `{field}` is missing{inside}. {listed}", 422, field)
+    meant = nearest(field, known)
+    more = "" if meant.startswith("Known") else f" {listed}"
+    said = f"There is no field `{field[:100]}`{inside}. {meant}{more}"
+    return Failure("invalid", said, 422, field[:100])
+
+
+def _node(node: Any, path: str) -> Any:
+    """Return the type at a path such as `.tells[...].reward`."""
+    for step in re.findall(r"\.(\w+)|(\[[^\]]*\])", path):
+        kinds = node.types if isinstance(node, inspect.UnionType) else (node,)
+        node = next((found for k in kinds if (found := _step(k, step[0])) is not None), None)
+    if isinstance(node, inspect.UnionType):
+        structs = [kind for kind in node.types if isinstance(kind, inspect.StructType)]
+        return structs[0] if structs else node
+    return node
+
+
+def _step(kind: Any, name: str) -> Any:
+    if isinstance(kind, inspect.StructType) and name:
+        return next((one.type for one in kind.fields if one.encode_name == name), None)
+    return kind.item_type if isinstance(kind, inspect.ListType) and not name else None
+
+
+def _choices(node: Any) -> list[str]:
+    """Return the values that a field may have, where these are few; and what else it may be."""
+    kinds = node.types if isinstance(node, inspect.UnionType) else (node,)
+    literal = [kind for kind in kinds if isinstance(kind, inspect.LiteralType)]
+    if not literal:
+        return []
+    others = ["a number" for kind in kinds if isinstance(kind, inspect.FloatType)]
+    return [*(repr(value) for value in sorted(map(str, literal[0].values))), *others]

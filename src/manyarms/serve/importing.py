@@ -12,14 +12,13 @@ import msgspec
 from manyarms.live.estimates import count
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.serve import messages as m
-from manyarms.serve.errors import RefusedError, refuse
-from manyarms.serve.forming import LostError
+from manyarms.serve.errors import LostError, RefusedError, invalid, refuse, unknown_arm
 from manyarms.serve.node import SOME_ARMS
 from manyarms.serve.owned import Owned
 from manyarms.serve.requests import Request, Response
 from manyarms.serve.service import Service
 
-__all__ = ["add_arms", "number_of", "unknown_arm"]
+__all__ = ["add_arms", "number_of"]
 
 _MOST_KEY = 1000  # characters
 _MOST_LINE = 1 << 20
@@ -29,11 +28,6 @@ _line = msgspec.json.Decoder(str | dict[str, Any]).decode
 class _Count(msgspec.Struct, forbid_unknown_fields=True):
     count: int = 0
     keys: list[str] = []
-
-
-def unknown_arm(key: str) -> RefusedError:
-    """Return the refusal of an arm that there is not."""
-    return refuse(404, "unknown_arm", f"Unknown arm {key[:100]!r}.")
 
 
 def _arms_of(owned: Owned) -> int:
@@ -84,12 +78,10 @@ async def _count(service: Service, request: Request, count: int) -> m.AddedArms:
         if owned.keyed:
             raise refuse(422, "keys", f"The arms of {owned.name} have keys: give the new ones.")
         if not 1 <= count <= MOST_ARMS:
-            raise refuse(422, "invalid", f"`count` must be an integer >= 1, got {count}.")
+            raise invalid(f"`count` must be an integer >= 1, got {count}.")
         return owned.add_arms(count)
 
-    _, there, _ = await service.apply(
-        request.experiment, change, forwarded=request.forwarded, once=True
-    )
+    _, there, _ = await service.apply(request, change, once=True)
     return m.AddedArms(count, there)
 
 
@@ -115,9 +107,7 @@ async def _import(
                 service.node.tidy(owned)
                 raise
 
-    _, there, _ = await service.apply(
-        request.experiment, change, forwarded=request.forwarded, once=True
-    )
+    _, there, _ = await service.apply(request, change, once=True)
     return m.AddedArms(added, there)
 
 
@@ -150,9 +140,7 @@ def _twice(key: str) -> RefusedError:
 
 def _checked(key: Any, where: str) -> str:
     if not isinstance(key, str) or not 1 <= len(key) <= _MOST_KEY or "\0" in key:
-        raise refuse(
-            422,
-            "invalid",
+        raise invalid(
             f"{where}: a key must be a string of 1 to {_MOST_KEY} characters, without NUL. No arm "
             f"was added.",
         )
@@ -164,7 +152,7 @@ async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
     async for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
         if len(rest) > _MOST_LINE:
-            raise refuse(422, "invalid", "A line has more than a million bytes.")
+            raise invalid("A line has more than a million bytes.")
         if whole:
             yield whole
             await asyncio.sleep(0)  # others have their turn
@@ -183,7 +171,7 @@ async def _ndjson(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
             try:
                 value = _line(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise refuse(422, "invalid", f"Line {count}: {error}. No arm was added.") from error
+                raise invalid(f"Line {count}: {error}. No arm was added.") from error
             key = value.get("key") if isinstance(value, dict) else value
             keys.append(_checked(key, f"Line {count}"))
         yield keys
@@ -201,10 +189,10 @@ async def _csv(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
         rows, done, ends = _rows_in(given, count)
         rest = given[done:]
         if sum(map(len, rest)) > _MOST_LINE:
-            raise refuse(422, "invalid", f"Line {count + done + 1}: a row has too many bytes.")
+            raise invalid(f"Line {count + done + 1}: a row has too many bytes.")
         if rows and column < 0:
             if "key" not in rows[0]:
-                raise refuse(422, "invalid", "The first line of the CSV must name a column `key`.")
+                raise invalid("The first line of the CSV must name a column `key`.")
             column = rows.pop(0).index("key")
             ends.pop(0)
         yield [
@@ -216,7 +204,7 @@ async def _csv(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
     if rest:
         raise _no_csv(count, "unexpected end of data")
     if column < 0:
-        raise refuse(422, "invalid", "The first line of the CSV must name a column `key`.")
+        raise invalid("The first line of the CSV must name a column `key`.")
 
 
 def _rows_in(lines: list[str], count: int) -> tuple[list[list[str]], int, list[int]]:
@@ -235,4 +223,4 @@ def _rows_in(lines: list[str], count: int) -> tuple[list[list[str]], int, list[i
 
 
 def _no_csv(count: int, why: object) -> RefusedError:
-    return refuse(422, "invalid", f"After line {count}: {why}. No arm was added.")
+    return invalid(f"After line {count}: {why}. No arm was added.")

@@ -15,7 +15,9 @@ from typing import Any, ClassVar
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from manyarms.serve.errors import unavailable
 from manyarms.serve.messages import Failure
+from manyarms.serve.requests import refused
 
 __all__ = ["LimitedProtocol", "look_at_all", "raise_open_files"]
 
@@ -23,10 +25,8 @@ _MOST_HEAD = 64 << 10  # bytes of a request line and its headers
 _SPARE = 200  # connections beyond the limit that are told so, and files that a node needs
 _READING = 30.0  # seconds that a client may take to read what was sent
 _CODES = {400: "malformed", 408: "slow", 431: "large"}
-_TOO_MANY = Failure(
-    "unavailable",
-    "This node has as many connections as it may have. Nothing was done: send it again.",
-    503,
+_TOO_MANY = unavailable(
+    "This node has as many connections as it may have. Nothing was done: send it again."
 )
 
 
@@ -161,13 +161,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 async def _too_many(scope: Any, receive: Any, send: Any) -> None:
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"retry-after", b"1"),
-        (b"connection", b"close"),
-    ]
-    await send({"type": "http.response.start", "status": 503, "headers": headers})
-    await send({"type": "http.response.body", "body": msgspec.json.encode(_TOO_MANY)})
+    await refused(_TOO_MANY).send(send, {"connection": "close"})
 
 
 async def look_at_all(connections: set[Any], seconds: float) -> None:

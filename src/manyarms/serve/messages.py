@@ -31,7 +31,6 @@ __all__ = [
     "InFlightView",
     "Leaders",
     "Listing",
-    "Login",
     "Minute",
     "Minutes",
     "NewToken",
@@ -39,7 +38,6 @@ __all__ = [
     "Ready",
     "Retired",
     "Role",
-    "Series",
     "Session",
     "Spec",
     "State",
@@ -133,12 +131,6 @@ class NewToken(Struct, forbid_unknown_fields=True):
             )
 
 
-class Login(Struct, forbid_unknown_fields=True):
-    """A token, for a session in a browser."""
-
-    token: str
-
-
 # Answers
 
 
@@ -188,11 +180,9 @@ class Done(Struct):
     state: State
 
 
-class Retired(Struct):
+class Retired(Done):
     """The experiment's state now, and whether the arm was retired by this request."""
 
-    name: str
-    state: State
     applied: bool
 
 
@@ -372,9 +362,6 @@ class Minutes(Struct):
     points: list[Minute]
     step: int  # minutes of each point
     head: int
-
-
-Series = Minutes
 
 
 class DelayBin(Struct):

@@ -57,7 +57,6 @@ class Metrics:
             requests.add_metric([route, str(code)], buckets, seen[-1])
         yield requests
         node, committer = self._service.node, self._service.node.committer
-        commits = sorted(committer.seconds) or [0.0]
         # of all experiments together: everybody may read this, and names are not for everybody
         status = self._service.scribe.status or {}
         flight = sum(len(owned.waiting) for owned in node.owned.values())
@@ -71,8 +70,8 @@ class Metrics:
             ("manyarms_owned", "Experiments that this node owns.", len(node.owned)),
             ("manyarms_in_flight", "Pulls that wait for a reward.", flight),
             ("manyarms_scribe_lag", "Events the scribe has not seen, at most.", max([0, *lags])),
-            ("manyarms_commit_p50_seconds", "Commits.", commits[len(commits) // 2]),
-            ("manyarms_commit_p99_seconds", "Commits.", commits[int(0.99 * len(commits))]),
+            ("manyarms_commit_p50_seconds", "Commits.", committer.took(0.5)),
+            ("manyarms_commit_p99_seconds", "Commits.", committer.took(0.99)),
         ):
             yield GaugeMetricFamily(name, about, value=float(value))
         yield CounterMetricFamily("manyarms_events", "Committed events.", value=committer.committed)

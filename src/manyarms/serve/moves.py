@@ -8,9 +8,9 @@ import msgspec
 
 from manyarms.serve import messages as m
 from manyarms.serve.access import Headers, ticket, ticket_pull
-from manyarms.serve.errors import RefusedError, refuse
-from manyarms.serve.forming import Answers, AskedBefore, Given
-from manyarms.serve.owned import Owned, told_before
+from manyarms.serve.committer import Answers
+from manyarms.serve.errors import RefusedError, invalid, refuse
+from manyarms.serve.owned import AskedBefore, Given, Owned, refused_tell, told_before
 
 __all__ = ["EDGE", "AskMove", "TellMove", "key_in"]
 
@@ -121,15 +121,11 @@ class TellMove:
             if one.ticket is not None and one.pull is None:
                 return ticket_pull(owned.secret, owned.name, one.ticket, owned.generation)
             if one.pull is None or one.ticket is not None:
-                raise refuse(422, "invalid", "A tell needs `pull` or `ticket`, one of them.")
+                raise invalid("A tell needs `pull` or `ticket`, one of them.")
             if self._browser:
                 raise refuse(403, "role", "The role browser may tell by `ticket` only.")
         except RefusedError as error:
-            why = error.failure
-            pull = -1 if one.pull is None else one.pull
-            return m.Told(
-                pull, applied=False, status=why.status, code=why.code, message=why.message
-            )
+            return refused_tell(-1 if one.pull is None else one.pull, error.failure)
         return one.pull
 
     def answer(self, owned: Owned, results: Any, answers: Answers) -> bytes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import json
 import logging
 import secrets
 import time
@@ -21,36 +20,31 @@ import msgspec
 
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError
 from manyarms.live.databases.database import LEASE
-from manyarms.serve.errors import RefusedError, refuse, unknown_experiment
-from manyarms.serve.forming import AskedBefore, BrokenError, LostError
+from manyarms.serve.committer import Committer, DatabaseThread, settle
+from manyarms.serve.errors import (
+    BrokenError,
+    LostError,
+    RefusedError,
+    refuse,
+    unavailable,
+    unknown,
+    unknown_experiment,
+    unreachable,
+)
 from manyarms.serve.game import ReplayError, as_replay_error, engine_of
 from manyarms.serve.messages import Failure, Spec
-from manyarms.serve.owned import MOST_KEYS, Owned
-from manyarms.serve.threads import Committer, DatabaseThread, insisting
+from manyarms.serve.owned import MOST_KEYS, AskedBefore, Owned
 
-__all__ = ["SOME_ARMS", "ServiceNode", "unavailable", "unknown"]
+__all__ = ["SOME_ARMS", "ServiceNode"]
 
 T = TypeVar("T")
 _IDLE = 60.0  # seconds after which a lease is not renewed any more
 _KNOWN_ELSEWHERE = 1.0  # seconds that an owner is believed to be where it was
 _FIRST_KEYS = 2000  # of asks, that are loaded before an experiment is served
 _LOOK_AGAIN = 1.0  # seconds until a database that was away is tried again
+_ENDING = 5.0  # seconds that a node which ends waits for its last commits
 SOME_ARMS = 2000  # arms of a transaction: others wait some milliseconds for it
 _logger = logging.getLogger("manyarms.serve")
-
-
-def unavailable(message: str, *, code: str = "unavailable") -> RefusedError:
-    """Return the refusal of a request that may be sent again."""
-    return RefusedError(Failure(code, message, 503), {"Retry-After": "1"})
-
-
-def unknown(why: str) -> RefusedError:
-    """Return the refusal of a request of which nobody knows whether it was done."""
-    return unavailable(
-        f"{why}; whether this was done is not known. If it adds arms, look whether they are there; "
-        "send all else again, an ask with the same Idempotency-Key.",
-        code="unknown",
-    )
 
 
 class ServiceNode:
@@ -86,9 +80,7 @@ class ServiceNode:
         await self.committer.start()
         await self.reader.start()
         await self._loader.start()
-        await insisting(
-            lambda: self.committer.call(lambda database: database.hold_session(self.owner))
-        )
+        await self.committer.insist(lambda database: database.hold_session(self.owner))
         self._keeper = asyncio.create_task(self._keep())
         self._later(_warmed_up)
 
@@ -114,12 +106,12 @@ class ServiceNode:
         try:
             return await self.reader.call(function)
         except UnreachableError as error:
-            raise unavailable(f"The database cannot be reached: {error}") from error
+            raise unreachable(error) from error
 
     async def write(self, function: Callable[[Database], T]) -> T:
         """Change what belongs to no experiment's log, or refuse."""
         if self.committer.away:
-            raise unavailable(f"The database cannot be reached: {self.committer.away}")
+            raise unreachable(self.committer.away)
         try:
             return await self.committer.call(function)
         except UnreachableError as error:
@@ -166,13 +158,11 @@ class ServiceNode:
     def ready(self, name: str) -> Owned | None:
         """Return an experiment that this node owns, and that can be played at once."""
         owned = self.owned.get(name)
-        if owned is None or owned.trouble is not None or self.committer.away:
-            return None
-        return owned
+        return None if self.committer.away or (owned and owned.trouble) else owned
 
     def _checked(self, owned: Owned) -> Owned:
         if self.committer.away:
-            raise unavailable(f"The database cannot be reached: {self.committer.away}")
+            raise unreachable(self.committer.away)
         if owned.trouble is not None:
             raise RefusedError(owned.trouble)
         return owned
@@ -216,7 +206,7 @@ class ServiceNode:
         try:
             owned = await self._loader.call(lambda database: _loaded(database, row))
         except UnreachableError as error:
-            raise unavailable(f"The database cannot be reached: {error}") from error
+            raise unreachable(error) from error
         except Exception as error:  # whatever it is, it concerns this experiment alone
             _logger.error("%s", error, exc_info=not isinstance(error, ReplayError))
             self._unplayable[name] = time.monotonic() + _IDLE
@@ -247,12 +237,12 @@ class ServiceNode:
         if owned.deadline is not None:
             owned.deadline.cancel()
         self.committer.drop(owned)
-        _let_go(owned, LostError())
+        settle(owned.forming.done, None, LostError())
 
     def broke(self, owned: Owned, error: BrokenError) -> RefusedError:
         """Drop a handle that is half changed, with what was not handed over; return the answer."""
         _logger.error("%s", error)
-        _let_go(owned, unavailable("The experiment is loaded anew."))
+        settle(owned.forming.done, None, unavailable("The experiment is loaded anew."))
         self.forget(owned)
         return RefusedError(Failure("policy", str(error), 500))
 
@@ -337,7 +327,7 @@ class ServiceNode:
                 owned.deadline.cancel()
         if self._keeper is not None:
             self._keeper.cancel()
-        end = time.monotonic() + 5
+        end = time.monotonic() + _ENDING
         while not self.committer.idle and time.monotonic() < end:
             await asyncio.sleep(0.01)
         self.committer.give_up()
@@ -365,14 +355,6 @@ class ServiceNode:
         await self.committer.call(leave)
 
 
-def _let_go(owned: Owned, error: Exception) -> None:
-    """Tell those who wait for the batch that forms why it is not committed."""
-    done = owned.forming.done
-    if not done.done():
-        done.set_exception(error)
-        done.exception()  # nobody may be waiting
-
-
 async def _listens(address: str) -> bool:
     """Whether somebody listens there; no answer in time counts as yes."""
     host, _, port = address.rpartition(":")
@@ -398,8 +380,8 @@ def _loaded(database: Database, row: ExperimentRow) -> Owned:
 def _keys(database: Database, experiment: int, most: int) -> OrderedDict[str, AskedBefore]:
     """Return the last asks that had keys, the latest last."""
     return OrderedDict(
-        (key, AskedBefore(pull, k, tuple(json.loads(again)) if again else (), body))
-        for key, pull, k, again, body in reversed(database.last_ask_keys(experiment, most))
+        (key, AskedBefore.of(*asked))
+        for key, *asked in reversed(database.last_ask_keys(experiment, most))
     )
 
 

@@ -11,7 +11,8 @@ import json
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from manyarms.errors import ManyarmsError
 from manyarms.live.databases import Batch, ExperimentRow, LogRow
@@ -19,12 +20,19 @@ from manyarms.live.databases.database import packed
 from manyarms.live.game import LiveGame, check_reward
 from manyarms.live.store import ABANDONED, ASKED, TOLD
 from manyarms.protocol.policy import arrive, retire
-from manyarms.serve.errors import RefusedError, failure_of, refuse
-from manyarms.serve.forming import Answers, AskedBefore, BrokenError, Forming, Given, LostError
+from manyarms.serve.committer import Answers, Forming
+from manyarms.serve.errors import (
+    BrokenError,
+    LostError,
+    RefusedError,
+    as_refusals,
+    failure_of,
+    refuse,
+)
 from manyarms.serve.game import REPORTED, Game
-from manyarms.serve.messages import Failure, StoppedFailure, Told
+from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
 
-__all__ = ["MOST_KEYS", "Owned", "told_before"]
+__all__ = ["MOST_KEYS", "AskedBefore", "Given", "Owned", "refused_tell", "told_before"]
 
 MOST_KEYS = 100_000  # of asks, that are remembered
 _NONE: tuple[int, ...] = ()
@@ -35,6 +43,33 @@ _OVER = (
     "All {} pulls of the horizon are made. Deploy the recommended arm. For more pulls, create a "
     "new experiment; without a horizon, prospector plays for ever."
 )
+
+
+class AskedBefore(NamedTuple):
+    """What an ask with this key was given."""
+
+    pull: int
+    k: int
+    again: tuple[int, ...]
+    body: str
+
+    @classmethod
+    def of(cls, pull: int, k: int, again: str | None, body: str) -> AskedBefore:
+        """Read what the database holds."""
+        return cls(pull, k, tuple(json.loads(again)) if again else (), body)
+
+    @property
+    def pulls(self) -> list[int]:
+        """All of them, in order."""
+        return [*self.again, *range(self.pull, self.pull + self.k)]
+
+
+class Given(NamedTuple):
+    """The pulls of an ask; the arms of those that are in flight."""
+
+    pulls: list[int]
+    again: int
+    arms: dict[int, int]
 
 
 class Owned(Game):
@@ -160,7 +195,7 @@ class Owned(Game):
         try:
             value = check_reward(reward, live.reward_range)
         except ManyarmsError as error:
-            return _refused(pull, failure_of(error))
+            return refused_tell(pull, failure_of(error))
         if pull not in live.flight:
             return self._not_in_flight(pull)
         if self.spec.early == "hold":
@@ -172,7 +207,7 @@ class Owned(Game):
         if pull in self.held:
             if self.held[pull] == reward:
                 return Told(pull, applied=False, held=True)
-            return _refused(pull, _other_reward(pull, self.held[pull]))
+            return refused_tell(pull, _other_reward(pull, self.held[pull]))
         self._note([(REPORTED, pull, self._there().flight[pull].arm, reward)], None)
         return Told(pull, applied=True, held=True)
 
@@ -189,7 +224,7 @@ class Owned(Game):
         if pull >= live.pulls:
             last = f"The last one is {live.pulls - 1}." if live.pulls else "None was yet."
             said = f"Pull {pull} was not asked for. {last}"
-            return _refused(pull, Failure("unknown_pull", said, 404))
+            return refused_tell(pull, Failure("unknown_pull", said, 404))
         self.touch().repeated.add(pull)
         return None
 
@@ -216,9 +251,9 @@ class Owned(Game):
         for pull in over:
             reward = self.held.get(pull, None if missing == "abandon" else missing)
             if reward is None:
-                self._end(lambda pull=pull: live.abandon(pull), pull)  # type: ignore[misc]
+                self._end(partial(live.abandon, pull), pull)
             else:
-                self._end(lambda p=pull, r=float(reward): live.tell(p, r), pull)  # type: ignore[misc]
+                self._end(partial(live.tell, pull, float(reward)), pull)
         first = next(iter(self.waiting.values()), None)
         return None if first is None else first[0] + window
 
@@ -246,12 +281,14 @@ class Owned(Game):
     def check_can_add(self) -> None:
         """Raise unless arms may come."""
         if self.live is not None:
-            self._raised(lambda: self._there().check_can(arrive))
+            with as_refusals():
+                self._there().check_can(arrive)
 
     def retire(self, number: int) -> bool:
         """Let an arm go; False if it has gone already."""
         live = self._there()
-        self._raised(lambda: live.check_can(retire))
+        with as_refusals():
+            live.check_can(retire)
         if number in live.retired:
             self.touch()
             return False
@@ -291,12 +328,6 @@ class Owned(Game):
         if self.state == "stopped":
             raise RefusedError(StoppedFailure("stopped", f"{self.name} was stopped.", None))
         return live
-
-    def _raised(self, check: Callable[[], object]) -> None:
-        try:
-            check()
-        except ManyarmsError as error:
-            raise RefusedError(failure_of(error)) from error
 
     def _change(self, change: Callable[[], object], more: str | None) -> list[float]:
         """Change the game; what it logs joins the batch. Return the counts of this minute."""
@@ -345,26 +376,27 @@ class Owned(Game):
 def told_before(pull: int, ended: tuple[int, float, int] | None, reward: float | None) -> Told:
     """Return the answer to a tell (or an abandon: no reward) of a pull that has ended."""
     if ended is None:
-        return _refused(pull, Failure("unknown_pull", f"Pull {pull} is not known.", 404))
+        return refused_tell(pull, Failure("unknown_pull", f"Pull {pull} is not known.", 404))
     kind, was, _ = ended
     if kind == ABANDONED:
         if reward is None:
             return Told(pull, applied=False)
         said = f"Pull {pull} was abandoned, or its window is over. The reward does not count."
-        return _refused(pull, Failure("abandoned", said, 410))
+        return refused_tell(pull, Failure("abandoned", said, 410))
     if reward is None:
         said = f"Pull {pull} cannot be abandoned: its reward {was:g} was told."
-        return _refused(pull, Failure("told", said, 409))
+        return refused_tell(pull, Failure("told", said, 409))
     if reward == was:
         return Told(pull, applied=False)
-    return _refused(pull, _other_reward(pull, was))
+    return refused_tell(pull, _other_reward(pull, was))
 
 
 def _other_reward(pull: int, was: float) -> Failure:
     return Failure("told", f"Pull {pull} was told before, with the reward {was:g}.", 409)
 
 
-def _refused(pull: int, failure: Failure) -> Told:
+def refused_tell(pull: int, failure: Failures) -> Told:
+    """Return the answer to a tell or an abandon that is refused."""
     return Told(
         pull, applied=False, status=failure.status, code=failure.code, message=failure.message
     )

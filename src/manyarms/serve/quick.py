@@ -19,8 +19,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from manyarms.serve import messages as m
 from manyarms.serve.access import FORWARDED, Headers
-from manyarms.serve.errors import RefusedError, failed
-from manyarms.serve.forming import Answers, BrokenError, LostError
+from manyarms.serve.committer import Answers
+from manyarms.serve.errors import BrokenError, LostError, RefusedError, failed
 from manyarms.serve.limits import LimitedProtocol
 from manyarms.serve.moves import AskMove, TellMove, key_in
 from manyarms.serve.owned import Owned

@@ -13,9 +13,8 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from manyarms.serve.access import Caller
-from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.errors import RefusedError, failure_of_body, refuse
 from manyarms.serve.messages import Failure
-from manyarms.serve.validation import failure_of_body
 
 if TYPE_CHECKING:
     from manyarms.serve.service import Service
@@ -93,23 +92,12 @@ async def _until_gone(receive: Any) -> None:
         pass
 
 
-def _at_once(receive: Any) -> Any:
-    """Return what has been received already, without a timer; None if that is nothing."""
-    step = receive()
-    try:
-        step.send(None)
-    except StopIteration as done:
-        return done.value
-    step.close()
-    return None
-
-
 class Request:
     """What came: `arguments` are those of the path."""
 
     __slots__ = (
-        *("_body", "_first", "_receive", "arguments", "caller", "forwarded", "headers"),
-        *("made_key", "scope", "sent"),
+        *("_body", "_receive", "arguments", "caller", "forwarded", "headers", "made_key"),
+        *("scope", "sent"),
     )
 
     def __init__(self, scope: Any, receive: Any, arguments: dict[str, str]) -> None:
@@ -121,7 +109,6 @@ class Request:
         self.sent = False  # whether another node may have done it, which did not answer
         self.made_key = ""  # of an ask that came without one
         self._receive = receive
-        self._first: Any = None  # what was received and not looked at
         self._body: bytes | None = None
 
     @property
@@ -141,9 +128,7 @@ class Request:
             return
         more, end = True, time.monotonic() + SLOWEST
         while more:
-            message, self._first = self._first, None
-            if message is None:
-                message = await self._next()
+            message = await self._next()
             if message["type"] == "http.disconnect":
                 raise refuse(400, "gone", "The client has gone.")
             more = message.get("more_body", False)
@@ -164,14 +149,6 @@ class Request:
         """Return the whole body, or refuse it if it is too large."""
         if self._body is None:
             self._check_length(int(self.headers.get(b"content-length", b"0") or 0))
-            message = _at_once(self._receive)
-            if message is not None:
-                if message["type"] == "http.request" and not message.get("more_body", False):
-                    body: bytes = message.get("body", b"")
-                    self._check_length(len(body))
-                    self._body = body
-                    return body
-                self._first = message
             parts, length = [], 0
             async for piece in self.pieces():
                 length += len(piece)

@@ -1,15 +1,21 @@
 """Every request there is: its method, its path, who may send it, and what it holds.
 
-`api` has a function for each, by its name. `GET` pages of the dashboard are not among them.
+`api` has a function for each, by its name, and the page `/openapi.json` is made from the table.
+`GET` pages of the dashboard are not in it.
 """
 
 from __future__ import annotations
 
+import functools
+import re
 from typing import Any, NamedTuple
 
+import msgspec
+
+from manyarms import __version__
 from manyarms.serve import messages as m
 
-__all__ = ["ROLES", "ROUTES", "Route", "may"]
+__all__ = ["ROLES", "ROUTES", "Route", "description", "may"]
 
 # what each role may do; in `ROUTES`, "public" needs nobody
 ROLES: dict[str, frozenset[str]] = {
@@ -42,102 +48,122 @@ def may(role: str, right: str) -> bool:
 _X = "/v1/experiments/{experiment}"
 
 ROUTES: tuple[Route, ...] = (
-    Route(
-        "list_all",
-        "GET",
-        "/v1/experiments",
-        "view",
-        None,
-        m.Listing,
-        "A page of experiments.",
-        ("cursor",),
-    ),
+    Route("list_all", "GET", "/v1/experiments", "view", None, m.Listing,
+          "A page of experiments.", ("cursor",)),
     Route("put", "PUT", _X, "administer", m.Spec, m.ExperimentSummary, "Create an experiment."),
     Route("get", "GET", _X, "view", None, m.ExperimentSummary, "An experiment at a glance."),
     Route("delete", "DELETE", _X, "administer", None, m.Done, "Delete a stopped experiment."),
     Route("ask", "POST", f"{_X}/asks", "ask", m.Ask, m.Asked, "Ask for pulls."),
     Route("tell", "POST", f"{_X}/tells", "tell", m.Tells, m.ToldMany, "Tell rewards."),
     Route("abandon", "POST", f"{_X}/abandons", "tell", m.Abandons, m.ToldMany, "Abandon pulls."),
-    Route(
-        "add_arms",
-        "POST",
-        f"{_X}/arms",
-        "operate",
-        None,
-        m.AddedArms,
-        'Add arms: a stream of NDJSON or CSV with a key a line, or {"count": n}.',
-    ),
+    Route("add_arms", "POST", f"{_X}/arms", "operate", None, m.AddedArms,
+          'Add arms: a stream of NDJSON or CSV with a key a line, or {"count": n}.'),
     Route("retire", "DELETE", f"{_X}/arms/{{key}}", "operate", None, m.Retired, "Retire an arm."),
     Route("pause", "POST", f"{_X}/pause", "operate", None, m.Done, "Answer no asks for a while."),
     Route("resume", "POST", f"{_X}/resume", "operate", None, m.Done, "Answer asks again."),
     Route("stop", "POST", f"{_X}/stop", "operate", None, m.Done, "Answer no asks any more."),
-    Route(
-        "export",
-        "GET",
-        f"{_X}/export",
-        "view",
-        None,
-        None,
-        "All events, or all arms.",
-        ("what", "format"),
-    ),
-    Route(
-        "arms",
-        "GET",
-        f"{_X}/arms",
-        "view",
-        None,
-        m.ArmPage,
-        "A page of arms.",
-        ("search", "sort", "cursor", "limit"),
-    ),
+    Route("export", "GET", f"{_X}/export", "view", None, None,
+          "All events, or all arms.", ("what", "format")),
+    Route("arms", "GET", f"{_X}/arms", "view", None, m.ArmPage,
+          "A page of arms.", ("search", "sort", "cursor", "limit")),
     Route("arm", "GET", f"{_X}/arms/{{key}}", "view", None, m.ArmView, "One arm."),
     Route("leaders", "GET", f"{_X}/leaders", "view", None, m.Leaders, "The best arms.", ("k",)),
-    Route(
-        "verdict",
-        "GET",
-        f"{_X}/verdict",
-        "view",
-        None,
-        m.VerdictView,
-        "Whether the recommended arm is good enough to stop.",
-        ("epsilon", "quantile", "confidence"),
-    ),
+    Route("verdict", "GET", f"{_X}/verdict", "view", None, m.VerdictView,
+          "Whether the recommended arm is good enough to stop.",
+          ("epsilon", "quantile", "confidence")),
     Route("minutes", "GET", f"{_X}/minutes", "view", None, m.Minutes, "What happened when."),
-    Route(
-        "in_flight",
-        "GET",
-        f"{_X}/in-flight",
-        "view",
-        None,
-        m.InFlightView,
-        "What is in flight.",
-        ("limit",),
-    ),
+    Route("in_flight", "GET", f"{_X}/in-flight", "view", None, m.InFlightView,
+          "What is in flight.", ("limit",)),
     Route("exploring", "GET", f"{_X}/exploring", "view", None, m.Exploring, "Where pulls went."),
     Route("health", "GET", f"{_X}/health", "view", None, m.Health, "How it is doing."),
     Route("list_tokens", "GET", "/v1/tokens", "administer", None, m.TokenList, "List tokens."),
-    Route(
-        "add_token",
-        "POST",
-        "/v1/tokens",
-        "administer",
-        m.NewToken,
-        m.AddedToken,
-        "Make a token; it is shown this once.",
-    ),
-    Route(
-        "drop_token",
-        "DELETE",
-        "/v1/tokens/{token}",
-        "administer",
-        None,
-        m.Done,
-        "Revoke a token.",
-    ),
+    Route("add_token", "POST", "/v1/tokens", "administer", m.NewToken, m.AddedToken,
+          "Make a token; it is shown this once."),
+    Route("drop_token", "DELETE", "/v1/tokens/{token}", "administer", None, m.Done,
+          "Revoke a token."),
     Route("session", "GET", "/v1/session", "view", None, m.Session, "Who is asking."),
     Route("healthz", "GET", "/healthz", "public", None, m.Ready, "Whether the process runs."),
     Route("readyz", "GET", "/readyz", "public", None, m.Ready, "Whether it answers requests."),
     Route("metrics", "GET", "/metrics", "public", None, None, "Numbers for Prometheus."),
     Route("openapi", "GET", "/openapi.json", "public", None, None, "This list."),
-)
+)  # fmt: skip
+
+
+# The page
+
+
+_STREAMS = {
+    "add_arms": ("application/x-ndjson", "text/csv", "application/json"),
+    "export": ("application/x-ndjson", "text/csv", "application/vnd.apache.parquet"),
+    "metrics": ("text/plain",),
+}
+
+
+@functools.cache
+def description(policies: tuple[str, ...]) -> bytes:
+    """Return the page `/openapi.json`."""
+    kinds = [kind for route in ROUTES for kind in (route.request, route.answer) if kind is not None]
+    kinds += [m.Failure, m.StoppedFailure, m.TooMany]
+    unique = list(dict.fromkeys(kinds))
+    schemas, parts = msgspec.json.schema_components(
+        unique, ref_template="#/components/schemas/{name}"
+    )
+    by_kind = dict(zip(unique, schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, by_kind)
+    page = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "manyarms",
+            "version": __version__,
+            "description": "Bandits with more arms than time. Policies: " + ", ".join(policies),
+        },
+        "paths": paths,
+        "components": {
+            "schemas": parts,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}],
+    }
+    return msgspec.json.encode(page)
+
+
+def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
+    names = [("path", name) for name in re.findall(r"{(\w+)}", route.path)]
+    names += [("query", name) for name in route.parameters]
+    parameters = [
+        {"in": where, "name": name, "required": where == "path", "schema": {"type": "string"}}
+        for where, name in names
+    ]
+    if route.name == "ask":
+        parameters.append(
+            {"in": "header", "name": "Idempotency-Key", "required": False,
+             "schema": {"type": "string", "maxLength": 200}}
+        )  # fmt: skip
+    streams = _STREAMS.get(route.name, ())
+    plain = {kind: {"schema": {"type": "string"}} for kind in streams}
+    content: Any = {"application/json": {"schema": schemas.get(route.answer, {})}}
+    if route.answer is None:
+        content = plain
+    operation: dict[str, Any] = {
+        "operationId": route.name,
+        "summary": route.about,
+        "parameters": parameters,
+        "responses": {
+            "200": {"description": "Done.", "content": content},
+            "default": {
+                "description": "Refused: `code` says why.",
+                "content": {"application/json": {"schema": schemas[m.Failure]}},
+            },
+        },
+        "x-right": route.right,
+    }
+    if route.right == "public":
+        operation["security"] = []
+    if route.request is not None:
+        body = {"application/json": {"schema": schemas[route.request]}}
+        operation["requestBody"] = {"content": body}
+    elif streams and route.method == "POST":
+        operation["requestBody"] = {"content": plain}
+    return operation

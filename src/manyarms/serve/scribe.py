@@ -1,4 +1,4 @@
-"""The second process of a node: follows logs, makes snapshots, computes views.
+"""The second process of a node, which follows logs, makes snapshots and computes views; its link.
 
 It is asked through its standard input, and answers on its standard output: frames of a length (4
 bytes) and MessagePack. It ends when its input does. Serving does not depend on it.
@@ -6,23 +6,26 @@ bytes) and MessagePack. It ends when its input does. Serving does not depend on 
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import os
 import select
 import struct
 import sys
 import time
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
 from manyarms.errors import ParameterError
 from manyarms.live.databases import Database, UnreachableError, database_of
+from manyarms.serve.errors import invalid, unavailable, unknown_experiment
 from manyarms.serve.game import ReplayError
 from manyarms.serve.replica import GoneError, Replica
 from manyarms.serve.views import VIEWS
 
-__all__ = ["Scribe", "main"]
+__all__ = ["Scribe", "ScribeLink", "main"]
 
 LENGTH = struct.Struct("<I")
 TICK = 0.25  # seconds between looks
@@ -31,6 +34,9 @@ _REST = 10  # times as long as a snapshot took, until the next
 _KEYS_KEPT = 48 * 3600.0
 _CLEANED_EVERY = 600.0  # seconds
 _MOST_REPLICAS = 64
+_PATIENCE = 20.0  # seconds for a view
+_ANSWERS = {name: get_type_hints(view)["return"] for name, view in VIEWS.items()}
+_ANSWERS["status"] = dict[str, Any]
 _logger = logging.getLogger("manyarms.scribe")
 
 
@@ -128,7 +134,7 @@ class Scribe:
 def main() -> None:
     """Run a scribe; its environment says of what."""
     url, owner = os.environ["MANYARMS_SCRIBE_STORE"], os.environ["MANYARMS_SCRIBE_OWNER"]
-    source, sink = sys.stdin.buffer.fileno(), sys.stdout.buffer
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
     database = database_of(url)
     database.open()
     scribe = Scribe(database, owner)
@@ -138,8 +144,7 @@ def main() -> None:
         ready, _, _ = select.select([source], [], [], max(0.0, due - time.monotonic()))
         try:
             if ready:
-                data = _frame(source)
-                answer = encode(scribe.answer(msgspec.msgpack.decode(data)))
+                answer = encode(scribe.answer(msgspec.msgpack.decode(_frame())))
                 sink.write(LENGTH.pack(len(answer)) + answer)
                 sink.flush()
             if time.monotonic() >= due:
@@ -152,19 +157,104 @@ def main() -> None:
             due = time.monotonic() + 2 * TICK
 
 
-def _frame(source: int) -> bytes:
-    return _exactly(source, LENGTH.unpack(_exactly(source, LENGTH.size))[0])
+def _frame() -> bytes:
+    """Return the next request: there is one at a time, so nothing is left in the buffer."""
+    return _exactly(LENGTH.unpack(_exactly(LENGTH.size))[0])
 
 
-def _exactly(source: int, count: int) -> bytes:
-    parts = []
-    while count:
-        part = os.read(source, count)
-        if not part:
-            raise EOFError
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
+def _exactly(count: int) -> bytes:
+    data = sys.stdin.buffer.read(count)
+    if len(data) < count:
+        raise EOFError
+    return data
+
+
+class ScribeLink:
+    """Starts the scribe, starts it again when it dies, and asks it for views."""
+
+    def __init__(self, url: str, owner: str) -> None:
+        # not among the arguments, which everybody may read: there may be a password in it
+        self._environment = os.environ | {
+            "MANYARMS_SCRIBE_STORE": url,
+            "MANYARMS_SCRIBE_OWNER": owner,
+        }
+        self._process: asyncio.subprocess.Process | None = None
+        self._turn = asyncio.Lock()
+        self.status: dict[str, Any] | None = None
+
+    async def start(self) -> None:
+        """Start the process; it takes half a second until it answers."""
+        pipe = asyncio.subprocess.PIPE
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "manyarms.serve.scribe"),
+            stdin=pipe,
+            stdout=pipe,
+            limit=1 << 26,
+            env=self._environment,
+        )
+
+    async def view(self, what: str, experiment: str, **chosen: Any) -> Any:
+        """Return a view of an experiment: a type of `messages`."""
+        return await self._ask({"view": what, "experiment": experiment, "with": chosen})
+
+    async def look(self) -> None:
+        """Ask how the scribe is doing."""
+        try:
+            self.status = await self._ask({"view": "status"})
+        except Exception:
+            self.status = None
+
+    async def _ask(self, request: dict[str, Any]) -> Any:
+        # whoever asks may go away: the answer is read all the same, so that the next is the next
+        data = await asyncio.shield(asyncio.ensure_future(self._in_turn(request)))
+        answer = msgspec.msgpack.decode(data)
+        if "ok" in answer:
+            return msgspec.convert(answer["ok"], _ANSWERS[request["view"]])
+        if answer["error"] == "unknown":
+            raise unknown_experiment(request["experiment"])
+        if answer["error"] == "invalid":
+            raise invalid(answer["message"])
+        raise unavailable(answer["message"])
+
+    async def _in_turn(self, request: dict[str, Any]) -> bytes:
+        async with self._turn:
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    return await self._exchange(msgspec.msgpack.encode(request))
+            except (TimeoutError, OSError, asyncio.IncompleteReadError) as error:
+                self._kill()
+                raise unavailable("The view is not there: the scribe is started anew.") from error
+
+    async def _exchange(self, data: bytes) -> bytes:
+        if self._process is None or self._process.returncode is not None:
+            await self.start()
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(LENGTH.pack(len(data)) + data)
+        await process.stdin.drain()
+        (length,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
+        return await process.stdout.readexactly(length)
+
+    def _kill(self) -> None:
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+
+    async def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is None or process.returncode is not None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), 2)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
 
 
 if __name__ == "__main__":

@@ -35,7 +35,6 @@ from manyarms.serve.limits import LimitedProtocol, look_at_all, raise_open_files
 from manyarms.serve.messages import NewToken
 from manyarms.serve.quick import QuickProtocol
 from manyarms.serve.service import Service, Settings, is_wildcard, joined, local_host
-from manyarms.serve.threads import insisting
 
 __all__ = ["is_loopback", "loop_factory", "run", "serve"]
 
@@ -223,7 +222,7 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
     store = service.node.committer
     # Those of earlier starts were for those starts.
     lasting = "FROM tokens WHERE name NOT LIKE 'local-%' AND name <> 'environment'"
-    tokens = await insisting(lambda: store.call(lambda db: db.run(f"SELECT count(*) {lasting}")))
+    tokens = await store.insist(lambda db: db.run(f"SELECT count(*) {lasting}"))
     if not loopback and not given and not tokens[0][0]:
         raise ParameterError(
             f"`--host` {settings.host} can be reached by others, and there is no token. Set "
@@ -240,14 +239,15 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
                 here=f"local-{settings.port}",
             )
             if token is not None and not add_token(database, new, token):
-                _refuse_if_taken(find_caller(database, digest_of(token)), new.name)
+                _refuse_if_taken(find_caller(database, "sha256", digest_of(token)), new.name)
 
-    await insisting(lambda: store.call(renew))
+    await store.insist(renew)
     lines = [f"manyarms serves {service.node.committer.database} at {url} (ready)"]
     if token is None:
         return lines
     code = service.access.login_code(Caller(new.name, "admin", mark=mark_of(digest_of(token))))
-    lines.append(f"  in a browser  {url}/login?code={code}  (once, within ten minutes)")
+    lines.append(f"  in a browser  {url}/login?code={code}")
+    lines.append("                (this link works once, within ten minutes)")
     if not given:
         lines.append(f"  for programs  export MANYARMS_TOKEN={token}")
         lines.append("                (this token is good until the next start)")

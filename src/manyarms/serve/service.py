@@ -12,28 +12,28 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from manyarms.live.databases import ExperimentRow
 from manyarms.serve import messages as m
-from manyarms.serve.access import (
-    LONGEST_TOKEN,
-    Access,
-    Caller,
-    Headers,
-    digest_of,
-    find_caller,
-    named_caller,
+from manyarms.serve.access import LONGEST_TOKEN, Access, Caller, Headers, digest_of, find_caller
+from manyarms.serve.committer import Answers
+from manyarms.serve.errors import (
+    BrokenError,
+    LostError,
+    RefusedError,
+    unavailable,
+    unknown,
+    unknown_experiment,
 )
-from manyarms.serve.errors import RefusedError, unknown_experiment
-from manyarms.serve.forming import Answers, BrokenError, LostError
 from manyarms.serve.metrics import Metrics
-from manyarms.serve.node import ServiceNode, unavailable, unknown
+from manyarms.serve.node import ServiceNode
 from manyarms.serve.owned import Owned
-from manyarms.serve.scribe_link import ScribeLink
-from manyarms.serve.threads import insisting
+from manyarms.serve.scribe import ScribeLink
 
-__all__ = ["ElsewhereError", "Service", "Settings", "headers_of", "not_known"]
+if TYPE_CHECKING:
+    from manyarms.serve.requests import Request
+
+__all__ = ["ElsewhereError", "Service", "Settings", "not_known"]
 
 _LOOK = 1.0  # seconds between looks at the scribe
 _LISTED = 50  # experiments of a page of the listing
@@ -120,11 +120,6 @@ class ElsewhereError(Exception):
         self.address = address
 
 
-def headers_of(scope: Any) -> Headers:
-    """Return the headers of a request, by their names in small letters."""
-    return dict(scope["headers"])
-
-
 def not_known(error: BaseException) -> RefusedError:
     """Return the refusal of a request of which nobody knows whether it was done."""
     if isinstance(error, LostError):
@@ -154,14 +149,10 @@ class Service:
         """Connect; start the scribe."""
         await self.node.start()
         fresh = secrets.token_hex(32)
-        secret = await insisting(
-            lambda: self.node.committer.call(lambda database: database.setting("secret", fresh))
-        )
-        self.access = Access(secret)
+        store = self.node.committer
+        self.access = Access(await store.insist(lambda database: database.setting("secret", fresh)))
         if self.settings.restored:
-            await insisting(
-                lambda: self.node.committer.call(lambda database: database.after_restore())
-            )
+            await store.insist(lambda database: database.after_restore())
             await self.note(None, None, "restored from a backup: raised all generations")
         await self.scribe.start()
         self._watch = asyncio.create_task(self._look_after())
@@ -186,23 +177,28 @@ class Service:
 
     # Who
 
-    async def caller(self, scope: Any, headers: Headers | None = None) -> Caller | None:
+    async def caller(self, scope: Any) -> Caller | None:
         """Return who sends a request; None if that is not known."""
-        headers = headers_of(scope) if headers is None else headers
+        headers: Headers = dict(scope["headers"])
         token = self.access.token_in(headers, scope["query_string"])
         if token is None:
             return await self._of_session(headers)
         if len(token) > LONGEST_TOKEN:
             return None
-        digest = digest_of(token)
-        known = self.access.remembered("digest", digest)
-        if isinstance(known, bool):
-            known = await self.node.read(lambda database: find_caller(database, digest))
-            self.access.remember("digest", digest, known)
-            self.access.remember_header(headers.get(b"authorization", b""), known)
+        header = headers.get(b"authorization", b"")
+        known = await self._known("sha256", digest_of(token), header)
         # addresses are written down in many places: only pages' tokens may be there
         if known is not None and b"authorization" not in headers and known.role != "browser":
             return None
+        return known
+
+    async def _known(
+        self, column: Literal["sha256", "name"], value: str, header: bytes = b""
+    ) -> Caller | None:
+        known = self.access.remembered(column, value)
+        if isinstance(known, bool):
+            known = await self.node.read(lambda database: find_caller(database, column, value))
+            self.access.remember(column, value, known, header)
         return known
 
     async def _of_session(self, headers: Headers) -> Caller | None:
@@ -210,36 +206,11 @@ class Service:
         session = self.access.session_in(headers)
         if session is None:
             return None
-        known = self.access.remembered("session", session.name)
-        if isinstance(known, bool):
-            known = await self.node.read(lambda database: named_caller(database, session.name))
-            self.access.remember("session", session.name, known)
+        known = await self._known("name", session.name)
         if known is None or known.mark != session.mark or known[1:3] != session[1:3]:
             return None  # it was taken back, or another one has its name
         ends = [end for end in (session.expires, known.expires) if end is not None]
         return known._replace(cookie=True, expires=min(ends))
-
-    def check(
-        self,
-        caller: Caller | None,
-        right: str,
-        experiment: str | None,
-        scope: Any,
-        headers: Headers | None = None,
-        *,
-        forwarded: bool = False,
-    ) -> None:
-        """Raise a `RefusedError` unless a caller may do this."""
-        client = scope.get("client") or ("", 0)
-        self.access.check(
-            caller,
-            right,
-            experiment,
-            headers_of(scope) if headers is None else headers,
-            address=client[0],
-            safe=scope["method"] in ("GET", "HEAD"),
-            forwarded=forwarded,
-        )
 
     async def origins(self) -> set[str]:
         """Return the origins of all pages that have a token."""
@@ -256,13 +227,12 @@ class Service:
 
     async def apply(
         self,
-        name: str,
+        request: Request,
         change: Callable[[Owned], Any],
         *,
-        forwarded: bool,
         once: bool = False,
     ) -> tuple[Owned, Any, Answers]:
-        """Let a request change an experiment; return when that is committed.
+        """Let a request change its experiment; return when that is committed.
 
         Returns the experiment, what `change` returned, and what the database said. Raises
         `ElsewhereError` if another node owns it. What must not be done twice is done `once`: if
@@ -270,7 +240,7 @@ class Service:
         that is the owner no longer must not say anything.
         """
         for _ in range(8):
-            owned = await self.node.find(name, forwarded=forwarded)
+            owned = await self.node.find(request.experiment, forwarded=request.forwarded)
             if isinstance(owned, str):
                 raise ElsewhereError(owned)
             refusal: RefusedError | None = None
@@ -295,11 +265,7 @@ class Service:
             if refusal is not None:
                 raise refusal
             return owned, result, answers
-        raise unavailable(f"Several nodes want to own {name!r}.")
-
-    async def view(self, what: str, experiment: str, **chosen: Any) -> Any:
-        """Return a view of an experiment: a type of `messages`."""
-        return await self.scribe.view(what, experiment, **chosen)
+        raise unavailable(f"Several nodes want to own {request.experiment!r}.")
 
     async def listing(self, caller: Caller, cursor: str = "") -> m.Listing:
         """Return a page of the experiments that a caller may see: those after a cursor, a name."""
@@ -312,7 +278,7 @@ class Service:
         page, found = names[:_LISTED], []
         for name in page:
             with contextlib.suppress(RefusedError):
-                found.append(await self.view("summary", name))
+                found.append(await self.scribe.view("summary", name))
         return m.Listing(found, page[-1] if len(names) > _LISTED else None)
 
     async def health(self, experiment: str) -> m.Health:
@@ -334,18 +300,14 @@ class Service:
         )
         if row is None:
             raise unknown_experiment(experiment)
-        return self._health(row, saved, audit)
-
-    def _health(self, row: ExperimentRow, saved: Any, audit: Any) -> m.Health:
         committer, status = self.node.committer, self.scribe.status or {}
-        milliseconds = sorted(1000 * s for s in committer.seconds) or [0.0]
         seen = status.get(row.name)
         return m.Health(
             owner=row.owner,
             epoch=row.epoch,
             head=row.head,
-            commit_p50=milliseconds[len(milliseconds) // 2],
-            commit_p99=milliseconds[int(0.99 * len(milliseconds))],
+            commit_p50=1000 * committer.took(0.5),
+            commit_p99=1000 * committer.took(0.99),
             group_size=statistics.fmean(committer.sizes or [0]),
             scribe_lag=None if seen is None else max(0, row.head - seen["head"]),
             snapshot_age=saved[0][1] if saved else None,

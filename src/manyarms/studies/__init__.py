@@ -32,7 +32,7 @@ STUDIES = {
     "leaderboard": ("leaderboard.report:LEADERBOARD", "every policy on a suite of problems"),
     "find": ("finding:FIND", "finders and regret policies, by the arm they recommend"),
     "random": (
-        "leaderboard.random_report:RANDOM",
+        "leaderboard.random_board:RANDOM",
         "policies that know nothing, on random problems",
     ),
 }

@@ -18,7 +18,7 @@ from manyarms.core.statistics import Interval, mean_interval, median_interval
 from manyarms.errors import ContestFileError, ContestNotFoundError
 from manyarms.instances import captions, local_contests
 from manyarms.lab.experiment import Cell, Experiment, cell
-from manyarms.lab.results import Result
+from manyarms.lab.results import Result, summaries
 from manyarms.report.drawing import Axes, Figure, MultipleLocator, drawing, save_figure
 from manyarms.report.style import NOTE_SIZE, policy_styles, policy_title
 from manyarms.report.text import Table, count_of, interval_text, plain, write_json, write_text
@@ -241,7 +241,7 @@ def _data(games: Games, left_out: Sequence[str]) -> dict[str, Any]:
 
 
 def _contest_data(result: Result) -> dict[str, Any]:
-    rows = result.summary().policies
+    rows = summaries(result)
     return {
         "contest": result.parameters["contest"],
         "captions": result.n_arms,

@@ -16,7 +16,7 @@ import numpy as np
 from manyarms.core.face import LIGHT
 from manyarms.core.statistics import Interval
 from manyarms.errors import ParameterError
-from manyarms.instances.lower_bound import lower_bound_instance
+from manyarms.instances.means import lower_bound_instance
 from manyarms.lab.experiment import Experiment, Player, cell
 from manyarms.lab.results import Result
 from manyarms.policies import MOSSOracle, MOSSPlusPlus
@@ -196,14 +196,15 @@ def trade_off_points(family: LowerBoundFamily, easy: Result, hard: Result) -> li
 
 def trade_off_notes(points: Sequence[TradeOffPoint]) -> list[str]:
     """Say in a few sentences what came out."""
-    trade_off = [point.check_trade_off() for point in points]
-    floors = [part for point in points if (part := point.check_floor()) is not None]
+    trade_off = counted(point.check_trade_off().verdict for point in points)
+    checked = [point.check_floor() for point in points]
+    floors = counted(part.verdict for part in checked if part is not None)
     speaks = sum(point.bound > 0 for point in points)
     found = [point for point in points if point.hard.high < point.family.settled]
     notes = [
-        f"R̄ ≥ (TΔ/2)(1 - 1/K - sqrt(2ΔR_0/K)): {_counts(trade_off)}; the bound is above 0 at "
+        f"R̄ ≥ (TΔ/2)(1 - 1/K - sqrt(2ΔR_0/K)): {trade_off}; the bound is above 0 at "
         f"{speaks} of {len(points)} points.",
-        f"R̄ ≥ 2^-8 TK/B where R_0 ≤ B: {_counts(floors)}; elsewhere R_0 > B.",
+        f"R̄ ≥ 2^-8 TK/B where R_0 ≤ B: {floors}; elsewhere R_0 > B.",
     ]
     if found:
         least = min(point.explored for point in found)
@@ -212,10 +213,6 @@ def trade_off_notes(points: Sequence[TradeOffPoint]) -> list[str]:
             f"has clearly less regret than settling for S_0, TΔ/2."
         )
     return notes
-
-
-def _counts(parts: Sequence[Part]) -> str:
-    return counted(part.verdict for part in parts)
 
 
 def trade_off_table(points: Sequence[TradeOffPoint]) -> Table:

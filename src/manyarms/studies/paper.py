@@ -13,7 +13,7 @@ import numpy as np
 from manyarms.core.statistics import Interval
 from manyarms.instances import contest_652, planted
 from manyarms.lab.experiment import Experiment, Player, cell
-from manyarms.lab.results import Result
+from manyarms.lab.results import Result, summaries
 from manyarms.lab.summary import PolicySummary, unseen
 from manyarms.lab.tables import ResultsFolder
 from manyarms.policies import MOSS, EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus, Parallel, Quantile
@@ -132,7 +132,7 @@ def _report_fig1(results: Results, out: Path) -> Report:
 
 def _report_fig2a(results: Results, out: Path) -> Report:
     by_alpha = by_hardness(results["fig2a"])
-    rows = {alpha: result.summary().policies for alpha, result in by_alpha.items()}
+    rows = {alpha: summaries(result) for alpha, result in by_alpha.items()}
     table = Table(
         ["hardness", *(row.policy for row in next(iter(rows.values())))],
         [[f"{alpha}", *map(_regret_text, summary)] for alpha, summary in rows.items()],

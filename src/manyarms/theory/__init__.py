@@ -2,22 +2,26 @@
 
 from manyarms.theory.bounds import (
     anytime_moss_plus_plus_bound,
+    informative_from,
+    learning_error_bound,
     lower_bound,
     minimax_order,
+    moss_bound,
     moss_plus_plus_bound,
     parallel_bound,
+    share_of_horizon,
     subroutine_bound,
 )
-from manyarms.theory.guard_bounds import (
+from manyarms.theory.hardness import Problem, best_arms, hardness, miss_probability
+from manyarms.theory.lower_bound_family import LowerBoundFamily
+from manyarms.theory.own_bounds import (
     anytime_guarded_bound,
     guarded_bound,
     guarded_problem_bound,
     guarded_steps_bound,
+    hybrid_moss_plus_plus_bound,
+    patience_bound,
 )
-from manyarms.theory.hardness import Problem, best_arms, hardness, miss_probability
-from manyarms.theory.lower_bound_family import LowerBoundFamily
-from manyarms.theory.moss_bounds import learning_error_bound, moss_bound
-from manyarms.theory.own_bounds import hybrid_moss_plus_plus_bound, patience_bound
 from manyarms.theory.pareto import ParetoPosition, pareto_position
 from manyarms.theory.rates import (
     adaptation_cost,
@@ -27,13 +31,12 @@ from manyarms.theory.rates import (
     quantile_rate,
     subset_rate,
 )
-from manyarms.theory.timetables import (
+from manyarms.theory.schedules import (
     GuardStages,
     Schedule,
     guard_stages,
     moss_plus_plus_schedule,
 )
-from manyarms.theory.vacuity import informative_from, share_of_horizon
 
 __all__ = [
     "GuardStages",

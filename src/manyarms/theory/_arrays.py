@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int, check_number
 from manyarms.errors import ParameterError
 
-__all__ = ["Numbers", "check_alpha", "check_arms", "check_horizon", "check_numbers", "each", "like"]
+__all__ = ["MOST", "Numbers", "check_alpha", "check_arms", "check_beta", "check_horizon"]
+__all__ += ["check_numbers", "each", "like"]
 
+MOST = 1 << 62  # pulls or arms
 Numbers: TypeAlias = float | NDArray[Any]
 
 
@@ -56,6 +58,11 @@ def check_alpha(alpha: Any) -> NDArray[np.float64]:
     """Return the hardness as an array, or raise."""
     fix = "Above 1 no policy can expect to meet a best arm."
     return check_numbers("alpha", alpha, at_least=0.0, at_most=1.0, fix=fix)
+
+
+def check_beta(beta: Any) -> float:
+    """Return the parameter of MOSS++, or of the guard, or raise."""
+    return check_number("beta", beta, at_least=0.5, at_most=1.0)
 
 
 def check_horizon(

@@ -1,4 +1,4 @@
-"""What the paper's theorems promise on the regret, with their constants and conditions.
+"""What is proved on the regret of the paper's policies, with constants and conditions.
 
 Upper bounds hold for the expected pseudo-regret, for rewards in [0, 1] (or sub-Gaussian ones with
 sigma = 1/2 and gaps of at most 1) unless a function says otherwise. Numbers and arrays are
@@ -8,23 +8,146 @@ broadcast; numbers give a number.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from manyarms.theory._arrays import Numbers, check_alpha, check_arms, check_horizon, like
+from manyarms.core.checks import check_int, check_number
+from manyarms.errors import ParameterError
+from manyarms.theory._arrays import (
+    MOST,
+    Numbers,
+    check_alpha,
+    check_arms,
+    check_beta,
+    check_horizon,
+    check_numbers,
+    like,
+)
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate
-from manyarms.theory.schedules import subroutines
+from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations, subroutines
 
 __all__ = [
     "anytime_moss_plus_plus_bound",
+    "informative_from",
+    "learning_error_bound",
     "lower_bound",
     "minimax_order",
+    "moss_bound",
     "moss_plus_plus_bound",
     "parallel_bound",
+    "share_of_horizon",
     "subroutine_bound",
 ]
+
+
+def moss_bound(
+    arms: Numbers,
+    horizon: Numbers,
+    *,
+    exploration: float = 1.0,
+    sigma: float = 0.5,
+    sum_of_gaps: float | None = None,
+) -> Any:
+    r"""Return the bound on the regret of MOSS on K = `arms` arms, for a horizon of H >= K.
+
+    .. math:: 39\,\sigma\sqrt{KH} + \sum_a \Delta_a \;\le\; (39\,\sigma + 1)\sqrt{KH}
+
+    which is :math:`20.5 \sqrt{KH}` for sigma = 1/2; with `exploration` = 1/2 it is
+    :math:`18\sqrt{KH}`.
+
+    Parameters
+    ----------
+    arms, horizon
+        K and H, numbers or arrays.
+    exploration
+        As `MOSS` was given it: 1 or 1/2. For other values no constant is known to us.
+    sigma
+        Rewards are sigma-sub-Gaussian. The second form is for sigma = 1/2 alone.
+    sum_of_gaps
+        The sum over arms of what a pull of each loses, which sharpens the first form (default: at
+        most :math:`K \le \sqrt{KH}`, since gaps are at most 1).
+
+    Notes
+    -----
+    First form: Lattimore & Szepesvári, *Bandit Algorithms*, the theorem on MOSS. Second form:
+    Garivier et al., *KL-UCB-switch*; the paper uses its constant throughout.
+
+    Examples
+    --------
+    >>> moss_bound(4, 10_000)
+    4100.0
+    >>> moss_bound(4, 10_000, exploration=0.5)
+    3600.0
+    >>> moss_bound(4, np.array([100, 10_000]), sum_of_gaps=1.5)
+    array([ 391.5, 3901.5])
+    """
+    k = check_numbers("arms", arms, at_least=1, whole=True)
+    h = check_numbers("horizon", horizon, at_least=1, whole=True)
+    sigma = check_number("sigma", sigma, above=0.0)
+    for few, pulls in np.stack(np.broadcast_arrays(k, h), axis=-1)[k > h][:1]:
+        raise ParameterError(
+            f"`horizon` must be >= arms = {few:g} for this bound, got {pulls:g}, {few - pulls:g} "
+            f"too few. With more arms than pulls MOSS only explores."
+        )
+    root = np.sqrt(k * h)
+    if exploration == 0.5 and sigma == 0.5 and sum_of_gaps is None:
+        return like((arms, horizon), 18.0 * root)
+    if exploration != 1.0:
+        raise ParameterError(
+            f"`exploration` must be 1, or 1/2 with sigma = 1/2 and no sum_of_gaps, got "
+            f"{exploration!r}, sigma={sigma!r} and sum_of_gaps={sum_of_gaps!r}. For no other index "
+            f"is a constant known."
+        )
+    gaps = root if sum_of_gaps is None else check_number("sum_of_gaps", sum_of_gaps, at_least=0.0)
+    return like((arms, horizon), 39.0 * sigma * root + gaps)
+
+
+def learning_error_bound(
+    horizon: int, iteration: int, *, beta: float, n: int, exploration: float = 1.0
+) -> float:
+    r"""Return the bound on what one whole iteration of MOSS++ loses against the best of its set.
+
+    .. math:: \Delta T_i \max_{a \in S_i} \mu_a - E \sum \mu_{A_t}
+              \;\le\; 20.5 \sqrt{|S_i| \Delta T_i}
+
+    (18 instead of 20.5 with `exploration` = 1/2.) Mixture-arms are among the arms of the set, each
+    with the mean of its mixture.
+
+    Parameters
+    ----------
+    horizon
+        T.
+    iteration
+        i, from 1 to p.
+    beta
+        The parameter of MOSS++.
+    n
+        The number of arms.
+    exploration
+        As MOSS++ was given it: 1 or 1/2.
+
+    Notes
+    -----
+    Each iteration is a new MOSS, with :math:`|S_i| = \min(K_i, n) + i - 1` arms for
+    :math:`\Delta T_i` pulls: this is `moss_bound`, given the set. Where the set has more arms than
+    there are pulls the right side exceeds the pulls, which is all that can be lost: it holds there
+    too. Unlike the theorem it says something at horizons that can be played.
+
+    Examples
+    --------
+    >>> learning_error_bound(2**16, 7, beta=0.5, n=1000)  # 8 arms and 6 mixture-arms, 2^15 pulls
+    13884.9...
+    """
+    t = check_int("horizon", horizon, at_least=2, at_most=MOST)
+    n = check_int("n", n, at_least=1, at_most=MOST)
+    p = iterations(t, check_beta(beta))
+    i = check_int("iteration", iteration, at_least=1, at_most=p, fix=f"MOSS++ has p = {p} of them.")
+    members = iteration_arms(p, i, n) + i - 1
+    constant = moss_bound(1, 1, exploration=exploration)  # 20.5, or 18
+    return float(constant * math.sqrt(members * iteration_pulls(p, i, t)))
 
 
 def subroutine_bound(alpha: Numbers, horizon: Numbers) -> Any:
@@ -195,6 +318,59 @@ def minimax_order(n: Numbers, m: Numbers, horizon: Numbers) -> Any:
     arms, best = check_arms(n, m)
     t = check_horizon(horizon, at_least=1, fix="")
     return like((n, m, horizon), np.sqrt(t * (arms - best) / best))
+
+
+def share_of_horizon(bound: Numbers, horizon: Numbers) -> Any:
+    """Return the bound as a share of the horizon; from 1 on it says nothing.
+
+    T pulls lose at most T when gaps are at most 1, so a bound above T says nothing.
+
+    Parameters
+    ----------
+    bound, horizon
+        Numbers or arrays.
+
+    Examples
+    --------
+    >>> from manyarms.theory import moss_bound, moss_plus_plus_bound
+    >>> share_of_horizon(moss_plus_plus_bound(0.25, 2**16, beta=0.5), 2**16)
+    10240.0
+    >>> share_of_horizon(moss_bound(4, 10_000), 10_000)
+    0.41
+    """
+    t = check_numbers("horizon", horizon, at_least=1, whole=True)
+    return like((bound, horizon), check_numbers("bound", bound, at_least=0.0) / t)
+
+
+def informative_from(bound: Callable[[int], float], *, at_most: int = 1 << 500) -> int | None:
+    """Return the horizon from which on a bound stays below T itself; None if there is none.
+
+    Parameters
+    ----------
+    bound
+        A function of the horizon, whose share of the horizon falls for good in the end.
+    at_most
+        How far to look.
+
+    Examples
+    --------
+    >>> from manyarms.theory import moss_bound, moss_plus_plus_bound
+    >>> informative_from(lambda horizon: moss_bound(10, max(horizon, 10)))  # 20.5^2 * 10 = 4202.5
+    4203
+    >>> informative_from(lambda horizon: moss_plus_plus_bound(1.0, horizon, beta=0.5)) is None
+    True
+    """
+    check_int("at_most", at_most, at_least=2, at_most=1 << 900)  # floats end at 2^1024
+    high = 1 << (at_most.bit_length() - 1)
+    if bound(high) >= high:
+        return None
+    while high > 2 and bound(high // 2) < high // 2:
+        high //= 2
+    low = high // 2  # here it is vacuous, or the shortest horizon there is
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bound(middle) < middle else (middle, high)
+    return high
 
 
 def _moss_plus_plus(constant: float, alpha: Numbers, horizon: Numbers, beta: float) -> Any:

@@ -12,11 +12,9 @@ import numpy as np
 
 from manyarms.core.checks import check_int, check_number, check_probability
 from manyarms.errors import ParameterError
-from manyarms.theory._arrays import Numbers, each
+from manyarms.theory._arrays import MOST, Numbers, each
 
 __all__ = ["Problem", "best_arms", "hardness", "miss_probability"]
-
-_MOST = 1 << 62
 
 
 @overload
@@ -42,9 +40,9 @@ def hardness(n: Any, m: Any, horizon: Any) -> Any:
     """
     if any(np.ndim(value) > 0 for value in (n, m, horizon)):
         return each(hardness, n, m, horizon)
-    n = check_int("n", n, at_least=1, at_most=_MOST)
+    n = check_int("n", n, at_least=1, at_most=MOST)
     m = _check_best(m, n)
-    return _hardness_of_ratio(n / m, check_int("horizon", horizon, at_least=1, at_most=_MOST))
+    return _hardness_of_ratio(n / m, check_int("horizon", horizon, at_least=1, at_most=MOST))
 
 
 @overload
@@ -63,8 +61,8 @@ def best_arms(n: Any, horizon: Any, alpha: Any) -> Any:
     """
     if any(np.ndim(value) > 0 for value in (n, horizon, alpha)):
         return each(best_arms, n, horizon, alpha)
-    n = check_int("n", n, at_least=1, at_most=_MOST)
-    horizon = check_int("horizon", horizon, at_least=1, at_most=_MOST)
+    n = check_int("n", n, at_least=1, at_most=MOST)
+    horizon = check_int("horizon", horizon, at_least=1, at_most=MOST)
     alpha = check_probability("alpha", alpha)
     quotient = n / (2.0 * math.pow(horizon, alpha))
     # a quotient that is a whole number but for rounding must not be rounded up
@@ -100,7 +98,7 @@ def miss_probability(n: Any, m: Any, k: Any, *, exact: bool = True) -> Any:
     """
     if any(np.ndim(value) > 0 for value in (n, m, k)):
         return each(partial(miss_probability, exact=exact), n, m, k)
-    n = check_int("n", n, at_least=1, at_most=_MOST)
+    n = check_int("n", n, at_least=1, at_most=MOST)
     m = _check_best(m, n)
     k = check_int("k", k, at_most=n)
     if not exact:
@@ -139,7 +137,7 @@ class Problem:
     probability: float | None = None
 
     def __post_init__(self) -> None:
-        check_int("horizon", self.horizon, at_least=1, at_most=_MOST)
+        check_int("horizon", self.horizon, at_least=1, at_most=MOST)
         infinite = self.n == math.inf and self.m == math.inf
         if self.probability is not None and infinite:
             check_number("probability", self.probability, above=0.0, at_most=1.0)
@@ -150,7 +148,7 @@ class Problem:
                 f"or Problem.infinite(probability=..., horizon=...)."
             )
         else:
-            _check_best(self.m, check_int("n", self.n, at_least=1, at_most=_MOST))
+            _check_best(self.m, check_int("n", self.n, at_least=1, at_most=MOST))
 
     @classmethod
     def near_optimal(
@@ -164,7 +162,7 @@ class Problem:
         >>> Problem.near_optimal([0.9, 0.895, 0.2], horizon=10_000).m
         2
         """
-        horizon = check_int("horizon", horizon, at_least=1, at_most=_MOST)
+        horizon = check_int("horizon", horizon, at_least=1, at_most=MOST)
         if len(means) == 0:
             raise ParameterError("`means` must contain at least one mean, got none.")
         means = [check_number("means", mean) for mean in means]

@@ -9,10 +9,10 @@ from typing import Any
 
 from manyarms.core.checks import check_int, check_number, check_probability
 from manyarms.errors import ParameterError
+from manyarms.theory._arrays import MOST
 
 __all__ = ["LowerBoundFamily"]
 
-_MOST = 1 << 62
 _ROUNDING = 1e-12  # relative: 2^20 to the power 0.3 is 64, but for the last digits
 
 
@@ -71,7 +71,7 @@ class LowerBoundFamily:
     m: int = 1
 
     def __post_init__(self) -> None:
-        horizon = check_int("horizon", self.horizon, at_least=2, at_most=_MOST)
+        horizon = check_int("horizon", self.horizon, at_least=2, at_most=MOST)
         alpha, lower = (
             check_probability(name, getattr(self, name)) for name in ("alpha", "alpha_prime")
         )
@@ -102,7 +102,7 @@ class LowerBoundFamily:
         if groups < least:
             # floor(T^alpha) - 1 >= 2 says T^alpha >= 3; then it is at least T^alpha/4 too
             fix = f"alpha >= {math.log(3) / math.log(self.horizon):.3f}"
-            if math.log(3) <= self.alpha * math.log(_MOST):
+            if math.log(3) <= self.alpha * math.log(MOST):
                 longer = math.ceil(3 ** (1 / self.alpha) * (1 - _ROUNDING))
                 fix = f"a horizon >= {longer}" + (f" or {fix}" if self.horizon > 2 else "")
             raise ParameterError(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_number, check_probability
-from manyarms.theory._arrays import check_alpha, like
+from manyarms.theory._arrays import check_alpha, check_beta, like
 
 __all__ = [
     "adaptation_cost",
@@ -52,7 +52,7 @@ def moss_plus_plus_rate(alpha: Alpha, *, beta: float) -> Alpha:
     array([0.5 , 0.75, 1.  ])
     """
     values = check_alpha(alpha)
-    beta = check_number("beta", beta, at_least=0.5, at_most=1.0)
+    beta = check_beta(beta)
     return _like(alpha, _frontier(values, beta))
 
 
@@ -183,7 +183,7 @@ def adaptation_cost(alpha: Alpha, *, beta: float) -> Alpha:
     array([0.25, 0.  , 0.  ])
     """
     values = check_alpha(alpha)
-    beta = check_number("beta", beta, at_least=0.5, at_most=1.0)
+    beta = check_beta(beta)
     cost = np.where(beta > values, abs(2.0 * beta - values - 1.0) / 2.0, (1.0 - values) / 2.0)
     return _like(alpha, cost)
 

@@ -1,23 +1,33 @@
-"""The sizes and lengths that the policies follow, as kernels: one source for all machines."""
+"""The sizes and lengths that the policies follow: as kernels, and as tables of all of them."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.checks import check_int
 from manyarms.core.jit import kernel
+from manyarms.theory._arrays import MOST, check_beta
 
 __all__ = [
+    "GuardStages",
+    "Schedule",
     "epoch_length",
     "guard_allowance",
     "guard_error",
     "guard_log",
     "guard_lower_level",
     "guard_stage",
+    "guard_stages",
     "guard_stages_planned",
     "guard_upper_level",
     "iteration_arms",
     "iteration_pulls",
     "iterations",
+    "moss_plus_plus_schedule",
     "quantile_arms",
     "subroutines",
     "subset_size",
@@ -215,3 +225,151 @@ def guard_allowance(horizon: int, beta: float) -> float:
     9677.5
     """
     return 4.0 * math.pow(horizon, beta) * guard_log(horizon)
+
+
+class Schedule(NamedTuple):
+    """What `moss_plus_plus_schedule` returns.
+
+    Attributes
+    ----------
+    iterations
+        p.
+    arms
+        min(K_i, n) for i = 1, …, p: the real arms of each iteration.
+    mixtures
+        i - 1: the mixture-arms beside them.
+    pulls
+        ΔT_i. They reach the horizon together, and the game ends there: the last ones may be cut.
+
+    Examples
+    --------
+    >>> from manyarms.theory import moss_plus_plus_schedule
+    >>> moss_plus_plus_schedule(1000, beta=0.5, n=40).arms
+    array([40, 32, 16,  8,  4])
+    """
+
+    iterations: int
+    arms: NDArray[np.int64]
+    mixtures: NDArray[np.int64]
+    pulls: NDArray[np.int64]
+
+
+def moss_plus_plus_schedule(horizon: int, *, beta: float, n: int = MOST) -> Schedule:
+    r"""Return the schedule of MOSS++ (Algorithm 1).
+
+    .. math:: p = \lceil \log_2 T^\beta \rceil, \quad K_i = 2^{p+2-i}, \quad
+              \Delta T_i = \min(2^{p+i}, T)
+
+    Parameters
+    ----------
+    horizon
+        T.
+    beta
+        The parameter of MOSS++, between 1/2 and 1.
+    n
+        The number of arms (default: more than any set can hold).
+
+    Notes
+    -----
+    :math:`K_i \Delta T_i = 2^{2p+2}` until the horizon cuts: every iteration has the same
+    :math:`\sqrt{K_i \Delta T_i}`, and so the same learning error. Uncut lengths add up to
+    :math:`2 (2^{2p} - 2^p) \ge T`.
+
+    Examples
+    --------
+    >>> schedule = moss_plus_plus_schedule(256, beta=0.5)
+    >>> schedule.iterations, schedule.arms.tolist(), schedule.pulls.tolist()
+    (4, [32, 16, 8, 4], [32, 64, 128, 256])
+    """
+    t = check_int("horizon", horizon, at_least=1, at_most=MOST)
+    n = check_int("n", n, at_least=1, at_most=MOST)
+    p = iterations(t, check_beta(beta))
+    numbers = range(1, p + 1)
+    arms = [iteration_arms(p, i, n) for i in numbers]
+    pulls = [iteration_pulls(p, i, t) for i in numbers]
+    return Schedule(p, *(np.array(each, dtype=np.int64) for each in (arms, range(p), pulls)))
+
+
+class GuardStages(NamedTuple):
+    """What `guard_stages` returns: a number for each stage, and two for all of them.
+
+    Attributes
+    ----------
+    arms
+        k_i: the first k_i arms of the guard's order are tested.
+    pulls
+        n_i: an arm is tested until it has this many pulls in all, or is ruled out.
+    starts
+        τ_i: the pulls made when the stage is due. At T it never begins.
+    levels
+        x_i: the level of the upper bounds that rule arms out.
+    errors
+        ε_i: how far the floor may be below the best mean after the stage.
+    floor_level
+        The level of the lower bounds that the floor is made of.
+    allowance
+        What a rule may lose against the floor before it is dropped.
+
+    Examples
+    --------
+    >>> from manyarms.theory import guard_stages
+    >>> guard_stages(50_000, beta=0.5, n=7).arms
+    array([7, 7, 6, 3, 2, 1])
+    """
+
+    arms: NDArray[np.int64]
+    pulls: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    levels: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    floor_level: float
+    allowance: float
+
+
+def guard_stages(horizon: int, *, beta: float, n: int = MOST) -> GuardStages:
+    r"""Return the timetable of the guard, under which any rule keeps the rate of MOSS++.
+
+    .. math:: a_i = \lceil 2^{-i} S \rceil, \quad k_i = \min(a_i, n), \quad
+              n_i = \lceil (S/a_i)^2 \rceil, \quad \tau_i = \lceil T^\beta S / a_i \rceil, \quad
+              S = T^\beta / \max(1, \log T)
+
+    Parameters
+    ----------
+    horizon
+        T >= 2.
+    beta
+        Between 1/2 and 1.
+    n
+        The number of arms (default: more than any stage tests).
+
+    Notes
+    -----
+    :math:`k_i \sqrt{n_i}` is about S in every stage, so all stages cost the same. Pulls and starts
+    are cut at T; a stage that this affects never begins. docs/guard.md has the guard and the proof.
+
+    Examples
+    --------
+    >>> stages = guard_stages(50_000, beta=0.5)
+    >>> stages.arms.tolist(), stages.pulls.tolist()
+    ([21, 11, 6, 3, 2, 1], [1, 4, 12, 48, 107, 428])
+    >>> stages.starts.tolist()
+    [221, 421, 771, 1541, 2311, 4622]
+    """
+    t = check_int("horizon", horizon, at_least=2, at_most=MOST)
+    n = check_int("n", n, at_least=1, at_most=MOST)
+    beta = check_beta(beta)
+    low, up = guard_lower_level(t), guard_upper_level(t)
+    stages = (guard_stage(t, beta, i) for i in range(guard_stages_planned(t, beta)))
+    wanted, pulls, starts = zip(*stages, strict=True)
+    arms = [min(k, n) for k in wanted]
+    levels = [low if k == n else up for k in arms]
+    errors = [guard_error(x, low, need) for x, need in zip(levels, pulls, strict=True)]
+    return GuardStages(
+        arms=np.array(arms, dtype=np.int64),
+        pulls=np.array(pulls, dtype=np.int64),
+        starts=np.array(starts, dtype=np.int64),
+        levels=np.array(levels),
+        errors=np.array(errors),
+        floor_level=low,
+        allowance=guard_allowance(t, beta),
+    )

@@ -48,7 +48,7 @@ def test_the_index_is_that_of_the_source() -> None:
     assert live.ask().arm == good.arm
 
 
-@pytest.mark.slow
+@pytest.mark.interpreted
 def test_imoss_opens_about_t_to_the_b_arms() -> None:
     for b, arms in ((0.5, 30), (0.25, 6), (1.0, 900)):
         result = ma.simulate(

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from manyarms.errors import StoreError
 from manyarms.live.databases.upkeep import Upkeep
@@ -98,6 +98,8 @@ SETTABLE = ("state", "engine", "generation", "keyed", "first_arms", "n_arms", "s
 class Database(Upkeep):
     """One connection to the tables."""
 
+    words: ClassVar[dict[str, str]] = {}  # of tables.sql, and its own, where they differ
+
     def __init__(self, url: str) -> None:
         self.url = url
 
@@ -143,10 +145,15 @@ class Database(Upkeep):
 
     # What is the same everywhere
 
+    def first(self, sql: str, **values: Any) -> Any:
+        """Run one statement; return its first row, None if there is none."""
+        rows = self.run(sql, **values)
+        return rows[0] if rows else None
+
     def find(self, name: str) -> ExperimentRow | None:
         """Return the experiment of this name."""
-        rows = self.run(f"SELECT {self._columns} FROM experiments WHERE name = :name", name=name)
-        return ExperimentRow(*rows[0]) if rows else None
+        row = self.first(f"SELECT {self._columns} FROM experiments WHERE name = :name", name=name)
+        return row and ExperimentRow(*row)
 
     def experiments(self) -> list[ExperimentRow]:
         """Return all experiments, by name."""
@@ -155,11 +162,11 @@ class Database(Upkeep):
 
     def in_flight(self, experiment: int) -> int:
         """Return how many pulls of an experiment have not ended."""
-        rows = self.run(
+        (count,) = self.first(
             "SELECT sum(asked) - sum(told) - sum(abandoned) FROM minutes WHERE experiment = :x",
             x=experiment,
         )
-        return int(rows[0][0] or 0)
+        return int(count or 0)
 
     @property
     def _columns(self) -> str:
@@ -167,7 +174,7 @@ class Database(Upkeep):
 
     def create(self, name: str, spec: str, state: str, secret: str, **columns: int) -> bool:
         """Make an experiment; False if there is one of this name."""
-        rows = self.run(
+        made = self.first(
             "INSERT INTO experiments (name, spec, state, secret, keyed, first_arms, n_arms, "
             f"created) VALUES (:name, :spec, :state, :secret, :keyed, :arms, :arms, {self.now}) "
             "ON CONFLICT (name) DO NOTHING RETURNING id",
@@ -178,11 +185,11 @@ class Database(Upkeep):
             keyed=columns.get("keyed", 0),
             arms=columns.get("n_arms", 0),
         )
-        return bool(rows)
+        return made is not None
 
     def acquire(self, name: str, owner: str, epoch: int, *, lease: float = LEASE) -> bool:
         """Become the owner, if nobody else did since `epoch` was seen."""
-        rows = self.run(
+        ours = self.first(
             f"UPDATE experiments SET epoch = epoch + 1, owner = :owner, "
             f"lease_until = {self.now} + :lease WHERE name = :name AND epoch = :epoch RETURNING id",
             name=name,
@@ -190,7 +197,7 @@ class Database(Upkeep):
             epoch=epoch,
             lease=lease,
         )
-        return bool(rows)
+        return ours is not None
 
     def release(self, experiment: int, epoch: int) -> None:
         """Be the owner no longer."""
@@ -219,38 +226,34 @@ class Database(Upkeep):
 
     def ended(self, experiment: int, pulls: Sequence[int]) -> dict[int, tuple[int, float, int]]:
         """Return how pulls ended, of those that did: the kind of event, the reward, the arm."""
-        found: dict[int, tuple[int, float, int]] = {}
-        for some in _hundreds(pulls):
-            marks = ", ".join(str(int(pull)) for pull in some)
-            for pull, kind, reward, arm in self.run(
-                "SELECT pull, kind, reward, arm FROM events WHERE experiment = :x AND kind IN "
-                f"(2, 3, 7) AND pull IN ({marks})",
-                x=experiment,
-            ):
-                found[pull] = kind, reward, arm
-        return found
+        rows = self._of(
+            pulls,
+            "SELECT pull, kind, reward, arm FROM events WHERE experiment = :x AND kind IN "
+            "(2, 3, 7) AND pull IN",
+            experiment,
+        )
+        return {pull: (kind, reward, arm) for pull, kind, reward, arm in rows}
 
     def keys_of(self, experiment: int, numbers: Sequence[int]) -> dict[int, str]:
         """Return the keys of arms."""
-        found: dict[int, str] = {}
-        for some in _hundreds(numbers):
-            marks = ", ".join(str(int(number)) for number in some)
-            rows = self.run(
-                f"SELECT number, key FROM arms WHERE experiment = :x AND number IN ({marks})",
-                x=experiment,
-            )
-            found.update(map(tuple, rows))
-        return found
+        sql = "SELECT number, key FROM arms WHERE experiment = :x AND number IN"
+        return dict(self._of(numbers, sql, experiment))
+
+    def _of(self, numbers: Sequence[int], sql: str, experiment: int) -> Iterator[Any]:
+        """Yield the rows of some numbers, which a query ends with, of some hundreds at a time."""
+        for k in range(0, len(numbers), 500):
+            marks = ", ".join(str(int(number)) for number in numbers[k : k + 500])
+            yield from self.run(f"{sql} ({marks})", x=experiment)
 
     def number_of(self, experiment: int, key: str, below: int) -> int | None:
         """Return the number of an arm; None if there is none of this key."""
-        rows = self.run(
+        row: tuple[int] | None = self.first(
             "SELECT number FROM arms WHERE experiment = :x AND key = :key AND number < :below",
             x=experiment,
             key=key,
             below=below,
         )
-        return rows[0][0] if rows else None
+        return row[0] if row else None
 
     def taken(self, experiment: int, arms: list[tuple[int, str]]) -> str:
         """Return the first key that is there already, or twice among these."""
@@ -272,12 +275,12 @@ class Database(Upkeep):
 
     def ask_key(self, experiment: int, key: str) -> tuple[Any, ...] | None:
         """Return what an ask of this key was given: pull, k, again, body."""
-        rows = self.run(
+        row: tuple[Any, ...] | None = self.first(
             "SELECT pull, k, again, body FROM ask_keys WHERE experiment = :x AND key = :key",
             x=experiment,
             key=key,
         )
-        return rows[0] if rows else None
+        return row
 
     def last_ask_keys(self, experiment: int, most: int) -> list[tuple[Any, ...]]:
         """Return the last asks, the latest first: key, pull, k, again, body."""
@@ -302,15 +305,15 @@ class Database(Upkeep):
         self, experiment: int, *, before: int = 1 << 60
     ) -> tuple[int, str, bytes, bytes, float] | None:
         """Return the last snapshot: its event, engine, state, what else it holds, and its time."""
-        rows = self.run(
+        row = self.first(
             "SELECT seq, engine, state, more, at FROM snapshots WHERE experiment = :x "
             "AND seq < :before ORDER BY seq DESC LIMIT 1",
             x=experiment,
             before=before,
         )
-        if not rows:
+        if row is None:
             return None
-        seq, engine, state, more, at = rows[0]
+        seq, engine, state, more, at = row
         return seq, engine, bytes(state), bytes(more), at
 
     def save(
@@ -360,23 +363,24 @@ class Database(Upkeep):
             name=name,
             fresh=fresh,
         )
-        rows = self.run("SELECT value FROM settings WHERE name = :name", name=name)
-        return str(rows[0][0])
+        return str(self.first("SELECT value FROM settings WHERE name = :name", name=name)[0])
+
+    def _make_tables(self) -> None:
+        text = files(__package__).joinpath("tables.sql").read_text(encoding="utf-8")
+        for word, own in self.words.items():
+            text = text.replace(word, own)
+        lines = [line.partition("--")[0].rstrip() for line in text.splitlines()]
+        for statement in "\n".join(lines).split(";"):
+            if statement.strip():
+                self.run(statement)
 
     def _check_schema(self) -> None:
-        (version,) = self.run("SELECT max(version) FROM schema_version")[0]
+        (version,) = self.first("SELECT max(version) FROM schema_version")
         if version != SCHEMA:
             raise StoreError(
                 f"{self} has tables of version {version}, and this manyarms knows version {SCHEMA}."
                 f" Install the manyarms that made them, or a newer one."
             )
-
-
-def statements(name: str) -> list[str]:
-    """Return the statements of a .sql file of this folder."""
-    text = files(__package__).joinpath(name).read_text(encoding="utf-8")
-    lines = [line.partition("--")[0].rstrip() for line in text.splitlines()]
-    return [one.strip() for one in "\n".join(lines).split(";") if one.strip()]
 
 
 def packed(event: tuple[Any, ...]) -> str | None:
@@ -388,8 +392,3 @@ def packed(event: tuple[Any, ...]) -> str | None:
 def next_seconds(pause: float) -> float:
     """Return the pause after this one, while a database is away."""
     return min(1.0, 2 * pause)
-
-
-def _hundreds(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
-    for k in range(0, len(numbers), 500):
-        yield numbers[k : k + 500]

@@ -7,17 +7,11 @@ import functools
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from manyarms.errors import MissingExtraError, StoreError
-from manyarms.live.databases.database import (
-    LEASE,
-    SETTABLE,
-    Batch,
-    Database,
-    UnreachableError,
-    statements,
-)
+from manyarms.core.optional import need
+from manyarms.errors import StoreError
+from manyarms.live.databases.database import LEASE, SETTABLE, Batch, Database, UnreachableError
 
 if TYPE_CHECKING:
     import psycopg
@@ -39,21 +33,24 @@ _MINUTES = "bigint[], bigint[], bigint[], bigint[], float8[], bigint[]"
 
 
 def _driver() -> Any:
-    try:
-        import psycopg
-    except ImportError:
-        raise MissingExtraError("psycopg", "to use PostgreSQL", "postgres") from None
-    return psycopg
+    return need("psycopg", "to use PostgreSQL", "postgres")
 
 
 class PostgreSQL(Database):
     """A connection to a PostgreSQL database."""
 
     now = "extract(epoch FROM clock_timestamp())::float8"
+    words: ClassVar = {
+        "INTEGER PRIMARY KEY AUTOINCREMENT": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+        "INTEGER": "BIGINT",
+        "REAL": "DOUBLE PRECISION",
+        "BLOB": "BYTEA",
+        "key TEXT NOT NULL": 'key TEXT COLLATE "C" NOT NULL',  # by bytes, as SQLite has it
+        " WITHOUT ROWID": "",
+    }
 
-    def __init__(self, url: str, *, patience: float = _PATIENCE) -> None:
+    def __init__(self, url: str) -> None:
         super().__init__(url)
-        self._patience = patience
         self._link: psycopg.Connection[Any] | None = None
         self._session = ""  # whose lock this connection holds
 
@@ -66,7 +63,10 @@ class PostgreSQL(Database):
         self.close()
         try:
             self._connect(driver)
-            self._make_tables()
+            if self.first("SELECT to_regclass('settings') IS NULL")[0]:
+                with self.transaction():
+                    self.run("SELECT pg_advisory_xact_lock(:c, 0)", c=_LOCK_CLASS)
+                    self._make_tables()
             self._check_schema()
         except driver.Error as error:
             self.close()
@@ -79,7 +79,7 @@ class PostgreSQL(Database):
             raise
 
     def _connect(self, driver: Any) -> None:
-        wait = f"-c statement_timeout={int(1000 * self._patience)} -c synchronous_commit=on"
+        wait = f"-c statement_timeout={1000 * _PATIENCE} -c synchronous_commit=on"
         self._link = driver.connect(
             self.url,
             autocommit=True,
@@ -91,13 +91,6 @@ class PostgreSQL(Database):
         )
         if self._session:
             self.hold_session(self._session)
-
-    def _make_tables(self) -> None:
-        if self.run("SELECT to_regclass('settings') IS NULL")[0][0]:
-            with self.transaction():
-                self.run("SELECT pg_advisory_xact_lock(:c, 0)", c=_LOCK_CLASS)
-                for statement in statements("postgres.sql"):
-                    self.run(statement)
 
     def close(self) -> None:
         """Disconnect."""
@@ -210,7 +203,7 @@ class PostgreSQL(Database):
     def holds_session(self, owner: str) -> bool:
         """Whether the session of another owner still stands."""
         lock = {"c": _LOCK_CLASS, "k": _lock_key(owner)}
-        if not self.run("SELECT pg_try_advisory_lock(:c, :k)", **lock)[0][0]:
+        if not self.first("SELECT pg_try_advisory_lock(:c, :k)", **lock)[0]:
             return True
         self.run("SELECT pg_advisory_unlock(:c, :k)", **lock)
         return False

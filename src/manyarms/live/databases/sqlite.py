@@ -14,19 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from manyarms.errors import StoreError
-from manyarms.live.databases.database import (
-    LEASE,
-    SETTABLE,
-    Batch,
-    Database,
-    UnreachableError,
-    statements,
-)
+from manyarms.live.databases.database import LEASE, SETTABLE, Batch, Database, UnreachableError
 
 __all__ = ["SQLite"]
 
 _SIZES = (4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)  # rows of one statement
 _MOST = _SIZES[-1]
+_WAIT = 5.0  # seconds, while another process writes
 _creating = threading.Lock()
 _AT_ONCE = 2000  # rows that a stream fetches
 # tried again: another process writes, or the disk was full for a while
@@ -76,10 +70,10 @@ class SQLite(Database):
 
     now = _NOW
 
-    def __init__(self, path: Path, *, durable: bool = True, wait: float = 5.0) -> None:
+    def __init__(self, path: Path, *, durable: bool = True) -> None:
         super().__init__(f"sqlite:///{path}")
         self.path = path
-        self._wait, self._durable = wait, durable
+        self._durable = durable
         self._link: sqlite3.Connection | None = None
 
     def open(self) -> None:
@@ -88,22 +82,20 @@ class SQLite(Database):
         self._create()
         try:
             link = sqlite3.connect(
-                self.path, isolation_level=None, timeout=self._wait, check_same_thread=False
+                self.path, isolation_level=None, timeout=_WAIT, check_same_thread=False
             )
         except sqlite3.Error as error:
-            raise StoreError(f"{self} cannot be opened: {error}.") from error
+            fix = "Is its folder there, and may this user write to it?"
+            raise StoreError(f"{self} cannot be opened: {error}. {fix}") from error
         self._link = link
         try:
             link.execute("PRAGMA journal_mode = WAL")
             self._set_sync("FULL")
             link.execute("PRAGMA cache_size = -16000")
             link.execute("PRAGMA wal_autocheckpoint = 4000")
-            tables = link.execute("SELECT count(*) FROM sqlite_master WHERE name = 'settings'")
-            if tables.fetchone()[0] == 0:
-                link.execute("BEGIN IMMEDIATE")
-                for statement in statements("sqlite.sql"):
-                    link.execute(statement)
-                link.execute("COMMIT")
+            if self.first("SELECT 1 FROM sqlite_master WHERE name = 'settings'") is None:
+                with self.transaction():
+                    self._make_tables()
             self._check_schema()
             link.execute("PRAGMA temp_store = MEMORY")
             for statement in _BATCH:

@@ -8,6 +8,7 @@ from typing import Any
 
 __all__ = ["Upkeep"]
 
+_AT_ONCE = 2000  # rows that are deleted
 # what belongs to an experiment, and the column that numbers it there
 _TABLES = {
     "events": "seq",
@@ -38,18 +39,18 @@ class Upkeep(ABC):
         by `purge`, bit by bit.
         """
         ended = "" if in_any_state else "AND (state = 'stopped' OR n_arms = 0) "
-        rows = self.run(
+        gone = self.run(
             "UPDATE experiments SET name = '~' || id || ' ' || name, spec = 'null', "
             "state = 'deleted', epoch = epoch + 1, owner = '', lease_until = 0 "
             f"WHERE id = :x AND epoch = :epoch {ended}RETURNING id",
             x=experiment,
             epoch=epoch,
         )
-        return bool(rows)
+        return bool(gone)
 
-    def purge(self, experiment: int, *, most: int = 2000) -> None:
+    def purge(self, experiment: int) -> None:
         """Delete some rows of a buried experiment, the experiment itself with the last ones."""
-        left = most
+        left = _AT_ONCE
         with self.transaction():
             for table, column in _TABLES.items():
                 gone = self.run(
@@ -74,7 +75,7 @@ class Upkeep(ABC):
             "owner = '', lease_until = 0"
         )
 
-    def drop_old_keys(self, experiment: int, seconds: float, *, most: int = 2000) -> bool:
+    def drop_old_keys(self, experiment: int, seconds: float, *, most: int = _AT_ONCE) -> bool:
         """Forget asks that are older, some at a time; return whether there were any."""
         gone = self.run(
             "DELETE FROM ask_keys WHERE experiment = :x AND key IN (SELECT key FROM ask_keys "

@@ -226,9 +226,10 @@ def _versions(provenance: Mapping[str, Any]) -> str:
 def _spread(values: Iterable[Any], *, falls: bool = False) -> str:
     """Say which values there are: each once, or the ends of many; the largest first if it `falls`.
 
-    >>> _spread([20, 10, 20]), _spread(range(9)), _spread(["a"])
-    ('10, 20', '0 to 8', 'a')
+    >>> _spread([20, 10, 20]), _spread([4, 1380]), _spread(range(9)), _spread(["a"])
+    ('10, 20', '4; 1,380', '0 to 8', 'a')
     """
     different = sorted(set(values), key=lambda v: (isinstance(v, str), v), reverse=falls)
     words = [thousands(v) if isinstance(v, int | float) else str(v) for v in different]
-    return ", ".join(words) if len(words) <= 4 else f"{words[0]} to {words[-1]}"
+    between = "; " if any("," in word for word in words) else ", "
+    return between.join(words) if len(words) <= 4 else f"{words[0]} to {words[-1]}"

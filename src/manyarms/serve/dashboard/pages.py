@@ -1,4 +1,4 @@
-"""Requests for pages, and what they are answered."""
+"""Requests for pages, and what they are answered; sessions of browsers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ import contextlib
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
 import msgspec
+from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -18,21 +26,22 @@ from manyarms.core import face
 from manyarms.protocol.colours import page_css
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import messages as m
+from manyarms.serve.access import COOKIE, Caller, digest_of, find_caller
 from manyarms.serve.dashboard import panels
 from manyarms.serve.dashboard.feed import Channel, Channels
-from manyarms.serve.errors import RefusedError, refuse
+from manyarms.serve.errors import RefusedError, invalid, refuse, unknown_arm
 from manyarms.serve.routes import may
 
 if TYPE_CHECKING:
-    from manyarms.serve.access import Caller
     from manyarms.serve.service import Service
 
-__all__ = ["Pages", "error_page"]
+__all__ = ["Pages", "pages_of"]
 
 _PACKAGE = Path(manyarms.__file__).parent
 _STYLES = _PACKAGE / "report" / "page" / "page.css"
 _CLIENT = _PACKAGE / "remote" / "manyarms.js"
 _MOST_STREAMS = 1000
+_MOST_FORM = 4096  # bytes
 
 
 class _Files(StaticFiles):
@@ -43,6 +52,13 @@ class _Files(StaticFiles):
         response = super().file_response(*arguments, **named)
         response.headers["cache-control"] = "no-cache"
         return response
+
+
+def pages_of(service: Service) -> Starlette:
+    """Return the pages of a service as an application."""
+    pages = Pages(service)
+    handlers: Any = {RefusedError: pages.refused}
+    return Starlette(routes=pages.routes(), exception_handlers=handlers)
 
 
 class Pages:
@@ -60,6 +76,8 @@ class Pages:
             Route("/", self.list_page),
             Route("/events", self.list_events),
             Route("/login", self.login_page),
+            Route("/login", self.login, methods=["POST"]),
+            Route("/logout", self.logout, methods=["POST"]),
             Route("/new", self.new_page),
             Route("/tokens", self.tokens_page),
             Route(x, self.experiment_page),
@@ -79,7 +97,7 @@ class Pages:
         # pages for admins show all experiments: an admin of one may not see them
         if experiment is None and caller is not None and right != "administer":
             experiment = caller.experiment
-        self._service.check(caller, right, experiment, request.scope)
+        self._service.access.check(caller, right, experiment, request.scope)
         assert caller is not None
         return caller
 
@@ -178,10 +196,10 @@ class Pages:
         caller = await self._caller(request, "view", name)
         arm: m.ArmView | None = None
         if text.isdecimal() and len(text) < 19:
-            arm = await self._service.view("arm_at", name, number=int(text))
+            arm = await self._service.scribe.view("arm_at", name, number=int(text))
         if arm is None:
-            raise refuse(404, "unknown_arm", f"Unknown arm {text[:100]!r}.")
-        summary: m.ExperimentSummary = await self._service.view("summary", name)
+            raise unknown_arm(text)
+        summary: m.ExperimentSummary = await self._service.scribe.view("summary", name)
         best = summary.recommended
         compared = [arm] if best is None or best.number == arm.number else [arm, best]
         scale = panels.common_scale(compared)
@@ -189,12 +207,70 @@ class Pages:
             "arm", caller, arm=arm, summary=summary, best=best, scale=scale, compared=compared
         )
 
-    # Forms; what they do is done by the API
+    # Sessions
 
     async def login_page(self, request: Request) -> Response:
-        """Ask for a token."""
-        wrong = request.query_params.get("wrong", "")
-        return self._page("login", None, wrong=wrong)
+        """Ask for a token; with the code of a link, which is good once, begin a session."""
+        query = request.query_params
+        if "code" not in query:
+            return self._page("login", None, wrong=query.get("wrong", ""))
+        return self._session(request, self._service.access.redeem(query["code"]), "link")
+
+    async def login(self, request: Request) -> Response:
+        """Begin a session with the token of the form."""
+        body = b""
+        async for piece in request.stream():
+            body += piece
+            if len(body) > _MOST_FORM:
+                raise refuse(413, "too_large", "This form is too large.")
+        token = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
+        digest = digest_of(token)
+        caller = await self._service.node.read(lambda db: find_caller(db, "sha256", digest))
+        good = caller is not None and not caller.expired and may(caller.role, "view")
+        return self._session(request, caller if good else None, "token")
+
+    def _session(self, request: Request, caller: Caller | None, by: str) -> Response:
+        service, root = self._service, self._service.root_path
+        if caller is None:
+            return RedirectResponse(f"{root}/login?wrong={by}", 303)
+        secure = request.url.scheme == "https"
+        response = RedirectResponse(f"{root}/", 303)
+        response.headers["set-cookie"] = service.access.session_cookie(
+            caller, path=root or "/", secure=secure
+        )
+        return response
+
+    async def logout(self, request: Request) -> Response:
+        """End a session."""
+        service = self._service
+        caller = service.access.session_in(dict(request.scope["headers"]))
+        service.access.check(caller, "view", caller and caller.experiment, request.scope)
+        response = RedirectResponse(f"{service.root_path}/login", 303)
+        response.delete_cookie(COOKIE, path=service.root_path or "/")
+        return response
+
+    async def refused(self, request: Request, error: RefusedError) -> Response:
+        """Answer a page that was refused: whoever is not known is led to the login."""
+        root, message = self._service.root_path, error.failure.message
+        status = error.failure.status or 400
+        wants_page = "text/html" in request.headers.get("accept", "")
+        if status == 401 and wants_page:
+            return RedirectResponse(f"{root}/login", 303)
+        if wants_page:
+            shown = {"root": root, "caller": None, "may_administer": False, "version": ""}
+            page = panels.template("error", status=status, message=message, **shown)
+            return HTMLResponse(page, status)
+        if status == 401:  # of a page: whoever asks has seen no documentation yet
+            here = f"{str(request.base_url).rstrip('/')}{root}"
+            message = (
+                f"This is the dashboard of manyarms. In a browser, sign in at {here}/login, with "
+                f"the link that `manyarms serve` printed, or with a token. Programs send a token "
+                f"to {here}/v1/experiments as `Authorization: Bearer TOKEN`; {here}/openapi.json "
+                f"describes all requests."
+            )
+        return JSONResponse({"code": error.failure.code, "message": message}, status)
+
+    # Forms; what they do is done by the API
 
     async def new_page(self, request: Request) -> Response:
         """Ask for an experiment; `like` names one whose settings are shown."""
@@ -202,7 +278,7 @@ class Pages:
         like = request.query_params.get("like")
         spec = m.Spec()
         if like:
-            spec = (await self._service.view("summary", like)).spec
+            spec = (await self._service.scribe.view("summary", like)).spec
         if request.query_params.get("hold"):
             spec = msgspec.structs.replace(
                 spec, early="hold", window=_seconds(request.query_params["hold"])
@@ -257,14 +333,4 @@ def _seconds(text: str) -> float:
     with contextlib.suppress(ValueError):
         if 0 < float(text) < math.inf:
             return float(text)
-    raise refuse(422, "invalid", f"`hold` must be a number > 0, got {text[:100]!r}.")
-
-
-def error_page(root: str, error: RefusedError) -> HTMLResponse:
-    """Return a page that says why there is none."""
-    status = error.failure.status or 400
-    shown = {"root": root, "caller": None, "may_operate": False, "may_administer": False}
-    text = panels.template(
-        "error", status=status, message=error.failure.message, version="", **shown
-    )
-    return HTMLResponse(text, status)
+    raise invalid(f"`hold` must be a number > 0, got {text[:100]!r}.")

@@ -1,8 +1,10 @@
-"""The panels of the list and of an experiment, from views to HTML."""
+"""The panels of the list and of an experiment, from views to HTML, in words that people read."""
 
 from __future__ import annotations
 
 import functools
+import math
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,19 +12,34 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from manyarms.core import face
+from manyarms.live.estimates import plain
+from manyarms.remote.verdict import Judgement, thousands, verdict
 from manyarms.serve import messages as m
-from manyarms.serve.dashboard import charts, words
+from manyarms.serve.dashboard import charts
+from manyarms.serve.views import SORTS
 
 if TYPE_CHECKING:
     from manyarms.serve.access import Caller
     from manyarms.serve.service import Service
 
-__all__ = ["PANELS", "arms_panel", "common_scale", "draw_experiment", "draw_list", "template"]
+__all__ = [
+    "PANELS",
+    "arm_name",
+    "arms_panel",
+    "common_scale",
+    "cost_of_exploring",
+    "draw_experiment",
+    "draw_list",
+    "template",
+]
 
 HERE = Path(__file__).parent
 PANELS = ("header", "deploy", "leaders", "reward", "exploring", "flight", "health")  # all but arms
 _LEADERS = 20
 _ARMS = 25
+_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+_ENOUGH = 30  # rewards of a delay, before its mean is compared
+_LONGEST = 80  # characters of an arm's name in a table
 
 
 @functools.cache
@@ -35,21 +52,22 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {
-        "thousands": words.thousands,
-        "count": words.count,
-        "number": words.number,
-        "duration": words.duration,
-        "moment": words.moment,
-        "arm": words.arm_name,
+        "thousands": thousands,
+        "count": count,
+        "number": number,
+        "duration": duration,
+        "moment": moment,
+        "arm": arm_name,
     }
     made.globals |= {
         "mark": Markup(face.MARK),
-        "bar": charts.bar,
-        "parts_bar": charts.parts_bar,
-        "interval": charts.interval,
-        "share": words.share,
-        "delay_range": words.delay_range,
-        "verdict": words.verdict,
+        "share": share,
+        "delay_range": delay_range,
+        "verdict": verdict,
+    }
+    drawn = made.get_template("charts.html").module
+    made.globals |= {
+        name: getattr(drawn, name) for name in ("bar", "parts_bar", "interval", "lines")
     }
     return made
 
@@ -68,18 +86,18 @@ async def draw_list(service: Service, caller: Caller, cursor: str) -> dict[str, 
 
 async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> dict[str, str]:
     """Return the panels of an experiment; what follows from its log alone is drawn once a head."""
-    summary: m.ExperimentSummary = await service.view("summary", name)
+    summary: m.ExperimentSummary = await service.scribe.view("summary", name)
     kept["summary"] = summary
     if kept.get("head") != (summary.head, summary.n_arms):
-        kept["leaders"] = await service.view("leaders", name, k=_LEADERS)
-        kept["minutes"] = await service.view("minutes", name)
-        kept["exploring"] = await service.view("exploring", name)
+        kept["leaders"] = await service.scribe.view("leaders", name, k=_LEADERS)
+        kept["minutes"] = await service.scribe.view("minutes", name)
+        kept["exploring"] = await service.scribe.view("exploring", name)
         kept["head"] = summary.head, summary.n_arms
     looked = {
         "summary": summary,
         "leaders": kept["leaders"].arms,
         "exploring": kept["exploring"],
-        "flight": await service.view("in_flight", name),
+        "flight": await service.scribe.view("in_flight", name),
         "health": await service.health(name),
         "root": service.root_path,
     }
@@ -91,11 +109,11 @@ async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> 
 def _reckoned(looked: dict[str, Any], minutes: m.Minutes) -> dict[str, Any]:
     """Return what templates show and views do not say."""
     summary, exploring, flight = looked["summary"], looked["exploring"], looked["flight"]
-    cost, how = words.cost_of_exploring(exploring, summary.told)
+    cost, how = cost_of_exploring(exploring, summary.told)
     return {
         "cost": cost,
         "cost_how": how,
-        "delays": words.delays_in_words(flight),
+        "delays": delays_in_words(flight),
         "plots": charts.reward_plots(minutes.points, summary.recommended),
         "scale": common_scale(looked["leaders"]),
         "histogram": [(_pulls(k), arms) for k, arms in enumerate(exploring.histogram)],
@@ -106,7 +124,7 @@ def _reckoned(looked: dict[str, Any], minutes: m.Minutes) -> dict[str, Any]:
 
 def _pulls(power: int) -> str:
     low, high = 2**power, 2 ** (power + 1) - 1
-    return "1" if power == 0 else f"{words.thousands(low)} to {words.thousands(high)}"
+    return "1" if power == 0 else f"{thousands(low)} to {thousands(high)}"
 
 
 def common_scale(arms: list[m.ArmView]) -> charts.PlotScale:
@@ -132,19 +150,119 @@ async def arms_panel(
 ) -> str:
     """Return a page of arms, as its reader chose."""
     sort = chosen.get("sort", "low")
-    sort = sort if sort in ("low", "estimate", "pulls", "told", "arm") else "low"
-    search, cursor = chosen.get("search", "")[:200], chosen.get("cursor", "")
-    page: m.ArmPage = await service.view(
-        "arms", name, search=search, sort=sort, cursor=cursor, limit=_ARMS
+    asked = {
+        "search": chosen.get("search", "")[:200],
+        "sort": sort if sort in SORTS else "low",
+        "cursor": chosen.get("cursor", ""),
+    }
+    page: m.ArmPage = await service.scribe.view("arms", name, **asked, limit=_ARMS)
+    about = {"name": name, "may_retire": may_retire, "root": service.root_path}
+    return template("panels/arms", page=page, scale=common_scale(page.arms), **asked, **about)
+
+
+# Words
+
+
+def number(value: float | None) -> str:
+    """Return a number in three digits; an en dash where there is none.
+
+    >>> number(0.12345), number(None), number(-0.5), number(1.05e-5)
+    ('0.123', '–', '−0.5', '0')
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    if abs(value) >= 1000:
+        text = thousands(value)
+    elif abs(value) >= 0.001:
+        text = f"{value:.3g}"
+    else:
+        text = f"{value:.4f}".rstrip("0").rstrip(".")
+    return text.replace("-", "−")
+
+
+def count(of: int, what: str) -> str:
+    """Return how many of something there are.
+
+    >>> count(1, "arm"), count(2000, "arm")
+    ('1 arm', '2,000 arms')
+    """
+    return f"{thousands(of)} {what}{'' if of == 1 else 's'}"
+
+
+def share(part: float, whole: float) -> str:
+    """Return a part in percent.
+
+    >>> share(1, 3), share(1, 100_000), share(0, 0)
+    ('33 %', 'under 0.1 %', '0 %')
+    """
+    percent = 100 * part / whole if whole else 0.0
+    if 0 < percent < 0.1:
+        return "under 0.1 %"
+    return f"{percent:.1f} %" if 0 < percent < 10 else f"{percent:.0f} %"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time that passed, in its largest unit.
+
+    >>> duration(0.25), duration(90), duration(100_000)
+    ('0.25 s', '1.5 min', '1.2 d')
+    """
+    if seconds is None:
+        return "–"
+    size, unit = next((pair for pair in _UNITS if seconds >= pair[0]), _UNITS[-1])
+    value = seconds / size
+    return f"{value:.0f} {unit}" if value >= 10 or value == round(value) else f"{value:.2g} {unit}"
+
+
+def delay_range(low: float, high: float | None) -> str:
+    """Return the ends of a bin of delays.
+
+    >>> delay_range(0, 1), delay_range(60, 600), delay_range(86400, None)
+    ('under 1 s', '1 min to 10 min', '1 d and more')
+    """
+    if high is None:
+        return f"{duration(low)} and more"
+    return f"under {duration(high)}" if low == 0 else f"{duration(low)} to {duration(high)}"
+
+
+def moment(at: float, form: str = "time") -> Markup:
+    """Return a moment; the page's script writes it in the reader's own time zone."""
+    when = datetime.fromtimestamp(at, UTC)
+    shown = when.strftime("%H:%M UTC" if form == "time" else "%Y-%m-%d %H:%M UTC")
+    return Markup('<time datetime="{}" data-form="{}">{}</time>').format(
+        when.isoformat(timespec="seconds"), form, shown
     )
-    return template(
-        "panels/arms",
-        page=page,
-        scale=common_scale(page.arms),
-        sort=sort,
-        search=search,
-        cursor=cursor,
-        name=name,
-        may_retire=may_retire,
-        root=service.root_path,
-    )
+
+
+def arm_name(arm: str | int, longest: int = _LONGEST) -> str:
+    """Return what an arm is called, short, and without letters that change the text around it.
+
+    >>> arm_name(7), arm_name("a" + chr(0x202E) + "b")
+    ('arm 7', 'a�b')
+    """
+    if isinstance(arm, int):
+        return f"arm {arm}"
+    return plain(arm, at_most=longest) if arm.strip() else "(blank)"
+
+
+def cost_of_exploring(exploring: m.Exploring, told: int) -> tuple[str, str]:
+    """Return what exploring has cost so far, and how that was reckoned."""
+    if exploring.given_up is None:
+        return "Not known yet", "It takes a recommended arm with an interval."
+    low, high = exploring.given_up
+    always = f"if the recommended arm had been pulled all {thousands(told)} times"
+    if high <= 0:
+        return "Nothing", f"The sum of rewards would be no larger {always}."
+    much = f"At most {number(high)}" if low <= 0 else f"{number(low)} to {number(high)}"
+    return much, f"The sum of rewards would be larger by this {always}."
+
+
+def delays_in_words(flight: m.InFlightView) -> Judgement:
+    """Return whether rewards that come late differ from those that come early."""
+    if flight.alarm:
+        return Judgement("bad", "Biased", flight.alarm)
+    seen = [b for b in flight.delays if b.count >= _ENOUGH]
+    if len(seen) < 2:
+        said = "All rewards took about the same time" if seen else "There are too few rewards"
+        return Judgement("open", "Not known", f"{said}, so there is nothing to compare.")
+    return Judgement("good", "No sign", "Early and late rewards differ no more than by chance.")

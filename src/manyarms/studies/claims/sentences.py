@@ -56,6 +56,7 @@ NEXT_BEST = 0.5  # of the paper's means: 0.1, …, 0.5 beside the best, 0.9
 
 Paper = Mapping[str, Mapping[float, Result]]  # by experiment and hardness
 Parts = Iterator[Part | Ask]
+Rule = Callable[..., Part]  # of what was measured, its interval, and limits: more, less, within
 
 
 class Sentence(NamedTuple):
@@ -99,24 +100,23 @@ def _largest(result: Result) -> float:
 def _beats(result: Result, better: str, worse: str, where: str) -> Ask:
     """Ask that one policy has lower mean regret than another."""
     what = f"{where}: {worse} - {better}"
-    return lambda confidence: more(what, result.difference(worse, better, confidence=confidence))
+    return lambda sure: more(what, result.difference(worse, better, confidence=sure))
 
 
-def _times(result: Result, over: str, under: str, bound: float, where: str = "") -> Ask:
-    """Ask that one policy has more than a multiple of the mean regret of another."""
+def _ratio(
+    result: Result, over: str, under: str, rule: Rule, *limits: float, where: str = ""
+) -> Ask:
+    """Ask that the mean regret of one policy divided by that of another keeps a rule."""
     what = f"{where}{over} / {under}"
-    return lambda sure: more(what, result.ratio(over, under, confidence=sure), bound)
+    return lambda sure: rule(what, result.ratio(over, under, confidence=sure), *limits)
 
 
-def _mean(values: NDArray[np.float64], most: float, ask: Callable[[Interval], Part]) -> Ask:
-    """Ask something of the mean of values between -`most` and `most`."""
+def _mean(
+    what: str, values: NDArray[np.float64], most: float, rule: Rule = more, *limits: float
+) -> Ask:
+    """Ask that the mean of values from -`most` to `most` keeps a rule (default: is above 0)."""
     bounds = (-most, most)
-    return lambda sure: ask(mean_interval(values, bounds=bounds, confidence=sure))
-
-
-def _more(what: str, values: NDArray[np.float64], most: float) -> Ask:
-    """Ask that a mean is above 0."""
-    return _mean(values, most, lambda interval: more(what, interval))
+    return lambda sure: rule(what, mean_interval(values, bounds=bounds, confidence=sure), *limits)
 
 
 def late_growth(result: Result, policy: str, *, confidence: float = 0.95) -> Interval:
@@ -132,10 +132,10 @@ def _late(result: Result) -> int:
     return int(np.searchsorted(result.times, 0.8 * result.horizon))
 
 
-def _flat(result: Result, ask: Callable[..., Part], *policies: str) -> Parts:
+def _flat(result: Result, rule: Rule, *policies: str) -> Parts:
     def growth(policy: str) -> Ask:
         what = f"{policy}: late growth"
-        return lambda sure: ask(what, late_growth(result, policy, confidence=sure), FLAT)
+        return lambda sure: rule(what, late_growth(result, policy, confidence=sure), FLAT)
 
     return map(growth, policies)
 
@@ -155,7 +155,7 @@ def _grows(played: Paper) -> Parts:
             what = f"{policy}: alpha {high} - alpha {low}"
             settled = f"{policy}: alpha {high} - 0.95 plateau"
             most = _largest(result)
-            yield either(_more(what, gap, most), _more(settled, above, most))
+            yield either(_mean(what, gap, most), _mean(settled, above, most))
 
 
 def _moss_is_far(played: Paper) -> Parts:
@@ -167,15 +167,10 @@ def _quantile_good_then_bad(played: Paper) -> Parts:
     for alpha, result in played["fig2a"].items():
         where = f"alpha {alpha}: "
         if alpha == min(played["fig2a"]):
-            yield _good(result, where)
+            yield _ratio(result, "quantile", "moss++", less, GOOD, where=where)
         else:
-            ways = (_times(result, "quantile", p, MUCH_WORSE, where) for p in ADAPTIVE)
-            yield either(*ways)
-
-
-def _good(result: Result, where: str) -> Ask:
-    what = f"{where}quantile / moss++"
-    return lambda sure: less(what, result.ratio("quantile", "moss++", confidence=sure), GOOD)
+            worse = (_ratio(result, "quantile", p, more, MUCH_WORSE, where=where) for p in ADAPTIVE)
+            yield either(*worse)
 
 
 def _quantile_wins_when_hard(played: Paper) -> Iterator[str]:
@@ -194,11 +189,7 @@ def _quantile_flattens_at_20000(played: Paper) -> Parts:
             level = _plateau(result)
             what = f"alpha {alpha}: quantile / {level:.0f}"
             share = _final(result, "quantile") / level
-            yield _mean(share, _largest(result) / level, _about(what))
-
-
-def _about(what: str) -> Callable[[Interval], Part]:
-    return lambda interval: within(what, interval, *COMPARABLE)
+            yield _mean(what, share, _largest(result) / level, within, *COMPARABLE)
 
 
 def _parallel_pays_for_all(played: Paper) -> Parts:
@@ -223,16 +214,10 @@ def _share(alpha: float, result: Result) -> float:
 
 
 def _emp_is_comparable_when_easy(played: Paper) -> Parts:
-    def comparable(result: Result, what: str) -> Ask:
-        def ask(sure: float) -> Part:
-            ratio = result.ratio("empmoss++", "moss-oracle", confidence=sure)
-            return within(what, ratio, *COMPARABLE)
-
-        return ask
-
     for alpha, result in sorted([*played["fig2a"].items(), *played["fig2b"].items()]):
         if alpha < SMALL:
-            yield comparable(result, f"alpha {alpha}: empmoss++ / moss-oracle")
+            where = f"alpha {alpha}: "
+            yield _ratio(result, "empmoss++", "moss-oracle", within, *COMPARABLE, where=where)
 
 
 def _emp_is_best_when_hard(played: Paper, besides: tuple[str, ...] = ("empmoss++",)) -> Parts:
@@ -269,22 +254,22 @@ def _figure_2b(played: Paper) -> Parts:
 
     for policy in ("moss", "quantile", "parallel", "moss++"):
         what = f"distance to moss-oracle: {policy} - empmoss++"
-        yield _more(what, distance(policy) - distance("empmoss++"), 2 * most)
+        yield _mean(what, distance(policy) - distance("empmoss++"), 2 * most)
     yield from _flat(result, less, "moss-oracle", "parallel", "empmoss++")
     yield from _flat(result, more, "moss++", "quantile")
     growth, start = result.of("quantile") - result.of("moss++"), _late(result)
     faster = growth[:, -1] - growth[:, start]
     late = most - float(result.largest_regret[start])
-    yield _more("growth in the last fifth: quantile - moss++", faster, late)
+    yield _mean("growth in the last fifth: quantile - moss++", faster, late)
     spreads = [np.abs(regrets[p] - regrets[p].mean()) for p in ("quantile", "moss++")]
-    yield _more("mean absolute deviation: quantile - moss++", spreads[0] - spreads[1], most)
+    yield _mean("mean absolute deviation: quantile - moss++", spreads[0] - spreads[1], most)
 
 
 def _figure_3(played: Paper) -> Parts:
     result = only(played["fig3"])
     yield from _flat(result, less, "moss", "moss-oracle", "parallel", "empmoss++")
     for policy, times in (("moss", 7.0), ("quantile", 9.0)):
-        yield _times(result, policy, "empmoss++", times)
+        yield _ratio(result, policy, "empmoss++", more, times)
 
 
 def _authors_log(played: Paper) -> Iterator[str]:
@@ -297,15 +282,12 @@ def _emp_beats_oracle_on_the_contest(played: Paper) -> Parts:
 
 
 def _larger_beta(played: Paper) -> Parts:
-    def against_usual(what: str, gap: NDArray[np.float64], easy: bool, most: float) -> Ask:
-        return _mean(gap, most, lambda interval: (more if easy else less)(what, interval))
-
     for alpha, result in played["larger_betas"].items():
         for label, own in zip(result.policies, result.policy_parameters, strict=True):
             usual = _final(played["fig2a"][alpha], own["name"])
             what = f"alpha {alpha}, {own['name']}: beta {own['beta']} - beta 0.5"
-            gap = _final(result, label) - usual
-            yield against_usual(what, gap, alpha < 0.5, _largest(result))
+            gap, rule = _final(result, label) - usual, more if alpha < 0.5 else less
+            yield _mean(what, gap, _largest(result), rule)
 
 
 def _oracle_set_too_large(played: Paper) -> Parts:
@@ -318,22 +300,21 @@ def _oracle_set_too_large(played: Paper) -> Parts:
         smaller = [policy for policy in result.policies if policy != full]
         best = min(smaller, key=lambda policy: float(_final(result, policy)[:half].mean()))
         gap = _final(result, full)[half:] - _final(result, best)[half:]
-        yield _more(f"{full} - {best}", gap, _largest(result))
+        yield _mean(f"{full} - {best}", gap, _largest(result))
 
 
 def _quantile_is_moss(played: Paper) -> Parts:
-    def roughly(what: str, over: NDArray[np.float64], result: Result) -> Ask:
-        under, most = result.of(result.policies[0])[:, -1], _largest(result)
+    def roughly(alpha: float, result: Result) -> Ask:
+        over, under = _final(played["fig2a"][alpha], "quantile"), _final(result, *result.policies)
+        what, most = f"alpha {alpha}: quantile / moss on random arms", (_largest(result),) * 2
 
         def ask(sure: float) -> Part:
-            ratio = ratio_interval(over, under, at_most=(most, most), confidence=sure)
+            ratio = ratio_interval(over, under, at_most=most, confidence=sure)
             return within(what, ratio, *COMPARABLE)
 
         return ask
 
-    for alpha, result in played["quantile_as_moss"].items():
-        what = f"alpha {alpha}: quantile / moss on random arms"
-        yield roughly(what, _final(played["fig2a"][alpha], "quantile"), result)
+    yield from (roughly(*cell) for cell in played["quantile_as_moss"].items())
 
 
 SENTENCES = (

@@ -9,7 +9,7 @@ plays everywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from manyarms.instances import BetaMeans, Instance, UniformMeans, captions, plan
 from manyarms.lab.experiment import Cell, Experiment, Player, cell
 from manyarms.protocol import About, described, policy
 
-__all__ = ["CONTESTS", "SuiteProblem", "experiments"]
+__all__ = ["CONTESTS", "SuiteProblem", "affordable", "experiments"]
 
 N_ARMS, HORIZON, CONTEST_HORIZON = 20_000, 50_000, 100_000
 ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -50,6 +50,11 @@ class SuiteProblem(NamedTuple):
         """n/m, or what stands for it where means are drawn."""
         return 1 / self.chance if self.chance else self.instance.problem(self.horizon).ratio
 
+    def cell(self, players: Sequence[Player]) -> Cell:
+        """Return the problem with its players."""
+        where = {"problem": self.name, "family": self.family}
+        return cell(players, self.instance, horizon=self.horizon, checkpoints=1, parameters=where)
+
 
 def experiments(replications: int, seed: int) -> list[Experiment]:
     """Return the suite, with the contests of this machine.
@@ -64,18 +69,20 @@ def experiments(replications: int, seed: int) -> list[Experiment]:
 
 def entered(problem: SuiteProblem, replications: int) -> Cell:
     """Let every policy that applies play on a problem; slow ones play less often."""
-    instance, horizon = problem.instance, problem.horizon
-    players = []
+    instance, players = problem.instance, []
     for label, name, about, parameters in _entrants():
         applies = about.rewards == "any" or instance.rewards.bounded
         if applies and (instance.best_mean == 1.0 or not about.perfect_best):
             entrant = policy(name, **parameters, **_told(name, problem))
-            affordable = int(SECONDS * 1e9 / (max(1, about.nanoseconds) * horizon))
-            runs = min(replications, max(FEWEST, affordable))
+            runs = min(replications, max(FEWEST, affordable(about, problem.horizon, SECONDS)))
             facts = {"knowledge": about.knowledge, "perfect_best": int(about.perfect_best)}
             players.append(Player(entrant, label, runs, facts))
-    where = {"problem": problem.name, "family": problem.family}
-    return cell(players, instance, horizon=horizon, checkpoints=1, parameters=where)
+    return problem.cell(players)
+
+
+def affordable(about: About, horizon: int, seconds: float) -> int:
+    """Return how many runs of a policy fit into some seconds of one core."""
+    return int(seconds * 1e9 / (max(1, about.nanoseconds) * horizon))
 
 
 def _entrants() -> Iterator[tuple[str, str, About, dict[str, Any]]]:

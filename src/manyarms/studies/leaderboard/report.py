@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from manyarms.studies.leaderboard.problems import CONTESTS, experiments
 from manyarms.studies.leaderboard.standings import Placing, Standing
 from manyarms.studies.study import Report, Results, Study
 
-__all__ = ["LEADERBOARD", "leaderboard_csv", "profiles"]
+__all__ = ["LEADERBOARD", "as_csv", "leaderboard_csv", "profiles"]
 
 _FIGURE = "figures/leaderboard"
 # The policies of the paper and our own have colours and names; so have the best others, as long
@@ -112,18 +112,23 @@ def report(results: Results, out: Path) -> Report:
 
 def leaderboard_csv(table: Sequence[Placing], facts: Mapping[str, Any]) -> str:
     """Return all numbers as CSV, with where they come from in comment lines above."""
-    text = io.StringIO()
-    text.writelines(f"# {key}: {value}\n" for key, value in facts.items())
-    writer = csv.writer(text, lineterminator="\n")
     ranks = [f"{which}{end}" for which in ("rank", "rank_equal") for end in ("", "_low", "_high")]
     numbers = ["mean", "low", "high", "median", "miss_rate", "relative", "relative_equal", *ranks]
-    writer.writerow(["problem", "family", "policy", "knowledge", "runs", *numbers])
+    rows = [["problem", "family", "policy", "knowledge", "runs", *numbers]]
     for p in table:
         s = p.summary
         values = [s.mean, s.low, s.high, s.median, s.miss_rate, p.relative, p.relative_equal]
         values += [*p.rank, *p.rank_equal]
-        names = [p.problem, p.family, p.policy, p.knowledge, s.replications]
-        writer.writerow([*names, *(f"{value:.5g}" for value in values)])
+        names = [p.problem, p.family, p.policy, p.knowledge, f"{s.replications}"]
+        rows.append([*names, *(f"{value:.5g}" for value in values)])
+    return as_csv(rows, facts)
+
+
+def as_csv(rows: Iterable[Sequence[str]], facts: Mapping[str, Any]) -> str:
+    """Return rows as CSV, with facts in comment lines above."""
+    text = io.StringIO()
+    text.writelines(f"# {key}: {value}\n" for key, value in facts.items())
+    csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 

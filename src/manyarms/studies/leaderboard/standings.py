@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import combinations
@@ -16,7 +17,8 @@ from manyarms.lab.results import Result
 from manyarms.lab.summary import PolicySummary, summarise
 from manyarms.report.style import policy_title
 
-__all__ = ["Placing", "Standing", "in_short", "losses", "placings", "standings", "where_we_lose"]
+__all__ = ["Placing", "Standing", "geometric_mean", "in_short", "losses", "placings", "standings"]
+__all__ += ["where_we_lose"]
 
 CONFIDENCE = 0.95
 _NEARLY_ALL = 0.9  # a share of the problems: some policies are made for rewards in [0, 1] only
@@ -125,8 +127,8 @@ def standings(table: Iterable[Placing]) -> list[Standing]:
             own[0].perfect_best,
             len(own),
             min(placing.summary.replications for placing in own),
-            _geometric_mean([placing.relative for placing in own]),
-            _geometric_mean([placing.relative_equal for placing in own]),
+            geometric_mean(placing.relative for placing in own),
+            geometric_mean(placing.relative_equal for placing in own),
             max(own, key=lambda placing: placing.relative_equal),
             float(np.mean([placing.rank.estimate for placing in own])),
             float(np.mean([placing.rank_equal.estimate for placing in own])),
@@ -229,5 +231,6 @@ def _ratio(over: float, under: float) -> float:
     return 1.0 if over == under else math.inf
 
 
-def _geometric_mean(ratios: Sequence[float]) -> float:
-    return math.exp(math.fsum(math.log(ratio) for ratio in ratios) / len(ratios))
+def geometric_mean(ratios: Iterable[float]) -> float:
+    """Return the geometric mean."""
+    return math.exp(statistics.fmean(map(math.log, ratios)))

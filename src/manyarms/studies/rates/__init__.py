@@ -8,7 +8,7 @@ from pathlib import Path
 
 from manyarms.core.checks import check_int
 from manyarms.instances import Gaussian, Instance, grouped, planted
-from manyarms.instances.lower_bound import lower_bound_instance
+from manyarms.instances.means import lower_bound_instance
 from manyarms.lab.experiment import Experiment, Player, cell
 from manyarms.policies import MOSSOracle, MOSSPlusPlus, Quantile
 from manyarms.protocol import Policy

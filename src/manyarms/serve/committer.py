@@ -1,4 +1,4 @@
-"""Threads with a connection of their own; one of them commits groups of batches."""
+"""Threads with a connection of their own; one of them commits the batches that form meanwhile."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from manyarms.errors import StoreError
 from manyarms.live.databases import Batch, Database, UnreachableError, database_of
 from manyarms.live.databases.database import next_seconds
-from manyarms.serve.forming import Answers, Forming, LostError
-from manyarms.serve.owned import Owned
+from manyarms.serve.errors import LostError
 
-__all__ = ["Committer", "DatabaseThread", "insisting"]
+if TYPE_CHECKING:
+    from manyarms.serve.owned import Owned
+
+__all__ = ["Answers", "Committer", "DatabaseThread", "Forming", "settle"]
 
 T = TypeVar("T")
 Job = Callable[[], None]
@@ -26,20 +29,6 @@ Job = Callable[[], None]
 STARTING = 30.0  # seconds
 UNKNOWN_AFTER = 5.0  # seconds that requests wait for a database that is away
 _logger = logging.getLogger("manyarms.serve")
-
-
-async def insisting(what: Callable[[], Awaitable[T]]) -> T:
-    """Try again for half a minute, while a node starts: its database may start, too."""
-    end, pause = time.monotonic() + STARTING, 0.05
-    while True:
-        try:
-            return await what()
-        except UnreachableError as error:
-            if time.monotonic() > end:
-                raise StoreError(f"The database cannot be reached: {error}.") from error
-            _logger.warning("waits for the database: %s", error)
-            await asyncio.sleep(pause)
-            pause = next_seconds(pause)
 
 
 class DatabaseThread:
@@ -55,7 +44,20 @@ class DatabaseThread:
         """Open the connection, if need be within half a minute; raises `StoreError`."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
-        await insisting(lambda: self.call(lambda database: database.open()))
+        await self.insist(lambda database: database.open())
+
+    async def insist(self, function: Callable[[Database], T]) -> T:
+        """Call again for half a minute, while a node starts: its database may start, too."""
+        end, pause = time.monotonic() + STARTING, 0.05
+        while True:
+            try:
+                return await self.call(function)
+            except UnreachableError as error:
+                if time.monotonic() > end:
+                    raise StoreError(f"The database cannot be reached: {error}.") from error
+                _logger.warning("waits for the database: %s", error)
+                await asyncio.sleep(pause)
+                pause = next_seconds(pause)
 
     async def call(self, function: Callable[[Database], T]) -> T:
         """Return what a function of the database returns."""
@@ -68,7 +70,7 @@ class DatabaseThread:
             except BaseException as raised:
                 result, error = None, raised
             with contextlib.suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(_settle, future, result, error)
+                loop.call_soon_threadsafe(settle, future, result, error)
 
         self._jobs.put(job)
         return await future  # type: ignore[no-any-return]
@@ -85,7 +87,8 @@ class DatabaseThread:
             await asyncio.to_thread(self._thread.join)
 
 
-def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+def settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    """Say what came of something; whoever waits for it may have gone."""
     if future.done():
         return
     if error is None:
@@ -93,6 +96,47 @@ def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | Non
     else:
         future.set_exception(error)
         future.exception()  # nobody may be waiting for it any more
+
+
+@dataclass
+class Answers:
+    """What the database said when a batch was committed."""
+
+    ended: dict[int, tuple[int, float, int]] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass
+class Forming:
+    """A batch, who waits for it, and what they want to know of the database."""
+
+    batch: Batch
+    done: asyncio.Future[Answers]
+    repeated: set[int] = field(default_factory=set)  # pulls that are not in flight
+    names_repeated: bool = False  # whether the keys of their arms are wanted, too
+    dirty: bool = False
+    callbacks: list[Callable[[asyncio.Future[Answers]], None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.done.add_done_callback(self._call)
+
+    def when_done(self, callback: Callable[[asyncio.Future[Answers]], None]) -> None:
+        """Call back when the batch is committed, or nobody waits for it any more."""
+        if self.done.done():  # the database was away for long: those who waited have gone
+            self.done.add_done_callback(callback)
+        else:
+            self.callbacks.append(callback)
+
+    def _call(self, done: asyncio.Future[Answers]) -> None:
+        """Let all hear of it in one go: the loop takes longer to call each by itself."""
+        for callback in self.callbacks:
+            try:
+                callback(done)
+            except (
+                Exception,
+                asyncio.CancelledError,
+            ):  # of one client: the others get their answers all the same
+                _logger.exception("an answer failed")
 
 
 class Committer(DatabaseThread):
@@ -124,6 +168,11 @@ class Committer(DatabaseThread):
     def idle(self) -> bool:
         """Whether nothing waits to be committed."""
         return not self._group and not self._dirty
+
+    def took(self, share: float) -> float:
+        """Return the seconds within which a share of the last commits was done."""
+        seconds = sorted(self.seconds) or [0.0]
+        return seconds[int(share * len(seconds))]
 
     def wake(self, owned: Owned) -> None:
         """Hear that an experiment has something to commit."""
@@ -256,9 +305,9 @@ class Committer(DatabaseThread):
         """Let those who wait go; their events are committed later, or another owner decides."""
         if self.away:
             for _, forming in self._group:
-                _settle(forming.done, None, TimeoutError())
+                settle(forming.done, None, TimeoutError())
             for owned in self._dirty:
-                _settle(owned.forming.done, None, TimeoutError())
+                settle(owned.forming.done, None, TimeoutError())
             assert self._loop is not None
             self._loop.call_later(UNKNOWN_AFTER, self._give_up_waiting)
 
@@ -271,12 +320,10 @@ class Committer(DatabaseThread):
         self.committed += self.sizes[-1]
         for (owned, forming), answer in zip(group, answers, strict=True):
             if answer is None:
-                self.drop(owned)
-                _settle(forming.done, None, LostError())
-                _settle(owned.forming.done, None, LostError())
+                settle(forming.done, None, LostError())
                 self._lost(owned)
             else:
                 owned.names |= answer.names
-                _settle(forming.done, answer, None)
+                settle(forming.done, answer, None)
         if self._dirty:
             self._plan()

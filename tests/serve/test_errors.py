@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from manyarms.serve import messages as m
-from manyarms.serve.validation import failure_of_body
+from manyarms.serve.errors import failure_of_body
 
 SPEC = "Known: early, horizon, missing, n_arms, policy, reward_range, seed, window."
 

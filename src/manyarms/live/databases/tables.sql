@@ -1,79 +1,79 @@
--- The tables of PostgreSQL; those of SQLite are the same in its words. Times are seconds since 1970.
-CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL);
+-- The tables, in the words of SQLite; postgres.py has those of PostgreSQL. Times are seconds since 1970.
+CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL);
 INSERT INTO schema_version SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM schema_version);
 
 CREATE TABLE IF NOT EXISTS experiments (
-    id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,
     spec TEXT NOT NULL,               -- JSON, 'null' where a handle is recorded without the service
     state TEXT NOT NULL,
-    epoch BIGINT NOT NULL DEFAULT 0, -- raised with every owner: the fence
-    head BIGINT NOT NULL DEFAULT 0,  -- the last event
+    epoch INTEGER NOT NULL DEFAULT 0, -- raised with every owner: the fence
+    head INTEGER NOT NULL DEFAULT 0,  -- the last event
     owner TEXT NOT NULL DEFAULT '',
-    lease_until DOUBLE PRECISION NOT NULL DEFAULT 0,
+    lease_until REAL NOT NULL DEFAULT 0,
     engine TEXT NOT NULL DEFAULT '',  -- the code that wrote what lies after the last snapshot
-    generation BIGINT NOT NULL DEFAULT 1,
+    generation INTEGER NOT NULL DEFAULT 1,
     secret TEXT NOT NULL,             -- signs tickets
-    keyed BIGINT NOT NULL DEFAULT 0,
-    first_arms BIGINT NOT NULL DEFAULT 0,
-    n_arms BIGINT NOT NULL DEFAULT 0, -- arms that ever came; rows of `arms` beyond are no arms yet
-    created DOUBLE PRECISION NOT NULL
+    keyed INTEGER NOT NULL DEFAULT 0,
+    first_arms INTEGER NOT NULL DEFAULT 0,
+    n_arms INTEGER NOT NULL DEFAULT 0, -- arms that ever came; rows of `arms` beyond are no arms yet
+    created REAL NOT NULL
 );
 
 CREATE TABLE IF NOT EXISTS events (
-    experiment BIGINT NOT NULL,
-    seq BIGINT NOT NULL,
-    kind BIGINT NOT NULL,
-    pull BIGINT NOT NULL,
-    arm BIGINT NOT NULL,
-    reward DOUBLE PRECISION NOT NULL,
-    at DOUBLE PRECISION NOT NULL,
+    experiment INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    pull INTEGER NOT NULL,
+    arm INTEGER NOT NULL,
+    reward REAL NOT NULL,
+    at REAL NOT NULL,
     more TEXT,                        -- JSON, for what has no column
     PRIMARY KEY (experiment, seq)
-);
+) WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS ended ON events (experiment, pull) WHERE kind IN (2, 3, 7);
 
 CREATE TABLE IF NOT EXISTS ask_keys (
-    experiment BIGINT NOT NULL,
-    key TEXT COLLATE "C" NOT NULL,
-    pull BIGINT NOT NULL,
-    k BIGINT NOT NULL,
+    experiment INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    pull INTEGER NOT NULL,
+    k INTEGER NOT NULL,
     again TEXT,                       -- JSON: pulls that were in flight already
     body TEXT NOT NULL,
     worker TEXT,
-    at DOUBLE PRECISION NOT NULL,
+    at REAL NOT NULL,
     PRIMARY KEY (experiment, key)
-);
+) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS ask_keys_at ON ask_keys (experiment, at);
 
 CREATE TABLE IF NOT EXISTS arms (
-    experiment BIGINT NOT NULL,
-    number BIGINT NOT NULL,
-    key TEXT COLLATE "C" NOT NULL,
+    experiment INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    key TEXT NOT NULL,
     PRIMARY KEY (experiment, number)
-);
+) WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS arm_keys ON arms (experiment, key);
 
 CREATE TABLE IF NOT EXISTS snapshots (
-    experiment BIGINT NOT NULL,
-    seq BIGINT NOT NULL,
+    experiment INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
     engine TEXT NOT NULL,
-    state BYTEA NOT NULL,
-    more BYTEA NOT NULL,
-    at DOUBLE PRECISION NOT NULL,
+    state BLOB NOT NULL,
+    more BLOB NOT NULL,
+    at REAL NOT NULL,
     PRIMARY KEY (experiment, seq)
 );
 
 CREATE TABLE IF NOT EXISTS minutes (
-    experiment BIGINT NOT NULL,
-    minute BIGINT NOT NULL,
-    asked BIGINT NOT NULL,
-    told BIGINT NOT NULL,
-    abandoned BIGINT NOT NULL,
-    reward DOUBLE PRECISION NOT NULL,
-    fresh BIGINT NOT NULL,
+    experiment INTEGER NOT NULL,
+    minute INTEGER NOT NULL,
+    asked INTEGER NOT NULL,
+    told INTEGER NOT NULL,
+    abandoned INTEGER NOT NULL,
+    reward REAL NOT NULL,
+    fresh INTEGER NOT NULL,
     PRIMARY KEY (experiment, minute)
-);
+) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS tokens (
     name TEXT PRIMARY KEY,
@@ -81,13 +81,13 @@ CREATE TABLE IF NOT EXISTS tokens (
     role TEXT NOT NULL,
     experiment TEXT,
     origins TEXT NOT NULL,
-    rate DOUBLE PRECISION,
-    expires DOUBLE PRECISION
+    rate REAL,
+    expires REAL
 );
 
 CREATE TABLE IF NOT EXISTS audit (
-    id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    at DOUBLE PRECISION NOT NULL,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at REAL NOT NULL,
     token TEXT NOT NULL,
     experiment TEXT,
     action TEXT NOT NULL

@@ -1,10 +1,11 @@
-"""All published contests, got from a server on this machine."""
+"""Contests, one or all that are published, got from a server on this machine."""
 
 from __future__ import annotations
 
 import hashlib
 import http.server
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +15,13 @@ import pytest
 
 from manyarms.cli.main import main
 from manyarms.errors import DownloadError
-from manyarms.instances import contest_list, contests
-from manyarms.instances.contest_list import get_every_contest, published_contests
-from manyarms.instances.contests import cache_folder
+from manyarms.instances import contests
+from manyarms.instances.contests import (
+    cache_folder,
+    find_contest,
+    get_every_contest,
+    published_contests,
+)
 
 pytest.importorskip("pooch", reason='it downloads: pip install "manyarms[lab]"')
 
@@ -39,7 +44,10 @@ def _git(content: bytes) -> str:
 
 
 class Server(http.server.HTTPServer):
-    """Publishes `files`; `listing` is what it says when asked for a list."""
+    """Publishes `files`; `listing` is what it says when asked for a list.
+
+    Where it has no file it is out of order; there is no 404.csv, and 40.csv breaks off.
+    """
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -65,8 +73,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         content = self.server.files.get(name)
         if name == "list":
             content = json.dumps(self.server.listing).encode()
-        self.send_response(200 if content is not None else 503)
-        self.send_header("Content-Length", str(len(content or b"")))
+        missing = 404 if name == "404.csv" else 503
+        self.send_response(200 if content is not None else missing)
+        self.send_header("Content-Length", str(len(content or b"") + 9 * (name == "40.csv")))
         self.end_headers()
         self.wfile.write(content or b"")
 
@@ -83,15 +92,46 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         thread.start()
         address = f"http://127.0.0.1:{server.server_port}"
         monkeypatch.setattr(contests, "_SOURCE", f"{address}/summaries")
-        monkeypatch.setattr(contest_list, "_LISTING", f"{address}/list")
+        monkeypatch.setattr(contests, "_LISTING", f"{address}/list")
         yield server
         server.shutdown()
         thread.join()
 
 
+def test_pooch_downloads_the_whole_file_or_nothing(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.files |= dict.fromkeys(("40.csv", "652_lil-KLUCB.csv"), server.files["20.csv"])
+    for contest, message in (
+        (404, "there is no such file"),
+        (40, "the connection failed"),
+        (652, "what came is not the contest file"),  # the known checksum is another
+    ):
+        with pytest.raises(DownloadError, match=message):
+            find_contest(contest, download=True)
+    assert list(cache_folder().iterdir()) == []
+    path = find_contest(20, download=True)
+    assert path.read_bytes() == server.files["20.csv"]
+    path.write_text("changed")
+    assert find_contest(20, download=True).read_bytes() == server.files["20.csv"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_pooch_without_a_server_is_one_sentence(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as taken:  # and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}/summaries"
+        monkeypatch.setattr(contests, "_SOURCE", address)
+        with pytest.raises(DownloadError, match="the connection failed. Try again online"):
+            find_contest(652, download=True)
+    assert list(cache_folder().iterdir()) == []
+
+
 def test_the_listing_is_that_of_the_commit_of_the_files() -> None:
     assert contests._COMMIT in contests._SOURCE
-    assert contest_list._LISTING.endswith(f"/contents/summaries?ref={contests._COMMIT}")
+    assert contests._LISTING.endswith(f"/contents/summaries?ref={contests._COMMIT}")
 
 
 def test_all_are_downloaded_once(
@@ -154,7 +194,7 @@ def test_an_answer_that_is_no_list_is_not_kept(server: Server, listing: Any) -> 
 def test_a_server_that_does_not_list_is_told(
     server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(contest_list, "_LISTING", contest_list._LISTING + "/gone")
+    monkeypatch.setattr(contests, "_LISTING", contests._LISTING + "/gone")
     assert main(["data", "get", "--all"]) == 1
     assert "The list of contests could not be downloaded from http" in capsys.readouterr().err
 

@@ -1,9 +1,12 @@
-"""The page of random problems: which policy loses least on problems that nobody chose."""
+"""Problems drawn at random: nobody chose them, and half of them were not used for tuning.
+
+`manyarms reproduce random` plays policies that know at most the horizon, and nothing about the
+means, and says which one loses least. Half of the problems may be looked at while a policy is
+tuned. The other half only judges.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,16 +16,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.statistics import Interval, mean_interval
-from manyarms.lab.tables import ResultsFolder
+from manyarms.instances import BetaMeans, DiscreteMeans, UniformMeans, planted, reservoir
+from manyarms.instances.reservoir import Distribution
+from manyarms.lab.experiment import Cell, Experiment, Player
+from manyarms.protocol import described
+from manyarms.protocol import policy as made
 from manyarms.report.drawing import save_figure
 from manyarms.report.style import policy_title
 from manyarms.report.text import Block, Table, as_markdown, interval_text, write_text
-from manyarms.studies.leaderboard.random_problems import HALVES, LONGEST, SHORTEST, experiments
-from manyarms.studies.leaderboard.report import profiles
-from manyarms.studies.leaderboard.standings import Placing, placings, standings
+from manyarms.studies.leaderboard.problems import SuiteProblem, affordable
+from manyarms.studies.leaderboard.report import as_csv, profiles
+from manyarms.studies.leaderboard.standings import Placing, geometric_mean, placings, standings
 from manyarms.studies.study import Report, Results, Study
 
-__all__ = ["RANDOM", "Score", "scores"]
+__all__ = ["RANDOM", "Score", "experiments", "random_problems", "scores"]
+
+HALVES = {"tuned": 14_001, "held out": 14_002}  # the seeds that they are drawn by
+_NAMES = {"tuned": "random_tuned", "held out": "random_held_out"}  # of experiments
+COUNT = 200  # problems in each half
+SHORTEST, LONGEST, LONGEST_OF_ALL = 1_000, 200_000, 5_000_000  # pulls
+EVERY = 25  # one problem in 25 is longer than LONGEST
+FEWEST_ARMS, MOST_ARMS = 50, 10**9
+KINDS = ("planted", "planted", "Beta", "uniform", "discrete")  # planted ones twice as often
+
+SECONDS, FEWEST = 1.5, 10  # of one core for one policy on one problem; runs, however slow
+
+_TOLD: dict[str, str | int] = {"knowledge": "none", "perfect_best": 0}
+# label -> (name, parameters): they know nothing about the means. Policies that must try every arm
+# are not here: they lose most wherever arms are many. The others are compared with the first.
+ENTRANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "prospector": ("prospector", {}),
+    "prospector(bold)": ("prospector", {"bold": True}),
+    "prospector(no horizon)": ("prospector", {"guess_horizon": True}),
+    "guarded-ss-greedy": ("guarded-ss-greedy", {}),
+    "guarded-empmoss++": ("guarded-empmoss++", {}),
+    "ss-greedy": ("ss-greedy", {}),
+    "ss-greedy(T^2/3)": ("ss-greedy", {"exponent": 2 / 3}),
+    "empirical-cbt": ("empirical-cbt", {}),
+    "empmoss++": ("empmoss++", {}),
+    "hybrid-moss++": ("hybrid-moss++", {}),
+    "hybrid-moss++(kl)": ("hybrid-moss++", {"index": "kl"}),
+    "corral-igw": ("corral-igw", {}),
+    "moss++": ("moss++", {}),
+    "anytime-moss++": ("anytime-moss++", {}),
+    "ss-moss": ("ss-moss", {}),
+    "quantile": ("quantile", {}),
+}
 
 _FIGURE = "figures/random"
 
@@ -53,6 +92,95 @@ _SPLIT = (
 )
 
 
+def experiments(replications: int, seed: int) -> list[Experiment]:
+    """Return both halves, the one that judges first; the other is played a quarter as often.
+
+    >>> held_out, tuned = experiments(10, seed=0)
+    >>> held_out.name, len(held_out.cells), len(tuned.cells)
+    ('random_held_out', 200, 200)
+    """
+    return [
+        Experiment(
+            _NAMES[half],
+            tuple(entered(problem, max(2, runs)) for problem in random_problems(half)),
+            seed,
+        )
+        for half, runs in (("held out", replications), ("tuned", replications // 4))
+    ]
+
+
+def entered(problem: SuiteProblem, replications: int) -> Cell:
+    """Let every policy play on a problem; slow ones play less often."""
+    said = described()
+    players = []
+    for label, (name, parameters) in ENTRANTS.items():
+        runs = min(replications, max(FEWEST, affordable(said[name], problem.horizon, SECONDS)))
+        players.append(Player(made(name, **parameters), label, runs, _TOLD))
+    return problem.cell(players)
+
+
+def random_problems(half: str, count: int = COUNT) -> Iterator[SuiteProblem]:
+    """Yield the problems of a half; a larger `count` begins with the same ones.
+
+    >>> next(random_problems("held out")).name
+    '1: ...'
+    """
+    luck = np.random.default_rng(HALVES[half])
+    for number in range(1, count + 1):
+        horizon = round(_log_uniform(luck, SHORTEST, LONGEST))
+        if number % EVERY == 0:
+            horizon = round(_log_uniform(luck, LONGEST, LONGEST_OF_ALL))
+        kind = str(luck.choice(KINDS))
+        yield _DRAW[kind](luck, number, horizon)
+
+
+def _log_uniform(luck: np.random.Generator, low: float, high: float) -> float:
+    return math.exp(luck.uniform(math.log(low), math.log(high)))
+
+
+def _planted(luck: np.random.Generator, number: int, horizon: int) -> SuiteProblem:
+    """Draw best arms with a mean of 0.1 or more, and up to six kinds of arms clearly below."""
+    n, alpha = round(_log_uniform(luck, FEWEST_ARMS, MOST_ARMS)), luck.uniform(0.05, 0.75)
+    best = luck.uniform(0.1, 1.0)
+    below = best * luck.uniform(0.4, 0.9)
+    others = sorted(float(mean) for mean in luck.uniform(0.0, below, size=luck.integers(1, 7)))
+    arms = planted(n=n, alpha=alpha, horizon=horizon, best=float(best), others=others)
+    words = f"{best:.2f} over at most {others[-1]:.2f}, n = {n}, alpha {alpha:.2f}"
+    return SuiteProblem("planted", _name(number, words, horizon), arms, horizon)
+
+
+def _beta(luck: np.random.Generator, number: int, horizon: int) -> SuiteProblem:
+    a, b = (_log_uniform(luck, 0.5, 6.0) for _ in range(2))
+    return _drawn("Beta", number, f"Beta({a:.2f}, {b:.2f})", BetaMeans(a, b), horizon)
+
+
+def _uniform(luck: np.random.Generator, number: int, horizon: int) -> SuiteProblem:
+    low, high = sorted(float(mean) for mean in luck.uniform(0.0, 1.0, size=2))
+    words = f"uniform from {low:.2f} to {high:.2f}"
+    return _drawn("uniform", number, words, UniformMeans(low, high), horizon)
+
+
+def _discrete(luck: np.random.Generator, number: int, horizon: int) -> SuiteProblem:
+    """Draw up to six means; the chance of the best one is between 1/(2 sqrt(T)) and 0.3."""
+    values = sorted((float(mean) for mean in luck.uniform(size=luck.integers(2, 7))), reverse=True)
+    best = _log_uniform(luck, 0.5 / math.sqrt(horizon), 0.3)
+    rest = luck.dirichlet(np.ones(len(values) - 1)) + 1e-9
+    chances = [best, *((1.0 - best) * rest / rest.sum()).tolist()]
+    words = f"{values[0]:.2f} with chance {best:.3g}, next {values[1]:.2f}"
+    return _drawn("discrete", number, words, DiscreteMeans(values, chances), horizon)
+
+
+def _drawn(family: str, number: int, words: str, means: Distribution, horizon: int) -> SuiteProblem:
+    return SuiteProblem(family, _name(number, words, horizon), reservoir(means), horizon)
+
+
+def _name(number: int, words: str, horizon: int) -> str:
+    return f"{number}: {words}, T = {horizon}"
+
+
+_DRAW = {"planted": _planted, "Beta": _beta, "uniform": _uniform, "discrete": _discrete}
+
+
 class Score(NamedTuple):
     """A policy over the problems of one half."""
 
@@ -69,24 +197,26 @@ def scores(table: Sequence[Placing]) -> list[Score]:
     by_problem: dict[str, dict[str, Placing]] = {}
     for placing in table:
         by_problem.setdefault(placing.problem, {})[placing.policy] = placing
-    # no policy could have lost more, on any of the problems
-    most = max(math.log(p.largest / p.summary.mean * p.relative) for p in table)
-    found = []
+    most, found = _most(table), []
     for policy in dict.fromkeys(placing.policy for placing in table):
         own = [players[policy] for players in by_problem.values()]
         logs = np.log([placing.relative for placing in own])
-        alone = [_alone(policy, players) for players in by_problem.values()]
         found.append(
             Score(
                 policy,
                 _exp(mean_interval(logs, bounds=(0.0, most))),
-                math.exp(np.mean(np.log(alone))),
+                geometric_mean(_alone(policy, players) for players in by_problem.values()),
                 sum(placing.rank.estimate == 1.0 for placing in own),
                 max(own, key=lambda placing: placing.relative),
                 float(np.mean([placing.summary.miss_rate for placing in own])),
             )
         )
     return sorted(found, key=lambda score: score.relative.estimate)
+
+
+def _most(table: Sequence[Placing]) -> float:
+    """Return the logarithm of the largest relative regret there could be, on any problem."""
+    return max(math.log(p.largest / p.summary.mean * p.relative) for p in table)
 
 
 def _alone(policy: str, players: Mapping[str, Placing]) -> float:
@@ -109,14 +239,17 @@ def times_less(table: Sequence[Placing], policy: str, than: str) -> Interval:
     logs: dict[str, NDArray[np.float64]] = {
         name: np.log([p.summary.mean for p in table if p.policy == name]) for name in (policy, than)
     }
-    most = max(math.log(p.largest / p.summary.mean * p.relative) for p in table)
+    most = _most(table)
     return _exp(mean_interval(logs[than] - logs[policy], bounds=(-most, most)))
 
 
 def report(results: Results, out: Path) -> Report:
     """Score the policies on both halves; draw the figure and write the page and the numbers."""
-    tables = {half: _table(results[f"random_{half.replace(' ', '_')}"]) for half in HALVES}
-    about = results["random_held_out"].provenance
+    tables = {
+        half: [placing for cell in results[_NAMES[half]].cells for placing in placings(cell)]
+        for half in HALVES
+    }
+    about = results[_NAMES["held out"]].provenance
     most, seed = about["replications"], about["seed"]
     command = f"manyarms reproduce random --replications {most} --seed {seed}"
     judged = tables["held out"]
@@ -127,10 +260,6 @@ def report(results: Results, out: Path) -> Report:
         write_text(out / "random.csv", random_csv(tables, command)),
     ]
     return Report(files, [_scores_table(scores(judged), f"{len(judged)} placings, held out")])
-
-
-def _table(found: ResultsFolder) -> list[Placing]:
-    return [placing for cell in found.cells for placing in placings(cell)]
 
 
 def page(tables: Mapping[str, Sequence[Placing]], picture: str, command: str) -> Iterator[Block]:
@@ -197,7 +326,7 @@ def _parts_table(table: Sequence[Placing], policies: Sequence[str]) -> Table:
     rows = []
     for policy in policies:
         means = [
-            math.exp(np.mean([math.log(p.relative) for p in parts[part] if p.policy == policy]))
+            geometric_mean(p.relative for p in parts[part] if p.policy == policy)
             for part in columns
         ]
         rows.append([policy, *(f"{mean:.2f}" for mean in means)])
@@ -211,18 +340,13 @@ def _length(placing: Placing) -> str:
 
 def random_csv(tables: Mapping[str, Sequence[Placing]], command: str) -> str:
     """Return the mean regret of every policy on every problem as CSV."""
-    text = io.StringIO()
-    text.write(f"# command: {command}\n")
-    writer = csv.writer(text, lineterminator="\n")
     policies = sorted({placing.policy for placing in tables["held out"]})
-    writer.writerow(["half", "family", "problem", *policies])
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
     for half, table in tables.items():
-        rows: dict[tuple[str, str], dict[str, Any]] = {}
         for p in table:
-            rows.setdefault((p.family, p.problem), {})[p.policy] = f"{p.summary.mean:.4g}"
-        for (family, problem), means in rows.items():
-            writer.writerow([half, family, problem, *(means[policy] for policy in policies)])
-    return text.getvalue()
+            found.setdefault((half, p.family, p.problem), {})[p.policy] = f"{p.summary.mean:.4g}"
+    rows = [[*place, *(means[policy] for policy in policies)] for place, means in found.items()]
+    return as_csv([["half", "family", "problem", *policies], *rows], {"command": command})
 
 
 RANDOM = Study("policies that know nothing, on random problems", 50, experiments, report, fewest=2)

@@ -1,0 +1,138 @@
+"""Players: policies in a cell, what tables call them, and by which other names they are found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeAlias
+
+from manyarms.errors import ParameterError, UnknownNameError
+from manyarms.protocol.plain import is_plain, plain_policy
+from manyarms.protocol.policy import Policy, table_labels
+
+__all__ = ["Player", "Scalar", "aliases_of", "label_of", "names_alone", "players_of"]
+
+Scalar: TypeAlias = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Player:
+    """A policy in a cell.
+
+    Attributes
+    ----------
+    policy, label, replications
+        The policy, what tables call it (no other player of the cell has this label), and how often
+        it plays.
+    parameters
+        What tables say of its parameters, each in a column of its own.
+    key
+        What results on disk know it by (default: its label). It does not change with the way in
+        which labels are written, so that runs of earlier versions can be resumed.
+    """
+
+    policy: Policy
+    label: str
+    replications: int
+    parameters: Mapping[str, Scalar | None] = field(default_factory=dict)
+    key: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", self.key or self.label)
+
+
+def players_of(policies: Any, replications: int) -> tuple[Player, ...]:
+    """Return a player for each policy, or raise; players are taken as they are."""
+    if isinstance(policies, str | Policy | Player) or not isinstance(policies, Iterable):
+        policies = [policies]  # one, or a plain class, or refused below, in words that fit
+    chosen = [plain_policy(one) if is_plain(one) else one for one in policies]
+    if not chosen:
+        raise ParameterError("`policies` must hold at least one policy, got none.")
+    for policy in chosen:
+        if not isinstance(policy, Policy | Player):
+            raise ParameterError(
+                f"`policies` must hold policies such as MOSSPlusPlus(), got {policy!r}."
+                f"{_way_out(policy)}"
+            )
+    unnamed = [policy for policy in chosen if isinstance(policy, Policy)]
+    names = Counter(policy.name for policy in unnamed)
+    labels = iter(table_labels(unnamed))
+    players = tuple(
+        policy
+        if isinstance(policy, Player)
+        else Player(
+            policy,
+            next(labels),
+            replications,
+            _changed(policy),
+            key=policy.name if names[policy.name] == 1 else policy.stored_label,
+        )
+        for policy in chosen
+    )
+    for label, count in Counter(player.label for player in players).items():
+        if count > 1:
+            raise ParameterError(f"`policies` must differ, got {label} twice. Leave one out.")
+    return players
+
+
+def _way_out(wrong: Any) -> str:
+    """Return what to write in place of something that is no policy."""
+    if isinstance(wrong, str):
+        return f" For a name use policy({wrong!r})."
+    if isinstance(wrong, type) and issubclass(wrong, Policy):
+        return f" Call the class: {wrong.__name__}()."
+    if is_plain(type(wrong)):
+        return f" Pass the class, {type(wrong).__name__}: each game makes a player of it."
+    if isinstance(wrong, type):
+        missing = [
+            f"`{name}`"
+            for name in ("ask()", "tell(arm, reward)")
+            if not callable(getattr(wrong, name.partition("(")[0], None))
+        ]
+        return f" A class that plays needs {' and '.join(missing)}."
+    return ""
+
+
+def _changed(policy: Policy) -> dict[str, Scalar | None]:
+    """Return the parameters that are not the default ones, where they are plain values."""
+    return {
+        one.name: value
+        for one in fields(policy)
+        if (value := getattr(policy, one.name)) != one.default
+        and isinstance(value, str | int | float)
+    }
+
+
+def aliases_of(players: Iterable[Player]) -> dict[str, str]:
+    """Return other names that lead to one player alone, with its label."""
+    return _alone(
+        (name, player.label)
+        for player in players
+        for name in {player.policy.label, player.policy.short_label, player.policy.name}
+    )
+
+
+def names_alone(labels: Iterable[str]) -> dict[str, str]:
+    """Return the names that one label alone has, without its parameters.
+
+    >>> names_alone(["moss++(beta=0.6)", "moss", "ucb(sigma=1)", "ucb(sigma=2)"])
+    {'moss++': 'moss++(beta=0.6)', 'moss': 'moss'}
+    """
+    return _alone((label.partition("(")[0], label) for label in labels)
+
+
+def _alone(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    found: dict[str, list[str]] = {}
+    for name, label in pairs:
+        found.setdefault(name, []).append(label)
+    return {name: labels[0] for name, labels in found.items() if len(labels) == 1}
+
+
+def label_of(policy: str | Policy, labels: Sequence[str], aliases: Mapping[str, str]) -> str:
+    """Return the label that a policy or one of its names stands for, or raise."""
+    name = policy.label if isinstance(policy, Policy) else policy
+    label = name if name in labels else aliases.get(name)
+    if label is None:
+        raise UnknownNameError("policy of this result:", name, labels)
+    return label
