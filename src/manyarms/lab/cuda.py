@@ -23,7 +23,7 @@ from manyarms.errors import DeviceError
 from manyarms.instances._tape import Tape, tape
 from manyarms.instances._world import World
 from manyarms.lab.experiment import Cell, Player, informed_policy
-from manyarms.lab.play import Recorder, Stretch, in_turn, late, play
+from manyarms.lab.play import InTurn, Recorder, Stretch, late, play
 from manyarms.lab.workbench import Played, Stopped, no_such_arm, rows_of
 from manyarms.protocol.keys import run_key
 from manyarms.protocol.plain import plays_plainly
@@ -194,7 +194,7 @@ class Bench:
         cell, arms = self._cell, self.arms
         if arms not in self._lanes:
             memory, n_arms, pulls = lanes(arms), cell.instance.n_arms, cell.horizon
-            rewards: Any = in_turn()
+            rewards: Any = InTurn()
             if cell.delay > 0 or cell.batch > 1:
                 rewards = late(memory, delay=cell.delay, batch=cell.batch, pulls=pulls)
             state = self._informed.new_state(memory, n_arms=n_arms, pulls=pulls)

@@ -13,7 +13,7 @@ from manyarms.protocol.in_flight import InFlight, land, launch
 from manyarms.protocol.policy import ask, reset, tell
 from manyarms.protocol.recommend import Scale, recommend
 
-__all__ = ["InTurn", "Late", "Recorder", "Stretch", "in_turn", "late", "play"]
+__all__ = ["InTurn", "Late", "Recorder", "Stretch", "late", "play"]
 
 
 class Stretch(NamedTuple):
@@ -46,7 +46,7 @@ class Recorder(NamedTuple):
 class InTurn(NamedTuple):
     """Every reward is told before the next pull is asked for."""
 
-    size: int
+    size: int = 1
 
 
 class Late(NamedTuple):
@@ -60,11 +60,6 @@ class Late(NamedTuple):
     size: int
     delay: int
     batch: int
-
-
-def in_turn() -> InTurn:
-    """Return how rewards come in turn."""
-    return InTurn(1)
 
 
 def late(memory: Memory, *, delay: int, batch: int, pulls: int) -> Late:

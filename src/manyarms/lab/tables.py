@@ -302,7 +302,8 @@ def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:
     Parameters
     ----------
     folder
-        The folder.
+        The folder that was given to `run`, or to `manyarms run` as --out. Its run must be finished:
+        the same call resumes one that was stopped.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from manyarms.core.memory import ARRAYS, SPARSE
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import Tape, tape
 from manyarms.lab.experiment import Cell, Player, informed_policy
-from manyarms.lab.play import InTurn, Late, Recorder, Stretch, in_turn, late, play
+from manyarms.lab.play import InTurn, Late, Recorder, Stretch, late, play
 from manyarms.protocol.keys import run_key
 from manyarms.protocol.plain import plays_plainly
 from manyarms.protocol.recommend import scale_of
@@ -154,7 +154,7 @@ class Workbench:
         n_arms, horizon = self._cell.instance.n_arms, self._cell.horizon
         state = self._informed.new_state(self._memory, n_arms=n_arms, pulls=horizon)
         delay, batch = self._cell.delay, self._cell.batch
-        rewards: InTurn | Late = in_turn()
+        rewards: InTurn | Late = InTurn()
         if delay > 0 or batch > 1:
             rewards = late(self._memory, delay=delay, batch=batch, pulls=horizon)
         return _Workspace(state, rewards, tape(self._memory, n_arms, horizon))
