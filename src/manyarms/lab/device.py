@@ -17,7 +17,7 @@ import numpy as np
 from manyarms.core.cuda import free_bytes, need_gpu, processors
 from manyarms.lab.chunks import Chunk
 from manyarms.lab.cuda import FIRST_ARMS, THREADS, Bench, Load, Place
-from manyarms.lab.executors import Meter
+from manyarms.lab.executors import Executor, Meter
 from manyarms.lab.workbench import Played
 
 __all__ = ["Device"]
@@ -38,10 +38,8 @@ def _game(chunk: Chunk) -> tuple[str, int, int]:
     return chunk.player.policy.label, chunk.cell.instance.n_arms, chunk.cell.horizon
 
 
-class Device:
+class Device(Executor):
     """Plays chunks on a GPU, and may keep the arm of every pull."""
-
-    compiles_here = True
 
     def __init__(self, seed: int, meter: Meter, *, record_arms: bool = False) -> None:
         need_gpu()
@@ -83,10 +81,6 @@ class Device:
             self._latest = time.monotonic()
             self._changed.notify()
         return future
-
-    def note(self) -> str:
-        """Return nothing: there is nothing to say."""
-        return ""
 
     def close(self) -> None:
         """Stop soon, and wait until everything has."""
