@@ -17,18 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.cuda import Slab, lane_bytes, lane_kernel, launch, new_stream, read
-from manyarms.core.jit import check_bodies, compiling, kernel
+from manyarms.core.jit import compiling, kernel
 from manyarms.core.memory import NO_ROOM, Ints, lanes, logarithms
 from manyarms.errors import DeviceError
-from manyarms.instances._tape import Tape, tape
+from manyarms.instances._tape import Tape
 from manyarms.instances._world import World
-from manyarms.lab.experiment import Cell, Player, informed_policy
-from manyarms.lab.play import InTurn, Recorder, Stretch, late, play
-from manyarms.lab.workbench import Played, Stopped, no_such_arm, rows_of
-from manyarms.protocol.keys import run_key
+from manyarms.lab.experiment import Cell, Player
+from manyarms.lab.play import Recorder, Stretch, play
+from manyarms.lab.workbench import Pairing, Played, Stopped, Workspace, no_such_arm, rows_of
 from manyarms.protocol.plain import plays_plainly
-from manyarms.protocol.policy import ask, reset, tell
-from manyarms.protocol.recommend import Scale, scale_of
+from manyarms.protocol.recommend import Scale
 
 __all__ = ["FIRST_ARMS", "THREADS", "Bench", "Load", "Place"]
 
@@ -127,14 +125,6 @@ class Place:
         return self._slab
 
 
-class Lane(NamedTuple):
-    """Templates of what each lane has for itself."""
-
-    state: Any
-    rewards: Any
-    tape: Tape
-
-
 class LaneBatch(NamedTuple):
     """Replications under way."""
 
@@ -160,8 +150,8 @@ class LaneBatch(NamedTuple):
         return read(array, self.place.stream)
 
 
-class Bench:
-    """Plays replications of one policy in one cell side by side, first with room for few arms."""
+class Bench(Pairing):
+    """Plays replications side by side; at first with room for few arms."""
 
     def __init__(
         self,
@@ -172,33 +162,20 @@ class Bench:
         record_arms: bool = False,
         arms: int = FIRST_ARMS,
     ) -> None:
-        self.label = player.policy.label
+        super().__init__(cell, player, seed=seed, record_arms=record_arms)
         if plays_plainly(player.policy):
             raise DeviceError(
                 f"{self.label} is a plain Python class, which only the interpreter can run. Take "
                 f'engine="threads".'
             )
-        self._cell = cell
-        self._world = cell.instance.world(cell.horizon)
-        self._recorded = cell.horizon if record_arms else 0
-        self._key = np.array([run_key(seed)], np.uint64)
-        self._informed = informed_policy(player.policy, cell.instance)
-        limits = (0.0, 1.0) if cell.instance.rewards.bounded else None
-        self._scale = scale_of(player.policy, limits)
         self.arms = arms  # several threads may raise it
-        self._lanes: dict[int, Lane] = {}
-        check_bodies(self.lane().state, (reset, ask, tell))
+        self._lanes: dict[int, Workspace] = {}
 
-    def lane(self) -> Lane:
-        """Return the templates of a lane that meets no more than `arms` arms."""
-        cell, arms = self._cell, self.arms
+    def lane(self) -> Workspace:
+        """Return the templates of what a lane has for itself that meets at most `arms` arms."""
+        arms = self.arms
         if arms not in self._lanes:
-            memory, n_arms, pulls = lanes(arms), cell.instance.n_arms, cell.horizon
-            rewards: Any = InTurn()
-            if cell.delay > 0 or cell.batch > 1:
-                rewards = late(memory, delay=cell.delay, batch=cell.batch, pulls=pulls)
-            state = self._informed.new_state(memory, n_arms=n_arms, pulls=pulls)
-            self._lanes[arms] = Lane(state, rewards, tape(memory, n_arms, min(arms, pulls)))
+            self._lanes[arms] = self.new_workspace(lanes(arms))
         return self._lanes[arms]
 
     def compile(self, place: Place) -> None:
@@ -206,7 +183,7 @@ class Bench:
         with compiling(f"{self.label} for the GPU"):
             self.batch(np.zeros(1, np.int64), place, self.lane()).play(0, 0)
 
-    def most_lanes(self, place: Place, lane: Lane | None = None) -> int:
+    def most_lanes(self, place: Place, lane: Workspace | None = None) -> int:
         """Return how many lanes like this one a batch can have."""
         lane = lane or self.lane()
         shared = self._bytes(0, lane)
@@ -248,7 +225,7 @@ class Bench:
         self,
         numbers: NDArray[np.int64],
         place: Place,
-        lane: Lane,
+        lane: Workspace,
         stopped: Callable[[], bool],
         done: Callable[[int], None],
     ) -> Recorder | None:
@@ -273,17 +250,17 @@ class Bench:
             piece = max(1, math.ceil(piece * _PIECE_SECONDS / seconds))
         return Recorder(*map(batch.read, batch.recorder))
 
-    def _bytes(self, count: int, lane: Lane) -> int:
+    def _bytes(self, count: int, lane: Workspace) -> int:
         """Return how much memory `count` lanes take, with what they share."""
         own = lane_bytes(lane)
-        own += 8 * (len(self._cell.times) + 6 + self._recorded)
-        shared = 8 * (min(self._cell.horizon, _MOST_LOGS) + len(self._cell.times))
+        own += 8 * (len(self._times) + 6 + self._recorded)
+        shared = 8 * (min(self._cell.horizon, _MOST_LOGS) + len(self._times))
         shared += lane_bytes(self._world)
         return count * own + shared + _SPARE
 
-    def batch(self, numbers: NDArray[np.int64], place: Place, lane: Lane) -> LaneBatch:
+    def batch(self, numbers: NDArray[np.int64], place: Place, lane: Workspace) -> LaneBatch:
         """Let replications of these numbers begin, each in such a lane."""
-        count, times = len(numbers), np.array(self._cell.times, np.int64)
+        count = len(numbers)
         slab = place.slab(self._bytes(count, lane))
         own = lane._asdict()
         common = {"world": self._world, "numbers": None, "stretch": None, "recorder": None}
@@ -297,8 +274,8 @@ class Bench:
             slab.copy(self._key),
             self._scale,
             Recorder(
-                slab.copy(times),
-                slab.zeros((count, len(times) + 1), np.float64),
+                slab.copy(self._times),
+                slab.zeros((count, len(self._times) + 1), np.float64),
                 slab.zeros((count,), np.int64),
                 slab.zeros((count,), np.int64),
                 slab.zeros((count,), np.int64),

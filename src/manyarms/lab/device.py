@@ -1,8 +1,8 @@
 """Who plays chunks on a GPU: threads of this process, each with a batch of its own under way.
 
 Chunks of one player that wait at the same time become one batch, with as many lanes as the GPU has
-room for. Several batches run side by side: where a study has few replications of many players, one
-alone would leave most of the GPU idle.
+room for. Two batches run side by side, so that the GPU is busy while the host reads one of them;
+four were slower where batches are large, and no faster where they are small.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 from manyarms.core.cuda import free_bytes, need_gpu, processors
 from manyarms.lab.chunks import Chunk
 from manyarms.lab.cuda import FIRST_ARMS, THREADS, Bench, Load, Place
-from manyarms.lab.executors import Meter
+from manyarms.lab.executors import Executor, Meter
 from manyarms.lab.workbench import Played
 
 __all__ = ["Device"]
 
-_STREAMS = 4  # batches at a time
+_STREAMS = 2  # batches at a time
 _MOST_WAITING = 4096  # chunks
 _MOST_BENCHES = 64
 _SHARE = 0.85  # of the free memory
@@ -38,20 +38,8 @@ def _game(chunk: Chunk) -> tuple[str, int, int]:
     return chunk.player.policy.label, chunk.cell.instance.n_arms, chunk.cell.horizon
 
 
-class Device:
-    """Plays chunks on a GPU.
-
-    Parameters
-    ----------
-    seed
-        The run's seed.
-    meter
-        Counts pulls as they are made.
-    record_arms
-        Whether to keep the arm of every pull.
-    """
-
-    compiles_here = True
+class Device(Executor):
+    """Plays chunks on a GPU, and may keep the arm of every pull."""
 
     def __init__(self, seed: int, meter: Meter, *, record_arms: bool = False) -> None:
         need_gpu()
@@ -77,7 +65,7 @@ class Device:
         return _MOST_WAITING
 
     def takes_long(self, chunk: Chunk) -> bool:
-        """Whether the compiler has to run: kernels of a GPU are not kept."""
+        """Whether the compiler has to run; it may."""
         return True
 
     def compile(self, chunk: Chunk) -> None:
@@ -93,10 +81,6 @@ class Device:
             self._latest = time.monotonic()
             self._changed.notify()
         return future
-
-    def note(self) -> str:
-        """Return nothing: there is nothing to say."""
-        return ""
 
     def close(self) -> None:
         """Stop soon, and wait until everything has."""

@@ -1,4 +1,4 @@
-"""All that playing one policy in one cell needs, ready for several threads."""
+"""All that playing one policy in one cell needs, for any machine, and the one with threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.jit import compiled, compiling, is_cached, jit_enabled
-from manyarms.core.memory import ARRAYS, SPARSE
+from manyarms.core.memory import ARRAYS, SPARSE, Memory
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import Tape, tape
 from manyarms.lab.experiment import Cell, Player, informed_policy
@@ -20,7 +20,8 @@ from manyarms.protocol.plain import plays_plainly
 from manyarms.protocol.recommend import scale_of
 from manyarms.protocol.state_dump import classes_in
 
-__all__ = ["Played", "Stopped", "Workbench", "block_size", "no_such_arm", "row_type", "rows_of"]
+__all__ = ["Pairing", "Played", "Stopped", "Workbench", "Workspace", "block_size", "no_such_arm"]
+__all__ += ["row_type", "rows_of"]
 
 PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls: compiled, and in CPython
 
@@ -37,8 +38,8 @@ class Stopped(BaseException):
     """Ends a game that nobody waits for any more."""
 
 
-class _Workspace(NamedTuple):
-    """The memory of one thread, used for one replication after the other."""
+class Workspace(NamedTuple):
+    """The memory that one replication needs; the next one may use it again."""
 
     state: Any
     rewards: InTurn | Late
@@ -61,23 +62,40 @@ def row_type(times: int) -> np.dtype[Any]:
     return np.dtype([("regret", "<f8", (times,)), *counts, ("recommended_mean", "<f8")])
 
 
-class Workbench:
-    """Plays replications of one policy in one cell, and may keep the arm of every pull."""
+class Pairing:
+    """One policy in one cell."""
 
-    def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool = False) -> None:
+    def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool) -> None:
         self.label = player.policy.label
-        self._informed = informed_policy(player.policy, cell.instance)
         self._cell = cell
         self._world = cell.instance.world(cell.horizon)
-        self._record_arms = record_arms
-        self._compiles = jit_enabled() and not plays_plainly(player.policy)
-        self._memory = ARRAYS if self._compiles else SPARSE
-        key = run_key(seed)
-        self._key: Any = np.array([key], np.uint64) if self._compiles else [key]
+        self._key: Any = np.array([run_key(seed)], np.uint64)
         self._times: Any = np.array(cell.times, np.int64)
+        self._recorded = cell.horizon if record_arms else 0  # pulls whose arm is kept
+        self._informed = informed_policy(player.policy, cell.instance)
         limits = (0.0, 1.0) if cell.instance.rewards.bounded else None
         self._scale = scale_of(player.policy, limits)
-        self._idle: list[_Workspace] = [self._new_workspace()]
+
+    def new_workspace(self, memory: Memory) -> Workspace:
+        """Make room for a replication that meets as many arms as the memory is made for."""
+        cell, n_arms, pulls = self._cell, self._cell.instance.n_arms, self._cell.horizon
+        state = self._informed.new_state(memory, n_arms=n_arms, pulls=pulls)
+        rewards: InTurn | Late = InTurn()
+        if cell.delay > 0 or cell.batch > 1:
+            rewards = late(memory, delay=cell.delay, batch=cell.batch, pulls=pulls)
+        return Workspace(state, rewards, tape(memory, n_arms, min(memory.arms_met, pulls)))
+
+
+class Workbench(Pairing):
+    """Plays replications in several threads, and may keep the arm of every pull."""
+
+    def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool = False) -> None:
+        super().__init__(cell, player, seed=seed, record_arms=record_arms)
+        self._compiles = jit_enabled() and not plays_plainly(player.policy)
+        self._memory = ARRAYS if self._compiles else SPARSE
+        if not self._compiles:
+            self._key = self._key.tolist()  # CPython is quicker with its own numbers
+        self._idle: list[Workspace] = [self.new_workspace(self._memory)]
         self._loop: Any = play
         if self._compiles:
             self._classes = classes_in(self._idle[0].state) | {type(self._world.law)}
@@ -102,7 +120,7 @@ class Workbench:
         try:
             workspace = self._idle.pop()
         except IndexError:
-            workspace = self._new_workspace()
+            workspace = self.new_workspace(self._memory)
         whole = self._new_recorder(count)
         size = block_size(self._cell.horizon)
         for start in range(0, count, size):
@@ -111,12 +129,12 @@ class Workbench:
             part = Recorder(whole.times, *columns)
             self._play_block(workspace, part, first + start, stopped, done)
         self._idle.append(workspace)
-        arms = whole.arms if self._record_arms else None
+        arms = whole.arms if self._recorded > 0 else None
         return Played(rows_of(whole), arms, time.perf_counter() - begun)
 
     def _play_block(
         self,
-        workspace: _Workspace,
+        workspace: Workspace,
         recorder: Recorder,
         first: int,
         stopped: Callable[[], bool],
@@ -132,7 +150,7 @@ class Workbench:
             done((stop - start) * len(recorder.best_pulls))
 
     def _call(
-        self, workspace: _Workspace, recorder: Recorder, first: int, start: int, stop: int
+        self, workspace: Workspace, recorder: Recorder, first: int, start: int, stop: int
     ) -> None:
         number = self._cell.first_replication + first
         stretch = Stretch(self._key, number, start, stop, self._scale)
@@ -146,18 +164,9 @@ class Workbench:
     def _new_recorder(self, count: int) -> Recorder:
         regret, means = np.zeros((count, len(self._times) + 1)), np.zeros(count)
         counts = [np.zeros(count, np.int64) for _ in range(3)]
-        arms = np.zeros((count, self._cell.horizon if self._record_arms else 0), np.int64)
+        arms = np.zeros((count, self._recorded), np.int64)
         columns: Any = regret, *counts, means, arms
         return Recorder(self._times, *columns)
-
-    def _new_workspace(self) -> _Workspace:
-        n_arms, horizon = self._cell.instance.n_arms, self._cell.horizon
-        state = self._informed.new_state(self._memory, n_arms=n_arms, pulls=horizon)
-        delay, batch = self._cell.delay, self._cell.batch
-        rewards: InTurn | Late = InTurn()
-        if delay > 0 or batch > 1:
-            rewards = late(self._memory, delay=delay, batch=batch, pulls=horizon)
-        return _Workspace(state, rewards, tape(self._memory, n_arms, horizon))
 
 
 def no_such_arm(label: str, arm: int, n_arms: int) -> ParameterError:
