@@ -326,7 +326,7 @@ class Result(Tabular):
         >>> import manyarms as ma
         >>> coins = ma.instances.planted(n=50, m=5)
         >>> result = ma.simulate([ma.MOSS(), ma.Quantile()], coins, horizon=100, replications=3)
-        >>> result.to_dataframe().groupby("policy")["regret"].count().to_dict()
+        >>> result.to_dataframe(library="pandas").groupby("policy")["regret"].count().to_dict()
         {'moss': 3, 'quantile': 3}
         """
         check_choice("table", table, choices=("runs", "regret"))
