@@ -22,12 +22,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from manyarms.live.databases import Database, ExperimentRow, UnreachableError, database_of
-from manyarms.serve.committer import DatabaseThread
-from manyarms.serve.scribe import TICK, Scribe, ScribeLink
+from manyarms.live.databases import Database, ExperimentRow, database_of
 
 __all__ = [
     "LEASE",
@@ -35,7 +32,6 @@ __all__ = [
     "InThread",
     "Node",
     "Postgres",
-    "ScribeInThread",
     "call",
     "free_port",
     "in_thread",
@@ -179,33 +175,6 @@ class Node:
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise
-
-
-class ScribeInThread(ScribeLink):
-    """A scribe in a thread of this process: most tests need no second process."""
-
-    async def start(self) -> None:
-        url, owner = (self._environment[f"MANYARMS_SCRIBE_{name}"] for name in ("STORE", "OWNER"))
-        self._thread = DatabaseThread(url, "scribe")
-        await self._thread.start()
-        self._scribe = Scribe(self._thread.database, owner)
-        self._ticking = asyncio.create_task(self._tick())
-
-    async def _tick(self) -> None:
-        while True:
-            with contextlib.suppress(UnreachableError):
-                await self._thread.call(lambda database: self._scribe.tick())
-            await asyncio.sleep(TICK)
-
-    async def _exchange(self, data: bytes) -> bytes:
-        asked = msgspec.msgpack.decode(data)
-        return msgspec.msgpack.encode(
-            await self._thread.call(lambda database: self._scribe.answer(asked))
-        )
-
-    async def close(self) -> None:
-        self._ticking.cancel()
-        await self._thread.stop()
 
 
 class InThread:
