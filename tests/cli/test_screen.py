@@ -87,6 +87,17 @@ def test_tables_fit_and_nothing_is_cut(
     assert ("With COLUMNS=200 there is more: runs" in text) == (width < 80)
 
 
+def test_a_very_long_name_is_folded_and_numbers_are_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screen.out, "width", 60)
+    show(Table(["policy", "mean", "interval"], [["x" * 150, "17700.4", "[15000.1, 20000.9]"]]))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[1].split()[1:] == ["17700.4", "[15000.1,", "20000.9]"]
+    assert "".join(line.split()[0] for line in lines[1:]) == "x" * 150
+
+
 def test_sentences_and_errors_break_between_words(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,12 +73,11 @@ def _show_text(text: str) -> None:
 
 
 def _show_grid(table: Table) -> None:
-    columns = zip(table.head, *table.rows, strict=True)
-    prose = [_is_prose([printable(cell) for cell in column]) for column in columns]
-    head = [
-        Column(Text(printable(name)), no_wrap=not wraps, overflow="fold")
-        for name, wraps in zip(table.head, prose, strict=True)
-    ]
+    head = []
+    for column in zip(table.head, *table.rows, strict=True):
+        name, *_ = cells = [printable(cell) for cell in column]
+        long = max(map(cell_len, cells)) > out.width // 2
+        head.append(Column(Text(name), no_wrap=not (long or _is_prose(cells)), overflow="fold"))
     grid = Grid(*head, box=None, pad_edge=False)
     for row in table.rows:
         grid.add_row(*(Text(printable(cell)) for cell in row))
@@ -100,7 +99,7 @@ def _fitted(table: Table, width: int) -> list[Table]:
     """Return tables that fit into `width` columns and, together, show what one would.
 
     First the optional columns are left out, as far as needed. Then the others are split over
-    several tables that begin with the same `keys` columns.
+    several tables that begin with the same `keys` columns. A key takes half the width at most.
 
     >>> wide = Table(["policy", "mean", "median"], [["moss++", "1947.5", "1795.6"]])
     >>> [part.head for part in _fitted(wide, 15)]
@@ -108,6 +107,7 @@ def _fitted(table: Table, width: int) -> list[Table]:
     """
     columns = [[name, *cells] for name, *cells in zip(table.head, *table.rows, strict=True)]
     widths = [_least(cells) for cells in columns]
+    widths[: table.keys] = [min(one, width // 2) for one in widths[: table.keys]]
     places = list(range(len(columns)))
 
     def fits(chosen: Sequence[int]) -> bool:
