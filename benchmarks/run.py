@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -65,10 +65,10 @@ def eight_policies() -> list[ma.Policy]:
     return [*paper_policies(), *doubled]
 
 
-def _floor_loop(keys: object, mean: float, count: int) -> float:
+def _floor_loop(keys: Any, mean: float, count: int) -> float:
     regret = 0.0
     for k in range(count):
-        if unit(draw(keys[0], k)) < mean:  # type: ignore[index]
+        if unit(draw(keys[0], k)) < mean:
             regret += 0.1
     return regret
 

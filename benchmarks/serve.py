@@ -60,7 +60,7 @@ class Client(asyncio.Protocol):
         self._sent = 0.0
         self.pulls = 0
 
-    def connection_made(self, transport: Any) -> None:  # noqa: D102
+    def connection_made(self, transport: Any) -> None:
         self._transport = transport
         self._send(self._asks, self._ask)
 
@@ -68,7 +68,7 @@ class Client(asyncio.Protocol):
         self._sent = time.perf_counter()
         self._transport.write(b"%s%d\r\n\r\n%s" % (head, len(body), body))
 
-    def data_received(self, data: bytes) -> None:  # noqa: D102
+    def data_received(self, data: bytes) -> None:
         if self._answer:
             data = self._answer + data
         head = _HEAD.match(data)

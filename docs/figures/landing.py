@@ -51,7 +51,7 @@ def draw_cost(folder: Path, *, turns: int = 120) -> Path:
             best, median = np.min(measured[name], axis=1), np.median(measured[name], axis=1)
             axes.plot(ARMS, best, **style.options() | {"label": policy_title(name)})
             axes.fill_between(ARMS, best, median, color=style.colour, alpha=BAND_OPACITY, lw=0)
-            print(name, "best", best.round(1), "median", median.round(1))  # noqa: T201
+            print(name, "best", best.round(1), "median", median.round(1))
         axes.set(xlabel="number of arms", ylabel="nanoseconds per simulated pull", xscale="log")
         axes.minorticks_off()
         axes.set_ylim(0, 1.1 * max(np.median(rows, axis=1).max() for rows in measured.values()))
@@ -101,9 +101,9 @@ def main() -> None:
     parser.add_argument("which", nargs="*", help="regret, cost; both unless named")
     which = parser.parse_args().which or ["regret", "cost"]
     if "regret" in which:
-        print(draw_regret(HERE))  # noqa: T201
+        print(draw_regret(HERE))
     if "cost" in which:
-        print(draw_cost(HERE))  # noqa: T201
+        print(draw_cost(HERE))
 
 
 if __name__ == "__main__":

@@ -156,4 +156,4 @@ def _save(figure: Any, path: Path) -> Path:
 
 if __name__ == "__main__":
     for draw in (draw_run, draw_guard):
-        print(draw(HERE))  # noqa: T201
+        print(draw(HERE))

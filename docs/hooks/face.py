@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from typing import TYPE_CHECKING
 
 from mkdocs.structure.files import File, Files
 
 from manyarms.core import face
 from manyarms.protocol.colours import page_css
+from manyarms.report.text import part_of_page
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 
 def made() -> dict[str, str]:
     """Return the files that the site takes from the package."""
-    script = resources.files("manyarms.report.page").joinpath("tables.js")
     return {
         "face.css": page_css('[data-md-color-scheme="slate"]'),
         "logo.svg": face.LOGO,
         "icon.svg": face.ICON,
-        "tables.js": script.read_text(encoding="utf-8"),
+        "tables.js": part_of_page("tables.js"),
     }
 
 

@@ -160,6 +160,10 @@ def test_the_docs_show_what_advise_prints(run: Run) -> None:
         (["simulate", "--policy", "mosss", *SMALL], "Did you mean 'moss'?"),
         (["simulate", "--policy", "moss:betta=1", *SMALL], "'betta'"),
         (["simulate", "--policy", "moss:beta", *SMALL], "NAME:key=value"),
+        (
+            ["simulate", "--policy", "no:Mine", *SMALL],
+            "`--policy` must be a class that",
+        ),
         (["simulate", "--policy", "moss++:beta=0.1", *SMALL], "`beta` must be a number >= 0.5"),
         (["simulate", "--policy", "moss", "--horizon", "9"], "`--n` is required"),
         ([*SIMULATE, "--instance", "magic"], "`--instance` must be planted"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,14 +61,14 @@ def test_a_stream_reads_the_words_of_its_key_in_turn() -> None:
     assert next_word(words) == draw(42, 0)
 
 
-def _both_machines(keys: object, ints: object, floats: object) -> None:
-    for k in range(len(keys)):  # type: ignore[arg-type]
-        word = draw(keys[k], k)  # type: ignore[index]
-        ints[k, 0] = priority(word)  # type: ignore[index]
-        ints[k, 1] = below(word, 3 + k * k * k)  # type: ignore[index]
-        ints[k, 2] = hashed(k * k, 1023)  # type: ignore[index]
-        ints[k, 3] = below(word, (1 << 50) + k)  # type: ignore[index]
-        floats[k] = unit(word) + open_unit(word)  # type: ignore[index]
+def _both_machines(keys: Any, ints: Any, floats: Any) -> None:
+    for k in range(len(keys)):
+        word = draw(keys[k], k)
+        ints[k, 0] = priority(word)
+        ints[k, 1] = below(word, 3 + k * k * k)
+        ints[k, 2] = hashed(k * k, 1023)
+        ints[k, 3] = below(word, (1 << 50) + k)
+        floats[k] = unit(word) + open_unit(word)
 
 
 @pytest.mark.compiled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -235,6 +236,6 @@ def test_instances_travel_between_processes() -> None:
         (lambda: planted(n=5, m=1).mean(5), "`arm` must be an integer >= 0 and <= 4, got 5"),
     ],
 )
-def test_bad_input(call: object, message: str) -> None:
+def test_bad_input(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ma.ParameterError, match=message):
-        call()  # type: ignore[operator]
+        call()

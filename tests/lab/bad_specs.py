@@ -56,11 +56,11 @@ def problems_of(text: str) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def with_instance(*lines: str) -> str:
+def with_instance(lines: str) -> str:
+    """Return the good spec with another family, and its lines separated by semicolons."""
     start, rest = GOOD.split("[instance]")
-    return (
-        start + "[instance]\n" + "\n".join(lines) + "\n[[policy]]" + rest.split("[[policy]]", 1)[1]
-    )
+    table = f"[instance]\nfamily = {lines}".replace("; ", "\n")
+    return f"{start}{table}\n[[policy]]{rest.split('[[policy]]', 1)[1]}"
 
 
 def with_policies(*lines: str) -> str:
@@ -214,8 +214,8 @@ def _cases() -> Iterator[tuple[str, tuple[str, str]]]:
     for case in re.split(r"\n(?=\S)", CASES.strip()):
         change, *problem = case.split("\n    ")
         text = GOOD
-        if change.startswith("[instance] "):
-            text = with_instance(*change.removeprefix("[instance] ").split("; "))
+        if change.startswith("[instance] family = "):
+            text = with_instance(change.removeprefix("[instance] family = "))
         else:
             for one in change.split(" & "):
                 place, _, value = one.partition(" = ")

@@ -204,6 +204,8 @@ GAMES: list[tuple[ma.Policy, dict[str, Any]]] = [
 @pytest.mark.compiled
 @pytest.mark.slow
 def test_the_simulator_plays_as_the_cpu_does() -> None:
+    for policy, options in GAMES:  # compiled here: each process's first kernel takes much longer
+        ma.simulate(policy, replications=1, **options)
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": _path()}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", SIMULATED],

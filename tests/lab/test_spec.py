@@ -56,47 +56,38 @@ def test_defaults() -> None:
     assert parse_spec(said).hash == experiment.hash
 
 
-INSTANCES: list[tuple[list[str], ma.instances.Instance]] = [
-    (['family = "planted"', "n = 50", "m = 3"], ma.instances.planted(n=50, m=3)),
+INSTANCES = [
+    ('"planted"; n = 50; m = 3', ma.instances.planted(n=50, m=3)),
     (
-        ['family = "planted"', "n = 50", "m = 3", "best = 0.7", "others = [0.2, 0.6]"],
+        '"planted"; n = 50; m = 3; best = 0.7; others = [0.2, 0.6]',
         ma.instances.planted(n=50, m=3, best=0.7, others=[0.2, 0.6]),
     ),
     (
-        ['family = "groups"', "sizes = [3, 9]", "means = [0.7, 0.5]", 'rewards = "beta"'],
+        '"groups"; sizes = [3, 9]; means = [0.7, 0.5]; rewards = "beta"',
         ma.instances.grouped(sizes=[3, 9], means=[0.7, 0.5], rewards=ma.instances.BetaRewards()),
     ),
     (
-        [
-            'family = "means"',
-            "means = [0.1, 1.7]",
-            'rewards = { model = "gaussian", sigma = 0.25 }',
-        ],
+        '"means"; means = [0.1, 1.7]; rewards = { model = "gaussian", sigma = 0.25 }',
         ma.instances.from_means([0.1, 1.7], rewards=ma.instances.Gaussian(0.25)),
     ),
     (
-        ['family = "reservoir"', 'distribution = "beta"', "a = 1", "b = 2", "epsilon = 0.1"],
+        '"reservoir"; distribution = "beta"; a = 1; b = 2; epsilon = 0.1',
         ma.instances.reservoir(ma.instances.BetaMeans(1.0, 2.0), epsilon=0.1),
     ),
     (
-        ['family = "reservoir"', 'distribution = "uniform"', "high = 0.5"],
+        '"reservoir"; distribution = "uniform"; high = 0.5',
         ma.instances.reservoir(ma.instances.UniformMeans(high=0.5)),
     ),
     (
-        [
-            'family = "reservoir"',
-            'distribution = "discrete"',
-            "values = [0.9, 0.5]",
-            "probabilities = [0.25, 0.75]",
-        ],
-        ma.instances.reservoir(ma.instances.DiscreteMeans((0.9, 0.5), (0.25, 0.75))),
+        '"reservoir"; distribution = "discrete"; values = [1, 0.5]; probabilities = [0.25, 0.75]',
+        ma.instances.reservoir(ma.instances.DiscreteMeans((1.0, 0.5), (0.25, 0.75))),
     ),
 ]
 
 
 @pytest.mark.parametrize(("lines", "instance"), INSTANCES)
-def test_families(lines: list[str], instance: ma.instances.Instance) -> None:
-    text = with_instance(*lines)
+def test_families(lines: str, instance: ma.instances.Instance) -> None:
+    text = with_instance(lines)
     (cell,) = parse_spec(text.replace('"moss-oracle"', '"moss"')).cells
     assert repr(cell.instance) == repr(instance)
     assert repr(cell.instance.world(500)) == repr(instance.world(500))
@@ -105,8 +96,8 @@ def test_families(lines: list[str], instance: ma.instances.Instance) -> None:
 def test_contests(tmp_path: Path) -> None:
     path = tmp_path / "7.csv"
     path.write_text("caption,votes,not_funny,somewhat_funny,funny\nHi!,9,3,4,2\nNo.,8,7,1,0\n")
-    lines = ['family = "captions"', f"contest = {json.dumps(str(path))}", "threshold = [0.1, 0.8]"]
-    cells = parse_spec(with_instance(*lines)).cells
+    lines = f'"captions"; contest = {json.dumps(str(path))}; threshold = [0.1, 0.8]'
+    cells = parse_spec(with_instance(lines)).cells
     assert [cell.parameters for cell in cells] == [{"threshold": 0.1}, {"threshold": 0.8}]
     assert [cell.instance.n_best for cell in cells] == [2, 1]
     assert cells[1].players[2].policy == ma.MOSSOracle(m=1)  # no alpha: the number of best arms
@@ -138,8 +129,8 @@ def test_an_oracle_that_is_told_otherwise_is_left_alone() -> None:
 
 
 def test_lists_by_nature_are_swept_as_lists_of_lists() -> None:
-    lines = ['family = "groups"', "sizes = [[1, 9], [5, 5]]", "means = [[0.9, 0.1], [0.6, 0.5]]"]
-    experiment = parse_spec(with_instance(*lines))
+    lines = '"groups"; sizes = [[1, 9], [5, 5]]; means = [[0.9, 0.1], [0.6, 0.5]]'
+    experiment = parse_spec(with_instance(lines))
     first, *_, last = experiment.cells
     assert first.parameters == {"sizes": "[1, 9]", "means": "[0.9, 0.1]"}
     assert (last.instance.n_best, last.instance.best_mean) == (5, 0.6)
@@ -189,7 +180,7 @@ def test_the_hash_is_that_of_the_content() -> None:
 def test_canonical_forms_can_be_read_again() -> None:
     nasty = 'Zoë\'s \\ "β" # 1'
     specs = [GOOD, *(path.read_text() for path in EXAMPLES.glob("*.toml"))]
-    specs += [with_instance(*lines).replace('"moss-oracle"', '"moss"') for lines, _ in INSTANCES]
+    specs += [with_instance(lines).replace('"moss-oracle"', '"moss"') for lines, _ in INSTANCES]
     specs += [changed(('"beta-sweep"', json.dumps(nasty, ensure_ascii=False)))]
     for text in specs:
         experiment = parse_spec(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -124,9 +125,9 @@ from tests.helpers import ALL_POLICIES, label
         (lambda: Best(arm=10).live(n_arms=10), "`arm` must be an integer >= 0 and <= 9, got 10."),
     ],
 )
-def test_bad_parameters(call: object, message: str) -> None:
+def test_bad_parameters(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ma.ParameterError, match=message):
-        call()  # type: ignore[operator]
+        call()
 
 
 @pytest.mark.parametrize("number", [np.float32(0.6), np.float64(0.6), Fraction(3, 5)])

@@ -85,11 +85,11 @@ def test_on_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("own_module:no_class", "must be that of a class, got"),
-        ("own_module:Neither", "must be that of a policy, a subclass of manyarms.Policy or"),
-        ("own_module:", "must be that of a class which can be imported"),
-        ("no_such_module:Mine", "must be that of a class which can be imported"),
-        (":Mine", "must be that of a class which can be imported"),
+        ("own_module:no_class", "must be a class, got"),
+        ("own_module:Neither", "must be a policy, a subclass of manyarms.Policy or"),
+        ("own_module:", "must be a class that can be imported"),
+        ("no_such_module:Mine", "must be a class that can be imported"),
+        (":Mine", "must be a class that can be imported"),
     ],
 )
 def test_nothing_else_is_called(folder: Path, name: str, message: str) -> None:

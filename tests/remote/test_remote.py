@@ -199,6 +199,8 @@ def test_what_is_the_services_own(url: str) -> None:
         ma.Remote.create(url, remote.experiment, **same, arms=KEYS[:2])
     with pytest.raises(ma.DuplicateNameError, match="it has 4, and none is called 'x'"):
         ma.Remote.create(url, remote.experiment, **same, arms=["x"])
+    with pytest.raises(ma.ParameterError, match="names of arms, got 3. Pass n_arms=3"):
+        ma.Remote.create(url, "new", **same, arms=3)  # type: ignore[arg-type]
     with pytest.raises(ma.DuplicateNameError, match="with `horizon` 100 and not 101"):
         ma.Remote.create(url, remote.experiment, "moss", token=TOKEN, horizon=101)
     remote.stop()

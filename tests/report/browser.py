@@ -12,8 +12,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any
+
+import pytest
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _PATIENCE = 60.0  # seconds: a busy machine starts a browser slowly
@@ -45,9 +46,18 @@ _OPTIONS = (
 )
 
 
-def find_browser() -> str | None:
-    """Return the browser's path, or None if there is none."""
-    return next((path for name in _NAMES if (path := shutil.which(name))), None)
+def find_browser() -> str:
+    """Return the browser's path; without one, the test is skipped, or fails if it must run."""
+    found = next((path for name in _NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        how = (
+            "No Chromium was found. Install Debian's with `apt-get install chromium`, or put any "
+            "Chromium or Chrome on the PATH."
+        )
+        if os.environ.get("MANYARMS_NEEDS_BROWSER"):
+            pytest.fail(how)
+        pytest.skip(how)
+    return found
 
 
 class Browser:
@@ -85,12 +95,7 @@ class Browser:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -296,9 +297,9 @@ def test_settings_of_the_user_neither_change_nor_matter(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_bad_input(call: object, message: str) -> None:
+def test_bad_input(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        call()  # type: ignore[operator]
+        call()
 
 
 @pytest.mark.patient

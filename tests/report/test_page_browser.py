@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,16 +26,7 @@ OVER_TIME = "#figure-1"  # Figure 2(b), of the paper's page
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    program = find_browser()
-    if program is None:
-        how = (
-            "No Chromium was found. Install Debian's with `apt-get install chromium`, or put any "
-            "Chromium or Chrome on the PATH."
-        )
-        if os.environ.get("MANYARMS_NEEDS_BROWSER"):
-            pytest.fail(how)
-        pytest.skip(how)
-    with Browser(program) as opened:
+    with Browser(find_browser()) as opened:
         opened.resize(1600)
         yield opened
 
@@ -427,8 +417,7 @@ def test_dark_screens_get_colours_that_can_be_seen(paper: Browser) -> None:
     colour = f"""getComputedStyle(document.querySelector('{OVER_TIME}
         .plot [data-policy="moss-oracle"]')).color""".replace("\n", "")
     assert paper.run(colour) == "rgb(0, 0, 0)"
-    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
-    paper.call("Emulation.setEmulatedMedia", features=dark)
+    paper.dark()
     seen = paper.run(colour)
-    paper.call("Emulation.setEmulatedMedia", features=[])
+    paper.dark(False)
     assert seen == "rgb(255, 255, 255)"

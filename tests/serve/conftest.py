@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import uvicorn.server
 
 from manyarms.serve import service
 from tests.serve.machines import InThread, ScribeInThread, in_thread, shared_postgres
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _scribes() -> Iterator[None]:
-    """Let nodes in threads have scribes in threads; `test_scribe` tries the process."""
+def _quickly() -> Iterator[None]:
+    """Let nodes in threads have scribes in threads, and end at once.
+
+    `test_scribe` tries the process. The server looks ten times a second whether it is to end.
+    """
+    sooner = vars(asyncio) | {"sleep": lambda seconds: asyncio.sleep(seconds / 10)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(service, "ScribeLink", ScribeInThread)
+        patch.setattr(uvicorn.server, "asyncio", SimpleNamespace(**sooner))
         yield
 
 

@@ -381,6 +381,8 @@ def test_tokens_by_command(
 ) -> None:
     path = tmp_path / "new.db"
     store = ["--store", f"sqlite:///{path}"]
+    assert main(["token", "list", *store]) == 1
+    assert not path.exists()  # a wrong name makes no database
     before = os.umask(0o022)
     try:
         assert main(["token", "add", "me", "--role", "viewer", *store]) == 0

@@ -18,7 +18,6 @@ from tests.serve.machines import TOKEN, InThread, call, in_thread, new_name, ope
 COLUMNS = {"number": "int64", "key": "string", "reward": "float64"}
 
 
-@pytest.mark.slow  # no, but coverage needs memory too
 def test_parquet_holds_one_group_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exporting, "_GROUP", 500)
     rows = ((k, f"{k * 7919 % 10**9:09d}", (k * 0.6180339887) % 1) for k in range(40_000))

@@ -27,9 +27,14 @@ PATH = "/v1/experiments/x"
 
 
 @pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[InThread]:
+def process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scribe of the node is a process, as it is for users."""
     monkeypatch.setattr(service, "ScribeLink", ScribeLink)
     monkeypatch.setattr(service, "_LOOK", 0.1)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[InThread]:
     with in_thread(f"sqlite:///{tmp_path}/serve.db?sync=never") as one:
         spec = {"policy": "moss", "n_arms": 40, "horizon": 5000}
         assert call(one.port, "PUT", PATH, spec)[0] == 201
@@ -54,6 +59,7 @@ def owner(database: Database) -> str:
     return row.owner
 
 
+@pytest.mark.usefixtures("process")
 def test_snapshots_make_the_tail_short(
     served: InThread, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,6 +99,7 @@ def test_answers(served: InThread, database: Database) -> None:
     assert scribe.answer(ask | {"view": "no such view"})["error"] == "unavailable"
 
 
+@pytest.mark.usefixtures("process")
 def test_snapshots_of_an_experiment_whose_name_was_used_before(
     served: InThread, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +133,7 @@ def test_an_experiment_that_was_made_anew(served: InThread, database: Database) 
     assert scribe.answer(ask)["ok"].n_arms == 7
 
 
+@pytest.mark.usefixtures("process")
 def test_a_log_that_differs_raises_an_alarm(served: InThread, database: Database) -> None:
     play(served, 5)
     replica = Replica(database, "x")
@@ -160,6 +168,7 @@ def test_an_alarm_if_rewards_differ_by_delay(served: InThread, database: Databas
     assert "differs by delay" in in_flight(replica).alarm
 
 
+@pytest.mark.usefixtures("process")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for the process in /proc")
 def test_a_scribe_that_dies_is_started_again(served: InThread) -> None:
     play(served, 5)

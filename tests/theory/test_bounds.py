@@ -235,6 +235,6 @@ def test_bounds_follow_the_hardness_of_a_problem() -> None:
         (lambda: informative_from(lambda t: 0.0, at_most=1), r"`at_most` must be .* got 1"),
     ],
 )
-def test_bad_input(call: object, message: str) -> None:
+def test_bad_input(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        call()  # type: ignore[operator]
+        call()

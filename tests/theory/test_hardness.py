@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -130,6 +131,6 @@ def test_problems() -> None:
         (lambda: ma.hardness(10**400, 1, 5), r"`n` must be an integer"),
     ],
 )
-def test_bad_input(call: object, message: str) -> None:
+def test_bad_input(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ma.ParameterError, match=message):
-        call()  # type: ignore[operator]
+        call()

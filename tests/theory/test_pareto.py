@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -173,6 +174,6 @@ def test_tolerance() -> None:
         (lambda: pareto_position(quantile_rate, tolerance=-1), r"`tolerance` must be .* got -1"),
     ],
 )
-def test_bad_input(call: object, message: str) -> None:
+def test_bad_input(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        call()  # type: ignore[operator]
+        call()

@@ -101,6 +101,6 @@ def test_arrays_and_numbers_agree(alpha: float) -> None:
         (lambda: subset_rate(0.5, exponent=-1), r"`exponent` must be .* got -1"),
     ],
 )
-def test_bad_input(call: object, message: str) -> None:
+def test_bad_input(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        call()  # type: ignore[operator]
+        call()

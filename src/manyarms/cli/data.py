@@ -105,4 +105,9 @@ def show_contest(contest: str) -> None:
     from manyarms.instances import read_contest
 
     for key, value in read_contest(contest).info().items():
-        show(f"{key.replace('_', ' '):<14} {value}")
+        shown = f"{value:.4f}" if isinstance(value, float) else value
+        show(f"{key.replace('_', ' '):<14} {shown}")
+    show(
+        "Captions are uneven if their votes of the three kinds do not add up, and unrated if they "
+        "got no votes; unrated ones are left out."
+    )

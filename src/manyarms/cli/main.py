@@ -71,6 +71,8 @@ def _in_options(text: str, command: Any, words: Sequence[str]) -> str:
         )
         for one in command.params
     }
+    if "policies" in options:
+        options.setdefault("name", options["policies"])  # that of a policy
 
     def option(found: re.Match[str]) -> str:
         name = options.get(found["quoted"] or found["given"])

@@ -22,11 +22,11 @@ def printable(text: str) -> str:
 def broken(text: str, width: int) -> str:
     r"""Return a text with long lines broken between words.
 
-    Lines that are indented are code to be copied, or belong to a table: they stay whole.
+    Lines with two blanks in a row are code to be copied, or belong to a table: they stay whole.
 
     >>> broken("To go on, run:\n  manyarms run spec.toml --out out", 10)
     'To go on,\nrun:\n  manyarms run spec.toml --out out'
     """
     wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
     lines = text.split("\n")
-    return "\n".join(line if line[:1] == " " else wrapper.fill(line) for line in lines)
+    return "\n".join(line if "  " in line else wrapper.fill(line) for line in lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -29,13 +30,21 @@ def _needs_extra() -> None:
 
 
 @contextmanager
-def _opened(store: str) -> Iterator[Any]:
-    """Open the database of a service, for a moment."""
+def _opened(store: str, *, new: bool = False) -> Iterator[Any]:
+    """Open the database of a service, for a moment; a file that is not there is made if `new`."""
     _needs_extra()
+    from manyarms.errors import PathNotFoundError
     from manyarms.live.databases import database_of
 
     database = database_of(store)
+    path = getattr(database, "path", None)  # of SQLite
+    missing = path is not None and not Path(path).exists()
+    if missing and not new:
+        fix = "Name the service's own with `--store`."
+        raise PathNotFoundError(f"There is no database {store}. {fix}")
     database.open()
+    if missing:
+        click.echo(f"manyarms: made a new database, {path}", err=True)
     try:
         yield database
     finally:
@@ -142,7 +151,7 @@ def add(store: str, origins: tuple[str, ...], days: float | None, **given: Any) 
     except msgspec.ValidationError as error:
         raise ParameterError(failure_of_body(error, NewToken).message) from error
     made = new_token()
-    with _opened(store) as database, database.transaction():
+    with _opened(store, new=True) as database, database.transaction():
         if not add_token(database, new, made):
             raise DuplicateNameError(f"There is a token {new.name!r}. Choose another name.")
         database.note(_WHO, new.experiment, f"add token {new.name}")

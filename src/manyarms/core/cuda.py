@@ -387,6 +387,10 @@ class _Row:
     def __setitem__(self, place: int, value: Any) -> None:
         self.values[place] = value
 
+    def pop(self, place: int, default: None) -> None:
+        """Make a record zero, as a dict does that has none."""
+        self.values[place] = np.zeros((), self.values.dtype)
+
 
 class _Fields:
     """A record of a row."""

@@ -21,6 +21,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from manyarms.core.code_digest import can_be_cached, digest, reached
 from manyarms.core.compile_cache import CodeCache, cache_directory, has_code
+from manyarms.core.garbage import gc_paused
 from manyarms.errors import (
     CompilationError,
     DuplicateNameError,
@@ -106,12 +107,17 @@ def rare(function: F) -> F:
     return function
 
 
-def twin(make_compiled: Callable[[], Callable[..., Any]]) -> Callable[[F], F]:
-    """Give a Python function a second body for compiled code, made by `make_compiled()`."""
+def twin(
+    make_compiled: Callable[..., Callable[..., Any]], *, typed: bool = False
+) -> Callable[[F], F]:
+    """Give a Python function a second body for compiled code, made by `make_compiled()`.
+
+    If it is `typed`, `make_compiled` is given the types of the arguments, as Numba has them.
+    """
     body = functools.cache(make_compiled)
 
     def decorate(function: F) -> F:
-        _collect(function, lambda *args: body(), INLINE)
+        _collect(function, lambda *args: body(*args) if typed else body(), INLINE)
         return function
 
     return decorate
@@ -243,7 +249,8 @@ def bodies_of(*state_classes: type) -> list[Callable[..., Any]]:
 def compiling(what: str) -> Iterator[None]:
     """Turn an error of Numba's compiler, many lines long, into one sentence about `what`."""
     try:
-        yield
+        with gc_paused():
+            yield
     except Exception as error:  # Numba lets some of its own mistakes through as they are
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         steps = [k for k, line in enumerate(lines[:-1]) if "mode pipeline (step:" in line]

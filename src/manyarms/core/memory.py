@@ -43,6 +43,7 @@ __all__ = [
     "places",
     "power_of_two",
     "release",
+    "wipe",
 ]
 
 Word: TypeAlias = Annotated[int, np.uint64]  # a key, or 64 random bits
@@ -249,6 +250,28 @@ def release(sequence: MutableSequence[Any], place: int) -> None:
     """
     if isinstance(sequence, dict):
         sequence.pop(place, None)
+
+
+def _compiled_wipe(records: Any, place: Any) -> Callable[..., Any]:
+    known: dict[str, Any] = {}
+    lines = [f"records[place].{field} = 0" for field in records.dtype.fields]
+    exec("\n    ".join(["def wipe(records, place):", *lines]), known)
+    return cast(Callable[..., Any], known["wipe"])
+
+
+@twin(_compiled_wipe, typed=True)
+def wipe(records: Records[Any], place: int) -> None:
+    """Make all numbers of a row zero; who has the row at hand must take it anew.
+
+    >>> class Visits(Record):
+    ...     count: int
+    >>> visits = SPARSE.records(3, Visits)
+    >>> visits[1].count = 5
+    >>> wipe(visits, 1)
+    >>> visits[1].count
+    0
+    """
+    cast(Any, records).pop(place, None)
 
 
 def _compiled_places() -> Callable[..., Any]:

@@ -8,6 +8,7 @@ import io
 import itertools
 import operator
 import re
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -232,7 +233,7 @@ def _read_table(path: Path, raw: bytes) -> tuple[list[str], Counts]:
         raise _wrong(path, rule, f"one without {', '.join(missing)}: {found}")
     places = {name: place for place, name in enumerate(header)}
     cells_of = operator.itemgetter(*(places[name] for name in _COUNTS))
-    captions, counts = [], []
+    captions, counts = [], array("q")
     for line, row in rows:
         if len(row) != len(header):
             more = len(row) > len(header)
@@ -243,7 +244,7 @@ def _read_table(path: Path, raw: bytes) -> tuple[list[str], Counts]:
         if somewhat + funny > votes:
             rule = f"at least the {somewhat + funny} of somewhat_funny and funny"
             raise _wrong(f"`votes` on line {line} of {path}", rule, votes)
-        counts.append((votes, not_funny, somewhat, funny))
+        counts.extend((votes, not_funny, somewhat, funny))
     return captions, np.array(counts, np.int64).reshape(-1, len(_COUNTS)).T
 
 

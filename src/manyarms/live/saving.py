@@ -17,7 +17,6 @@ is read must be of the right kinds, fit together, and inflate to no more than `_
 from __future__ import annotations
 
 import contextlib
-import gc
 import hashlib
 import json
 import struct
@@ -30,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int, shown
+from manyarms.core.garbage import gc_paused
 from manyarms.errors import ManyarmsError, SavedFileError
 from manyarms.live.arms import ArmNames, ArmNumbers, Seats, arms_of
 from manyarms.live.contradictions import find_contradiction
@@ -136,18 +136,6 @@ def nonsense_refused(game: LiveGame, what: str) -> Iterator[None]:
             f"{what} ended midway with {error!r}: the state that was read from a file cannot be. "
             f"manyarms did not write it, or {game.policy.label} has a mistake. Use a copy."
         ) from error
-
-
-@contextlib.contextmanager
-def gc_paused() -> Iterator[None]:
-    """Look for no garbage while much is made and nothing dropped: it would take half the time."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 def describe(game: LiveGame) -> dict[str, Any]:

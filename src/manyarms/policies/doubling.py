@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from manyarms.core.memory import Memory, Record, Records, Word
+from manyarms.core.memory import Memory, Record, Records, Word, wipe
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.policies.moss_plus_plus import MOSSPlusPlus
@@ -37,9 +37,8 @@ class DoublingState(NamedTuple):
 
 @reset.register(DoublingState)
 def doubling_reset(state: DoublingState, key: int, horizon: int) -> None:
+    wipe(state.clock, 0)
     state.clock[0].key = draw(key, PHASES)
-    state.clock[0].phase = 0
-    state.clock[0].left = 0
 
 
 @ask.register(DoublingState)

@@ -72,9 +72,6 @@ def emp_moss_plus_plus_reset(state: EmpMossPlusPlusState, key: int, horizon: int
     begin(state.arms.slots, 1, 1)  # K and H come with the first iteration
     restart(state.chosen.words, draw(key, RANKING))
     state.chosen.size[0] = 0
-    state.clock[0].end = 0
-    state.clock[0].touched = 0
-    state.clock[0].newest = 0
 
 
 arrive.register(EmpMossPlusPlusState)(arrive_later)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records
+from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
@@ -26,17 +26,8 @@ from manyarms.policies.parts.guard_slots import (
 )
 from manyarms.policies.parts.parameters import AroundPolicy, GuardPolicy
 from manyarms.policies.parts.randomness import GUARDED
-from manyarms.protocol import (
-    About,
-    Policy,
-    arrive,
-    ask,
-    count_late,
-    generation,
-    reset,
-    retire,
-    tell,
-)
+from manyarms.protocol import Policy, arrive, ask, count_late, generation, reset, retire, tell
+from manyarms.protocol.about import About
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.policy import in_brackets
 from manyarms.protocol.registry import Form
@@ -67,9 +58,7 @@ class GuardedState(NamedTuple):
 @reset.register(GuardedState)
 def guarded_reset(state: GuardedState, key: int, horizon: int) -> None:
     clear_map(state.slot_of)
-    state.clock[0].asked = 0
-    state.clock[0].told = 0
-    state.clock[0].bound = 0
+    wipe(state.clock, 0)
     state.clock[0].last = -1
     reset(state.guard, key, horizon)
     reset(state.inner, draw(key, GUARDED), horizon)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Memory, Record, Records
+from manyarms.core.memory import Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.tournament import Tournament, clear, highest, leader, rekey, tournament
 from manyarms.policies.parts.guard import guard_learn, guard_retire, guard_turn, stage_begins
@@ -79,25 +79,16 @@ class ProspectState(NamedTuple):
 @reset.register(ProspectState)
 def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
     for slot in range(state.guard.clock[0].opened):
-        state.arm[slot].pulls = 0
-        state.arm[slot].total = 0.0
-        state.arm[slot].rests = 0
+        wipe(state.arm, slot)
     reset(state.guard, key, 0 if state.guess else horizon)
     restart(state.ties, draw(key, TIES))
     clear(state.by_mean)
     clear(state.by_shrunk)
     clear(state.by_upper)
-    clock = state.clock[0]
-    clock.current = -1
-    clock.told = 0
-    clock.total = 0.0
-    clock.seen = 0
-    clock.firsts = 0.0
-    clock.best = -math.inf
-    clock.ceiling = state.guard.top
-    clock.spent = 0.0
-    clock.resting = 0
-    clock.ranked = 0
+    wipe(state.clock, 0)
+    state.clock[0].current = -1
+    state.clock[0].best = -math.inf
+    state.clock[0].ceiling = state.guard.top
 
 
 @kernel

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Memory, Record, Records
+from manyarms.core.memory import Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, disband, highest, leader, rekey, tournament
@@ -84,12 +84,10 @@ def scout_reset(state: ScoutState, key: int, horizon: int) -> None:
     reset_draws(state, key)
     reset_prior(state.prior)
     clear(state.rank)
+    wipe(state.plan, 0)
     plan = state.plan[0]
     plan.horizon = horizon
     plan.search = int(state.share * horizon)
-    plan.asked = 0
-    plan.due = 0
-    plan.opened = 0
     plan.searching = 1
 
 
@@ -114,13 +112,10 @@ def open_arm(state: ScoutState) -> tuple[int, int]:
     """Take a fresh arm."""
     slot = state.plan[0].opened
     state.plan[0].opened += 1
-    record = state.arm[slot]
-    record.arm = draw_fresh(state.sampler, state.words)
-    record.pulls = 0
-    record.total = 0.0
-    record.late = 0
+    wipe(state.arm, slot)
+    state.arm[slot].arm = draw_fresh(state.sampler, state.words)
     rekey(state.rank, slot, key_of(state, slot))
-    return slot, record.arm
+    return slot, state.arm[slot].arm
 
 
 @tell.register(ScoutState)

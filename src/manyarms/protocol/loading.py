@@ -35,7 +35,7 @@ def load_policy(name: str) -> str:
         made = load_class(name)
         if not (is_plain(made) or issubclass(made, Policy)):
             kinds = "a subclass of manyarms.Policy or a class with `ask()` and `tell(arm, reward)`"
-            raise refusal("name", f"that of a policy, {kinds}", name)
+            raise refusal("name", f"a policy, {kinds}", name)
         register(name, PlainMaker(made) if is_plain(made) else made)
     for point in _offered():
         if point.name == name:
@@ -59,7 +59,7 @@ def _load_point(point: Any) -> None:
         made = point.load()
     except Exception as error:  # whatever another package's code raises
         fix = f"Its entry point, {point.value!r}, raises {error!r}."
-        raise refusal("name", "that of a policy that can be loaded", point.name, fix) from error
+        raise refusal("name", "a policy that can be loaded", point.name, fix) from error
     if not is_registered(point.name):  # its module may have done so
         register(point.name, PlainMaker(made) if is_plain(made) else made)
 
@@ -75,11 +75,11 @@ def load_class(name: str) -> type:
         for part in attribute.split("."):
             found = getattr(found, part)
     except Exception as error:  # whatever the module's code raises
-        rule = "that of a class which can be imported, such as my_module:MyPolicy"
+        rule = "a class that can be imported, such as my_module:MyPolicy"
         there = vars(sys.modules.get(module, sys)) if isinstance(error, AttributeError) else {}
         classes = [key for key, one in there.items() if isinstance(one, type)]
         fix = nearest(attribute, classes) if attribute not in there and classes else ""
         raise refusal("name", rule, name, f"It raises {error!r}. {fix}".strip()) from error
     if not isinstance(found, type):
-        raise refusal("name", "that of a class", name)
+        raise refusal("name", "a class", name)
     return found

@@ -94,20 +94,25 @@ class Calls:
 
     def create(self, spec: dict[str, Any], arms: Iterable[str | int] | None) -> Plan[list[str]]:
         """Create the experiment, and add its arms; return others that it has if it was there."""
+        if isinstance(arms, int):
+            raise ParameterError(
+                f"`arms` must be the names of arms, got {arms}. Pass n_arms={arms} for arms that "
+                f"are called by number."
+            )
+        wanted = None if arms is None else [str(arm) for arm in arms]
         made = yield Call("PUT", self._path, *_json(spec))
-        if arms is None:
+        if wanted is None:
             return []
         if made.body["n_arms"]:
-            return (yield from self._others(arms))
-        yield from self.add_arms(arms)
+            return (yield from self._others(wanted))
+        yield from self.add_arms(wanted)
         return []
 
-    def _others(self, arms: Iterable[str | int]) -> Plan[list[str]]:
+    def _others(self, wanted: list[str]) -> Plan[list[str]]:
         """Raise unless an experiment has these arms; return its others.
 
         If it has more than a page of arms, nothing is checked.
         """
-        wanted = [str(arm) for arm in arms]
         page = yield Call("GET", f"{self._path}/arms{_query(sort='arm', limit=_PAGE)}")
         if page.body["cursor"] is not None:
             return []

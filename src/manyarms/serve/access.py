@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 
 from manyarms.live.databases import Database
 from manyarms.serve.errors import RefusedError, refuse
-from manyarms.serve.messages import Failure, NewToken, TooMany
+from manyarms.serve.messages import Failure, NewToken, Token, TooMany
 from manyarms.serve.routes import may
 
 __all__ = [
@@ -303,6 +303,14 @@ def find_caller(database: Database, column: Literal["sha256", "name"], value: st
     name, role, experiment, origins, rate, expires, digest = rows[0]
     allowed = tuple(json.loads(origins))
     return Caller(name, role, experiment, allowed, rate, expires, mark=mark_of(digest))
+
+
+def tokens_in(database: Database) -> list[Token]:
+    """Return what is known of all tokens, without the tokens."""
+    rows = database.run(
+        "SELECT name, role, experiment, origins, rate, expires FROM tokens ORDER BY name"
+    )
+    return [Token(n, role, x, json.loads(o), rate, ends) for n, role, x, o, rate, ends in rows]
 
 
 def add_token(database: Database, new: NewToken, token: str) -> bool:

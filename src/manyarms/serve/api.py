@@ -273,14 +273,7 @@ async def health(service: Service, request: Request) -> Response:
 
 async def list_tokens(service: Service, request: Request) -> Response:
     """Return all tokens, without the tokens."""
-    rows = await service.node.read(
-        lambda database: database.run(
-            "SELECT name, role, experiment, origins, rate, expires FROM tokens ORDER BY name"
-        )
-    )
-    return answered(
-        m.TokenList([m.Token(n, r, x, json.loads(o), q, e) for n, r, x, o, q, e in rows])
-    )
+    return answered(m.TokenList(await service.node.read(access.tokens_in)))
 
 
 async def add_token(service: Service, request: Request) -> Response:

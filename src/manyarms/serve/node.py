@@ -59,7 +59,7 @@ class ServiceNode:
     """
 
     def __init__(self, url: str, address: str) -> None:
-        self.url, self.address = url, address
+        self.address = address
         self.owner = f"node {secrets.token_hex(6)} at {address}"
         self.committer = Committer(url, self._was_lost)
         self.reader = DatabaseThread(url, "reader")

@@ -32,11 +32,6 @@ def _decoder(kind: Any) -> Any:
     return msgspec.json.Decoder(kind)
 
 
-@functools.lru_cache(1000)
-def _encoded(name: str, value: str) -> tuple[bytes, bytes]:
-    return name.encode(), value.encode("latin-1")
-
-
 ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
@@ -62,7 +57,7 @@ class Response:
     ) -> None:
         """Send it all; `receive` says of a stream's reader that it has gone."""
         given = self.headers if more is None else self.headers | more
-        headers = [_encoded(k, v) for k, v in given.items()]
+        headers = [(k.encode(), v.encode("latin-1")) for k, v in given.items()]
         headers += ALWAYS
         if self.stream is None:
             headers.append((b"content-length", b"%d" % len(self.body)))

@@ -261,4 +261,8 @@ if __name__ == "__main__":
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the node's: its end is ours
-    main()
+    try:
+        main()
+    except UnreachableError as error:  # when it starts: the node starts it again
+        _logger.warning("database away: %s", error)
+        sys.exit(1)

@@ -56,17 +56,10 @@ def summary(replica: Replica) -> m.ExperimentSummary:
     kept = tallies.at(best[0]) if best else None
     verdict = replica.verdict(kept)
     told, reward = replica.last_hour()
+    shown = m.ExperimentSummary.__struct_fields__
+    known = {name: value for name, value in dataclasses.asdict(how).items() if name in shown}
     return m.ExperimentSummary(
-        **about | {"horizon": how.horizon},
-        pulls=how.pulls,
-        told=how.told,
-        pending=how.pending,
-        abandoned=how.abandoned,
-        stage=how.stage,
-        arms_touched=how.arms_touched,
-        n_arms=how.n_arms,
-        reward=how.reward,
-        mean_reward=_number(how.mean_reward),
+        **about | known | {"mean_reward": _number(how.mean_reward)},
         recommended=None if kept is None else _seen(replica, [kept])[0],
         rivals=tallies.rivals(best[0]) if best else 0,
         untried=how.n_arms - int((~tallies.retired[: tallies.size]).sum()),

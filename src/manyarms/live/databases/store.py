@@ -8,7 +8,6 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -170,15 +169,14 @@ class DatabaseStore:
     def history(self) -> list[Contents]:
         """Return all that was kept: the first snapshot, and every event since."""
         database = self._database
-        first = database.run(
+        first = database.first(
             "SELECT seq, state FROM snapshots WHERE experiment = :x ORDER BY seq LIMIT 1",
             x=self._id,
         )
-        if not first:
+        if first is None:
             return []
-        rows = list(database.events(self._id, first[0][0]))
-        events = columns_of(rows)._replace(time=np.array([row.at for row in rows], np.float64))
-        return [Contents(bytes(first[0][1]), events)]
+        seq, state = first
+        return [Contents(bytes(state), columns_of(list(database.events(self._id, seq))))]
 
     def _lost(self) -> StoreError:
         self.failure = "another process took over"
@@ -214,17 +212,8 @@ class DatabaseStore:
 
 
 def columns_of(rows: Sequence[LogRow]) -> Events:
-    """Return events as a replay wants them."""
-    if any(row.more is not None for row in rows):
-        return Events.of(Event(*row[1:5], *_unpacked(row.more)) for row in rows)
-    return Events(
-        np.array([row.kind for row in rows], np.int64),
-        np.array([row.pull for row in rows], np.int64),
-        np.array([row.arm for row in rows], np.int64),
-        np.array([row.reward for row in rows], np.float64),
-    )
-
-
-def _unpacked(more: str | None) -> list[Any]:
-    fields = [] if more is None else json.loads(more)
-    return [tuple(field) if isinstance(field, list) else field for field in fields]
+    """Return events by columns."""
+    _, kind, pull, arm, reward, at, more = zip(*rows, strict=True) if rows else ((),) * 7
+    kinds, pulls, arms = (np.array(column, np.int64) for column in (kind, pull, arm))
+    names = [name for text in more if text is not None for name in json.loads(text)[0]]
+    return Events(kinds, pulls, arms, np.array(reward, float), names, np.array(at, float))

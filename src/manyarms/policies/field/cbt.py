@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from manyarms.core.memory import Memory, Record, Records
-from manyarms.policies.parts.losses import Factor, Losses, Shape, confidence_factor, forget, suffer
+from manyarms.core.memory import Memory, Record, Records, wipe
+from manyarms.policies.parts.losses import Factor, Losses, Shape, confidence_factor, suffer
+from manyarms.policies.parts.parameters import about_perfect
 from manyarms.policies.parts.sequential import OneByOne, in_play, leave, one_by_one
-from manyarms.protocol import About, Policy, ask, reset, tell, uses
+from manyarms.protocol import Policy, ask, reset, tell, uses
 
 __all__ = ["CBT"]
 
@@ -35,7 +36,7 @@ class CbtState(NamedTuple):
 @reset.register(CbtState)
 def cbt_reset(state: CbtState, key: int, horizon: int) -> None:
     reset(state.arms, key, horizon)
-    forget(state.losses, 0)
+    wipe(state.losses, 0)
     clock = state.clock[0]
     clock.factor = confidence_factor(state.factor, horizon)
     clock.target = state.target
@@ -50,7 +51,7 @@ def cbt_tell(state: CbtState, slot: int, reward: float) -> None:
         clock = state.clock[0]
         if suffer(state.losses, 0, 1.0 - reward, clock.factor) > clock.target:
             leave(state.arms)
-            forget(state.losses, 0)
+            wipe(state.losses, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,16 +95,12 @@ class CBT(Policy):
     """
 
     name = "cbt"
-    about = About(
+    about = about_perfect(
         needs="horizon, μ* = 1, shape b",
         guarantee="asymptotically optimal for known shape",
         nanoseconds=41,
-        scaling="constant",
         good_at="best arms that never fail, known shape",
         source="Chan & Hu 2018",
-        knowledge="mu*",
-        rewards="[0, 1]",
-        perfect_best=True,
     )
 
     b: Shape = 1.0

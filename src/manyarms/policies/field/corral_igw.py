@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 from manyarms.core.checks import check_number
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel
-from manyarms.core.memory import Floats, Ints, Memory, Record, Records, release
+from manyarms.core.memory import Floats, Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream, unit
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
 from manyarms.policies.parts.randomness import BASES, TIES
@@ -99,9 +99,8 @@ def corral_igw_ask(state: CorralIgwState) -> tuple[int, int]:
             known = True
     if not known:
         insert(state.number, at, arm, place)
+        wipe(state.arm, place)
         state.arm[place].arm = arm
-        state.arm[place].pulls = 0
-        state.arm[place].total = 0.0
     slot = state.asked[0]
     state.asked[0] = slot + 1
     state.pull[slot].place = place
@@ -145,21 +144,13 @@ def corral_igw_tell(state: CorralIgwState, slot: int, reward: float) -> None:
     state.observed[0] += 1
     rekey(state.rank, pull.place, own.total / own.pulls)
     corral(state, pull.base, -state.eta * min(1.0, max(0.0, reward)) * pull.inverse)
-    forget_pull(state, slot)
+    wipe(state.pull, slot)
 
 
 @count_late.register(CorralIgwState)
 def corral_igw_count_late(state: CorralIgwState, slot: int, change: int) -> None:
     if change <= 0:  # told, or abandoned
-        forget_pull(state, slot)
-
-
-@kernel
-def forget_pull(state: CorralIgwState, slot: int) -> None:
-    state.pull[slot].place = 0
-    state.pull[slot].base = 0
-    state.pull[slot].inverse = 0.0
-    release(state.pull, slot)
+        wipe(state.pull, slot)
 
 
 @holds.register(CorralIgwState)

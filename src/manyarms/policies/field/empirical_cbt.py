@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from manyarms.core.memory import Memory, Record, Records
+from manyarms.core.memory import Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
-from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, forget, suffer
+from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, suffer
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell
 from manyarms.protocol.soundness import Known, holds, sound
@@ -58,7 +58,7 @@ def empirical_cbt_ask(state: EmpiricalCbtState) -> tuple[int, int]:
     if not enough and clock.opened < state.sampler.n[0]:
         slot = clock.opened
         clock.opened += 1
-        forget(state.losses, slot)
+        wipe(state.losses, slot)
         state.losses[slot].arm = draw_fresh(state.sampler, state.words)
         state.losses[slot].bound = math.inf
     return slot, state.losses[slot].arm

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.memory import Memory
+from manyarms.policies.parts.parameters import about_perfect
 from manyarms.policies.parts.sequential import Length, OneByOne, count, in_play, leave, one_by_one
-from manyarms.protocol import About, Policy, ask, reset, tell, uses
+from manyarms.protocol import Policy, ask, reset, tell, uses
 
 __all__ = ["KFailure"]
 
@@ -63,16 +64,12 @@ class KFailure(Policy):
 
     name = "k-failure"
     anytime = True
-    about = About(
+    about = about_perfect(
         needs="μ* = 1",
         guarantee="T / log T failures for k = 1, uniform means",
         nanoseconds=31,
-        scaling="constant",
         good_at="best arms that never fail",
         source="Berry et al. 1997",
-        knowledge="mu*",
-        rewards="[0, 1]",
-        perfect_best=True,
     )
 
     k: Length = 1

@@ -8,9 +8,10 @@ from typing import ClassVar, NamedTuple
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, priority, restart, stream
+from manyarms.policies.parts.parameters import about_perfect
 from manyarms.policies.parts.randomness import TIES
 from manyarms.policies.parts.sequential import Length, OneByOne, count, in_play, leave, one_by_one
-from manyarms.protocol import About, Policy, ask, reset, tell
+from manyarms.protocol import Policy, ask, reset, tell
 from manyarms.theory.schedules import epoch_length
 
 __all__ = ["MRun", "NonRecallingMRun"]
@@ -131,16 +132,12 @@ class NonRecallingMRun(Policy):
 
     name = "non-recalling-m-run"
     recall: ClassVar[bool] = False
-    about = About(
+    about = about_perfect(
         needs="horizon, μ* = 1",
         guarantee="2√T failures, uniform means",
         nanoseconds=32,
-        scaling="constant",
         good_at="best arms that never fail",
         source="Berry et al. 1997",
-        knowledge="mu*",
-        rewards="[0, 1]",
-        perfect_best=True,
     )
 
     m: Length | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.jit import rare
-from manyarms.core.memory import Ints, Memory, Record, Records
+from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.tournament import leader
 from manyarms.policies.parts.fresh import FreshArms, draw_arm, present, reset_arms
@@ -43,10 +43,7 @@ class Qrm2RestartedState(NamedTuple):
 def qrm2_restarted_reset(state: Qrm2RestartedState, key: int, horizon: int) -> None:
     reset_arms(state.arms, key)
     restart(state.order, draw(key, ORDER))
-    state.clock[0].round = 0
-    state.clock[0].left = 0
-    state.clock[0].size = 0
-    state.clock[0].waiting = 0
+    wipe(state.clock, 0)
 
 
 @rare

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from manyarms.core.memory import Memory, Record, Records
+from manyarms.core.memory import Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.errors import ParameterError
@@ -64,9 +64,8 @@ def satisficing_ask(state: SatisficingState) -> tuple[int, int]:
     slot = first_of(state.chances, next_word(state.samples))
     if slot == 0 and state.chances.size[0] < state.sampler.n[0]:
         slot = add_chance(state.chances, 1.0 - state.target)  # of Beta(1, 1)
+        wipe(state.slot, slot)
         state.slot[slot].arm = draw_fresh(state.sampler, state.fresh)
-        state.slot[slot].successes = 0
-        state.slot[slot].failures = 0
     elif slot == 0:
         slot = first_again(state.chances, next_word(state.samples))
     return slot, state.slot[slot].arm

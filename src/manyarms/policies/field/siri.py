@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel
-from manyarms.core.memory import Ints, Memory, Record, Records
+from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
@@ -76,10 +76,8 @@ def siri_ask(state: SiriState) -> tuple[int, int]:
     if run[1] < run[0]:
         slot = run[1]
         run[1] += 1
+        wipe(state.arm, slot)
         state.arm[slot].arm = draw_fresh(state.sampler, state.words)
-        state.arm[slot].pulls = 0
-        state.arm[slot].total = 0.0
-        state.arm[slot].late = 0
         rekey(state.rank, slot, index_of(state, slot))
     elif run[3] > 0:
         slot = run[2]

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 from manyarms.core.checks import check_one
@@ -191,31 +192,28 @@ def on_subset(
     return SubSampled(policy, size=size, exponent=exponent)
 
 
+about_subset = partial(About, needs="horizon", source="Bayati et al. 2020")
 SUB_SAMPLED = (
     Form(
         "ss-moss",
         MOSS,
         on_subset,
-        About(
-            needs="horizon",
+        about_subset(
             guarantee="MOSS's, among √T random arms",
             nanoseconds=15,
             scaling="log of arms in the subset",
             good_at="best arms not rarer than 1 in √T",
-            source="Bayati et al. 2020",
         ),
     ),
     Form(
         "ss-greedy",
         Greedy,
         on_subset,
-        About(
-            needs="horizon",
+        about_subset(
             guarantee="Bayesian, for means dense near the best",
             nanoseconds=13,
             scaling="log of arms in the subset",
             good_at="many good arms; hard to beat there",
-            source="Bayati et al. 2020",
             variants=(
                 Variant(
                     label="ss-greedy(T^2/3)",  # its source's for the worst case
@@ -229,26 +227,22 @@ SUB_SAMPLED = (
         "ss-ucb",
         UCB,
         on_subset,
-        About(
-            needs="horizon",
+        about_subset(
             guarantee="Bayesian, for means dense near the best",
             nanoseconds=280,
             scaling="distinct pull counts",
             good_at="many good arms",
-            source="Bayati et al. 2020",
         ),
     ),
     Form(
         "ss-ts",
         Thompson,
         on_subset,
-        About(
-            needs="horizon",
+        about_subset(
             guarantee="none stated here",
             nanoseconds=2400,
             scaling="distinct (successes, failures): not sublinear",
             good_at="many good arms, rewards 0 and 1",
-            source="Bayati et al. 2020",
             rewards="[0, 1]",
         ),
     ),

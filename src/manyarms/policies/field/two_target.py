@@ -9,8 +9,9 @@ from typing import NamedTuple
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.policies.parts.losses import Shape
+from manyarms.policies.parts.parameters import about_perfect
 from manyarms.policies.parts.sequential import Length, OneByOne, count, in_play, leave, one_by_one
-from manyarms.protocol import About, Policy, ask, reset, tell, uses
+from manyarms.protocol import Policy, ask, reset, tell, uses
 
 __all__ = ["TwoTarget"]
 
@@ -103,16 +104,12 @@ class TwoTarget(Policy):
     """
 
     name = "two-target"
-    about = About(
+    about = about_perfect(
         needs="horizon, μ* = 1, shape b",
         guarantee="√(2T) for uniform means, the best possible",
         nanoseconds=31,
-        scaling="constant",
         good_at="best arms that never fail, known shape",
         source="Bonald & Proutière 2013",
-        knowledge="mu*",
-        rewards="[0, 1]",
-        perfect_best=True,
     )
 
     m: Length = 3

@@ -16,7 +16,7 @@ import math
 from typing import Any, NamedTuple
 
 from manyarms.core.jit import generic, kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records, release
+from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
@@ -94,14 +94,12 @@ def reset_queues(arms: Queues, key: int, horizon: int) -> None:
     reset_draws(arms, key)
     number = 0
     while True:
-        arms.queue[number].root = 0
-        arms.queue[number].tied = 0
-        number = arms.queue[number].more
+        after = arms.queue[number].more
+        wipe(arms.queue, number)
+        number = after
         if number == 0:
             break
-    arms.queue[0].more = 0
-    arms.clock[0].opened = 0
-    arms.clock[0].pulls = 0
+    wipe(arms.clock, 0)
 
 
 @kernel
@@ -148,8 +146,7 @@ def open_fresh(arms: Queues) -> int:
     node.arm = draw_fresh(arms.sampler, arms.words)
     node.pulls = 0
     node.total = 0.0
-    arms.late[slot].pulls = 0
-    arms.late[slot].queued = 0
+    wipe(arms.late, slot)
     return slot
 
 
@@ -318,10 +315,7 @@ def _unlink(arms: Queues, number: int) -> None:
     less, after = arms.queue[number].less, arms.queue[number].more
     arms.queue[less].more = after
     arms.queue[after].less = less
-    arms.queue[number].less = 0
-    arms.queue[number].more = 0
-    arms.queue[number].head = 0
-    release(arms.queue, number)
+    wipe(arms.queue, number)
 
 
 @holds.register(Queues)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from manyarms.core.jit import kernel, rare
+from manyarms.core.memory import wipe
 from manyarms.policies.parts.fresh import strike
 from manyarms.policies.parts.guard_slots import RETIRED, TOLD, Guard, has_fresh, open_next, settle
 from manyarms.policies.parts.kl import bernoulli_kl, kl_upper
@@ -37,14 +38,9 @@ _NEVER = 1 << 62
 def guard_reset(guard: Guard, key: int, horizon: int) -> None:
     """Begin a new order; `horizon` is 0 if it is unknown."""
     reset_order(guard.sampler, guard.words, key)
+    wipe(guard.clock, 0)
     clock = guard.clock[0]
     clock.arms = guard.sampler.n[0] - guard.retired.filled[0]
-    clock.opened = 0
-    clock.made = 0
-    clock.notes = 0
-    clock.free = 0
-    clock.period = 0
-    clock.rules = 0
     clock.hint = -1
     clock.guessed = 0 if horizon > 0 else 1
     begin(guard, horizon if horizon > 0 else _FIRST_GUESS)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from manyarms.core.hash_map import HashMap, hash_map
 from manyarms.core.jit import kernel
-from manyarms.core.memory import Ints, Memory, Record, Records
+from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.fresh import is_retired, retired_are
@@ -138,17 +138,12 @@ def open_next(guard: Guard) -> int:
     """Give the next arm of the order a slot; there must be one."""
     slot = guard.clock[0].opened
     guard.clock[0].opened += 1
+    wipe(guard.slot, slot)
     own = guard.slot[slot]
     own.arm = draw_fresh(guard.sampler, guard.words)
     # a file may lie about who is retired: the loop ends all the same
     while is_retired(guard.retired, own.arm) and guard.sampler.drawn[0] < guard.sampler.n[0]:
         own.arm = draw_fresh(guard.sampler, guard.words)
-    own.pulls = 0
-    own.total = 0.0
-    own.out = 0
-    own.late = 0
-    own.first = 0
-    own.last = 0
     return slot
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records
+from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
 from manyarms.policies.parts.randomness import RANKING
@@ -69,10 +69,8 @@ def remember(history: History, arm: int, pulls: int, total: float) -> None:
     if history.number.cells[at] == 0:
         place = known(history)
         insert(history.number, at, arm, place)
+        wipe(history.pulled, place)
         history.pulled[place].arm = arm
-        history.pulled[place].pulls = 0
-        history.pulled[place].total = 0.0
-        history.pulled[place].chosen = 0
     else:
         place = history.number.cells[at + 1]
     history.pulled[place].pulls += pulls

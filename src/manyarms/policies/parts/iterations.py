@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Record
+from manyarms.core.memory import Record, wipe
 from manyarms.core.rng import draw, restart
 from manyarms.policies.parts.fresh import reset_arms, strike
 from manyarms.policies.parts.mixtures import (
@@ -52,9 +52,8 @@ def reset_iterations(state: Any, key: int, horizon: int) -> None:
     reset_arms(state.arms, key)
     restart(state.order, draw(key, ORDER))
     reset_mixtures(state.mixtures, draw(key, MIXTURES))
+    wipe(state.clock, 0)
     state.clock[0].horizon = horizon
-    state.clock[0].iteration = 0
-    state.clock[0].left = 0
 
 
 @kernel

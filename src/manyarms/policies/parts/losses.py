@@ -9,7 +9,7 @@ from manyarms.core.jit import kernel
 from manyarms.core.memory import Record, Records
 from manyarms.protocol.parameters import number
 
-__all__ = ["Factor", "Losses", "Shape", "confidence_factor", "forget", "suffer"]
+__all__ = ["Factor", "Losses", "Shape", "confidence_factor", "suffer"]
 
 Shape: TypeAlias = Annotated[float, number(above=0.0, at_most=1e6)]  # of the law of the means
 Factor: TypeAlias = Annotated[float, number(at_least=1.0, at_most=1e6)]  # b = c
@@ -30,15 +30,6 @@ class Losses(Record):
 def confidence_factor(given: float, horizon: int) -> float:
     """Return b = c: log log T unless given, never below 1: there L would exceed the mean."""
     return given if given > 0.0 else max(1.0, math.log(math.log(max(3, horizon))))
-
-
-@kernel
-def forget(losses: Records[Losses], slot: int) -> None:
-    """Begin with an arm that cost nothing yet."""
-    losses[slot].pulls = 0
-    losses[slot].total = 0.0
-    losses[slot].squares = 0.0
-    losses[slot].late = 0
 
 
 @kernel

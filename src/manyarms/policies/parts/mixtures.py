@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, cast
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records
+from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, next_word, restart, stream
 from manyarms.protocol.soundness import Known, sound
 
@@ -71,8 +71,7 @@ def mixtures(memory: Memory, *, shares: int, arms: int, most: int) -> Mixtures:
 def reset_mixtures(mixtures: Mixtures, key: int) -> None:
     """Forget all mixture-arms."""
     restart(mixtures.words, key)
-    mixtures.tally[0].closed = 0
-    mixtures.tally[0].filled = 0
+    wipe(mixtures.tally, 0)
 
 
 @kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from manyarms.core.memory import Memory
@@ -10,13 +11,18 @@ from manyarms.errors import ParameterError
 from manyarms.policies.parts.fresh import FreshArms, fresh_arms
 from manyarms.policies.parts.guard_slots import Guard, guard
 from manyarms.policies.parts.slots import slots
-from manyarms.protocol import Policy, Variant
+from manyarms.protocol import About, Policy, Variant
 from manyarms.protocol.parameters import Flag, Number, Positive, choice, number
 from manyarms.protocol.plain import is_plain
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 __all__ = ["AroundPolicy", "GuardPolicy", "IndexPolicy", "MixturePolicy", "RankingPolicy"]
-__all__ += ["SigmaPolicy", "ToldBestMean", "kl_form"]
+__all__ += ["SigmaPolicy", "ToldBestMean", "about_perfect", "kl_form"]
+
+# What is said of policies that keep to one arm until it fails: made for best arms that never do.
+about_perfect = partial(
+    About, scaling="constant", knowledge="mu*", rewards="[0, 1]", perfect_best=True
+)
 
 A = TypeVar("A", bound="AroundPolicy")
 B = TypeVar("B", bound="ToldBestMean")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Ints, Memory, Record, Records, release
+from manyarms.core.memory import Ints, Memory, Record, Records, release, wipe
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import ROUNDING, draw_fresh, is_success, reset_draws
@@ -92,11 +92,7 @@ def reset_groups(arms: Groups, key: int, horizon: int) -> None:
     reset_draws(arms, key)
     restart(arms.rounding, draw(key, ROUNDING))
     clear_map(arms.number)
-    clock = arms.clock[0]
-    clock.opened = 0
-    clock.groups = 0
-    clock.listed = 0
-    clock.places = 0
+    wipe(arms.clock, 0)
     _group(arms, 0, 0)
 
 
@@ -151,11 +147,10 @@ def _group(arms: Groups, successes: int, failures: int) -> int:
     number = arms.clock[0].groups
     arms.clock[0].groups = number + 1
     insert(arms.number, at, name, number)
+    wipe(arms.group, number)
     group = arms.group[number]
     group.successes = successes
     group.failures = failures
-    group.size = 0
-    group.room = 0
     group.mean = (successes + 1) / (successes + failures + 2)
     group.ways = 1.0 if failures < FEW else math.inf
     for k in range(min(failures, FEW) + 1):
@@ -230,7 +225,7 @@ def clear_up(arms: Groups) -> None:
             _renumber(arms, number, kept)
             kept += 1
         else:
-            _forget(arms, number)
+            wipe(arms.group, number)
     for place in range(places):
         if place < places - before:
             arms.member[place] = arms.member[before + place]
@@ -255,21 +250,7 @@ def _renumber(arms: Groups, number: int, new: int) -> None:
         group.listed = old.listed
         group.mean = old.mean
         group.ways = old.ways
-        _forget(arms, number)
-
-
-@kernel
-def _forget(arms: Groups, number: int) -> None:
-    group = arms.group[number]
-    group.successes = 0
-    group.failures = 0
-    group.size = 0
-    group.start = 0
-    group.room = 0
-    group.listed = 0
-    group.mean = 0.0
-    group.ways = 0.0
-    release(arms.group, number)
+        wipe(arms.group, number)
 
 
 @holds.register(Groups)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from manyarms.core.jit import generic, rare
-from manyarms.core.memory import Record
+from manyarms.core.memory import Record, wipe
 from manyarms.policies.parts.fresh import reset_arms, resize
 from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.policies.parts.slots import begin
@@ -38,9 +38,8 @@ def reset_rounds(state: Any, key: int, horizon: int) -> None:
     """Begin a game; the first round begins with the first pull."""
     reset_arms(state.arms, key)
     begin(state.arms.slots, 1, 1)  # K and H come with the first round
+    wipe(state.clock, 0)
     state.clock[0].horizon = horizon
-    state.clock[0].round = 0
-    state.clock[0].left = 0
 
 
 def ask_in_rounds(state: Any) -> tuple[int, int]:

@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Floats, Ints, Memory, Record, Records, places
+from manyarms.core.memory import Floats, Ints, Memory, Record, Records, places, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.tournament import Tournament, clear, disband, rekey, tournament
 from manyarms.policies.parts.kl import kl_upper, switch_at
@@ -97,8 +97,7 @@ def slots(
 @kernel
 def begin(slots: Slots, members: int, horizon: int) -> None:
     """Start a MOSS run afresh over `members` arms, none of them opened yet."""
-    slots.run[slots.rank.number].opened = 0
-    slots.run[slots.rank.number].gone = 0
+    wipe(slots.run, slots.rank.number)
     clear(slots.rank)
     set_scale(slots, members, horizon)
 
@@ -126,11 +125,8 @@ def open_slot(slots: Slots, member: int) -> int:
         run.opened += 1
     else:
         number = free_slot(slots)
-    slot = slots.slot[number]
-    slot.member = member
-    slot.pulls = 0
-    slot.total = 0.0
-    slot.asked = 0
+    wipe(slots.slot, number)
+    slots.slot[number].member = member
     slots.late[number] = 0
     return number
 

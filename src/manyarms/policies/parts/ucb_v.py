@@ -15,7 +15,7 @@ import math
 from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import Memory, Record, Records, power_of_two
+from manyarms.core.memory import Memory, Record, Records, power_of_two, wipe
 from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
@@ -93,10 +93,7 @@ def ucb_v(memory: Memory, n_arms: int, *, arms: int) -> UcbV:
 def reset_ucb_v(arms: UcbV, key: int, horizon: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
     reset_draws(arms, key)
-    arms.clock[0].time = 0
-    arms.clock[0].opened = 0
-    arms.clock[0].seated = 0
-    arms.clock[0].levels = 0
+    wipe(arms.clock, 0)
 
 
 @kernel
@@ -113,15 +110,9 @@ def open_arm(arms: UcbV) -> int:
     """Draw an arm that was not drawn before, for its first pull; there must be one."""
     slot = arms.clock[0].opened
     arms.clock[0].opened = slot + 1
-    own = arms.slot[slot]
-    own.arm = draw_fresh(arms.sampler, arms.words)
-    own.pulls = 0
-    own.total = 0.0
-    own.squares = 0.0
-    own.late = 0
-    own.mean = _LAST
-    own.spread = 0.0
-    own.slope = 0.0
+    wipe(arms.slot, slot)
+    arms.slot[slot].arm = draw_fresh(arms.sampler, arms.words)
+    arms.slot[slot].mean = _LAST
     return slot
 
 

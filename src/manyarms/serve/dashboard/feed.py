@@ -12,7 +12,7 @@ import msgspec
 
 from manyarms.serve.errors import RefusedError
 
-__all__ = ["TICK", "Channel", "Channels"]
+__all__ = ["TICK", "Channel", "Draw"]
 
 TICK = 2.0  # seconds
 _FRESH = 0.5  # seconds that what was drawn is good for another reader
@@ -107,21 +107,6 @@ class Channel:
     def idle(self) -> bool:
         """Whether nobody looks."""
         return not self._readers and time.monotonic() - self._drawn > 60
-
-
-class Channels:
-    """A channel for each page that somebody looks at."""
-
-    def __init__(self) -> None:
-        self._channels: dict[str, Channel] = {}
-
-    def of(self, page: str, draw: Draw) -> Channel:
-        """Return the channel of a page."""
-        if page not in self._channels:
-            for name in [name for name, channel in self._channels.items() if channel.idle]:
-                del self._channels[name]
-            self._channels[page] = Channel(draw)
-        return self._channels[page]
 
 
 def _event(kind: str, content: Any) -> bytes:

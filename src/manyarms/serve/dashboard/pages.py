@@ -26,9 +26,9 @@ from manyarms.core import face
 from manyarms.protocol.colours import page_css
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import messages as m
-from manyarms.serve.access import COOKIE, Caller, digest_of, find_caller
+from manyarms.serve.access import COOKIE, Caller, digest_of, find_caller, tokens_in
 from manyarms.serve.dashboard import panels
-from manyarms.serve.dashboard.feed import Channel, Channels
+from manyarms.serve.dashboard.feed import Channel, Draw
 from manyarms.serve.errors import RefusedError, invalid, refuse, unknown_arm
 from manyarms.serve.routes import may
 
@@ -66,7 +66,7 @@ class Pages:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._channels = Channels()
+        self._channels: dict[str, Channel] = {}  # of pages that somebody looks at
         self._streams = 0
 
     def routes(self) -> list[BaseRoute]:
@@ -122,7 +122,13 @@ class Pages:
         async def draw(kept: dict[str, Any]) -> dict[str, str]:
             return await panels.draw_list(self._service, caller._replace(experiment=only), cursor)
 
-        return self._channels.of(f"list of {only or 'all'} after {cursor}", draw)
+        return self._channel(f"list of {only or 'all'} after {cursor}", draw)
+
+    def _channel(self, page: str, draw: Draw) -> Channel:
+        if page not in self._channels:
+            alive = {name: one for name, one in self._channels.items() if not one.idle}
+            self._channels = alive | {page: Channel(draw)}
+        return self._channels[page]
 
     async def list_page(self, request: Request) -> Response:
         """Show a page of the experiments."""
@@ -138,17 +144,17 @@ class Pages:
 
     # An experiment
 
-    def _channel(self, name: str) -> Channel:
+    def _experiment_channel(self, name: str) -> Channel:
         async def draw(kept: dict[str, Any]) -> dict[str, str]:
             return await panels.draw_experiment(self._service, name, kept)
 
-        return self._channels.of(f"experiment {name}", draw)
+        return self._channel(f"experiment {name}", draw)
 
     async def experiment_page(self, request: Request) -> Response:
         """Show an experiment."""
         name = request.path_params["experiment"]
         caller = await self._caller(request, "view", name)
-        channel = self._channel(name)
+        channel = self._experiment_channel(name)
         drawn = await channel.soon()
         summary: m.ExperimentSummary = channel.kept["summary"]
         arms = await self._arms(request, name, caller)
@@ -172,7 +178,7 @@ class Pages:
         """Send panels whenever they change."""
         name = request.path_params["experiment"]
         await self._caller(request, "view", name)
-        return await self._stream(self._channel(name))
+        return await self._stream(self._experiment_channel(name))
 
     async def _stream(self, channel: Channel) -> Response:
         if self._streams >= _MOST_STREAMS:
@@ -291,12 +297,8 @@ class Pages:
     async def tokens_page(self, request: Request) -> Response:
         """Show tokens, and let an admin make and take back some."""
         caller = await self._caller(request, "administer")
-        rows = await self._service.node.read(
-            lambda database: database.run(
-                "SELECT name, role, experiment, expires FROM tokens ORDER BY name"
-            )
-        )
-        return self._page("tokens", caller, tokens=rows)
+        tokens = await self._service.node.read(tokens_in)
+        return self._page("tokens", caller, tokens=tokens)
 
     # Files
 
