@@ -394,7 +394,7 @@ def _reopening(policy: ma.Policy, path: Path, pulls: int = 500_000) -> None:
 def peers() -> None:
     """Other libraries, and ours on the same loop, in one run."""
     title(f"microseconds per step at n = {N_ARMS}")
-    script = [sys.executable, HERE / "peers" / "run_peers.py"]
+    script = [sys.executable, str(HERE / "peers" / "run_peers.py")]
     done = subprocess.run(script, check=True, capture_output=True, text=True)
     print(f"{'library':<36}{'microseconds':>14}")
     for row in map(json.loads, done.stdout.splitlines()):
