@@ -394,19 +394,12 @@ def _reopening(policy: ma.Policy, path: Path, pulls: int = 500_000) -> None:
 def peers() -> None:
     """Other libraries, and ours on the same loop, in one run."""
     title(f"microseconds per step at n = {N_ARMS}")
-    with tempfile.TemporaryDirectory() as folder:
-        table = Path(folder) / "peers.json"
-        subprocess.run(
-            [sys.executable, HERE / "peers" / "run_peers.py", "--json", table],
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
-        rows = json.loads(table.read_text())
+    script = [sys.executable, str(HERE / "peers" / "run_peers.py")]
+    done = subprocess.run(script, check=True, capture_output=True, text=True)
     print(f"{'library':<36}{'microseconds':>14}")
-    for row in rows:
-        cost = row.get("microseconds_per_step")
+    for row in map(json.loads, done.stdout.splitlines()):
         label = f"{row['peer']} {row.get('version', '')} {row.get('policy', '')}"
-        print(f"{label:<36}{cost if cost is None else round(cost, 1):>14}")
+        print(f"{label:<36}{row.get('microseconds_per_step', row.get('reason')):>14}")
     for policy in paper_policies():
         cost = min(_live(policy, N_ARMS, clock=time.perf_counter) for _ in range(3))
         print(f"{'manyarms live ' + policy.name:<36}{cost * 1e6:>14.1f}")

@@ -1,9 +1,9 @@
-"""Time other bandit libraries, each in an environment of its own, and print a table.
+"""Time other bandit libraries, each in an environment of its own: a line of JSON for each.
 
-Usage: python3.11 benchmarks/peers/run_peers.py [--environments FOLDER] [--arms N] [--json PATH]
+Usage: python3.11 benchmarks/peers/run_peers.py [--environments FOLDER] [--arms N]
 
 The pinned requirements are for Python 3.11. Needs nothing but the standard library; pip fetches
-the peers. A peer that cannot be installed or measured gives a row with the reason.
+the peers. A peer that cannot be installed or measured gives a line with the reason.
 """
 
 from __future__ import annotations
@@ -20,15 +20,6 @@ HERE = Path(__file__).resolve().parent
 PEERS = ("smpybandits", "mabwiser", "river")
 INSTALL_SECONDS = 900
 MEASURE_SECONDS = 300
-COLUMNS = {
-    "peer": "peer",
-    "version": "version",
-    "policy": "policy",
-    "n_arms": "arms",
-    "steps": "steps",
-    "microseconds_per_step": "µs per step",
-    "reason": "reason",
-}
 
 Row = dict[str, Any]
 
@@ -90,34 +81,7 @@ def row_of(peer: str, environments: Path, n_arms: int) -> Row:
         install(peer, folder)
         return measure(peer, folder, n_arms)
     except PeerError as error:
-        return {
-            "peer": peer,
-            "version": None,
-            "policy": None,
-            "n_arms": n_arms,
-            "steps": None,
-            "microseconds_per_step": None,
-            "reason": str(error),
-        }
-
-
-def cell(value: object) -> str:
-    """Return what the table shows for a value."""
-    if value is None:
-        return "-"
-    return f"{value:,.1f}" if isinstance(value, float) else str(value)
-
-
-def table(rows: list[Row]) -> str:
-    """Lay the rows out in columns; reasons are shown only where there are any."""
-    keys = [key for key in COLUMNS if key != "reason" or any("reason" in row for row in rows)]
-    lines = [[COLUMNS[key] for key in keys]]
-    lines += [[cell(row.get(key)) for key in keys] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    padded = [
-        [text.ljust(width) for text, width in zip(line, widths, strict=True)] for line in lines
-    ]
-    return "\n".join("  ".join(line).rstrip() for line in padded)
+        return {"peer": peer, "n_arms": n_arms, "reason": str(error)}
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -130,7 +94,6 @@ def parse_arguments() -> argparse.Namespace:
         help="folder for the virtual environments, one per peer",
     )
     parser.add_argument("--arms", type=int, default=20_000, help="number of arms")
-    parser.add_argument("--json", type=Path, help="also write the rows to this file")
     return parser.parse_args()
 
 
@@ -138,10 +101,8 @@ def main() -> None:
     """Measure the peers one after the other."""
     arguments = parse_arguments()
     environments = arguments.environments.resolve()
-    rows = [row_of(peer, environments, arguments.arms) for peer in PEERS]
-    print(table(rows))
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    for peer in PEERS:
+        print(json.dumps(row_of(peer, environments, arguments.arms)), flush=True)
 
 
 if __name__ == "__main__":
