@@ -139,9 +139,9 @@ def test_in_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "Tips(basket=16.0)",
     ]
     assert len({cell.world_digest for cell in cells}) == 2
-    for wrong, message in (("my_laws:Keep", "of a reward law"), ("my_laws:spend", "of a class")):
+    for wrong, message in (("my_laws:Keep", "that of a reward law"), ("my_laws:spend", "a class")):
         spec["instance"]["rewards"] = wrong
-        with pytest.raises(SpecError, match=f"must be that {message}"):
+        with pytest.raises(SpecError, match=f"must be {message}"):
             experiment_from(spec)
     spec["instance"] = {"family": "rewards", "table": f"{tmp_path}/log.csv", "rewards": "beta"}
     with pytest.raises(SpecError, match="must be left out: the table has the rewards"):
