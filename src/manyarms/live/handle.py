@@ -45,7 +45,7 @@ class Live:
     policy
         The policy to use.
     n_arms
-        The number of arms, called 0, 1, 2, ….
+        The number of arms, called 0, 1, 2 and so on.
     arms
         Names of the arms, strings or integers, instead of `n_arms`.
     horizon

@@ -270,7 +270,7 @@ class Policy(ABC):
         Parameters
         ----------
         n_arms
-            The number of arms, called 0, 1, 2, ….
+            The number of arms, called 0, 1, 2 and so on.
         arms
             Names of the arms, strings or integers, instead of `n_arms`.
         horizon

@@ -140,7 +140,7 @@ class Access:
         return None if seen is None or seen[0] < time.monotonic() else seen[1]
 
     def forget(self) -> None:
-        """Ask the database again: a token was made or taken back."""
+        """Ask the database again: a token was made or revoked."""
         self._known.clear()
         self._headers.clear()
 

@@ -80,7 +80,11 @@ def failed(what: str) -> RefusedError:
 
 def unknown_experiment(name: str) -> RefusedError:
     """Return the refusal of an experiment that there is not."""
-    return refuse(404, "unknown_experiment", f"There is no experiment {name!r}.")
+    return refuse(
+        404,
+        "unknown_experiment",
+        f"There is no experiment {name!r}: GET /v1/experiments lists all.",
+    )
 
 
 def unknown_arm(key: str) -> RefusedError:

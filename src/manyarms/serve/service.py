@@ -208,7 +208,7 @@ class Service:
             return None
         known = await self._known("name", session.name)
         if known is None or known.mark != session.mark or known[1:3] != session[1:3]:
-            return None  # it was taken back, or another one has its name
+            return None  # it was revoked, or another one has its name
         ends = [end for end in (session.expires, known.expires) if end is not None]
         return known._replace(cookie=True, expires=min(ends))
 

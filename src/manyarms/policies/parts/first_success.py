@@ -29,7 +29,7 @@ _CERTAIN = 64.0  # the weight of a chance of 1: an exponential number made of a 
 
 
 class Chances(NamedTuple):
-    """Chances at places 1, 2, …."""
+    """Chances at places 1, 2, and so on."""
 
     weight: Floats
     sums: Floats

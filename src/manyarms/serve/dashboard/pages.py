@@ -295,7 +295,7 @@ class Pages:
         )
 
     async def tokens_page(self, request: Request) -> Response:
-        """Show tokens, and let an admin make and take back some."""
+        """Show tokens, and let an admin make and revoke some."""
         caller = await self._caller(request, "administer")
         tokens = await self._service.node.read(tokens_in)
         return self._page("tokens", caller, tokens=tokens)
