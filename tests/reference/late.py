@@ -9,7 +9,13 @@ from typing import cast
 from tests.reference.emp_moss_plus_plus import choose_arms
 from tests.reference.leaders import Leaders
 from tests.reference.moss import Shuffle, Slot
-from tests.reference.moss_plus_plus import Mixtures, arms_in, pulls_in, smallest_power
+from tests.reference.moss_plus_plus import (
+    Mixtures,
+    arms_in,
+    next_mixture,
+    pulls_in,
+    smallest_power,
+)
 from tests.reference.parallel import Balance, set_sizes
 from tests.reference.quantile import set_size
 from tests.reference.words import (
@@ -156,22 +162,13 @@ class LateMossPlusPlus(LateGame):
         self.waiting = list(range(1, self.iteration))
         self.size = arms_in(self.p, self.iteration, self.n) + len(self.waiting)
 
-    def open(self) -> LateSlot:
-        if self.waiting:
-            at = below(self.order.next(), self.size - len(self.slots))
-            if at < len(self.waiting):
-                chosen = self.waiting[at]
-                self.waiting[at] = self.waiting[-1]
-                self.waiting.pop()
-                return LateSlot(mixture=chosen)
-        return LateSlot(self.shuffle.next())
-
     def choose(self) -> tuple[LateSlot, int]:
         if self.left == 0:
             self.next_iteration()
         self.left -= 1
         if len(self.slots) < self.size:
-            slot = self.open()
+            mixture = next_mixture(self.waiting, self.size - len(self.slots), self.order)
+            slot = LateSlot(mixture=mixture) if mixture else LateSlot(self.shuffle.next())
             self.slots.append(slot)
         else:
             slot = self.leaders.choose(self.slots)

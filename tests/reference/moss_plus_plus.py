@@ -57,6 +57,15 @@ class Mixtures:
         return slot.arm
 
 
+def next_mixture(waiting: list[int], unopened: int, order: SplitMix64) -> int:
+    """Return the mixture-arm that is opened next, taken from those that wait; 0 for a real arm."""
+    at = below(order.next(), unopened) if waiting else 0
+    if at >= len(waiting):
+        return 0
+    waiting[at], waiting[-1] = waiting[-1], waiting[at]
+    return waiting.pop()
+
+
 @dataclass(frozen=True)
 class MossPlusPlus:
     """A new MOSS in each iteration, on fewer arms and more mixture-arms."""
@@ -82,7 +91,8 @@ class MossPlusPlus:
                 if made == horizon:
                     return
                 if len(slots) < size:
-                    slot = self.open(waiting, shuffle, size - len(slots), order)
+                    mixture = next_mixture(waiting, size - len(slots), order)
+                    slot = Slot(mixture=mixture) if mixture else Slot(shuffle.next())
                     slots.append(slot)
                 else:
                     slot = leaders.choose(slots)
@@ -90,13 +100,3 @@ class MossPlusPlus:
                 leaders.changed(slot, self.index.value(slot, length, size))
                 made += 1
             mixtures.add([(slot, slot.pulls) for slot in slots])
-
-    def open(self, waiting: list[int], shuffle: Shuffle, unopened: int, order: SplitMix64) -> Slot:
-        if waiting:
-            at = below(order.next(), unopened)
-            if at < len(waiting):
-                chosen = waiting[at]
-                waiting[at] = waiting[-1]
-                waiting.pop()
-                return Slot(mixture=chosen)
-        return Slot(shuffle.next())
