@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import socket
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.serve import limits, requests
+from manyarms.serve.limits import LimitedProtocol
 from manyarms.serve.requests import Response
 from manyarms.serve.server import serve
 from manyarms.serve.service import Settings
@@ -119,14 +121,20 @@ def test_a_body_that_trickles(tight: InThread, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.patient
 def test_a_client_that_does_not_read(tight: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
+    look, given_up = LimitedProtocol.look, threading.Event()
+
+    def watched(connection: LimitedProtocol, now: float) -> None:
+        look(connection, now)
+        if connection._paused and connection.transport.is_closing():
+            given_up.set()
+
     monkeypatch.setattr(limits, "_READING", 0.5)
+    monkeypatch.setattr(LimitedProtocol, "look", watched)
     spec = {"policy": "moss", "n_arms": 300_000, "horizon": 10}
     assert call(tight.port, "PUT", "/v1/experiments/many", spec)[0] == 201
     path = b"/v1/experiments/many/export?what=arms"
     with opened(tight, POST.replace(b"POST /v1/tokens", b"GET " + path), b"\r\n") as link:
-        link.settimeout(30)
-        link.recv(1, socket.MSG_PEEK)  # the process that writes the export has begun
-        time.sleep(1.5)
+        assert given_up.wait(60)
         said = all_of(link)
     assert said.startswith(b"HTTP/1.1 200")
     assert not said.endswith(b"0\r\n\r\n")
