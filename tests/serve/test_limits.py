@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import socket
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.serve import limits, requests
+from manyarms.serve.limits import LimitedProtocol
 from manyarms.serve.requests import Response
 from manyarms.serve.server import serve
 from manyarms.serve.service import Settings
@@ -119,10 +121,18 @@ def test_a_body_that_trickles(tight: InThread, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.patient
 def test_a_client_that_does_not_read(tight: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
+    look, given_up = LimitedProtocol.look, threading.Event()
+
+    def watched(connection: LimitedProtocol, now: float) -> None:
+        look(connection, now)
+        if connection._paused and connection.transport.is_closing():
+            given_up.set()
+
     monkeypatch.setattr(limits, "_READING", 0.3)
+    monkeypatch.setattr(LimitedProtocol, "look", watched)
     many = WHOLE.replace(b"/healthz", b"/openapi.json") * 500  # more than all buffers hold
     with opened(tight, many) as link:
-        time.sleep(1.0)
+        assert given_up.wait(60)
         said = all_of(link)
     assert said.startswith(b"HTTP/1.1 200")
     assert said.count(b"HTTP/1.1 200") < 500
