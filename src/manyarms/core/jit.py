@@ -345,7 +345,6 @@ def _part_compiler(inlined: bool) -> Any:
     of the time that compiling takes, and pulls are no faster for it.
     """
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler
 
     class Part(JITCodeLibrary):
         def add_ir_module(self, module: Any) -> None:
@@ -371,13 +370,34 @@ def _part_compiler(inlined: bool) -> Any:
         def set_env(self, name: str, environment: Any) -> None:
             pass  # it would hold Python objects
 
-    class PartCompiler(Compiler):
+    return _compiler_into(Part)
+
+
+@functools.cache
+def _loop_compiler() -> Any:
+    """Return a compiler that optimizes twice: some pulls are 5 % faster for it."""
+    from numba.core.codegen import JITCodeLibrary
+
+    class Whole(JITCodeLibrary):
+        def _optimize_final_module(self) -> None:
+            super()._optimize_final_module()
+            super()._optimize_final_module()
+
+    return _compiler_into(Whole)
+
+
+def _compiler_into(library: Any) -> Any:
+    """Return a compiler whose code goes into a library of this class."""
+    from numba.core.compiler import Compiler
+
+    class CompilerInto(Compiler):
         def define_pipelines(self) -> Any:
             state = self.state
-            state.library = Part(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library.enable_object_caching()  # so that the cache can keep it
             return super().define_pipelines()
 
-    return PartCompiler
+    return CompilerInto
 
 
 @functools.cache
@@ -386,7 +406,7 @@ def _compiled(loop: F, name: str, cached: bool) -> F:
     from numba.core.compiler import CompileResult
     from numba.core.serialize import dumps
 
-    made: Any = numba.njit(**LOOP_OPTIONS)(loop)
+    made: Any = numba.njit(**LOOP_OPTIONS, pipeline_class=_loop_compiler())(loop)
     directory = cache_directory(name) if cached else None
     if directory is not None:
         made._cache = CodeCache(directory, loop, dumps, CompileResult._rebuild)
