@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from manyarms.core import jit
+from manyarms.core import jit, loop_compiler
 from manyarms.errors import DuplicateNameError, ParameterError
 from manyarms.protocol.policy import ask
 from tests.helpers import OWN_POLICY, run_python
@@ -47,9 +47,11 @@ def test_kernels_cannot_allocate() -> None:
 
 
 def test_another_numba_compiles_in_its_usual_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "pipeline_class" in jit._as_part(jit.CALLED)
-    monkeypatch.setattr(jit, "_STEPS", (*jit._STEPS, "_a_step_of_another_version"))
-    assert jit._as_part(jit.CALLED) == jit.CALLED
+    parts = [loop_compiler.part_options(options) for options in (jit.CALLED, jit.INLINE)]
+    assert all(options["forceinline"] and "pipeline_class" in options for options in parts)
+    monkeypatch.setattr(loop_compiler, "_STEPS", ("_a_step_of_another_version",))
+    assert loop_compiler.part_options(jit.CALLED) == jit.CALLED
+    assert not loop_compiler.whole_options()
 
 
 def test_two_states_of_one_name_are_refused() -> None:

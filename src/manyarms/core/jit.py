@@ -22,6 +22,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast
 from manyarms.core.code_digest import can_be_cached, digest, reached
 from manyarms.core.compile_cache import CodeCache, cache_directory, has_code
 from manyarms.core.garbage import gc_paused
+from manyarms.core.loop_compiler import part_options, whole_options
 from manyarms.errors import (
     CompilationError,
     DuplicateNameError,
@@ -201,7 +202,7 @@ def compiled(loop: F, *state_classes: type, checked: bool = False) -> F:
     need_numba("to simulate")
     from numba.extending import overload
 
-    register_collected(overload, options=_as_part)
+    register_collected(overload, options=part_options)
     name, cached = _key(loop, state_classes, checked)
     made = _compiled(loop, name, cached)
     return cast(F, _checked(made) if checked else made)
@@ -319,94 +320,13 @@ def _adapted(choose: Callable[..., Any], adapt: Callable[[Any], Any]) -> Callabl
     return lambda *args: adapt(choose(*args))
 
 
-# Private steps of Numba that parts leave out; versions 0.62 to 0.68 have them.
-_STEPS = ("_optimize_final_module", "_finalize_final_module", "_ensure_finalized")
-
-
-def _as_part(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options for a function that is compiled as a part of the loops that call it.
-
-    All parts have the same ones: Numba lets callees inherit them, even `forceinline`, and compiles
-    a function again for callers with others. A Numba that works otherwise takes its usual way: it
-    compiles longer.
-    """
-    from numba.core.codegen import JITCodeLibrary
-
-    if not all(hasattr(JITCodeLibrary, name) for name in _STEPS):
-        return options
-    return {**INLINE, "pipeline_class": _part_compiler(options is INLINE)}
-
-
-@functools.cache
-def _part_compiler(inlined: bool) -> Any:
-    """Return a compiler that leaves all optimization, and machine code, to the loop.
-
-    Numba would optimize a function together with all that it calls, and again in each caller: most
-    of the time that compiling takes, and pulls are no faster for it.
-    """
-    from numba.core.codegen import JITCodeLibrary
-
-    class Part(JITCodeLibrary):
-        def add_ir_module(self, module: Any) -> None:
-            if not inlined:
-                for function in module.functions:
-                    function.attributes.discard("alwaysinline")
-            super().add_ir_module(module)
-
-        def _optimize_final_module(self) -> None:
-            pass
-
-        def _finalize_final_module(self) -> None:
-            self._finalized = True
-
-        def get_pointer_to_function(self, name: str) -> int:
-            self._ensure_finalized()
-            return 0
-
-        @property
-        def codegen(self) -> Any:
-            return self  # for `set_env`
-
-        def set_env(self, name: str, environment: Any) -> None:
-            pass  # it would hold Python objects
-
-    return _compiler_into(Part)
-
-
-@functools.cache
-def _loop_compiler() -> Any:
-    """Return a compiler that optimizes twice: some pulls are 5 % faster for it."""
-    from numba.core.codegen import JITCodeLibrary
-
-    class Whole(JITCodeLibrary):
-        def _optimize_final_module(self) -> None:
-            super()._optimize_final_module()
-            super()._optimize_final_module()
-
-    return _compiler_into(Whole)
-
-
-def _compiler_into(library: Any) -> Any:
-    """Return a compiler whose code goes into a library of this class."""
-    from numba.core.compiler import Compiler
-
-    class CompilerInto(Compiler):
-        def define_pipelines(self) -> Any:
-            state = self.state
-            state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
-            state.library.enable_object_caching()  # so that the cache can keep it
-            return super().define_pipelines()
-
-    return CompilerInto
-
-
 @functools.cache
 def _compiled(loop: F, name: str, cached: bool) -> F:
     import numba
     from numba.core.compiler import CompileResult
     from numba.core.serialize import dumps
 
-    made: Any = numba.njit(**LOOP_OPTIONS, pipeline_class=_loop_compiler())(loop)
+    made: Any = numba.njit(**LOOP_OPTIONS, **whole_options())(loop)
     directory = cache_directory(name) if cached else None
     if directory is not None:
         made._cache = CodeCache(directory, loop, dumps, CompileResult._rebuild)
