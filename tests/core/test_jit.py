@@ -35,6 +35,20 @@ def test_an_arm_that_does_not_exist_is_reported(tmp_path: Path) -> None:
     assert all(map(str.startswith, lines, starts))
 
 
+@pytest.mark.slow
+def test_a_policy_may_print(tmp_path: Path) -> None:
+    prints = OWN_POLICY.format(arm=0).replace("slot, reward): pass", "slot, reward): print(reward)")
+    (tmp_path / "own.py").write_text(prints)
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import manyarms as ma, own\n"
+        "ma.simulate(own.Fixed(), ma.instances.from_means([1.0] * 3), horizon=3, replications=1)\n"
+    )
+    for _ in "compiled", "from disk":
+        done = run_python(code, MANYARMS_CACHE=str(tmp_path / "cache"))
+        assert done.stdout == "1.0\n" * 3
+
+
 @pytest.mark.compiled
 def test_kernels_cannot_allocate() -> None:
     import numpy as np
@@ -47,11 +61,18 @@ def test_kernels_cannot_allocate() -> None:
 
 
 def test_another_numba_compiles_in_its_usual_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = [loop_compiler.part_options(options) for options in (jit.CALLED, jit.INLINE)]
-    assert all(options["forceinline"] and "pipeline_class" in options for options in parts)
+    def usual() -> bool:
+        parts = [loop_compiler.part_options(options) for options in (jit.CALLED, jit.INLINE)]
+        return parts == [jit.CALLED, jit.INLINE] and not loop_compiler.whole_options()
+
+    monkeypatch.setattr(loop_compiler, "_STEPS", ())
+    monkeypatch.setattr(loop_compiler, "_VERSIONS", ((0, 0), (99, 0)))
+    assert not usual()
     monkeypatch.setattr(loop_compiler, "_STEPS", ("_a_step_of_another_version",))
-    assert loop_compiler.part_options(jit.CALLED) == jit.CALLED
-    assert not loop_compiler.whole_options()
+    assert usual()
+    monkeypatch.setattr(loop_compiler, "_STEPS", ())
+    monkeypatch.setattr(loop_compiler, "_VERSIONS", ((99, 1), (99, 2)))
+    assert usual()
 
 
 def test_two_states_of_one_name_are_refused() -> None:

@@ -46,10 +46,9 @@ __all__ = [
 ]
 
 TOKEN = "ma_for_tests_and_nothing_else"
-# the lease is set before the modules that use it are loaded
 _COMMAND = """import sys
-from manyarms.live.databases import database
-database.LEASE = float(sys.argv.pop(1))
+from manyarms.live.databases import Database
+Database.lease = float(sys.argv.pop(1))
 from manyarms.cli.main import main
 sys.exit(main(sys.argv[1:]))"""
 LEASE = 5.0  # seconds, as nodes have it

@@ -50,6 +50,7 @@ def test_what_befalls_an_owner(nodes: list[Node], game: str, store: str) -> None
     pulls = post(first, game, "asks", {"k": 50}, Idempotency_Key="a")["pulls"]
     first.kill()
     with opened(store) as database:
+        assert 0 < row_of(database, game).lease_left <= LEASE
         database.run("UPDATE experiments SET lease_until = lease_until + 60")
     again = post(second, game, "asks", {"k": 50}, Idempotency_Key="a")["pulls"]
     assert again == pulls  # it is followed at once, not when its lease is over

@@ -99,7 +99,9 @@ def test_a_handle_and_the_service_do_not_meet(store: str) -> None:
         assert theirs in names
 
 
-def test_a_node_that_was_taken_over_from_asks_the_other(store: str) -> None:
+def test_a_node_that_was_taken_over_from_asks_the_other(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = new_name()
     path = f"/v1/experiments/{name}"
     database = database_of(store)
@@ -108,7 +110,9 @@ def test_a_node_that_was_taken_over_from_asks_the_other(store: str) -> None:
         call(one.port, "POST", f"{path}/asks", {"k": 2})
         database.open()
         row = row_of(database, name)
-        assert database.acquire(name, "node x at 127.0.0.1:9", row.epoch, lease=0.0)
+        with monkeypatch.context() as patched:
+            patched.setattr(type(database), "lease", 0.0)
+            assert database.acquire(name, "node x at 127.0.0.1:9", row.epoch)
         database.close()
         # the lease of the other is over: this node loads anew, and knows what was committed
         status, answer = call(one.port, "POST", f"{path}/asks", {}, Idempotency_Key="k")

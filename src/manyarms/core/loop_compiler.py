@@ -12,8 +12,8 @@ from typing import Any
 
 __all__ = ["part_options", "whole_options"]
 
-# versions 0.62 to 0.68 have them
 _STEPS = ("_optimize_final_module", "_finalize_final_module", "_ensure_finalized")
+_VERSIONS = (0, 62), (0, 68)  # of Numba, first and last, in which these steps were tried
 
 
 def part_options(options: dict[str, Any]) -> dict[str, Any]:
@@ -35,9 +35,12 @@ def whole_options() -> dict[str, Any]:
 
 
 def _has_steps() -> bool:
+    from numba import version_info
     from numba.core.codegen import JITCodeLibrary
 
-    return all(hasattr(JITCodeLibrary, name) for name in _STEPS)
+    first, last = _VERSIONS
+    tried = first <= tuple(version_info.short) <= last
+    return tried and all(hasattr(JITCodeLibrary, name) for name in _STEPS)
 
 
 @functools.cache
@@ -67,7 +70,7 @@ def _part_compiler(inlined: bool) -> Any:
             return self  # for `set_env`
 
         def set_env(self, name: str, environment: Any) -> None:
-            pass  # it would hold Python objects
+            pass  # there is no machine code yet; the loop does it
 
     return _compiler_into(Part)
 
@@ -75,11 +78,21 @@ def _part_compiler(inlined: bool) -> Any:
 @functools.cache
 def _whole_compiler() -> Any:
     from numba.core.codegen import JITCodeLibrary
+    from numba.core.environment import lookup_environment
 
     class Whole(JITCodeLibrary):
         def _optimize_final_module(self) -> None:
             super()._optimize_final_module()
             super()._optimize_final_module()
+
+        def get_pointer_to_function(self, name: str) -> Any:
+            """Let parts know their Python objects first: one that prints would wait for ever."""
+            pointer = super().get_pointer_to_function(name)
+            for one in self._final_module.global_variables:
+                known = lookup_environment(one.name) if "NumbaEnv" in one.name else None
+                if known is not None:
+                    self.codegen.set_env(one.name, known)
+            return pointer
 
     return _compiler_into(Whole)
 

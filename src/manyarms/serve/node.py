@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError
-from manyarms.live.databases.database import LEASE
 from manyarms.serve.committer import Committer, DatabaseThread, settle
 from manyarms.serve.errors import (
     BrokenError,
@@ -279,7 +278,7 @@ class ServiceNode:
         """Renew leases in time; take over experiments whose windows nobody watches."""
         beats = 0
         while True:
-            await asyncio.sleep(LEASE / 4)
+            await asyncio.sleep(Database.lease / 4)
             beats += 1
             try:
                 await self._beat(adopts=beats % 4 == 0)

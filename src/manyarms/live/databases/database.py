@@ -17,7 +17,6 @@ from manyarms.errors import StoreError
 from manyarms.live.databases.upkeep import Upkeep
 
 __all__ = [
-    "LEASE",
     "Batch",
     "Database",
     "ExperimentRow",
@@ -26,7 +25,6 @@ __all__ = [
     "next_seconds",
 ]
 
-LEASE = 5.0  # seconds that an owner may be silent
 SCHEMA = 1
 
 
@@ -99,6 +97,7 @@ class Database(Upkeep):
     """One connection to the tables."""
 
     words: ClassVar[dict[str, str]] = {}  # of tables.sql, and its own, where they differ
+    lease: ClassVar[float] = 5.0  # seconds that an owner may be silent
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -187,7 +186,7 @@ class Database(Upkeep):
         )
         return made is not None
 
-    def acquire(self, name: str, owner: str, epoch: int, *, lease: float = LEASE) -> bool:
+    def acquire(self, name: str, owner: str, epoch: int) -> bool:
         """Become the owner, if nobody else did since `epoch` was seen."""
         ours = self.first(
             f"UPDATE experiments SET epoch = epoch + 1, owner = :owner, "
@@ -195,7 +194,7 @@ class Database(Upkeep):
             name=name,
             owner=owner,
             epoch=epoch,
-            lease=lease,
+            lease=self.lease,
         )
         return ours is not None
 
@@ -267,7 +266,7 @@ class Database(Upkeep):
     def renew(self, experiment: int, epoch: int) -> None:
         """Lengthen a lease, where nothing is committed for long."""
         self.run(
-            f"UPDATE experiments SET lease_until = {self.now} + {LEASE} "
+            f"UPDATE experiments SET lease_until = {self.now} + {self.lease} "
             "WHERE id = :id AND epoch = :epoch",
             id=experiment,
             epoch=epoch,

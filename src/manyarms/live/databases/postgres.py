@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from manyarms.core.optional import need
 from manyarms.errors import StoreError
-from manyarms.live.databases.database import LEASE, SETTABLE, Batch, Database, UnreachableError
+from manyarms.live.databases.database import SETTABLE, Batch, Database, UnreachableError
 
 if TYPE_CHECKING:
     import psycopg
@@ -175,7 +175,7 @@ class PostgreSQL(Database):
         if batch.unnamed:
             values["unnamed"] = _array(list(batch.unnamed))
         parts = batch.events, batch.keys, batch.minutes, batch.unnamed
-        return _commit_sql(self.now, settings, *map(bool, parts)), values
+        return _commit_sql(self.now, self.lease, settings, *map(bool, parts)), values
 
     def add_arms(self, experiment: int, epoch: int, rows: Iterable[tuple[int, str]]) -> bool:
         """Insert arms, if `epoch` is that of the owner; return whether it is."""
@@ -236,12 +236,18 @@ def _translated(sql: str) -> Any:
 
 @functools.cache
 def _commit_sql(
-    now: str, settings: tuple[str, ...], events: bool, keys: bool, minutes: bool, names: bool
+    now: str,
+    lease: float,
+    settings: tuple[str, ...],
+    events: bool,
+    keys: bool,
+    minutes: bool,
+    names: bool,
 ) -> Any:
     """Return the one statement of a batch: what follows the fence happens only if that stood."""
     more = "".join(f", {name} = :{name}" for name in settings)
     parts = [
-        f"WITH fence AS (UPDATE experiments SET head = :new, lease_until = {now} + {LEASE}{more} "
+        f"WITH fence AS (UPDATE experiments SET head = :new, lease_until = {now} + {lease}{more} "
         "WHERE id = :x AND epoch = :epoch AND head = :old RETURNING id)"
     ]
     for wanted, letter, table, types, conflict in (

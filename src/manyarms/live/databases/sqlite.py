@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from manyarms.errors import StoreError
-from manyarms.live.databases.database import LEASE, SETTABLE, Batch, Database, UnreachableError
+from manyarms.live.databases.database import SETTABLE, Batch, Database, UnreachableError
 
 __all__ = ["SQLite"]
 
@@ -34,31 +34,6 @@ _FENCE, _EVENT, _KEY, _MINUTE = range(4)
 _NO_FENCE = "another owner"
 _NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 _COLUMNS = "NEW.a, NEW.b, NEW.c, NEW.d, NEW.e, NEW.f"
-_BATCH = [
-    "CREATE TEMP VIEW batch (x, what, a, b, c, d, e, f, g) AS SELECT 0, 0, 0, 0, 0, 0, 0, 0, 0",
-    *(
-        f"CREATE TEMP TRIGGER batch_{what} INSTEAD OF INSERT ON batch WHEN NEW.what = {what} "
-        f"BEGIN {does}; END"
-        for what, does in (
-            (
-                _FENCE,
-                f"SELECT RAISE(ABORT, '{_NO_FENCE}') WHERE NOT EXISTS (SELECT 1 FROM experiments "
-                "WHERE id = NEW.x AND epoch = NEW.a AND head = NEW.b); "
-                f"UPDATE experiments SET head = NEW.c, lease_until = {_NOW} + {LEASE}, "
-                "engine = coalesce(NEW.d, engine) WHERE id = NEW.x",
-            ),
-            (_EVENT, f"INSERT INTO events VALUES (NEW.x, {_COLUMNS}, NEW.g)"),
-            (_KEY, f"INSERT INTO ask_keys VALUES (NEW.x, {_COLUMNS}, NEW.g)"),
-            (
-                _MINUTE,
-                f"INSERT INTO minutes VALUES (NEW.x, {_COLUMNS}) ON CONFLICT DO UPDATE SET "
-                "asked = asked + excluded.asked, told = told + excluded.told, "
-                "abandoned = abandoned + excluded.abandoned, reward = reward + excluded.reward, "
-                "fresh = fresh + excluded.fresh",
-            ),
-        )
-    ),
-]
 
 
 class SQLite(Database):
@@ -98,7 +73,7 @@ class SQLite(Database):
                     self._make_tables()
             self._check_schema()
             link.execute("PRAGMA temp_store = MEMORY")
-            for statement in _BATCH:
+            for statement in _batch_sql(self.lease):
                 link.execute(statement)
         except sqlite3.Error as error:
             self.close()
@@ -255,3 +230,26 @@ def _insert_arms(link: sqlite3.Connection, experiment: int, arms: list[tuple[int
     row = f"({experiment}, ?, ?)"
     sql = f"INSERT INTO arms VALUES {', '.join([row] * len(arms))}"
     link.execute(sql, list(chain.from_iterable(arms)))
+
+
+def _batch_sql(lease: float) -> Iterator[str]:
+    """Yield what lets one statement insert a whole batch: a view, and what its rows do."""
+    zeros = ", ".join("0" * 9)
+    yield f"CREATE TEMP VIEW batch (x, what, a, b, c, d, e, f, g) AS SELECT {zeros}"
+    does = {
+        _FENCE: f"SELECT RAISE(ABORT, '{_NO_FENCE}') WHERE NOT EXISTS (SELECT 1 FROM experiments "
+        "WHERE id = NEW.x AND epoch = NEW.a AND head = NEW.b); "
+        f"UPDATE experiments SET head = NEW.c, lease_until = {_NOW} + {lease}, "
+        "engine = coalesce(NEW.d, engine) WHERE id = NEW.x",
+        _EVENT: f"INSERT INTO events VALUES (NEW.x, {_COLUMNS}, NEW.g)",
+        _KEY: f"INSERT INTO ask_keys VALUES (NEW.x, {_COLUMNS}, NEW.g)",
+        _MINUTE: f"INSERT INTO minutes VALUES (NEW.x, {_COLUMNS}) ON CONFLICT DO UPDATE SET "
+        "asked = asked + excluded.asked, told = told + excluded.told, "
+        "abandoned = abandoned + excluded.abandoned, reward = reward + excluded.reward, "
+        "fresh = fresh + excluded.fresh",
+    }
+    for what, sql in does.items():
+        yield (
+            f"CREATE TEMP TRIGGER batch_{what} INSTEAD OF INSERT ON batch WHEN NEW.what = {what} "
+            f"BEGIN {sql}; END"
+        )
