@@ -230,7 +230,7 @@ class MissingExtraError(ManyarmsError, ImportError):
     def __init__(self, package: str, purpose: str, extra: str | None = "lab") -> None:
         super().__init__(package, purpose, extra)  # by which it may cross processes
         how = how_to_install(extra) if extra else f"Run `pip install {package.partition(' ')[0]}`."
-        self._message = f"{package} must be installed {purpose}, and it is not. {how}"
+        self.msg = self._message = f"{package} must be installed {purpose}, and it is not. {how}"
 
 
 class ContestNotFoundError(ManyarmsError, FileNotFoundError):

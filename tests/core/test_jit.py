@@ -200,7 +200,7 @@ def test_without_numba_all_but_the_simulator_works() -> None:
         "coins = ma.instances.planted(n=9, m=3)\n"
         "ma.simulate(First, coins, horizon=5, replications=2)\n"
         "try: ma.simulate(ma.MOSS(), coins, horizon=5)\n"
-        "except ma.MissingExtraError as error: print(pickle.loads(pickle.dumps(error)))\n"
+        "except ma.MissingExtraError as error: print(pickle.loads(pickle.dumps(error)).msg)\n"
     )
     assert done.stdout.startswith("numba must be installed to simulate, and it is not. Install ")
     assert 'pip install "manyarms[sim]", or in a checkout pip install ".[sim]".' in done.stdout

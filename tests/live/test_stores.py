@@ -307,3 +307,16 @@ def test_an_experiment_of_the_service_is_left_alone(tmp_path: Path) -> None:
     assert before is not None
     assert after is not None
     assert (after.epoch, after.owner) == (before.epoch, before.owner)
+
+
+@pytest.mark.parametrize("more", ["[]", "{}", "7", "[null]"])
+def test_damaged_names_in_a_database(tmp_path: Path, more: str) -> None:
+    url = f"sqlite:///{tmp_path}/shop.db"
+    with ma.recorded(url, ma.MOSS().live(arms=["a", "b"], horizon=9)) as live:
+        live.add_arms(["c"])
+    database = database_of(url)
+    database.open()
+    database.run("UPDATE events SET more = :more", more=more)
+    database.close()
+    with pytest.raises(ma.SavedFileError, match=r"database is damaged: .* Restore a backup"):
+        ma.recorded(url)

@@ -88,9 +88,7 @@ def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr(time, "time", lambda: now() + seconds)
 
 
-def test_tokens_expire_and_are_taken_back(
-    served: InThread, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tokens_expire_and_are_revoked(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
     short = token(served, "viewer", expires=60)
     assert call(served.port, "GET", "/v1/session", token=short)[0] == 200
     later(monkeypatch, 61)

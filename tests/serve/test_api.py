@@ -282,6 +282,7 @@ def test_exports_agree_in_all_formats(
     lines = capsysbinary.readouterr().out.decode().splitlines()
     assert lines[0].split(",") == list(rows[0])
     assert len(lines) == len(rows) + 1 == (21 if what == "events" else 41)
+    assert game("GET", f"/export?what={what}&format=csv")[1].decode().splitlines() == lines
     assert game("GET", "/export?format=xls")[0] == 422
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from manyarms.core.files import FileLock, LockedError
-from manyarms.errors import StoreError
+from manyarms.errors import SavedFileError, StoreError
 from manyarms.live.databases.database import (
     Batch,
     Database,
@@ -22,6 +22,7 @@ from manyarms.live.databases.database import (
     packed,
 )
 from manyarms.live.databases.sqlite import SQLite
+from manyarms.live.saving import MALFORMED_ERRORS
 from manyarms.live.store import Contents, Event, Events
 
 __all__ = ["DatabaseStore", "columns_of"]
@@ -215,5 +216,10 @@ def columns_of(rows: Sequence[LogRow]) -> Events:
     """Return events by columns."""
     _, kind, pull, arm, reward, at, more = zip(*rows, strict=True) if rows else ((),) * 7
     kinds, pulls, arms = (np.array(column, np.int64) for column in (kind, pull, arm))
-    names = [name for text in more if text is not None for name in json.loads(text)[0]]
+    try:
+        names = [name for text in more if text is not None for name in json.loads(text)[0]]
+    except MALFORMED_ERRORS as error:
+        raise SavedFileError(
+            "The database is damaged: names of arms that came cannot be read. Restore a backup."
+        ) from error
     return Events(kinds, pulls, arms, np.array(reward, float), names, np.array(at, float))
