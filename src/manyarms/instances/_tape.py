@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
-from manyarms.core.memory import NO_ROOM, Ints, Memory, Record, Records, Word, power_of_two, release
-from manyarms.core.rng import draw, hashed
+from manyarms.core.memory import NO_ROOM, Memory, Record, Records, Word
+from manyarms.core.rng import draw
 from manyarms.instances._world import World, mean_of, reward_of
 from manyarms.protocol.recommend import Scale, lower_limit
 
@@ -35,57 +36,41 @@ REWARDS = 1
 class ArmRecord(Record):
     """What the world knows of an arm that was pulled: 32 bytes, as much as a GPU reads at once."""
 
-    name: int  # the arm + 1; 0 if it is nobody's
-    mean: float
-    pulls: int
-    total: float
-
-
-class LastRecord(Record):
-    """The record asked for last, at hand; it is put back when another one is asked for."""
-
-    arm: int
-    number: int
     key: Word  # of its rewards
     mean: float
     pulls: int
     total: float
 
 
+class LastRecord(ArmRecord):
+    """The record asked for last, at hand; it is put back when another one is asked for."""
+
+    arm: int
+    number: int
+
+
 class Tape(NamedTuple):
-    """The records of the arms pulled so far, in a hash table with linear probing."""
+    """The records of the arms pulled so far, in order of their first pull."""
 
     record: Records[ArmRecord]
-    used: Ints  # the numbers of records in use, in order of the first pulls
-    met: Ints  # [how many there are]
+    number: HashMap  # arm -> the number of its record
     last: Records[LastRecord]  # [last]
-    room: int  # for so many arms
-    mask: int  # the length of the table less one, a power of two less one
-    direct: bool  # every arm has a record of its own
 
 
 def tape(memory: Memory, n_arms: int, arms: int) -> Tape:
     """Make a tape with room for `arms` of the arms; call `rewind` before use."""
     arms = min(n_arms, arms)
-    length = power_of_two(arms + arms // 2 + 1)  # filled to two thirds at most
     return Tape(
-        memory.records(min(length, n_arms), ArmRecord),
-        memory.ints(arms, most=length),
-        memory.ints(1),
+        memory.records(arms, ArmRecord),
+        hash_map(memory, names=n_arms, entries=arms, values=arms),
         memory.records(1, LastRecord),
-        arms,
-        length - 1,
-        n_arms <= length,
     )
 
 
 @kernel
 def rewind(tape: Tape) -> None:
     """Forget all pulls."""
-    for k in range(tape.met[0]):
-        tape.record[tape.used[k]].name = 0
-        release(tape.record, tape.used[k])
-    tape.met[0] = 0
+    clear_map(tape.number)
     tape.last[0].arm = _NOBODY
 
 
@@ -96,17 +81,6 @@ def _write_back(tape: Tape) -> None:
     if last.arm != _NOBODY:
         tape.record[last.number].pulls = last.pulls
         tape.record[last.number].total = last.total
-
-
-@kernel
-def _find(tape: Tape, arm: int) -> int:
-    """Return the number of the arm's record, or of the one that is free for it."""
-    if tape.direct:
-        return arm
-    number = hashed(arm, tape.mask)
-    while tape.record[number].name != arm + 1 and tape.record[number].name != 0:
-        number = (number + 1) & tape.mask
-    return number
 
 
 @kernel
@@ -122,23 +96,27 @@ def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
     if arm < 0 or arm >= world.n_arms:
         return NO_ROOM if arm == NO_ROOM else NO_ARM
     _write_back(tape)
-    number = _find(tape, arm)
-    record = tape.record[number]
-    if record.name == 0:
-        if tape.met[0] >= tape.room:
+    at = find(tape.number, arm)
+    if tape.number.cells[at] != 0:
+        number = tape.number.cells[at + 1]
+        record = tape.record[number]
+        last.key = record.key
+        last.mean = record.mean
+        last.pulls = record.pulls
+        last.total = record.total
+    else:
+        number = tape.number.filled[0]
+        if number >= tape.number.entries:
             return NO_ROOM
-        record.name = arm + 1
-        record.mean = mean_of(world, arm, draw(key, MEANS))
-        record.pulls = 0
-        record.total = 0.0
-        tape.used[tape.met[0]] = number
-        tape.met[0] += 1
+        insert(tape.number, at, arm, number)
+        last.key = draw(draw(key, REWARDS), arm)
+        last.mean = mean_of(world, arm, draw(key, MEANS))
+        last.pulls = 0
+        last.total = 0.0
+        tape.record[number].key = last.key
+        tape.record[number].mean = last.mean
     last.arm = arm
     last.number = number
-    last.key = draw(draw(key, REWARDS), arm)
-    last.mean = record.mean
-    last.pulls = record.pulls
-    last.total = record.total
     return number
 
 
@@ -157,16 +135,16 @@ def next_reward(tape: Tape, world: World) -> float:
 def best_record(tape: Tape, scale: Scale) -> int:
     """Return the record of the arm that the rule for all policies recommends, all rewards told."""
     _write_back(tape)
-    best, highest = tape.used[0], -math.inf
-    for k in range(tape.met[0]):
-        record = tape.record[tape.used[k]]
+    best, highest = 0, -math.inf
+    for number in range(tape.number.filled[0]):
+        record = tape.record[number]
         limit = lower_limit(record.pulls, record.total, scale, highest)
         if limit > highest:  # of equal ones the arm met first: arms are met in random order
-            best, highest = tape.used[k], limit
+            best, highest = number, limit
     return best
 
 
 @rare
 def arm_of(tape: Tape, number: int) -> int:
     """Return the arm of a record."""
-    return tape.record[number].name - 1
+    return tape.number.cells[tape.number.used[number]] - 1

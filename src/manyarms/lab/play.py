@@ -170,7 +170,7 @@ def play(
         regret[replication, last + 1] = total
         best_pulls[replication] = best
         if stretch.stop == times[last]:
-            recorder.distinct_arms[replication] = tape.met[0]
+            recorder.distinct_arms[replication] = tape.number.filled[0]
             settle(rewards, state, stretch.stop)
             kept = recommend(state)
             number = best_record(tape, stretch.scale)
