@@ -201,6 +201,7 @@ def test_one_replication_leaves_almost_everything_open(tmp_path: Path) -> None:
 
 def test_policies_that_played_differently_often_are_compared_where_both_did(tmp_path: Path) -> None:
     players = [Player(ma.MOSS(), "often", 9), Player(ma.Quantile(), "seldom", 4)]
+    players.append(Player(ma.MOSSPlusPlus(), "again", 6))
     game = cell(players, ma.instances.planted(n=30, m=3), horizon=40)
     (result,) = play(Experiment("uneven", (game,)), tmp_path).cells
     data = data_in(write_report(tmp_path))
@@ -208,7 +209,10 @@ def test_policies_that_played_differently_often_are_compared_where_both_did(tmp_
     assert (setting["replications"], setting["fewest"]) == (9, 4)
     gaps = result.of("often")[:4, -1] - result.of("seldom")[:, -1]
     assert setting["pairs"][0] == pytest.approx(gaps.mean(), rel=1e-4)
-    assert dict(data["facts"])["Runs of each policy"] == "4, 9"
+    for pair in result.summary().pairs:
+        alone = result.difference(pair.first, pair.second)
+        assert (pair.difference, pair.low, pair.high) == alone
+    assert dict(data["facts"])["Runs of each policy"] == "4, 6, 9"
     assert [title for title, _ in data["repeat"]] == ["Look at the numbers"]  # there is no spec
 
 

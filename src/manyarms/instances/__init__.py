@@ -8,7 +8,7 @@ from manyarms.instances.reservoir import BetaMeans, DiscreteMeans, UniformMeans,
 from manyarms.instances.reward_table import from_rewards
 from manyarms.instances.rewards import Bernoulli, BetaRewards, Gaussian, RewardModel, reward
 
-# by the names that specs and the command line use
+# by the names that specs use
 FAMILIES = {
     "captions": captions,
     "groups": grouped,

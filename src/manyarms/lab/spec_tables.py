@@ -205,7 +205,8 @@ def _sweep(problems: Problems, place: str, values: list[Any]) -> Sweep | None:
     for value in values:
         words = value.label if isinstance(value, SpecTable) else repr(value)
         if words in seen:
-            words = shown(list(value)) if type(value) is tuple else words
+            own = list(value) if type(value) is tuple else value
+            words = value.label if isinstance(value, SpecTable) else shown(own)
             problems.add(place, f"must contain different values, got {words} twice.")
             return None
         seen.add(words)

@@ -22,7 +22,7 @@ from manyarms.live.pull_ranges import PullRanges
 from manyarms.live.store import Event
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
-from manyarms.protocol.policy import Policy, arrive, ask, reset, retire, tell
+from manyarms.protocol.policy import Policy, arrive, ask, layers, reset, retire, tell
 
 __all__ = ["MOST_REWARD", "ROOM", "ArmTally", "LiveGame", "Pull", "check_reward", "exchangeable"]
 __all__ += ["pairs_of"]
@@ -311,7 +311,7 @@ def exchangeable(policy: Policy) -> bool:
 
     One of the user's may choose arms by their numbers.
     """
-    *_, inner = policy.layers()
+    *_, inner = layers(policy)
     ours = type(inner).__module__.startswith("manyarms.")
     return ours and inner.about is not None and inner.about.knowledge != "arm"
 

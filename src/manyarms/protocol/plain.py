@@ -15,6 +15,7 @@ from manyarms.protocol.policy import (
     arrive,
     ask,
     count_late,
+    layers,
     reset,
     retire,
     short_form,
@@ -210,8 +211,7 @@ def _check_tell(make: type) -> None:
 
 def plays_plainly(policy: Any) -> bool:
     """Whether a policy, or one within, is a plain class, so that CPython must play it."""
-    layers = policy.layers() if isinstance(policy, Policy) else ()
-    return any(isinstance(one, PlainPolicy) for one in layers)
+    return any(isinstance(one, PlainPolicy) for one in layers(policy))
 
 
 def _known(make: type) -> dict[str, inspect.Parameter]:

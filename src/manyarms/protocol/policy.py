@@ -27,8 +27,8 @@ from manyarms.protocol.soundness import holds
 if TYPE_CHECKING:
     from manyarms.live.handle import Live
 
-__all__ = ["MOST_ARMS", "Policy", "arrive", "ask", "count_late", "generation", "uses"]
-__all__ += ["reset", "retire", "tell"]
+__all__ = ["MOST_ARMS", "Policy", "arrive", "ask", "count_late", "generation", "layers"]
+__all__ += ["reset", "retire", "tell", "uses"]
 
 MOST_ARMS = 1 << 50  # so that a number for (subroutine, arm) still fits into 64 bits
 
@@ -241,15 +241,8 @@ class Policy(ABC):
         >>> ma.MOSSOracle(alpha=0.2, count_late=True).short_label
         'moss-oracle(count_late)'
         """
-        own = [word for one in self.layers() for word in one.changed(given=False)]
+        own = [word for one in layers(self) for word in one.changed(given=False)]
         return self.name + in_brackets(own)
-
-    def layers(self) -> Iterator[Policy]:
-        """Yield the policy, and those that it wraps, from the outside in."""
-        policy: Any = self
-        while isinstance(policy, Policy):
-            yield policy
-            policy = getattr(policy, "policy", None)
 
     def stage(self, state: Any) -> str:
         """Say in words where a state is, such as "iteration 3 of 8"; "" if there are no stages."""
@@ -288,3 +281,11 @@ class Policy(ABC):
         return handle(
             self, n_arms=n_arms, arms=arms, horizon=horizon, seed=seed, reward_range=reward_range
         )
+
+
+def layers(policy: Policy) -> Iterator[Policy]:
+    """Yield a policy, and those that it wraps, from the outside in."""
+    one: Any = policy
+    while isinstance(one, Policy):
+        yield one
+        one = getattr(one, "policy", None)

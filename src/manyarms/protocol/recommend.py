@@ -14,7 +14,7 @@ import math
 from typing import Any, NamedTuple
 
 from manyarms.core.jit import kernel, optional, rare
-from manyarms.protocol.policy import Policy
+from manyarms.protocol.policy import Policy, layers
 
 __all__ = ["KEEP_ERROR", "Scale", "lower_limit", "recommend", "scale_of", "sigma_of"]
 
@@ -54,7 +54,7 @@ def scale_of(policy: Policy, reward_range: tuple[float, float] | None) -> Scale:
 
 def sigma_of(policy: Policy) -> float:
     """Return the largest sigma that a policy, or one within it, takes for granted."""
-    *around, inner = (getattr(one, "sigma", None) for one in policy.layers())
+    *around, inner = (getattr(one, "sigma", None) for one in layers(policy))
     sigmas: list[float] = [sigma for sigma in around if sigma is not None]
     return max([0.5 if inner is None else inner, *sigmas])
 

@@ -89,8 +89,6 @@ class Pointer {
   }
 }
 
-// The bar above all figures changes it.
-
 const AXES = {
   alpha: "hardness α", horizon: "horizon T (pulls)", n: "arms n", m: "best arms m",
   size: "size of the set",

@@ -305,7 +305,8 @@ def _oracle_set_too_large(played: Paper) -> Parts:
 
 def _quantile_is_moss(played: Paper) -> Parts:
     def roughly(alpha: float, result: Result) -> Ask:
-        over, under = _final(played["fig2a"][alpha], "quantile"), _final(result, *result.policies)
+        (moss,) = result.policies
+        over, under = _final(played["fig2a"][alpha], "quantile"), _final(result, moss)
         what, most = f"alpha {alpha}: quantile / moss on random arms", (_largest(result),) * 2
 
         def ask(sure: float) -> Part:

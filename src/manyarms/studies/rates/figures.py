@@ -1,14 +1,4 @@
-"""Figure 1 with data on it, and the fits behind the data.
-
->>> from manyarms.studies.rates.fit import fit_exponent
->>> runs = {2**k: [np.full(5, 2.0 ** (0.6 * k))] for k in (10, 12, 14)}
->>> fits = {"planted": fit_exponent(runs, largest_log_power=2.5)}
->>> one = MeasuredExponent("moss++(beta=0.5)", 0.5, 0.1, fits, {}, {})
->>> [text.get_text() for text in measured_rates([one]).legends[0].get_texts()]
-['MOSS++ (β = 0.5)']
->>> [axes.get_xlabel() for axes in exponent_fits([one]).axes]
-['horizon T']
-"""
+"""Figure 1 with data on it, and the fits behind the data."""
 
 from __future__ import annotations
 
@@ -79,7 +69,17 @@ def _rate_line(label: str, other: LineStyle) -> LineStyle:
 
 
 def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
-    """Draw proven rates as lines, and what `measured_exponents` found as points with intervals."""
+    """Draw proven rates as lines, and what `measured_exponents` found as points with intervals.
+
+    Examples
+    --------
+    >>> from manyarms.studies.rates.fit import fit_exponent
+    >>> runs = {2**k: [np.full(5, 2.0 ** (0.6 * k))] for k in (10, 12, 14)}
+    >>> fits = {"planted": fit_exponent(runs, largest_log_power=2.5)}
+    >>> one = MeasuredExponent("moss++(beta=0.5)", 0.5, 0.1, fits, {}, {})
+    >>> [text.get_text() for text in measured_rates([one]).legends[0].get_texts()]
+    ['MOSS++ (β = 0.5)']
+    """
     styles = _styles(measured)
     with drawing(WIDE[0], WIDE[1] + _ROOM) as figure:
         axes = figure.add_subplot()
@@ -109,7 +109,17 @@ def measured_rates(measured: Sequence[MeasuredExponent]) -> Figure:
 
 
 def exponent_fits(measured: Sequence[MeasuredExponent]) -> Figure:
-    """Draw mean regret with its interval against the horizon, and the fits, by hardness."""
+    """Draw mean regret with its interval against the horizon, and the fits, by hardness.
+
+    Examples
+    --------
+    >>> from manyarms.studies.rates.fit import fit_exponent
+    >>> runs = {2**k: [np.full(5, 2.0**k)] for k in (10, 12, 14)}
+    >>> fits = {"planted": fit_exponent(runs, largest_log_power=2.5)}
+    >>> one = MeasuredExponent("moss++(beta=0.5)", 0.5, 0.1, fits, {}, {})
+    >>> [axes.get_xlabel() for axes in exponent_fits([one]).axes]
+    ['horizon T']
+    """
     styles = _styles(measured)
     alphas = sorted({one.alpha for one in measured})
     with drawing(WIDE[0] + 1.6, WIDE[1] + _ROOM) as figure:
