@@ -83,7 +83,7 @@ bench: $(STAMP)
 
 # Every policy, compiled for a GPU that need not be there: minutes; `test` compiles some.
 gpu: $(STAMP)
-	MANYARMS_EVERY_POLICY=1 $(BIN)/python -m pytest -q tests/lab/test_cuda.py
+	MANYARMS_EVERY_POLICY=1 $(BIN)/python -m pytest -q -m "not interpreted" tests/lab/test_cuda.py
 
 # What others could plant, damage or craft, tried in minutes; not part of `test`.
 attack: $(STAMP)
