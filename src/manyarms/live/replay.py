@@ -30,7 +30,7 @@ __all__ = ["compile_replay", "replay"]
 # CPython takes 4 to 22 µs for an event, which depends on the policy. To load compiled code takes a
 # second; to compile it takes 4 to 8 seconds, once.
 LONG = 200_000
-VERY_LONG = 600_000  # here the wrong choice costs 7 s at most, by CPython or by the compiler
+VERY_LONG = 700_000  # here the wrong choice costs 8 s at most, by CPython or by the compiler
 ROOM = 10_000_000  # pulls that arrays are made for; beyond, they would outgrow what is touched
 _FIELDS = tuple(InFlight.__annotations__)
 
