@@ -32,7 +32,7 @@ from __future__ import annotations
 import heapq
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import compress
@@ -184,9 +184,18 @@ def check_question(epsilon: Any, quantile: Any, confidence: Any) -> tuple[float,
 
 
 def give_verdict(
-    game: LiveGame, best: ArmEstimate | None, epsilon: float, quantile: float, confidence: float
+    game: LiveGame,
+    best: ArmEstimate | None,
+    epsilon: float,
+    quantile: float,
+    confidence: float,
+    *,
+    name_of: Callable[[int], Any] | None = None,
 ) -> StopVerdict:
-    """Return whether the arm `best` is good enough; None if no arm is known."""
+    """Return whether the arm `best` is good enough; None if no arm is known.
+
+    `name_of` says what an arm is called in words (default: as the game calls it).
+    """
     error = 1.0 - confidence
     sampled = _can_sample(game, quantile, error)
     share = _LIMITS * error if sampled else error
@@ -202,14 +211,18 @@ def give_verdict(
     chance = arm is not None and sampled
     stop = settled or (chance and any(sample.small_enough() for sample in samples))
     sample, missing = samples[0], ""
-    if best is None:
+
+    def called(one: int) -> str:
+        return plain(repr((name_of or game.arms.name)(one)), at_most=24)
+
+    if arm is None:
         missing = "no reward has been told yet for any arm in play."
     elif not stop and sampled and len(limits.keys() - game.retired) < game.n_arms:
-        missing = _missing_in_sample(game, best, bar, samples, quantile)
+        missing = _missing_in_sample(game, called(arm), bar, samples, quantile)
     elif not stop:
-        missing = _missing_of_arms(game, best, bar, limits, beaten, quantile)
-    if missing and best is not None and game.pulls == game.horizon:
-        missing = _at_the_end(game, best, missing)
+        missing = _missing_of_arms(game, called, arm, bar, limits, beaten, quantile)
+    if missing and arm is not None and game.pulls == game.horizon:
+        missing = _at_the_end(game, called(arm), missing)
     return StopVerdict(
         arm=None if best is None else best.arm,
         stop=stop,
@@ -306,7 +319,8 @@ class _Sample:
 
 def _missing_of_arms(
     game: LiveGame,
-    best: ArmEstimate,
+    called: Callable[[int], str],
+    best: int,
     bar: float,
     limits: dict[int, tuple[float, float]],
     beaten: set[int],
@@ -317,14 +331,14 @@ def _missing_of_arms(
     open_arms = [arm for arm in limits if arm not in beaten and arm not in game.retired]
     untried = game.n_arms - sum(arm not in game.retired for arm in limits)
     words = [
-        f"{len(open_arms) + untried} of {game.n_arms} arms {_above(best, bar)}; to stop, "
+        f"{len(open_arms) + untried} of {game.n_arms} arms {_above(called(best), bar)}; to stop, "
         f"{f'at most {most}' if most else 'none'} may be."
     ]
     if open_arms:
         worst = heapq.nlargest(_NAMED, open_arms, key=lambda arm: limits[arm][1])
         named = [
-            f"{plain(repr(game.arms.name(arm)), at_most=24)} (upper limit "
-            f"{rounded(limits[arm][1])}, {count(game.known(arm)[0], 'reward')})"
+            f"{called(arm)} (upper limit {rounded(limits[arm][1])}, "
+            f"{count(game.known(arm)[0], 'reward')})"
             for arm in worst
         ]
         rest = len(open_arms) - len(worst)
@@ -344,7 +358,7 @@ def _missing_of_arms(
 
 
 def _missing_in_sample(
-    game: LiveGame, best: ArmEstimate, bar: float, samples: Sequence[_Sample], quantile: float
+    game: LiveGame, best: str, bar: float, samples: Sequence[_Sample], quantile: float
 ) -> str:
     """Return in words what the sample lacks, and what helps."""
     sample, top = samples[0], f"the top {100 * quantile:g} %"
@@ -373,19 +387,18 @@ def _missing_in_sample(
     )
 
 
-def _above(best: ArmEstimate, bar: float) -> str:
-    name = plain(repr(best.arm), at_most=24)
-    return f"may still be above {rounded(bar)} (the lower limit of arm {name} plus epsilon)"
+def _above(best: str, bar: float) -> str:
+    return f"may still be above {rounded(bar)} (the lower limit of arm {best} plus epsilon)"
 
 
-def _at_the_end(game: LiveGame, best: ArmEstimate, missing: str) -> str:
+def _at_the_end(game: LiveGame, best: str, missing: str) -> str:
     """Return what is missing where no pull is left, and what to do."""
-    name, wait = plain(repr(best.arm), at_most=24), ""
+    wait = ""
     if game.flight:
         wait = f"tell the {count(len(game.flight), 'reward')} still missing, "
     return (
-        f"{_OVER}, and it is not shown that arm {name} is good enough: {missing} Now {wait}deploy "
-        f"arm {name}, or go on with season(horizon=...)."
+        f"{_OVER}, and it is not shown that arm {best} is good enough: {missing} Now {wait}deploy "
+        f"arm {best}, or go on with season(horizon=...)."
     )
 
 

@@ -162,7 +162,7 @@ class Replica:
         if self._judged is None or time.monotonic() - self._judged[0] > _JUDGED_EVERY:
             low, high = live.reward_range or (0.0, 2.0 * sigma_of(live.policy))
             asked = EPSILON * (high - low), QUANTILE, CONFIDENCE
-            self._judged = time.monotonic(), give_verdict(live, kept, *asked)
+            self._judged = time.monotonic(), give_verdict(live, kept, *asked, name_of=self._name)
         return self._judged[1]
 
     def judged(self, epsilon: float, quantile: float, confidence: float) -> StopVerdict | None:
@@ -174,7 +174,7 @@ class Replica:
         if self._asked is None or self._asked[0] != asked:
             best = tallies.best(1)
             arm = tallies.at(best[0]) if best else None
-            self._asked = asked, give_verdict(live, arm, *asked[1:])
+            self._asked = asked, give_verdict(live, arm, *asked[1:], name_of=self._name)
         return self._asked[1]
 
     def of_arm(self, number: int) -> ArmEstimate:
@@ -198,6 +198,9 @@ class Replica:
         if missing:
             self._names |= self._database.keys_of(self.game.id, missing)
         return {number: self._names.get(number, number) for number in numbers}
+
+    def _name(self, number: int) -> str | int:
+        return self.names([number])[number]
 
     def number(self, key: str) -> int | None:
         """Return the number of an arm; None if there is none."""
