@@ -244,7 +244,8 @@ def _draw(axes: Axes, table: Sequence[Placing], members: Sequence[Standing]) -> 
         options = style.options(marker="", label=label)
         axes.step(*_profile(table, policy), where="post", **options)
     if len(problems) > len(named):
-        axes.plot([], [], label=f"{len(problems) - len(named)} others", **grey)
+        rest = len(problems) - len(named)
+        axes.plot([], [], label=f"{rest} other{'s' * (rest > 1)}", **grey)
     axes.set_xscale("log")
     axes.set_xlim(1.0, _FURTHEST)
     axes.set_ylim(0.0, 1.02)
