@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import manyarms as ma
-from manyarms.core.sequences import spent_error, uniform_half_width, uniform_limits
+from manyarms.core.confidence_sequences import spent_error, uniform_half_width, uniform_limits
 from manyarms.core.statistics import mean_limits, ratio_interval
 from manyarms.instances import Gaussian, Instance, planted
 

@@ -30,11 +30,12 @@ from typing import Any, Literal
 import numpy as np
 
 import manyarms as ma
+from manyarms.core.gc_pause import gc_paused
 from manyarms.core.jit import compiled
 from manyarms.core.rng import draw, unit
 from manyarms.lab import experiment_from, run, run_in_memory
 from manyarms.live.replay import replay
-from manyarms.live.saving import gc_paused, restored
+from manyarms.live.saving import restored
 from manyarms.studies import find
 
 HERE = Path(__file__).parent

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import manyarms as ma
-from manyarms.core.face import LIGHT
 from manyarms.core.memory import ENDLESS
+from manyarms.core.theme import LIGHT
 from manyarms.policies.field import SubSampled
 from manyarms.protocol import ask, reset, tell
 from manyarms.protocol.colours import POLICY_COLOURS

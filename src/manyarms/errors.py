@@ -35,35 +35,6 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = [
-    "CacheWarning",
-    "ClusterError",
-    "CompilationError",
-    "ContestFileError",
-    "ContestNotFoundError",
-    "CopyError",
-    "DeviceError",
-    "DownloadError",
-    "DuplicateNameError",
-    "FolderError",
-    "ManyarmsError",
-    "MissingExtraError",
-    "ParameterError",
-    "PathError",
-    "PathNotFoundError",
-    "ResultsError",
-    "SavedFileError",
-    "ServiceError",
-    "SpecError",
-    "StoppedError",
-    "StoreError",
-    "TurnError",
-    "UnknownArmError",
-    "UnknownNameError",
-    "how_to_install",
-    "nearest",
-]
-
 
 def nearest(name: object, known: Iterable[str], listed: Iterable[str] | None = None) -> str:
     """Return "Did you mean …?" with the nearest known name; if none is near, list the names.

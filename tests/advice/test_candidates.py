@@ -9,7 +9,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.advice.candidates import Candidate, candidates
-from manyarms.cli.words import policy_from
+from manyarms.cli.arguments import policy_from
 from manyarms.instances import Gaussian, planted
 from manyarms.protocol import About, described
 from tests.advice.test_question import ask

@@ -6,7 +6,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.lab import Experiment, cell, parse_spec
-from manyarms.lab.experiment import Player
+from manyarms.lab.players import Player
 
 COINS = ma.instances.planted(n=50, m=5)
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import manyarms as ma
+from manyarms.core.gc_pause import gc_paused
 from manyarms.core.memory import Ints, Memory
-from manyarms.live.saving import gc_paused
 from manyarms.protocol.policy import ask, reset, tell
 from tests.live.forking import what_forks_say
 from tests.live.games import in_turn, new

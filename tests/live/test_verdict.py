@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.core.sequences import evidence_below
+from manyarms.core.confidence_sequences import evidence_below
 from manyarms.live.verdict import _Sample
 from manyarms.policies.field import Best, KFailure
 from tests.live.games import new

@@ -22,8 +22,6 @@ from manyarms.lab.progress import ProgressCallback
 from manyarms.protocol import Policy
 from manyarms.report.text import plain
 
-__all__ = ["Advice", "AdviceRow", "advise"]
-
 _WIDTH = 80  # of the text
 
 

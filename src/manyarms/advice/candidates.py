@@ -22,8 +22,6 @@ from manyarms.protocol.plain import PlainMaker, PlainPolicy
 from manyarms.protocol.policy import table_labels
 from manyarms.protocol.registry import maker, name_of, own_name
 
-__all__ = ["Candidate", "admitted_by", "candidates"]
-
 # Tried where a policy has the beta of the paper's Algorithm 1; the middle one only where something
 # is proven for every beta
 _BETAS, _MIDDLE = (0.5, 0.6), 0.55

@@ -18,8 +18,6 @@ from manyarms.protocol.policy import MOST_ARMS
 from manyarms.protocol.registry import maker
 from manyarms.theory import Problem, best_arms
 
-__all__ = ["Case", "Question", "question"]
-
 _LONGEST = 10**7  # beyond it a few runs of each policy take minutes, and gigabytes
 _POINTS = 5  # hardnesses on the curve; 3 where best means differ as well
 _BEST, _OTHERS = 0.9, (0.1, 0.2, 0.3, 0.4, 0.5)  # the paper's experiments

@@ -14,8 +14,6 @@ from manyarms.advice.race import ALIKE, Race
 from manyarms.lab.experiment import Objective
 from manyarms.theory import best_arms
 
-__all__ = ["caveats", "problem_in_words", "reasons"]
-
 _MOST_NAMED = 5
 
 

@@ -16,8 +16,6 @@ from manyarms.cli.warm import warm
 from manyarms.cli.watch import watch
 from manyarms.studies import PAPER, STUDIES
 
-__all__ = ["app"]
-
 Objective = Literal["earn", "find"]
 
 _PULLS_PER_SECOND = 2e7  # one worker, roughly: for the estimate before a run
@@ -169,8 +167,9 @@ def advise(
     Example: manyarms advise --n 1000000 --horizon 20000 --m-at-least 50
     """
     from manyarms.advice import advise as ask
+    from manyarms.cli.arguments import check_json_path, numbers, own_arms
     from manyarms.cli.screen import show, watching, write_json
-    from manyarms.cli.words import check_json_path, load_policy, numbers, own_arms
+    from manyarms.protocol.loading import load_policy
 
     check_json_path(json_path)
     with watching() as watch:
@@ -233,8 +232,14 @@ def simulate(
 
     Example: manyarms simulate --policy moss++ --n 20000 --m 132 --horizon 50000
     """
+    from manyarms.cli.arguments import (
+        check_json_path,
+        instance_from,
+        json_rows,
+        numbers,
+        policy_from,
+    )
     from manyarms.cli.screen import show, summary_parts, watching, write_json
-    from manyarms.cli.words import check_json_path, instance_from, json_rows, numbers, policy_from
     from manyarms.lab import simulate as play
 
     check_json_path(json_path)
@@ -390,8 +395,8 @@ def replay_log(log: Path, policies: str, **given: Any) -> None:
 
     Example: manyarms replay clicks.csv --policies moss,scout --reward clicked
     """
+    from manyarms.cli.arguments import named_policies
     from manyarms.cli.screen import show, working
-    from manyarms.cli.words import named_policies
     from manyarms.lab import replay
 
     with working("playing on the log"):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-__all__ = ["complete_policies"]
-
 
 def complete_policies(context: click.Context, option: click.Parameter, begun: str) -> list[str]:
     """Return the names that fit what was typed; after a comma another name begins."""

@@ -18,8 +18,6 @@ from manyarms.protocol.loading import load_installed
 from manyarms.protocol.registry import maker
 from manyarms.report.text import Table
 
-__all__ = ["list_policies", "policies_as_markdown", "with_table"]
-
 BEGIN = "<!-- made by `python -m manyarms.cli.listing docs/choosing.md` -->"
 END = "<!-- end of what is made -->"
 

@@ -19,8 +19,6 @@ from manyarms.errors import (
     how_to_install,
 )
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit code: 0, 1 for a failed run, 2 for bad usage."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import textwrap
 
-__all__ = ["broken", "printable"]
-
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 _ESCAPES = {code: text for code, text in _CONTROLS.items() if chr(code) not in "\n\t"}
 

@@ -35,9 +35,6 @@ from manyarms.lab.summary import Summary, digits_of
 from manyarms.lab.tables import ResultsFolder
 from manyarms.report.text import Table
 
-__all__ = ["Watch", "counting", "duration", "out", "show", "summary_table", "watching"]
-__all__ += ["summary_parts", "working", "write_json"]
-
 _LINE_EVERY = 10.0  # seconds, in a log or a pipe, at least
 _SELDOMER = 0.25  # of the time since the first line
 _GAP = 2  # between columns

@@ -10,8 +10,6 @@ from typing import Any
 
 import click
 
-__all__ = ["serve", "token"]
-
 _WHO = "(command line)"  # in the audit; no token can have this name
 _store = click.option(
     "--store",

@@ -8,8 +8,6 @@ import click
 
 from manyarms.cli.completion import complete_policies
 
-__all__ = ["warm"]
-
 
 @click.command()
 @click.option(
@@ -30,8 +28,8 @@ def warm(policies: str | None, replayed: bool) -> None:
 
     Example: manyarms warm --policies prospector --replay
     """
+    from manyarms.cli.arguments import named_policies
     from manyarms.cli.screen import show, watching
-    from manyarms.cli.words import named_policies
     from manyarms.instances import planted
     from manyarms.lab import simulate as play
     from manyarms.live.replay import compile_replay

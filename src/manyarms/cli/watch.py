@@ -10,8 +10,6 @@ from urllib.parse import unquote, urlsplit
 
 import click
 
-__all__ = ["watch"]
-
 _TICK = 2.0  # seconds
 _SLOW = 1.0  # seconds until it says that it still tries
 _LEADERS = 10
@@ -133,7 +131,7 @@ def _one(url: str, name: str | None, token: str | None) -> list[Any]:
 def _text(text: str, *, at_most: int = 60) -> Any:
     from rich.text import Text
 
-    from manyarms.live.estimates import plain
+    from manyarms.core.tabular import plain
 
     return Text(plain(text, at_most=at_most))
 

@@ -14,19 +14,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from manyarms.errors import ParameterError, UnknownNameError
 
-__all__ = [
-    "by_name",
-    "check_choice",
-    "check_flag",
-    "check_int",
-    "check_number",
-    "check_one",
-    "check_path",
-    "check_probability",
-    "refusal",
-    "shown",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

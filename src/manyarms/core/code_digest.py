@@ -18,8 +18,6 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-__all__ = ["can_be_cached", "digest", "reached", "version_of"]
-
 _PACKAGE = Path(__file__).resolve().parent.parent
 _COMPILERS = ("numpy", "numba", "llvmlite")
 _IMPORT = re.compile(

@@ -18,8 +18,6 @@ from typing import Any
 from manyarms.core.files import UnsafeError, cache_root, private_folder, read_private, replace_file
 from manyarms.errors import CacheWarning
 
-__all__ = ["CodeCache", "cache_directory", "has_code"]
-
 _MAGIC = b"manyarms code 1\n"
 _FOLDER = "compiled"
 _OWN = "Set MANYARMS_CACHE to a folder of your own."

@@ -29,9 +29,6 @@ from manyarms.core.jit import bodies_of, jit_enabled, register_collected
 from manyarms.core.memory import is_shared
 from manyarms.errors import DeviceError, MissingExtraError
 
-__all__ = ["Slab", "free_bytes", "lane_bytes", "lane_kernel", "launch", "need_gpu"]
-__all__ += ["gpu_is_there", "new_stream", "processors", "read"]
-
 BLOCK = 32  # threads: a warp, so that as many fit as registers allow
 _REGISTERS = 168  # of a thread: so that 12 warps share a processor
 _ALIGNED = 256  # bytes

@@ -19,24 +19,6 @@ from typing import BinaryIO, ClassVar
 
 from manyarms.errors import PathError, PathNotFoundError
 
-__all__ = [
-    "PART",
-    "FileLock",
-    "LockedError",
-    "UnsafeError",
-    "cache_root",
-    "fix_for",
-    "is_file",
-    "open_part",
-    "path_errors",
-    "private_folder",
-    "read_private",
-    "replace_file",
-    "replacing",
-    "write_all",
-    "write_file",
-]
-
 PART = ".manyarms-part"  # ends the names of files that are being written
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)

@@ -13,9 +13,6 @@ from manyarms.core.jit import kernel
 from manyarms.core.memory import Ints, Memory, power_of_two, release
 from manyarms.core.rng import hashed
 
-__all__ = ["HashMap", "clear_map", "find", "hash_map", "insert"]
-
-
 _NO_END = 1 << 62
 
 

@@ -21,7 +21,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from manyarms.core.code_digest import can_be_cached, digest, reached
 from manyarms.core.compile_cache import CodeCache, cache_directory, has_code
-from manyarms.core.garbage import gc_paused
+from manyarms.core.gc_pause import gc_paused
 from manyarms.core.loop_compiler import part_options, whole_options
 from manyarms.errors import (
     CompilationError,
@@ -29,24 +29,6 @@ from manyarms.errors import (
     MissingExtraError,
     ParameterError,
 )
-
-__all__ = [
-    "Dispatched",
-    "bodies_of",
-    "can_compile",
-    "check_bodies",
-    "compiled",
-    "compiling",
-    "generic",
-    "is_cached",
-    "jit_enabled",
-    "kernel",
-    "need_numba",
-    "on_gpu",
-    "optional",
-    "rare",
-    "twin",
-]
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)

@@ -10,8 +10,6 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-__all__ = ["part_options", "whole_options"]
-
 _STEPS = ("_optimize_final_module", "_finalize_final_module", "_ensure_finalized")
 _VERSIONS = (0, 62), (0, 68)  # of Numba, first and last, in which these steps were tried
 

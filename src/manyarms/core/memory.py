@@ -25,27 +25,6 @@ from numpy.typing import NDArray
 from manyarms.core.jit import twin
 from manyarms.errors import ParameterError
 
-__all__ = [
-    "ARRAYS",
-    "CHECKED",
-    "ENDLESS",
-    "NO_ROOM",
-    "SPARSE",
-    "Floats",
-    "Ints",
-    "Memory",
-    "Record",
-    "Records",
-    "Word",
-    "is_shared",
-    "lanes",
-    "logarithms",
-    "places",
-    "power_of_two",
-    "release",
-    "wipe",
-]
-
 Word: TypeAlias = Annotated[int, np.uint64]  # a key, or 64 random bits
 Ints: TypeAlias = MutableSequence[int]  # int64
 Floats: TypeAlias = MutableSequence[float]  # float64

@@ -7,8 +7,6 @@ from typing import Any
 
 from manyarms.errors import MissingExtraError
 
-__all__ = ["need", "need_pyarrow"]
-
 
 def need(package: str, purpose: str, extra: str = "lab") -> Any:
     """Return a package of an extra, or say how to install it."""

@@ -17,20 +17,6 @@ from typing import Any, TypeAlias
 from manyarms.core.jit import kernel, twin
 from manyarms.core.memory import Memory, Record, Records, Word
 
-__all__ = [
-    "Cursor",
-    "Stream",
-    "below",
-    "draw",
-    "hashed",
-    "next_word",
-    "open_unit",
-    "priority",
-    "restart",
-    "stream",
-    "unit",
-]
-
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
 _LOW = 0xFFFF_FFFF
 _GAMMA = 0x9E37_79B9_7F4A_7C15  # the golden ratio in 64 bits: SplitMix64's step

@@ -14,8 +14,6 @@ from manyarms.core.jit import kernel
 from manyarms.core.memory import Ints, Memory
 from manyarms.core.rng import below
 
-__all__ = ["Sampler", "clear_sampler", "pick", "sampler"]
-
 
 class Sampler(NamedTuple):
     """Shuffles of {0, …, n-1}, each drawn from as far as `drawn` says."""

@@ -32,15 +32,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from manyarms.core.checks import check_number
 
-__all__ = [
-    "Interval",
-    "mean_interval",
-    "mean_limits",
-    "median_interval",
-    "median_ratio_interval",
-    "ratio_interval",
-]
-
 Numbers = NDArray[np.float64]
 
 

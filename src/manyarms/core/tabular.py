@@ -12,8 +12,6 @@ from typing import Any, Literal
 from manyarms.core.checks import check_choice
 from manyarms.errors import MissingExtraError
 
-__all__ = ["Library", "Tabular", "aligned", "data_frame", "html_table", "one_kind", "plain"]
-
 Library = Literal["pandas", "polars"]
 
 _LIBRARIES = ("pandas", "polars")

@@ -24,8 +24,6 @@ from manyarms.core.jit import kernel, on_gpu, rare
 from manyarms.core.memory import Floats, Ints, Memory, Record, Records, power_of_two
 from manyarms.core.rng import Stream, below, next_word
 
-__all__ = ["Tournament", "clear", "disband", "enter", "highest", "leader", "rekey", "tournament"]
-
 _ROOM = 1 << 50  # where there is no end to it
 _SPAN, _BLOCKS = 3, 8  # a node stands for 2^3 blocks of the level below: a cache line or two
 _FEW = 32  # slots, at most, that have no tree

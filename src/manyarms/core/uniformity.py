@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["uniformity_doubt"]
-
 _ALARM = 1e-6  # the probability that random choices are doubted
 _CHECKS = 5  # that share it
 _MANY = 25  # expected events from which on a normal law stands for their number

@@ -16,17 +16,6 @@ from manyarms.core.rng import draw
 from manyarms.instances._world import World, mean_of, reward_of
 from manyarms.protocol.recommend import Scale, lower_limit
 
-__all__ = [
-    "NO_ARM",
-    "Tape",
-    "arm_of",
-    "best_record",
-    "next_reward",
-    "record_of",
-    "rewind",
-    "tape",
-]
-
 _NOBODY = -(1 << 62)  # no arm
 NO_ARM = -1
 MEANS = 0

@@ -11,8 +11,6 @@ import math
 from manyarms.core.jit import kernel, rare
 from manyarms.core.rng import draw, open_unit
 
-__all__ = ["beta_variate", "normal_variate"]
-
 # Wichura's quotients of two polynomials: the coefficients above and below the line, the highest
 # power first.
 _CENTRAL = (  # for |p - 1/2| <= 0.425, r = 0.425^2 - (p - 1/2)^2

@@ -15,9 +15,6 @@ from manyarms.core.rng import draw, unit
 from manyarms.instances._variates import beta_variate, normal_variate
 from manyarms.instances.rewards import BERNOULLI, GAUSSIAN, OWN, reward
 
-__all__ = ["BETA_MEANS", "DISCRETE_MEANS", "GROUPS", "TABLE", "UNIFORM_MEANS"]
-__all__ += ["World", "mean_of", "reward_of"]
-
 # where the means come from
 TABLE = 0  # values[arm]
 GROUPS = 1  # values[g] for the arms before ends[g]

@@ -24,8 +24,6 @@ from manyarms.instances.instance import Instance
 from manyarms.instances.means import from_means
 from manyarms.instances.rewards import AnyRewards
 
-__all__ = ["Contest", "captions", "contest_652", "read_contest", "stand_in_652"]
-
 Counts: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 

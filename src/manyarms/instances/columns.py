@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from manyarms.core.optional import need_pyarrow
 from manyarms.errors import ParameterError
 
-__all__ = ["numbers_at", "read_columns", "read_numbers", "split_place"]
-
 
 def split_place(place: str | os.PathLike[str]) -> tuple[Path, str]:
     """Return the file and the words after its colon, "" if there are none.

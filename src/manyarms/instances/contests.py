@@ -32,16 +32,6 @@ from manyarms.errors import (
     ParameterError,
 )
 
-__all__ = [
-    "ContestName",
-    "Got",
-    "cache_folder",
-    "find_contest",
-    "get_every_contest",
-    "local_contests",
-    "published_contests",
-]
-
 ContestName: TypeAlias = str | int | os.PathLike[str]
 
 _COMMIT = "a7b79649e86308ef02f0af7e5d70039e31932d21"  # pinned: the same bytes for everyone

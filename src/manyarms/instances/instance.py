@@ -18,8 +18,6 @@ from manyarms.instances.rewards import NoLaw, OwnRewards, RewardModel
 from manyarms.protocol.keys import tape_key
 from manyarms.theory.hardness import Problem
 
-__all__ = ["Instance"]
-
 
 @dataclass(frozen=True, eq=False)
 class Instance(Tabular):

@@ -27,8 +27,6 @@ from manyarms.protocol.policy import MOST_ARMS
 from manyarms.theory.hardness import best_arms
 from manyarms.theory.lower_bound_family import LowerBoundFamily
 
-__all__ = ["from_means", "grouped", "lower_bound_instance", "planted"]
-
 _PAPER_OTHERS = (0.1, 0.2, 0.3, 0.4, 0.5)
 
 

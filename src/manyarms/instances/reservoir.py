@@ -15,8 +15,6 @@ from manyarms.instances.instance import Instance, make_instance
 from manyarms.instances.rewards import AnyRewards, OwnRewards, check_rewards
 from manyarms.protocol.policy import MOST_ARMS
 
-__all__ = ["BetaMeans", "DiscreteMeans", "UniformMeans", "reservoir"]
-
 
 @dataclass(frozen=True)
 class BetaMeans:

@@ -17,8 +17,6 @@ from manyarms.instances.instance import Instance
 from manyarms.instances.means import from_means
 from manyarms.instances.rewards import reward
 
-__all__ = ["TableLaw", "from_rewards"]
-
 
 class TableLaw(NamedTuple):
     """Rewards seen before, arm after arm: one of an arm's own is drawn, each as likely."""

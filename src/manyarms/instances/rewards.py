@@ -22,9 +22,6 @@ from manyarms.core.checks import check_number
 from manyarms.core.jit import generic
 from manyarms.errors import ParameterError
 
-__all__ = ["AnyRewards", "Bernoulli", "BetaRewards", "Gaussian", "NoLaw", "OwnRewards"]
-__all__ += ["RewardModel", "check_rewards", "reward"]
-
 # as compiled code tells them apart
 BERNOULLI = 0
 GAUSSIAN = 1  # with standard deviation `noise`

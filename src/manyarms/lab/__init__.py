@@ -20,8 +20,9 @@
 40000
 """
 
-from manyarms.lab.experiment import Cell, Experiment, Player, cell
+from manyarms.lab.experiment import Cell, Experiment, cell
 from manyarms.lab.logged import ReplayedPolicy, ReplayResult, replay
+from manyarms.lab.players import Player
 from manyarms.lab.results import Result
 from manyarms.lab.run import run
 from manyarms.lab.simulate import run_in_memory, simulate

@@ -17,12 +17,11 @@ from manyarms.core.code_digest import digest, reached
 from manyarms.core.files import replace_file
 from manyarms.core.jit import bodies_of
 from manyarms.core.memory import SPARSE
-from manyarms.lab.experiment import Cell, Experiment, Player
+from manyarms.lab.experiment import Cell, Experiment
+from manyarms.lab.players import Player
 from manyarms.lab.workbench import Played, Workbench, row_type
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.state_dump import classes_in
-
-__all__ = ["Chunk", "ChunkStore", "cut", "plan"]
 
 CHUNK_PULLS = 20_000_000  # about half a second
 _CHUNK_ROWS = 1 << 20

@@ -22,13 +22,12 @@ from manyarms.core.memory import NO_ROOM, Ints, lanes, logarithms
 from manyarms.errors import DeviceError
 from manyarms.instances._tape import Tape
 from manyarms.instances._world import World
-from manyarms.lab.experiment import Cell, Player
+from manyarms.lab.experiment import Cell
 from manyarms.lab.play import Recorder, Stretch, play
+from manyarms.lab.players import Player
 from manyarms.lab.workbench import Pairing, Played, Stopped, Workspace, no_such_arm, rows_of
 from manyarms.protocol.plain import plays_plainly
 from manyarms.protocol.recommend import Scale
-
-__all__ = ["FIRST_ARMS", "THREADS", "Bench", "Load", "Place"]
 
 # Measured on an H200, on which a policy's kernel takes some 160 registers.
 THREADS = 384  # of a processor: more do not fit

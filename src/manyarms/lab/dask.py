@@ -27,15 +27,6 @@ from manyarms.lab.chunks import Chunk
 from manyarms.lab.executors import Meter
 from manyarms.lab.workbench import Played, Workbench
 
-__all__ = [
-    "Cluster",
-    "ClusterError",
-    "check_scheduler",
-    "need_dask",
-    "play_on_worker",
-    "software",
-]
-
 _PATIENCE = 10  # seconds for the scheduler to answer
 _ATTEMPTS = 3  # to start a client on a busy machine
 _RETRIES = 2  # of a chunk that fails on one worker, and may not on another

@@ -20,8 +20,6 @@ from manyarms.lab.cuda import FIRST_ARMS, THREADS, Bench, Load, Place
 from manyarms.lab.executors import Executor, Meter
 from manyarms.lab.workbench import Played
 
-__all__ = ["Device"]
-
 _STREAMS = 2  # batches at a time
 _MOST_WAITING = 4096  # chunks
 _MOST_BENCHES = 64

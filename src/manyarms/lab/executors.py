@@ -16,17 +16,6 @@ from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.workbench import Played, Workbench
 from manyarms.protocol.plain import plays_plainly
 
-__all__ = [
-    "Executor",
-    "Meter",
-    "Threads",
-    "check_engine",
-    "chosen_engine",
-    "executor_for",
-    "play_chunks",
-    "processors",
-]
-
 _PULLS_PER_SECOND = 2e7  # of one processor, roughly
 _COMPILING = 20.0  # seconds for the GPU's kernel of a policy, at worst
 

@@ -21,22 +21,6 @@ from manyarms.instances.rewards import NoLaw
 from manyarms.lab.players import Player, Scalar, players_of
 from manyarms.protocol.policy import Policy, ask, reset, tell
 
-__all__ = [
-    "MOST_PULLS",
-    "MOST_TIMES",
-    "Cell",
-    "Engine",
-    "Experiment",
-    "Objective",
-    "Player",
-    "cell",
-    "check_late",
-    "check_objective",
-    "check_playable",
-    "checkpoint_times",
-    "informed_policy",
-]
-
 Engine: TypeAlias = Literal["auto", "threads", "cuda", "dask"]  # who plays
 Objective: TypeAlias = Literal["earn", "find"]  # little regret, or a good arm in the end
 

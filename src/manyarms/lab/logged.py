@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int, check_path, refusal
+from manyarms.core.confidence_sequences import uniform_half_width
 from manyarms.core.files import path_errors
 from manyarms.core.optional import need_pyarrow
-from manyarms.core.sequences import uniform_half_width
 from manyarms.core.tabular import aligned
 from manyarms.core.uniformity import uniformity_doubt
 from manyarms.errors import ParameterError
@@ -27,8 +27,6 @@ from manyarms.live import GameHistory, Journal, Live
 from manyarms.live.estimates import rounded
 from manyarms.protocol import Policy
 from manyarms.protocol.recommend import sigma_of
-
-__all__ = ["ReplayResult", "ReplayedPolicy", "replay"]
 
 _NOTHING = ("None", "nan", "<NA>")  # what is missing, as Python, NumPy and pandas write it
 

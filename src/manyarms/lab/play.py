@@ -13,8 +13,6 @@ from manyarms.protocol.in_flight import InFlight, land, launch
 from manyarms.protocol.policy import ask, reset, tell
 from manyarms.protocol.recommend import Scale, recommend
 
-__all__ = ["InTurn", "Late", "Recorder", "Stretch", "late", "play"]
-
 
 class Stretch(NamedTuple):
     """Which pulls to play: those from `start` + 1 to `stop` of the replications from `first` on."""

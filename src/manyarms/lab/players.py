@@ -11,8 +11,6 @@ from manyarms.errors import ParameterError, UnknownNameError
 from manyarms.protocol.plain import is_plain, plain_policy
 from manyarms.protocol.policy import Policy, table_labels
 
-__all__ = ["Player", "Scalar", "aliases_of", "label_of", "names_alone", "players_of"]
-
 Scalar: TypeAlias = str | int | float | bool
 
 

@@ -11,8 +11,6 @@ from typing import Protocol, TextIO
 
 from manyarms.core.checks import refusal
 
-__all__ = ["ProgressCallback", "progress_for"]
-
 _WIDTH = 24
 _PATIENCE = 1.0  # seconds before anything is shown
 

@@ -19,8 +19,6 @@ from manyarms.lab.players import label_of
 from manyarms.lab.summary import PairedDifference, PolicySummary, Summary, summarise
 from manyarms.protocol.policy import Policy
 
-__all__ = ["Result", "facts_of", "result_of", "summaries"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Tabular):

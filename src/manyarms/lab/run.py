@@ -30,8 +30,6 @@ from manyarms.lab.progress import ProgressCallback, progress_for
 from manyarms.lab.results import facts_of
 from manyarms.lab.spec import as_toml
 
-__all__ = ["run"]
-
 _LOCK = ".manyarms-lock"
 
 

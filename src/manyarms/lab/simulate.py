@@ -20,14 +20,12 @@ from manyarms.lab.executors import (
     play_chunks,
     processors,
 )
-from manyarms.lab.experiment import Cell, Experiment, Player, cell
-from manyarms.lab.players import aliases_of
+from manyarms.lab.experiment import Cell, Experiment, cell
+from manyarms.lab.players import Player, aliases_of
 from manyarms.lab.progress import ProgressCallback, progress_for
 from manyarms.lab.results import Result, facts_of, result_of
 from manyarms.lab.workbench import Played, block_size
 from manyarms.protocol.policy import Policy
-
-__all__ = ["run_in_memory", "simulate"]
 
 _MOST_NUMBERS = 10**9  # 8 GB
 _GPU_BLOCK = 1024  # replications

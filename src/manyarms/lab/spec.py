@@ -36,8 +36,6 @@ from manyarms.lab.spec_tables import (
 )
 from manyarms.lab.sweep import build_cells
 
-__all__ = ["as_toml", "experiment_from", "load_spec", "parse_spec"]
-
 _LARGEST_FILE = 10_000_000
 _MOST_BITS = 1000  # of an integer: Python writes no larger ones into errors
 _TOO_DEEP = "file: is nested too deeply. Is it a spec?"

@@ -15,17 +15,6 @@ from manyarms.instances import FAMILIES, RESERVOIRS, REWARDS, Instance, reservoi
 from manyarms.protocol.loading import load_class, load_policy
 from manyarms.protocol.registry import maker, policy_names
 
-__all__ = [
-    "Problems",
-    "SpecTable",
-    "Sweep",
-    "read_instance",
-    "read_policies",
-    "read_value",
-    "shown",
-    "values_of",
-]
-
 T = TypeVar("T")
 
 _LONGEST = 60  # characters of a value that an error shows

@@ -17,8 +17,6 @@ from manyarms.lab.experiment import Objective
 from manyarms.lab.players import label_of
 from manyarms.protocol.policy import Policy
 
-__all__ = ["PairedDifference", "PolicySummary", "Summary", "digits_of", "summarise", "unseen"]
-
 
 class PolicySummary(NamedTuple):
     """Regret, or simple regret, of one policy at one time, over all replications."""

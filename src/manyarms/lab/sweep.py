@@ -17,8 +17,6 @@ from manyarms.lab.spec_tables import Problems, SpecTable, Sweep, values_of
 from manyarms.protocol.policy import Policy, in_brackets, short_form
 from manyarms.protocol.registry import own_name, policy
 
-__all__ = ["build_cells", "told"]
-
 _MOST_IN_ALL = 10**15  # pulls: a year of a fast processor
 _MOST_ROWS = 10**10
 _MOST_PAIRS = 100_000

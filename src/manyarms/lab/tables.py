@@ -39,15 +39,6 @@ from manyarms.lab.players import names_alone
 from manyarms.lab.results import Result, result_of, summaries
 from manyarms.lab.workbench import row_type
 
-__all__ = [
-    "ResultsFolder",
-    "TidyWriter",
-    "assemble",
-    "damage",
-    "read_results",
-    "sha256_of",
-]
-
 FORMAT = "manyarms results 1"
 REGRET, RUNS = "regret.parquet", "runs.parquet"
 SPEC, PROVENANCE = "spec.toml", "provenance.json"

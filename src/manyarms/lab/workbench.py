@@ -13,15 +13,13 @@ from manyarms.core.jit import compiled, compiling, is_cached, jit_enabled
 from manyarms.core.memory import ARRAYS, SPARSE, Memory
 from manyarms.errors import ParameterError
 from manyarms.instances._tape import Tape, tape
-from manyarms.lab.experiment import Cell, Player, informed_policy
+from manyarms.lab.experiment import Cell, informed_policy
 from manyarms.lab.play import InTurn, Late, Recorder, Stretch, late, play
+from manyarms.lab.players import Player
 from manyarms.protocol.keys import run_key
 from manyarms.protocol.plain import plays_plainly
 from manyarms.protocol.recommend import scale_of
 from manyarms.protocol.state_dump import classes_in
-
-__all__ = ["Pairing", "Played", "Stopped", "Workbench", "Workspace", "block_size", "no_such_arm"]
-__all__ += ["row_type", "rows_of"]
 
 PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls: compiled, and in CPython
 

@@ -15,8 +15,6 @@ from manyarms.core.checks import check_int, shown
 from manyarms.errors import ParameterError, UnknownArmError
 from manyarms.protocol.policy import MOST_ARMS
 
-__all__ = ["MOST_NAMES", "ArmNames", "ArmNumbers", "Arms", "Seats", "arms_of"]
-
 MOST_NAMES = 10_000_000  # some 2 GB
 _DIGITS = 640  # of an integer: the least that Python can be told to write
 _LARGEST = 10**_DIGITS

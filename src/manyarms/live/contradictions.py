@@ -10,8 +10,6 @@ from manyarms.protocol.policy import arrive, generation, retire
 from manyarms.protocol.soundness import Known, holds, sound
 from manyarms.protocol.state_dump import Columns, classes_in
 
-__all__ = ["find_contradiction"]
-
 
 def find_contradiction(game: LiveGame, columns: Columns) -> str:
     """Return what cannot be of a game that comes from a file; "" if all is in order.

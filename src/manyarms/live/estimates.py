@@ -8,25 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from manyarms.core.sequences import spent_error, uniform_limits
+from manyarms.core.confidence_sequences import spent_error, uniform_limits
 from manyarms.core.tabular import Tabular, plain
 from manyarms.live.game import LiveGame
 from manyarms.protocol.recommend import lower_limit, recommend, scale_of
-
-__all__ = [
-    "ArmEstimate",
-    "Progress",
-    "columns_of",
-    "count",
-    "known_arms",
-    "limits_of",
-    "plain",
-    "progress",
-    "recommended",
-    "rounded",
-    "summary",
-    "top",
-]
 
 ERROR = 0.05  # of all intervals together
 PROMISE = "95 % sure for all arms at all times"

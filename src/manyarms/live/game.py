@@ -24,9 +24,6 @@ from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
 from manyarms.protocol.policy import Policy, arrive, ask, layers, reset, retire, tell
 
-__all__ = ["MOST_REWARD", "ROOM", "ArmTally", "LiveGame", "Pull", "check_reward", "exchangeable"]
-__all__ += ["pairs_of"]
-
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 _ANY = object()  # the arm of a pull of which only the id is given
 ROOM = 1 << 40  # for the pulls of a game without a horizon

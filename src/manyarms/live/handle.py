@@ -11,6 +11,7 @@ from typing import Any, NoReturn, Self, overload
 
 from manyarms.core.checks import by_name, check_int, check_path
 from manyarms.core.files import path_errors, replace_file
+from manyarms.core.gc_pause import gc_paused
 from manyarms.core.tabular import Library, data_frame
 from manyarms.errors import CopyError, ParameterError, TurnError
 from manyarms.live import estimates
@@ -20,7 +21,7 @@ from manyarms.live.game import LiveGame, Pull, check_range, check_reward, pairs_
 from manyarms.live.history import GameHistory
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.recorder import EventRecorder
-from manyarms.live.saving import gc_paused, restored, snapshot
+from manyarms.live.saving import restored, snapshot
 from manyarms.live.season import next_season
 from manyarms.live.verdict import (
     CONFIDENCE,
@@ -31,8 +32,6 @@ from manyarms.live.verdict import (
     give_verdict,
 )
 from manyarms.protocol.policy import Policy, arrive, retire
-
-__all__ = ["Live"]
 
 _MOST_PULLS = 1_000_000  # of one call: some 300 bytes each
 

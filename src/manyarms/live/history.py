@@ -19,8 +19,6 @@ from manyarms.live.saving import MALFORMED_ERRORS, unpack
 from manyarms.live.store import Contents
 from manyarms.protocol.state_dump import Columns
 
-__all__ = ["GameHistory", "Happening"]
-
 _WORDS = {
     store.ASKED: "asked",
     store.TOLD: "told",

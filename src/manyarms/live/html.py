@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from manyarms.core.face import ON_ANY
-from manyarms.live.estimates import PROMISE, ArmEstimate, Progress, count, plain, rounded
-
-__all__ = ["MOST_ARMS_SHOWN", "handle_html"]
+from manyarms.core.tabular import plain
+from manyarms.core.theme import ON_ANY
+from manyarms.live.estimates import PROMISE, ArmEstimate, Progress, count, rounded
 
 MOST_ARMS_SHOWN = 8
 

@@ -11,8 +11,6 @@ from manyarms.errors import StoreError
 from manyarms.live.history import GameHistory
 from manyarms.live.store import Contents, Event, Events
 
-__all__ = ["InMemory"]
-
 
 class InMemory:
     """A store that keeps every event, and when it happened, in this process's memory.

@@ -53,8 +53,6 @@ from manyarms.live.history import GameHistory
 from manyarms.live.saving import JOURNAL_MAGIC, MAGIC, check_version
 from manyarms.live.store import Contents, Event, Events
 
-__all__ = ["RECORD_BYTES", "Journal", "begin_file", "first_check", "read_file", "record"]
-
 RECORD_BYTES = 24
 _VERSION = 2  # 1 had pulls, rewards and abandoned pulls only
 _HEADER = struct.Struct("<8sIIQ")

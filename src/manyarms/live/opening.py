@@ -7,22 +7,14 @@ from typing import Any
 
 from manyarms.core.checks import shown
 from manyarms.core.files import fix_for
+from manyarms.core.gc_pause import gc_paused
 from manyarms.errors import ParameterError, SavedFileError, StoreError
 from manyarms.live.game import LiveGame
 from manyarms.live.handle import Live
 from manyarms.live.journal import Journal
 from manyarms.live.replay import replay
-from manyarms.live.saving import (
-    VERSION,
-    describe,
-    gc_paused,
-    restored,
-    snapshot,
-    version_of,
-)
+from manyarms.live.saving import VERSION, describe, restored, snapshot, version_of
 from manyarms.live.store import Contents, Store
-
-__all__ = ["recorded"]
 
 
 def recorded(store: str | os.PathLike[str] | Store, live: Live | None = None) -> Live:

@@ -8,8 +8,6 @@ from bisect import bisect_right
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PullRanges"]
-
 
 class PullRanges:
     """A set of numbers from 0 on, as the beginnings and the ends of its runs.

@@ -12,8 +12,6 @@ from manyarms.live.game import LiveGame
 from manyarms.live.saving import nonsense_refused, snapshot
 from manyarms.live.store import Store
 
-__all__ = ["EventRecorder"]
-
 # what a handle is `doing`, beside None and the names of calls that change something
 _LOOKING = "a call"  # nothing has changed yet
 _CLOSED = "close"

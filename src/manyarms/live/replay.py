@@ -25,8 +25,6 @@ from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.policy import Policy, arrive, retire
 from manyarms.protocol.state_dump import classes_in, constants, dump_state, restore_state
 
-__all__ = ["compile_replay", "replay"]
-
 # CPython takes 4 to 22 µs for an event, which depends on the policy. To load compiled code takes a
 # second; to compile it takes 4 to 8 seconds, once.
 LONG = 200_000

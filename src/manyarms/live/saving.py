@@ -29,7 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int, shown
-from manyarms.core.garbage import gc_paused
 from manyarms.errors import ManyarmsError, SavedFileError
 from manyarms.live.arms import ArmNames, ArmNumbers, Seats, arms_of
 from manyarms.live.contradictions import find_contradiction
@@ -39,22 +38,6 @@ from manyarms.protocol.in_flight import InFlight
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy, policy_from
 from manyarms.protocol.state_dump import Columns, dump_state, restore_state
-
-__all__ = [
-    "JOURNAL_MAGIC",
-    "MAGIC",
-    "MALFORMED_ERRORS",
-    "VERSION",
-    "check_version",
-    "describe",
-    "gc_paused",
-    "nonsense_refused",
-    "pack",
-    "restored",
-    "snapshot",
-    "unpack",
-    "version_of",
-]
 
 MAGIC = b"\x89arms\r\n\x1a"  # as PNG's: a transfer that changes line ends is noticed
 JOURNAL_MAGIC = b"\x89armj\r\n\x1a"

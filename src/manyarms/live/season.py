@@ -13,8 +13,6 @@ from manyarms.live.history import GameHistory
 from manyarms.protocol.keys import memory_key
 from manyarms.protocol.policy import Policy, retire
 
-__all__ = ["next_season"]
-
 
 def next_season(
     game: LiveGame, history: GameHistory | None, policy: Policy, horizon: Any, seed: Any

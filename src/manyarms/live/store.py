@@ -12,21 +12,6 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "ABANDONED",
-    "ANSWERED",
-    "ARRIVED",
-    "ASKED",
-    "OBSERVED",
-    "RESTORED",
-    "RETIRED",
-    "TOLD",
-    "Contents",
-    "Event",
-    "Events",
-    "Store",
-]
-
 ASKED, TOLD, ABANDONED, ARRIVED, RETIRED = 1, 2, 3, 4, 5
 OBSERVED, ANSWERED, RESTORED = 6, 7, 8
 

@@ -41,12 +41,11 @@ from typing import Any
 import numpy as np
 
 from manyarms.core.checks import check_number
-from manyarms.core.sequences import evidence_below, spent_error
-from manyarms.live.estimates import ArmEstimate, count, limits_of, plain, rounded
+from manyarms.core.confidence_sequences import evidence_below, spent_error
+from manyarms.core.tabular import plain
+from manyarms.live.estimates import ArmEstimate, count, limits_of, rounded
 from manyarms.live.game import LiveGame, exchangeable
 from manyarms.protocol.recommend import sigma_of
-
-__all__ = ["CONFIDENCE", "EPSILON", "QUANTILE", "StopVerdict", "check_question", "give_verdict"]
 
 EPSILON, QUANTILE, CONFIDENCE = 0.1, 0.05, 0.95  # what is asked unless one says otherwise
 

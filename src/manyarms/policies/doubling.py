@@ -16,8 +16,6 @@ from manyarms.protocol import About, arrive, ask, count_late, generation, reset,
 from manyarms.protocol.registry import Form
 from manyarms.protocol.soundness import Known, sound
 
-__all__ = ["ANYTIME", "Doubling"]
-
 _MOST_ITERATIONS = 64
 
 

@@ -42,8 +42,6 @@ from manyarms.protocol.parameters import choice
 from manyarms.protocol.soundness import Known, holds, sound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
-__all__ = ["EmpMOSSPlusPlus"]
-
 _OUTSIDE = -1  # `asked` of a slot that is not in the set
 
 

@@ -33,8 +33,6 @@ from manyarms.protocol.policy import in_brackets
 from manyarms.protocol.registry import Form
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["GUARDED_FORMS", "Guarded"]
-
 
 class LabelClock(Record):
     asked: int  # of the policy

@@ -37,8 +37,6 @@ from manyarms.protocol import About, arrive, ask, count_late, generation, reset,
 from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
-__all__ = ["HybridMOSSPlusPlus"]
-
 
 @uses(arms=(tell, count_late))
 class HybridMossPlusPlusState(NamedTuple):

@@ -11,8 +11,6 @@ from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.policies.parts.slots import begin
 from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell, uses
 
-__all__ = ["MOSS"]
-
 
 @uses(arms=(ask, tell, count_late, retire))
 class MossState(NamedTuple):

@@ -15,8 +15,6 @@ from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tel
 from manyarms.protocol.parameters import Count, Probability
 from manyarms.theory.schedules import subset_size
 
-__all__ = ["MOSSOracle"]
-
 
 @uses(arms=(ask, tell, count_late, retire))
 class MossOracleState(NamedTuple):

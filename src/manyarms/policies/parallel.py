@@ -26,8 +26,6 @@ from manyarms.policies.parts.subroutines import (
 from manyarms.protocol import About, ask, reset, tell
 from manyarms.theory.schedules import epoch_length
 
-__all__ = ["Parallel"]
-
 
 class ParallelClock(SubroutineClock):
     epoch: int  # Delta

@@ -19,8 +19,6 @@ from manyarms.protocol import About, Variant, arrive, ask, reset, retire, tell
 from manyarms.protocol.parameters import choice
 from manyarms.protocol.soundness import Known, sound
 
-__all__ = ["Patience"]
-
 
 class PatienceArm(Record):
     slot: int  # which arm of the game this is, from 1

@@ -27,8 +27,6 @@ from manyarms.protocol import About, Variant, arrive, ask, count_late, reset, re
 from manyarms.protocol.parameters import Flag
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["Prospector"]
-
 # The constants of the target. The guarantee does not depend on them: they were tuned.
 _C1 = 0.5  # search on, whatever was found, until it has cost c1 T^beta
 _C2, _BOLD_C2 = 1.5, 4.0  # then the target falls by (C / (c2 T^beta log T))^(1/e)

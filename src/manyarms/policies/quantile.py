@@ -19,8 +19,6 @@ from manyarms.protocol import About, arrive, count_late, retire, tell, uses
 from manyarms.protocol.parameters import Share
 from manyarms.theory.schedules import quantile_arms
 
-__all__ = ["Quantile"]
-
 
 @plays_rounds
 @uses(arms=(tell, count_late, arrive, retire))

@@ -26,8 +26,6 @@ from manyarms.protocol.parameters import number
 from manyarms.protocol.recommend import recommend
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["Scout"]
-
 # Measured on ten problems, from 1000 to 100000 pulls; halves and doubles of these change little.
 _PRICE = 0.3  # of leaving an arm, in `target_mean`
 _GROWTH = 1.05  # of the pulls between two fits while searching

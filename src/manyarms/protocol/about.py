@@ -12,8 +12,6 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from manyarms.core.checks import check_choice
 
-__all__ = ["About", "Kind", "Knowledge", "Rewards", "Variant"]
-
 Kind: TypeAlias = Literal["paper", "ours", "field"]
 Knowledge: TypeAlias = Literal["none", "m", "mu*", "arm"]
 Rewards: TypeAlias = Literal["any", "[0, 1]"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from manyarms.core.face import css, on_dark, properties
-
-__all__ = ["OTHERS", "OTHER_COLOURS", "POLICY_COLOURS", "colour_of", "page_css"]
+from manyarms.core.theme import css, on_dark, properties
 
 # Colours of Okabe & Ito, which the colour-blind can tell apart, without their yellow, which is
 # too pale for a line; grey stands in for it.
@@ -36,7 +34,7 @@ OTHERS = {name: k for k, name in enumerate(_OTHERS)}
 
 
 def page_css(dark: str = "") -> str:
-    """Return what `core.face.css` returns, with the colours of policies.
+    """Return what `core.theme.css` returns, with the colours of policies.
 
     An element with the name of a policy in `data-policy` gets its colours as `--light` and
     `--dark`.

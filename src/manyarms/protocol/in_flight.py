@@ -12,8 +12,6 @@ from manyarms.core.jit import kernel
 from manyarms.core.memory import Record, Records
 from manyarms.protocol.policy import ask, count_late, generation, tell
 
-__all__ = ["InFlight", "land", "launch", "lose"]
-
 _NEVER = -1  # the generation of a pull that teaches the policy nothing
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from manyarms.core.checks import check_int
 from manyarms.core.rng import draw
 
-__all__ = ["memory_key", "policy_key", "run_key", "tape_key"]
-
 
 def run_key(seed: int) -> int:
     """Return the key from which all random numbers of a run derive."""

@@ -19,8 +19,6 @@ from manyarms.protocol.plain import PlainMaker, is_plain
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import is_registered, register
 
-__all__ = ["GROUP", "load_class", "load_installed", "load_policy"]
-
 GROUP = "manyarms.policies"  # of entry points: name = "module:Class"
 
 

@@ -12,9 +12,6 @@ from typing import Annotated, Any, TypeAlias, get_args
 
 from manyarms.core.checks import check_choice, check_flag, check_int, check_number
 
-__all__ = ["Check", "Count", "Flag", "Number", "Positive", "Probability", "Share"]
-__all__ += ["checks_of", "choice", "number", "whole"]
-
 Check: TypeAlias = Callable[[str, Any], Any]  # (name, value) -> the value to keep, or an error
 
 

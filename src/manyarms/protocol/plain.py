@@ -22,8 +22,6 @@ from manyarms.protocol.policy import (
     tell,
 )
 
-__all__ = ["PlainMaker", "PlainPolicy", "PlainState", "is_plain", "plain_policy", "plays_plainly"]
-
 _FACTS = ("n_arms", "horizon", "seed")  # what a class is given if it asks for it
 
 

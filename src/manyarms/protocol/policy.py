@@ -27,8 +27,6 @@ from manyarms.protocol.soundness import holds
 if TYPE_CHECKING:
     from manyarms.live.handle import Live
 
-__all__ = ["MOST_ARMS", "Policy", "arrive", "ask", "count_late", "generation", "layers"]
-__all__ += ["reset", "retire", "tell", "uses"]
 
 MOST_ARMS = 1 << 50  # so that a number for (subroutine, arm) still fits into 64 bits
 

@@ -16,11 +16,9 @@ from typing import Any, NamedTuple
 from manyarms.core.jit import kernel, optional, rare
 from manyarms.protocol.policy import Policy, layers
 
-__all__ = ["KEEP_ERROR", "Scale", "lower_limit", "recommend", "scale_of", "sigma_of"]
-
 KEEP_ERROR = 0.001  # that a limit is wrong, of one arm
 _LOG_ERROR = math.log(math.pi) - math.log(KEEP_ERROR)
-_NARROWEST = 12.5  # as in `core.sequences`
+_NARROWEST = 12.5  # as in `core.confidence_sequences`
 _STEPS = 20  # enough for a billion rewards
 
 
@@ -63,7 +61,7 @@ def sigma_of(policy: Policy) -> float:
 def lower_limit(count: int, total: float, scale: Scale, at_least: float) -> float:
     """Return the lower limit of a mean of `count` rewards, or -inf if it is not above `at_least`.
 
-    It is that of `core.sequences.uniform_limits`, for one arm.
+    It is that of `core.confidence_sequences.uniform_limits`, for one arm.
     """
     if total / count <= at_least:  # most arms: a limit is below the mean
         return -math.inf

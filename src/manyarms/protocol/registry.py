@@ -13,20 +13,6 @@ from manyarms.errors import DuplicateNameError, ParameterError, UnknownNameError
 from manyarms.protocol.about import About
 from manyarms.protocol.policy import Policy
 
-__all__ = [
-    "Form",
-    "described",
-    "described_policy",
-    "is_registered",
-    "maker",
-    "name_of",
-    "own_name",
-    "policy",
-    "policy_from",
-    "policy_names",
-    "register",
-]
-
 _makers: dict[str, Callable[..., Policy]] = {}  # in the order in which lists show them
 _unlisted: set[str] = set()
 _DEEPEST = 8  # policies within policies

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 from manyarms.core.sampler import Sampler
 from manyarms.core.tournament import Tournament
 
-__all__ = ["Known", "holds", "sound"]
-
 _MIXTURES = 64  # more than a table holds beside arms
 
 

@@ -22,8 +22,6 @@ from manyarms.core.tournament import Tournament, clear, tournament
 from manyarms.errors import ParameterError
 from manyarms.protocol.plain import PlainState
 
-__all__ = ["Columns", "classes_in", "constants", "dump_state", "restore_state"]
-
 Columns: TypeAlias = dict[str, NDArray[Any]]
 
 _PLACE, _VALUE = "@", "="  # of a sequence: where, and the number there; no field is called so

@@ -14,8 +14,6 @@ from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
 from manyarms.remote.calls import Answer, Call, Plan
 from manyarms.remote.client import Client, Lost, Run
 
-__all__ = ["AsyncRemote"]
-
 T = TypeVar("T")
 
 

@@ -29,8 +29,6 @@ from manyarms.live.verdict import StopVerdict, check_question
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy
 
-__all__ = ["MOST_PULLS", "Answer", "Call", "Calls", "Plan", "error_of", "spec_of"]
-
 T = TypeVar("T")
 MOST_PULLS = 10_000  # of one request
 _PAGE = 1000  # arms of a page

@@ -17,8 +17,6 @@ from manyarms.core.checks import check_number
 from manyarms.errors import ManyarmsError, ParameterError, ServiceError
 from manyarms.remote.calls import Answer, Call, Calls, Plan, error_of
 
-__all__ = ["Client", "Lost", "Run"]
-
 T = TypeVar("T")
 _AGAIN = frozenset({429, 502, 503, 504})  # answers after which a request is sent again
 _FOR_GOOD = frozenset({"replay", "policy"})  # reasons of a 503 that do not pass

@@ -23,8 +23,6 @@ from manyarms.remote.client import Client, Lost, Run
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Remote"]
-
 T = TypeVar("T")
 
 

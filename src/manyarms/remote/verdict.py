@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["Judgement", "thousands", "verdict"]
-
 
 def thousands(value: float) -> str:
     """Return a count.

@@ -12,9 +12,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from manyarms.core.face import LETTERS
 from manyarms.core.files import replace_file
 from manyarms.core.optional import need
+from manyarms.core.theme import LETTERS
 from manyarms.report.style import FONT, LOOK
 
 need("matplotlib", "to draw figures")  # before it is imported

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_number, check_probability
-from manyarms.core.face import LIGHT
 from manyarms.core.statistics import Interval
+from manyarms.core.theme import LIGHT
 from manyarms.errors import ParameterError
 from manyarms.lab.results import Result
 from manyarms.lab.tables import ResultsFolder
@@ -46,9 +46,6 @@ from manyarms.report.style import (
 )
 from manyarms.theory.pareto import Rate, rate_on_grid
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate, subset_rate
-
-__all__ = ["draw_cells", "draw_means", "figure_1", "legend_beside", "name_place"]
-__all__ += ["regret_against_hardness", "regret_over_time"]
 
 _MARKS = 10  # markers on a line over time: enough to tell it, not so many as to hide it
 _LINE = 0.16  # inches, of a title or a line of a note

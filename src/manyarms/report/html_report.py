@@ -11,16 +11,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from manyarms.core.face import MARK
 from manyarms.core.files import replace_file
+from manyarms.core.theme import MARK
 from manyarms.errors import ResultsError
 from manyarms.lab.tables import PROVENANCE, ResultsFolder, damage, read_results
 from manyarms.protocol.colours import page_css
 from manyarms.report.page.contents import contents, of_a_run
 from manyarms.report.page.presentation import Presentation
 from manyarms.report.text import part_of_page, plain, write_json
-
-__all__ = ["REPORT", "STUDY", "write_report", "write_study"]
 
 REPORT, STUDY = "report.html", "study.json"
 

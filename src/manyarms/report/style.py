@@ -9,21 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from manyarms.core.face import LIGHT
+from manyarms.core.theme import LIGHT
 from manyarms.protocol.colours import OTHER_COLOURS, OTHERS, POLICY_COLOURS, colour_of
-
-__all__ = [
-    "ALPHA",
-    "BAND_OPACITY",
-    "BAND_WIDTH",
-    "FONT",
-    "HARDNESS",
-    "LOOK",
-    "MINIMAX_LINE",
-    "NARROW",
-]
-__all__ += ["NOTE_SIZE", "QUANTILE_LINE", "SUBSET_LINE", "WIDE", "LineStyle", "policy_styles"]
-__all__ += ["policy_title", "shades", "thousands"]
 
 
 class LineStyle(NamedTuple):

@@ -17,14 +17,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from manyarms.core.face import MARK
 from manyarms.core.files import replace_file
 from manyarms.core.statistics import Interval
+from manyarms.core.theme import MARK
 from manyarms.protocol.colours import page_css
 from manyarms.report.style import thousands
-
-__all__ = ["Block", "Table", "Warm", "as_html", "as_markdown"]
-__all__ += ["count_of", "interval_text", "part_of_page", "plain", "write_json", "write_text"]
 
 
 @dataclass(frozen=True)

@@ -24,20 +24,6 @@ from typing import Any
 from manyarms.core.statistics import Interval
 from manyarms.report.text import Table, plain
 
-__all__ = ["OF_PARTS", "Ask", "Claim", "Part", "Verdict", "claims_as_markdown"]
-__all__ += [
-    "counted",
-    "decided",
-    "either",
-    "exactly",
-    "less",
-    "more",
-    "revisions",
-    "tally",
-    "why_undecided",
-    "within",
-]
-
 _SHOWN = 6  # parts of a claim that the table lists
 _ERROR = 0.05  # of a claim
 

@@ -19,18 +19,6 @@ from manyarms.serve.errors import RefusedError, refuse
 from manyarms.serve.messages import Failure, NewToken, Token, TooMany
 from manyarms.serve.routes import may
 
-__all__ = [
-    "COOKIE",
-    "FORWARDED",
-    "LONGEST_TOKEN",
-    "Access",
-    "Caller",
-    "Headers",
-    "new_token",
-    "ticket",
-    "ticket_pull",
-]
-
 COOKIE = "manyarms_session"
 FORWARDED = b"x-manyarms-forwarded"
 LONGEST_TOKEN = 200  # characters

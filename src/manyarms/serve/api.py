@@ -32,9 +32,6 @@ from manyarms.serve.routes import description
 from manyarms.serve.service import Service
 from manyarms.serve.views import SORTS
 
-__all__ = ["HANDLERS"]
-
-
 # Asks and tells
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import httpx
     from starlette.applications import Starlette
 
-__all__ = ["App"]
-
 _NAME = re.compile(NAME)
 _PAGE = {
     "content-security-policy": (

@@ -21,8 +21,6 @@ from manyarms.serve.errors import LostError
 if TYPE_CHECKING:
     from manyarms.serve.owned import Owned
 
-__all__ = ["Answers", "Committer", "DatabaseThread", "Forming", "settle"]
-
 T = TypeVar("T")
 Job = Callable[[], None]
 

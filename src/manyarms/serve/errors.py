@@ -21,23 +21,6 @@ from manyarms.errors import (
 )
 from manyarms.serve.messages import Failure, Failures
 
-__all__ = [
-    "BrokenError",
-    "LostError",
-    "RefusedError",
-    "as_refusals",
-    "failed",
-    "failure_of",
-    "failure_of_body",
-    "invalid",
-    "refuse",
-    "unavailable",
-    "unknown",
-    "unknown_arm",
-    "unknown_experiment",
-    "unreachable",
-]
-
 _logger = logging.getLogger("manyarms.serve")
 
 

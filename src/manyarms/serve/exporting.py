@@ -32,8 +32,6 @@ from manyarms.serve.requests import Request, Response
 if TYPE_CHECKING:
     from manyarms.serve.service import Service
 
-__all__ = ["MOST_EXPORTS", "export", "main"]
-
 MOST_EXPORTS = 3  # at a time: each has a process and a connection to the database
 _PIPED = 64 << 10  # bytes that are read at a time
 STORE = "MANYARMS_EXPORT_STORE"  # in the environment: there may be a password in it

@@ -20,27 +20,18 @@ from typing import Any, TypeVar
 import msgspec
 
 from manyarms.core.code_digest import digest
+from manyarms.core.gc_pause import gc_paused
 from manyarms.errors import ManyarmsError, ParameterError
 from manyarms.live.arms import ArmNumbers
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.store import columns_of
 from manyarms.live.game import LiveGame, check_range, check_reward
 from manyarms.live.replay import replay
-from manyarms.live.saving import gc_paused, restored, snapshot
+from manyarms.live.saving import restored, snapshot
 from manyarms.live.store import ABANDONED, ASKED, TOLD
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import policy as policy_named
 from manyarms.serve.messages import PolicySpec, Spec
-
-__all__ = [
-    "REPORTED",
-    "Game",
-    "ReplayError",
-    "as_replay_error",
-    "check_spec",
-    "engine_of",
-    "policy_of",
-]
 
 G = TypeVar("G", bound="Game")
 REPORTED = 100  # a reward is there and held back; kinds below 100 are those of handles

@@ -18,8 +18,6 @@ from manyarms.serve.owned import Owned
 from manyarms.serve.requests import Request, Response
 from manyarms.serve.service import Service
 
-__all__ = ["add_arms", "number_of"]
-
 _MOST_KEY = 1000  # characters
 _MOST_LINE = 1 << 20
 _line = msgspec.json.Decoder(str | dict[str, Any]).decode

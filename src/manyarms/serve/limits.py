@@ -19,8 +19,6 @@ from manyarms.serve.errors import unavailable
 from manyarms.serve.messages import Failure
 from manyarms.serve.requests import refused
 
-__all__ = ["LimitedProtocol", "look_at_all", "raise_open_files"]
-
 _MOST_HEAD = 64 << 10  # bytes of a request line and its headers
 _SPARE = 200  # connections beyond the limit that are told so, and files that a node needs
 _READING = 30.0  # seconds that a client may take to read what was sent

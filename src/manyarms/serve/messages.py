@@ -9,50 +9,6 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-__all__ = [
-    "MOST_PULLS",
-    "NAME",
-    "Abandons",
-    "AddedArms",
-    "AddedToken",
-    "ArmPage",
-    "ArmView",
-    "Ask",
-    "Asked",
-    "AuditLine",
-    "DelayBin",
-    "Done",
-    "ExperimentSummary",
-    "Exploring",
-    "Failure",
-    "Failures",
-    "GivenPull",
-    "Health",
-    "InFlightView",
-    "Leaders",
-    "Listing",
-    "Minute",
-    "Minutes",
-    "NewToken",
-    "PolicySpec",
-    "Ready",
-    "Retired",
-    "Role",
-    "Session",
-    "Spec",
-    "State",
-    "StoppedFailure",
-    "Tell",
-    "Tells",
-    "Token",
-    "TokenList",
-    "Told",
-    "ToldMany",
-    "TooMany",
-    "VerdictView",
-    "WaitingPull",
-]
-
 MOST_PULLS = 10_000  # of one request
 _NO_NUL = r"^[^\u0000]*$"  # which PostgreSQL has no place for
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"

@@ -12,8 +12,6 @@ from manyarms.serve.committer import Answers
 from manyarms.serve.errors import RefusedError, invalid, refuse
 from manyarms.serve.owned import AskedBefore, Given, Owned, refused_tell, told_before
 
-__all__ = ["EDGE", "AskMove", "TellMove", "key_in"]
-
 EDGE = "~"  # what keys begin with that nodes make for each other
 _MOST_KEY = 200
 _MOST_OF_A_PAGE = 10  # pulls of an ask by the role browser

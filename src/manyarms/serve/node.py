@@ -34,8 +34,6 @@ from manyarms.serve.game import ReplayError, as_replay_error, engine_of
 from manyarms.serve.messages import Failure, Spec
 from manyarms.serve.owned import MOST_KEYS, AskedBefore, Owned
 
-__all__ = ["SOME_ARMS", "ServiceNode"]
-
 T = TypeVar("T")
 _IDLE = 60.0  # seconds after which a lease is not renewed any more
 _KNOWN_ELSEWHERE = 1.0  # seconds that an owner is believed to be where it was

@@ -32,8 +32,6 @@ from manyarms.serve.errors import (
 from manyarms.serve.game import REPORTED, Game
 from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
 
-__all__ = ["MOST_KEYS", "AskedBefore", "Given", "Owned", "refused_tell", "told_before"]
-
 MOST_KEYS = 100_000  # of asks, that are remembered
 _NONE: tuple[int, ...] = ()
 _PLAIN = ((),)  # of an event: no names

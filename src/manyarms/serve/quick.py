@@ -27,8 +27,6 @@ from manyarms.serve.owned import Owned
 from manyarms.serve.requests import ALWAYS, refused
 from manyarms.serve.service import Service, not_known
 
-__all__ = ["QuickProtocol"]
-
 Move = AskMove | TellMove
 
 _PLAIN = re.compile(r"/v1/experiments/([A-Za-z0-9][A-Za-z0-9._-]{0,99})/(ask|tell)s")

@@ -17,8 +17,6 @@ from manyarms.protocol.recommend import sigma_of
 from manyarms.serve.game import Game, ReplayError, as_replay_error, policy_of
 from manyarms.serve.tallies import Tallies
 
-__all__ = ["GoneError", "Replica", "place_of"]
-
 _MOST_NAMES = 100_000  # keys that are remembered
 _JUDGED_EVERY = 10.0  # seconds
 

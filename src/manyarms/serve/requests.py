@@ -19,8 +19,6 @@ from manyarms.serve.messages import Failure
 if TYPE_CHECKING:
     from manyarms.serve.service import Service
 
-__all__ = ["ALWAYS", "MOST_BYTES", "Handler", "Request", "Response", "answered", "refused"]
-
 MOST_BYTES = 2 << 20  # of a body that is no stream
 SLOWEST = 30.0  # seconds until the next piece of a body must be there
 _SLOWEST_RATE = 100  # bytes a second that a body must have after that time

@@ -15,8 +15,6 @@ import msgspec
 from manyarms import __version__
 from manyarms.serve import messages as m
 
-__all__ = ["ROLES", "ROUTES", "Route", "description", "may"]
-
 # what each role may do; in `ROUTES`, "public" needs nobody
 ROLES: dict[str, frozenset[str]] = {
     "admin": frozenset({"view", "ask", "tell", "operate", "administer"}),

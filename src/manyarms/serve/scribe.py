@@ -25,8 +25,6 @@ from manyarms.serve.game import ReplayError
 from manyarms.serve.replica import GoneError, Replica
 from manyarms.serve.views import VIEWS
 
-__all__ = ["Scribe", "ScribeLink", "main"]
-
 LENGTH = struct.Struct("<I")
 TICK = 0.25  # seconds between looks
 SNAPSHOT_EVENTS = 5000  # between snapshots, at least

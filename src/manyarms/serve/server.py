@@ -36,8 +36,6 @@ from manyarms.serve.messages import NewToken
 from manyarms.serve.quick import QuickProtocol
 from manyarms.serve.service import Service, Settings, is_wildcard, joined, local_host
 
-__all__ = ["is_loopback", "loop_factory", "run", "serve"]
-
 _logger = logging.getLogger("manyarms.serve")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 

@@ -33,8 +33,6 @@ from manyarms.serve.scribe import ScribeLink
 if TYPE_CHECKING:
     from manyarms.serve.requests import Request
 
-__all__ = ["ElsewhereError", "Service", "Settings", "not_known"]
-
 _LOOK = 1.0  # seconds between looks at the scribe
 _LISTED = 50  # experiments of a page of the listing
 _logger = logging.getLogger("manyarms.serve")

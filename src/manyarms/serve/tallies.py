@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.sequences import spent_error, uniform_limits
+from manyarms.core.confidence_sequences import spent_error, uniform_limits
 from manyarms.live.estimates import ERROR, ArmEstimate
 from manyarms.live.game import LiveGame
 from manyarms.protocol.recommend import KEEP_ERROR, lower_limit, recommend, scale_of
-
-__all__ = ["Tallies"]
 
 Numbers = NDArray[Any]
 _MANY = 50_000

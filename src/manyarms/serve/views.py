@@ -26,8 +26,6 @@ from manyarms.serve import messages as m
 from manyarms.serve.game import DELAYS
 from manyarms.serve.replica import Replica, place_of
 
-__all__ = ["SORTS", "VIEWS"]
-
 SORTS = ("low", "estimate", "pulls", "told", "arm")  # of arms
 _POINTS = 300  # of a series, at most
 _MOST_FOUND = 2000  # arms of a search that is sorted by what is known of them

@@ -16,8 +16,6 @@ from manyarms.report.text import Table, interval_text, write_text
 from manyarms.studies.paper import Size, about_intervals, by_hardness, planted_cells
 from manyarms.studies.study import Report, Results, Study
 
-__all__ = ["BEST_MEAN", "regret_against_best_mean"]
-
 ALPHAS = (0.1, 0.25, 0.4)
 TOLD = (0.5, 0.6, 0.7, 0.8, 0.85, 0.88, 0.9, 0.92, 0.95, 1.0, 1.1)  # the truth is 0.9
 N_ARMS, HORIZON = 20_000, 50_000

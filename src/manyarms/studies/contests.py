@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.face import LIGHT
 from manyarms.core.statistics import Interval, mean_interval, median_interval
+from manyarms.core.theme import LIGHT
 from manyarms.errors import ContestFileError, ContestNotFoundError
 from manyarms.instances import captions, local_contests
 from manyarms.lab.experiment import Cell, Experiment, cell
@@ -24,8 +24,6 @@ from manyarms.report.style import NOTE_SIZE, policy_styles, policy_title
 from manyarms.report.text import Table, count_of, interval_text, plain, write_json, write_text
 from manyarms.studies.paper import six_policies
 from manyarms.studies.study import Report, Results, Study
-
-__all__ = ["CONTESTS", "ContestStanding", "contest_cell", "contest_ranks", "contest_standings"]
 
 HORIZON = 100_000
 PLAIN = "none"  # the threshold that leaves means as they are

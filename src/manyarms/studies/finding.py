@@ -18,7 +18,8 @@ from manyarms.instances import (
     planted,
     reservoir,
 )
-from manyarms.lab.experiment import Cell, Experiment, Player, cell
+from manyarms.lab.experiment import Cell, Experiment, cell
+from manyarms.lab.players import Player
 from manyarms.lab.results import Result
 from manyarms.protocol import policy
 from manyarms.report.drawing import Figure, drawing, save_figure
@@ -26,8 +27,6 @@ from manyarms.report.page.presentation import Presentation, Section
 from manyarms.report.style import WIDE, policy_styles, policy_title, thousands
 from manyarms.report.text import Table, interval_text, write_text
 from manyarms.studies.study import Report, Results, Study
-
-__all__ = ["FIND", "earn_and_find"]
 
 PROMPTS = "prompts"
 N_ARMS, HORIZON = 20_000, 20_000

@@ -13,7 +13,8 @@ import numpy as np
 
 from manyarms.errors import ParameterError
 from manyarms.instances import planted
-from manyarms.lab.experiment import Cell, Experiment, Player, cell
+from manyarms.lab.experiment import Cell, Experiment, cell
+from manyarms.lab.players import Player
 from manyarms.lab.results import Result
 from manyarms.report.drawing import Axes, Figure, Line2D, Patch, drawing, save_figure
 from manyarms.report.figures import draw_means, legend_beside
@@ -21,8 +22,6 @@ from manyarms.report.style import policy_styles, policy_title, thousands
 from manyarms.report.text import Table, interval_text, write_text
 from manyarms.studies.paper import about_intervals, six_policies
 from manyarms.studies.study import Report, Results, Study
-
-__all__ = ["LATE", "regret_against_lateness"]
 
 GAMES = {"late": (20_000, 50_000), "late_short": (2000, 5000)}  # arms and horizon
 ALPHA = 0.25  # as in Figure 2(b), whose problem the longer game is

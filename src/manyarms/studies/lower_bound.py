@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from manyarms.core.face import LIGHT
 from manyarms.core.statistics import Interval
+from manyarms.core.theme import LIGHT
 from manyarms.errors import ParameterError
 from manyarms.instances.means import lower_bound_instance
-from manyarms.lab.experiment import Experiment, Player, cell
+from manyarms.lab.experiment import Experiment, cell
+from manyarms.lab.players import Player
 from manyarms.lab.results import Result
 from manyarms.policies import MOSSOracle, MOSSPlusPlus
 from manyarms.report.drawing import Axes, Figure, Line2D, drawing, save_figure
@@ -29,8 +30,6 @@ from manyarms.report.verdicts import Part, Verdict, counted, more
 from manyarms.studies.rates.figures import legend_lines, theory_styles
 from manyarms.studies.study import Report, Results, Study
 from manyarms.theory.lower_bound_family import LowerBoundFamily
-
-__all__ = ["LOWER_BOUND", "TradeOffPoint", "trade_off_figure"]
 
 HORIZON = 2**22
 ALPHA = 0.25

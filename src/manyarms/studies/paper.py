@@ -12,7 +12,8 @@ import numpy as np
 
 from manyarms.core.statistics import Interval
 from manyarms.instances import contest_652, planted
-from manyarms.lab.experiment import Experiment, Player, cell
+from manyarms.lab.experiment import Experiment, cell
+from manyarms.lab.players import Player
 from manyarms.lab.results import Result, summaries
 from manyarms.lab.summary import PolicySummary, unseen
 from manyarms.lab.tables import ResultsFolder
@@ -34,9 +35,6 @@ from manyarms.report.style import (
 from manyarms.report.text import Table, count_of, interval_text
 from manyarms.studies.study import Report, Results, Study
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate, subset_rate
-
-__all__ = ["FIG1", "FIG2A", "FIG2B", "FIG3", "Size", "fig2a", "fig2b", "fig3"]
-__all__ += ["about_intervals", "by_hardness", "planted_cells", "presentation", "six_policies"]
 
 ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 BETA = 0.5

@@ -18,8 +18,6 @@ from manyarms.report.page.presentation import Presentation
 from manyarms.report.text import Table
 from manyarms.studies import PAPER
 
-__all__ = ["Report", "Results", "Study", "reproduce"]
-
 Results = Mapping[str, ResultsFolder]  # by the experiment's name
 
 

@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int, check_number
 from manyarms.errors import ParameterError
 
-__all__ = ["MOST", "Numbers", "check_alpha", "check_arms", "check_beta", "check_horizon"]
-__all__ += ["check_numbers", "each", "like"]
-
 MOST = 1 << 62  # pulls or arms
 Numbers: TypeAlias = float | NDArray[Any]
 

@@ -29,19 +29,6 @@ from manyarms.theory.lower_bound_family import LowerBoundFamily
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations, subroutines
 
-__all__ = [
-    "anytime_moss_plus_plus_bound",
-    "informative_from",
-    "learning_error_bound",
-    "lower_bound",
-    "minimax_order",
-    "moss_bound",
-    "moss_plus_plus_bound",
-    "parallel_bound",
-    "share_of_horizon",
-    "subroutine_bound",
-]
-
 
 def moss_bound(
     arms: Numbers,

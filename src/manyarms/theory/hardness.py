@@ -14,8 +14,6 @@ from manyarms.core.checks import check_int, check_number, check_probability
 from manyarms.errors import ParameterError
 from manyarms.theory._arrays import MOST, Numbers, each
 
-__all__ = ["Problem", "best_arms", "hardness", "miss_probability"]
-
 
 @overload
 def hardness(n: int, m: int, horizon: int) -> float: ...

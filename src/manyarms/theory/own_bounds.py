@@ -15,15 +15,6 @@ from manyarms.theory.hardness import Problem
 from manyarms.theory.rates import moss_plus_plus_rate
 from manyarms.theory.schedules import guard_log, guard_stages
 
-__all__ = [
-    "anytime_guarded_bound",
-    "guarded_bound",
-    "guarded_problem_bound",
-    "guarded_steps_bound",
-    "hybrid_moss_plus_plus_bound",
-    "patience_bound",
-]
-
 _ROOT_5 = math.sqrt(5.0)
 _ONE_PULL = "One pull may well be of a wrong arm."
 _BELOW_1 = "At 1 the guard promises nothing."

@@ -14,8 +14,6 @@ from manyarms.errors import ParameterError
 from manyarms.theory._arrays import check_numbers
 from manyarms.theory.rates import frontier_rate, minimax_rate, moss_plus_plus_rate
 
-__all__ = ["ParetoPosition", "Rate", "Span", "pareto_position", "rate_on_grid"]
-
 Values: TypeAlias = NDArray[np.float64]
 Rate: TypeAlias = Callable[[Values], Values] | tuple[Any, Any]  # a function, or (alphas, rates)
 

@@ -13,15 +13,6 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_number, check_probability
 from manyarms.theory._arrays import check_alpha, check_beta, like
 
-__all__ = [
-    "adaptation_cost",
-    "frontier_rate",
-    "minimax_rate",
-    "moss_plus_plus_rate",
-    "quantile_rate",
-    "subset_rate",
-]
-
 # a number in, a number out; an array in, an array out
 Alpha = TypeVar("Alpha", float, NDArray[np.float64])
 

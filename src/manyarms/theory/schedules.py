@@ -12,27 +12,6 @@ from manyarms.core.checks import check_int
 from manyarms.core.jit import kernel
 from manyarms.theory._arrays import MOST, check_beta
 
-__all__ = [
-    "GuardStages",
-    "Schedule",
-    "epoch_length",
-    "guard_allowance",
-    "guard_error",
-    "guard_log",
-    "guard_lower_level",
-    "guard_stage",
-    "guard_stages",
-    "guard_stages_planned",
-    "guard_upper_level",
-    "iteration_arms",
-    "iteration_pulls",
-    "iterations",
-    "moss_plus_plus_schedule",
-    "quantile_arms",
-    "subroutines",
-    "subset_size",
-]
-
 
 @kernel
 def iterations(horizon: int, beta: float) -> int:

@@ -16,15 +16,6 @@ from typing import Any, ClassVar, NamedTuple
 from manyarms.errors import StoreError
 from manyarms.live.databases.upkeep import Upkeep
 
-__all__ = [
-    "Batch",
-    "Database",
-    "ExperimentRow",
-    "LogRow",
-    "UnreachableError",
-    "next_seconds",
-]
-
 SCHEMA = 1
 
 

@@ -16,8 +16,6 @@ from manyarms.live.databases.database import SETTABLE, Batch, Database, Unreacha
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["PostgreSQL"]
-
 _AT_ONCE = 5000  # rows that a stream fetches
 _LOCK_CLASS = 0x6D61  # of our advisory locks
 _COPIED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})

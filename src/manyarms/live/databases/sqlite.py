@@ -16,8 +16,6 @@ from typing import Any
 from manyarms.errors import StoreError
 from manyarms.live.databases.database import SETTABLE, Batch, Database, UnreachableError
 
-__all__ = ["SQLite"]
-
 _SIZES = (4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)  # rows of one statement
 _MOST = _SIZES[-1]
 _WAIT = 5.0  # seconds, while another process writes

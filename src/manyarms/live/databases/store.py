@@ -25,8 +25,6 @@ from manyarms.live.databases.sqlite import SQLite
 from manyarms.live.saving import MALFORMED_ERRORS
 from manyarms.live.store import Contents, Event, Events
 
-__all__ = ["DatabaseStore", "columns_of"]
-
 
 class DatabaseStore:
     """A store in SQLite or PostgreSQL: `recorded("sqlite:///shop.db", live)` for short.

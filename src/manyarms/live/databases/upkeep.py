@@ -6,8 +6,6 @@ import contextlib
 from abc import ABC, abstractmethod
 from typing import Any
 
-__all__ = ["Upkeep"]
-
 _AT_ONCE = 2000  # rows that are deleted
 # what belongs to an experiment, and the column that numbers it there
 _TABLES = {

@@ -10,8 +10,6 @@ from manyarms.core.memory import Memory
 from manyarms.protocol import About, Policy, ask, reset, tell
 from manyarms.protocol.parameters import whole
 
-__all__ = ["Best"]
-
 
 class BestState(NamedTuple):
     """The arm."""

@@ -20,8 +20,6 @@ from manyarms.protocol import About, Policy, ask, reset, tell
 from manyarms.protocol.recommend import recommend
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["BracketingHalving"]
-
 _BRACKETS = 48  # more than 2^50 pulls open
 
 

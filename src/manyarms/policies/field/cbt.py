@@ -12,8 +12,6 @@ from manyarms.policies.parts.parameters import about_perfect
 from manyarms.policies.parts.sequential import OneByOne, in_play, leave, one_by_one
 from manyarms.protocol import Policy, ask, reset, tell, uses
 
-__all__ = ["CBT"]
-
 
 class CbtClock(Record):
     factor: float  # b = c

@@ -16,8 +16,6 @@ from manyarms.protocol import About, Policy, ask, count_late, reset, tell
 from manyarms.protocol.parameters import Positive, number, whole
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["CorralIGW"]
-
 _MOST_STEPS = 60  # Newton's method needs fewer than ten
 
 

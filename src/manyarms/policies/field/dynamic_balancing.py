@@ -25,8 +25,6 @@ from manyarms.policies.parts.subroutines import (
 from manyarms.protocol import About, ask, reset, tell
 from manyarms.protocol.parameters import Positive
 
-__all__ = ["DynamicBalancing"]
-
 FACTOR = 2.0  # of the sets' sizes, as in the text of Zhu & Nowak
 
 

@@ -15,8 +15,6 @@ from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["EmpiricalCBT"]
-
 _UNSEEN = 1e300  # above every bound
 
 

@@ -11,8 +11,6 @@ from manyarms.policies.parts.parameters import RankingPolicy
 from manyarms.policies.parts.slots import begin
 from manyarms.protocol import About, ask, count_late, reset, tell, uses
 
-__all__ = ["Greedy"]
-
 
 @uses(arms=(ask, tell, count_late))
 class GreedyState(NamedTuple):

@@ -25,8 +25,6 @@ from manyarms.policies.parts.count_queues import (
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
 from manyarms.protocol.parameters import Share, number
 
-__all__ = ["IMOSS"]
-
 
 @uses(arms=(reset, tell, count_late))
 class ImossState(NamedTuple):

@@ -10,8 +10,6 @@ from manyarms.policies.parts.parameters import about_perfect
 from manyarms.policies.parts.sequential import Length, OneByOne, count, in_play, leave, one_by_one
 from manyarms.protocol import Policy, ask, reset, tell, uses
 
-__all__ = ["KFailure"]
-
 
 @uses(arms=(reset, ask))
 class KFailureState(NamedTuple):

@@ -10,8 +10,6 @@ from manyarms.policies.parts.parameters import RankingPolicy
 from manyarms.protocol import About
 from manyarms.protocol.parameters import Flag, Positive
 
-__all__ = ["KLMOSS"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class KLMOSS(RankingPolicy):

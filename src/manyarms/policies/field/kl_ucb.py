@@ -23,8 +23,6 @@ from manyarms.policies.parts.kl import kl_upper
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
 from manyarms.protocol.parameters import number
 
-__all__ = ["KLUCB"]
-
 _HAIR = 1e-12  # more than the rounding of a divergence
 
 

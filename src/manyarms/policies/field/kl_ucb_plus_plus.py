@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 
 from manyarms.policies.field.kl_moss import KLMOSS
 
-__all__ = ["KLUCBPlusPlus"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class KLUCBPlusPlus(KLMOSS):

@@ -14,8 +14,6 @@ from manyarms.policies.parts.sequential import Length, OneByOne, count, in_play,
 from manyarms.protocol import Policy, ask, reset, tell
 from manyarms.theory.schedules import epoch_length
 
-__all__ = ["MRun", "NonRecallingMRun"]
-
 
 class MRunChoice(Record):
     m: int  # the run that decides

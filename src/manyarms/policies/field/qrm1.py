@@ -19,8 +19,6 @@ from manyarms.policies.parts.rounds import (
 from manyarms.protocol import About, count_late, tell, uses
 from manyarms.protocol.parameters import Share
 
-__all__ = ["QRM1"]
-
 
 @plays_rounds
 @uses(arms=(tell, count_late))

@@ -18,8 +18,6 @@ from manyarms.protocol.parameters import Share
 from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import quantile_arms
 
-__all__ = ["QRM2Restarted"]
-
 
 class Qrm2Clock(Record):
     round: int  # l

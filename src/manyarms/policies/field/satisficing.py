@@ -30,8 +30,6 @@ from manyarms.protocol import About, Policy, ask, reset, tell
 from manyarms.protocol.parameters import Probability
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["SatisficingTS"]
-
 
 class SatisficingSlot(Record):
     arm: int

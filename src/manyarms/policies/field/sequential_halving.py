@@ -12,8 +12,6 @@ from manyarms.protocol import About, Policy, Variant, ask, reset, tell, uses
 from manyarms.protocol.parameters import Count
 from manyarms.protocol.recommend import recommend
 
-__all__ = ["SequentialHalving"]
-
 
 @uses(table=(tell,))
 class SequentialHalvingState(NamedTuple):

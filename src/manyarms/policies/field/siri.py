@@ -17,8 +17,6 @@ from manyarms.protocol.parameters import Positive, number
 from manyarms.protocol.recommend import recommend
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["SiRI"]
-
 _DELTA = 0.01  # that of the authors' experiments
 _UNSEEN = 1e300
 

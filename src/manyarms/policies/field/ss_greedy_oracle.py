@@ -12,8 +12,6 @@ from manyarms.policies.field.sub_sampled import OnSubset, SubSampledState
 from manyarms.protocol import About, Policy
 from manyarms.protocol.parameters import Count, Probability
 
-__all__ = ["SSGreedyOracle"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SSGreedyOracle(OnSubset):

@@ -11,8 +11,6 @@ from manyarms.policies.parts.parameters import SigmaPolicy
 from manyarms.protocol import About, Policy
 from manyarms.protocol.parameters import Share
 
-__all__ = ["SSUCBOracle"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SSUCBOracle(OnSubset, SigmaPolicy):

@@ -25,8 +25,6 @@ from manyarms.protocol.parameters import Count, Probability
 from manyarms.protocol.recommend import recommend
 from manyarms.protocol.registry import Form
 
-__all__ = ["SUB_SAMPLED", "OnSubset", "SubSampled"]
-
 _SHORT = {"thompson": "ts"}  # as the source abbreviates it
 
 

@@ -20,8 +20,6 @@ from manyarms.policies.parts.posterior_groups import (
 from manyarms.policies.parts.randomness import SAMPLES
 from manyarms.protocol import About, Policy, ask, reset, tell, uses
 
-__all__ = ["Thompson"]
-
 LARGE = 64  # pulls + 2 from which on an arm alone is sampled without a quantile, which takes longer
 
 

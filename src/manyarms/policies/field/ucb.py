@@ -11,8 +11,6 @@ from manyarms.policies.parts.count_queues import Queues, ask_largest, level, que
 from manyarms.policies.parts.parameters import SigmaPolicy
 from manyarms.protocol import About, ask, count_late, reset, tell, uses
 
-__all__ = ["UCB"]
-
 
 @uses(arms=(reset, tell, count_late))
 class UcbState(NamedTuple):

@@ -11,8 +11,6 @@ from manyarms.policies.parts.count_queues import Queues, ask_largest, level, que
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
 from manyarms.protocol.parameters import Positive
 
-__all__ = ["UCB1"]
-
 
 @uses(arms=(reset, tell, count_late))
 class Ucb1State(NamedTuple):

@@ -12,8 +12,6 @@ from manyarms.policies.field.ucb_f import UCBF, ManyArmedUCBV
 from manyarms.policies.parts.ucb_v import UcbV, largest_index, next_time, open_arm, ucb_v
 from manyarms.protocol import ask, count_late, reset, tell, uses
 
-__all__ = ["UCBAIR"]
-
 _NEVER = 1 << 60
 
 

@@ -12,8 +12,6 @@ from manyarms.policies.parts.ucb_v import UcbV, largest_index, next_time, open_a
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
 from manyarms.protocol.parameters import Flag, number
 
-__all__ = ["UCBF", "ManyArmedUCBV"]
-
 
 @uses(arms=(tell, count_late))
 class UcbFState(NamedTuple):

@@ -10,8 +10,6 @@ from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.policies.parts.randomness import FRESH
 from manyarms.protocol import About, Policy, ask, reset, tell
 
-__all__ = ["Uniform"]
-
 
 class UniformState(NamedTuple):
     """How many arms there are."""

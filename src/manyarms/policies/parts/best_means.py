@@ -17,8 +17,6 @@ from manyarms.core.tournament import Tournament, clear, enter, leader, rekey
 from manyarms.policies.parts.slots import Slots
 from manyarms.protocol.soundness import holds
 
-__all__ = ["Chosen", "best_means", "chosen", "chosen_are_sound"]
-
 
 class Chosen(NamedTuple):
     """The set of an iteration, as far as its members have slots."""

@@ -11,8 +11,6 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.rng import draw, open_unit
 from manyarms.policies.parts.kl import bernoulli_kl
 
-__all__ = ["beta_tail", "beta_upper", "beta_variate", "incomplete_beta", "share_of_tail"]
-
 _FEW = 16  # below, Stirling's error comes from the factorial itself
 _STEPS = 50  # of Newton's method; it needs 3 to 5
 _CLOSE = 1e-13  # relative change at which it stops: the next one would be of the order 1e-26

@@ -33,9 +33,6 @@ from manyarms.policies.parts.treap import (
 from manyarms.protocol import count_late, reset, tell
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["Queues", "any_leader", "ask_largest", "due", "forget_leaders", "fresh_left", "head"]
-__all__ += ["lead", "level", "more", "next_pull", "open_fresh", "queues", "unobserved", "waits"]
-
 
 class Queue(Record):
     """The queue of one N."""

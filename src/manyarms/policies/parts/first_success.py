@@ -15,16 +15,6 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Floats, Ints, Memory
 from manyarms.core.rng import below, open_unit
 
-__all__ = [
-    "Chances",
-    "add_chance",
-    "chances",
-    "clear_chances",
-    "first_again",
-    "first_of",
-    "set_chance",
-]
-
 _CERTAIN = 64.0  # the weight of a chance of 1: an exponential number made of a word is below 37
 
 

@@ -27,10 +27,6 @@ from manyarms.policies.parts.slots import (
 from manyarms.protocol import arrive, ask, count_late, retire, tell, uses
 from manyarms.protocol.soundness import Known, sound
 
-__all__ = ["FreshArms", "choose", "draw_arm", "drawable", "fresh_arms", "hold"]
-__all__ += ["is_retired", "pool_is_sound", "present", "put_back", "replace_arm", "reset_arms"]
-__all__ += ["resize", "retired_are", "strike"]
-
 
 @uses(slots=(count_late,))
 class FreshArms(NamedTuple):

@@ -27,8 +27,6 @@ from manyarms.theory.schedules import (
     guard_upper_level,
 )
 
-__all__ = ["guard_learn", "guard_retire", "guard_turn", "stage_begins"]
-
 _FIRST_GUESS = 256  # of the horizon, if it is unknown (docs/guard.md, "Without the horizon")
 _AHEAD = 4  # the guess is always above this many times the pulls made
 _NEVER = 1 << 62

@@ -18,9 +18,6 @@ from manyarms.policies.parts.fresh import is_retired, retired_are
 from manyarms.policies.parts.randomness import draw_fresh
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["RETIRED", "TOLD", "Guard", "count_guarded_late", "guard", "has_fresh", "is_gone"]
-__all__ += ["launch_pull", "next_note", "open_next", "settle", "stage_words"]
-
 RETIRED = 1 << 62  # in place of a period: the slot's arm is retired
 WAITED_FOR, TOLD, LOST = 0, 1, 2  # what became of a pull
 _STAGES = 64  # more than there are for any horizon

@@ -22,9 +22,6 @@ from manyarms.policies.parts.randomness import RANKING, draw_fresh, reset_order
 from manyarms.protocol import reset, tell
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["Bracket", "Halving", "arm_of", "ask_bracket", "halving", "open_bracket"]
-__all__ += ["rounds_of", "start_run"]
-
 _NOT_PULLED = -1e300
 
 

@@ -15,9 +15,6 @@ from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
 from manyarms.policies.parts.randomness import RANKING
 
-__all__ = ["History", "among_best", "forget_arm", "history", "rank_best", "remember"]
-__all__ += ["reset_history"]
-
 
 class PulledArm(Record):
     """An arm that was pulled before."""

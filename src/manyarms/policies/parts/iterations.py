@@ -28,9 +28,6 @@ from manyarms.policies.parts.slots import GONE, Slots, close_slot
 from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import iteration_pulls, iterations
 
-__all__ = ["IterationClock", "WaitingClock", "arrive_later", "ask_member", "become_mixture"]
-__all__ += ["is_gone", "iteration_of", "iterations_are_sound", "lose_arm", "reset_iterations"]
-
 
 class IterationClock(Record):
     """Where the game is."""

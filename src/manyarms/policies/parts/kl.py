@@ -6,8 +6,6 @@ import math
 
 from manyarms.core.jit import kernel, rare
 
-__all__ = ["bernoulli_kl", "kl_above", "kl_upper", "switch_at"]
-
 _STEPS = 60  # never reached: Newton's method needs 3 to 8
 _SMALL = 1e-15  # relative; where rounding takes over
 _TINY = 1e-290  # as good as 0: p log p is nothing, and 1 / p is still a number

@@ -15,18 +15,6 @@ from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, next_word, restart, stream
 from manyarms.protocol.soundness import Known, sound
 
-__all__ = [
-    "Mixtures",
-    "add_share",
-    "can_be_pulled",
-    "close_mixture",
-    "leave_mixtures",
-    "mixture_pulls",
-    "mixtures",
-    "real_arm",
-    "reset_mixtures",
-]
-
 _MOST = 64  # mixture-arms: iterations double in length
 
 

@@ -16,9 +16,6 @@ from manyarms.protocol.parameters import Flag, Number, Positive, choice, number
 from manyarms.protocol.plain import is_plain
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
-__all__ = ["AroundPolicy", "GuardPolicy", "IndexPolicy", "MixturePolicy", "RankingPolicy"]
-__all__ += ["SigmaPolicy", "ToldBestMean", "about_perfect", "kl_form"]
-
 # What is said of policies that keep to one arm until it fails: made for best arms that never do.
 about_perfect = partial(
     About, scaling="constant", knowledge="mu*", rewards="[0, 1]", perfect_best=True

@@ -20,8 +20,6 @@ from manyarms.policies.parts.randomness import ROUNDING, draw_fresh, is_success,
 from manyarms.protocol import reset, tell
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["FEW", "Groups", "choose_from", "groups", "name_of", "size_of"]
-
 FEW = 8
 _SPARE = 64  # groups, and places, beyond those for the arms: few arms, or none, need no clearing
 

@@ -19,8 +19,6 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Floats, Memory, Record, Records
 from manyarms.policies.parts.beta import incomplete_beta
 
-__all__ = ["Prior", "fit", "foresee", "log_beta", "prior", "reset_prior", "target_mean"]
-
 STRENGTHS = 12  # 2, 4, 8, …, 4096
 _SHIFT = 8.0  # from here on Stirling's series has 11 digits
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)

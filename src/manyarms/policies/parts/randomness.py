@@ -8,10 +8,6 @@ from manyarms.core.jit import kernel
 from manyarms.core.rng import Stream, draw, next_word, restart, unit
 from manyarms.core.sampler import Sampler, clear_sampler, pick
 
-__all__ = ["BASES", "EPOCHS", "FRESH", "GUARDED", "MIXTURES", "ORDER", "PHASES", "RANKING"]
-__all__ += ["ROUNDING", "SAMPLES", "SUBSET", "TIES", "draw_fresh", "is_success", "reset_draws"]
-__all__ += ["reset_order"]
-
 FRESH = 1  # which arm is drawn next: one word for each arm
 TIES = 2  # which of several leaders is pulled: one word each time
 ORDER = 3  # real or mixture-arm first, while both wait for their first pull: one word each time

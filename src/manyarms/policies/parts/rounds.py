@@ -16,8 +16,6 @@ from manyarms.policies.parts.slots import begin
 from manyarms.protocol import ask, reset
 from manyarms.protocol.soundness import Known, sound
 
-__all__ = ["RoundClock", "RoundPolicy", "last_round", "plays_rounds", "round_at", "set_size"]
-
 S = TypeVar("S", bound=type)
 
 

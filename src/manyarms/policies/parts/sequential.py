@@ -19,8 +19,6 @@ from manyarms.policies.parts.randomness import ROUNDING, draw_fresh, is_success,
 from manyarms.protocol import ask, reset
 from manyarms.protocol.parameters import whole
 
-__all__ = ["Length", "OneByOne", "count", "in_play", "leave", "one_by_one"]
-
 Length: TypeAlias = Annotated[int, whole(at_least=1, at_most=1 << 40)]  # of a run of rewards
 
 

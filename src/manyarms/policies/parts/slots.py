@@ -17,9 +17,6 @@ from manyarms.policies.parts.kl import kl_upper, switch_at
 from manyarms.protocol import count_late
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["GONE", "Slots", "begin", "close_slot", "credit", "learn", "open_slot", "refresh"]
-__all__ += ["set_scale", "slots", "unopened"]
-
 GONE = -(1 << 62)  # the member of a slot whose arm was retired
 _UNSEEN = 1e300  # above every index
 _ALWAYS = 1 << 62  # more pulls than there are

@@ -29,10 +29,6 @@ from manyarms.protocol import arrive, count_late, retire
 from manyarms.protocol.soundness import Known, holds, sound
 from manyarms.theory.schedules import subroutines, subset_size
 
-__all__ = ["Subroutine", "SubroutineClock", "SubroutinePolicy", "ask_subroutine"]
-__all__ += ["has_subroutines", "reset_subroutines", "room_for", "slots_of"]
-__all__ += ["subroutine_of", "tell_subroutine"]
-
 MOST_SUBROUTINES = 64  # log T is smaller for every T
 
 S = TypeVar("S", bound=type)

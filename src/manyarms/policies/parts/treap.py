@@ -13,8 +13,6 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Record, Records
 from manyarms.core.rng import draw
 
-__all__ = ["Node", "comes_before", "first_alike", "join", "last", "leave", "nth", "slots_below"]
-
 
 class Node(Record):
     """A slot, which belongs to one arm: 64 bytes."""

@@ -22,8 +22,6 @@ from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import count_late, reset, tell
 from manyarms.protocol.soundness import Known, holds, sound
 
-__all__ = ["UcbV", "largest_index", "next_time", "open_arm", "ucb_v"]
-
 _NEXT = 1e300  # above every index: an arm whose only pull was abandoned
 _LAST = -1e280  # times its late pulls, below every index: an arm that waits for its first reward
 _SLOWEST = 2.0 * 3.5  # twice the root of E, at most: E is below 12.25 for every t below 2^62

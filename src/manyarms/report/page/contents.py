@@ -15,8 +15,6 @@ from manyarms.report.page.presentation import Presentation, Section
 from manyarms.report.style import policy_title, thousands
 from manyarms.report.text import count_of
 
-__all__ = ["contents", "of_a_run"]
-
 _AGAINST = "Final regret, problem by problem", "What each policy had lost at the end of the run."
 _FOUND = (
     "Simple regret, problem by problem",

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.face import on_dark
 from manyarms.core.statistics import mean_interval
+from manyarms.core.theme import on_dark
 from manyarms.lab.results import Result
 from manyarms.report.style import LineStyle, policy_styles, policy_title
-
-__all__ = ["curves", "looks", "over_time", "plainly", "summary", "swept"]
 
 _RUNS = 400  # of a policy, about, that a histogram is drawn from …
 _OF_A_GROUP = 50  # … and of those that missed, or found, at least: a few misses must be seen

@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from manyarms.serve import messages as m
 
-__all__ = ["Plot", "PlotScale", "reward_plots", "scale_of"]
-
 _WIDTH, _HEIGHT = 1000.0, 300.0
 _POINTS = 80  # of a line: more is noise
 

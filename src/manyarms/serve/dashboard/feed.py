@@ -12,8 +12,6 @@ import msgspec
 
 from manyarms.serve.errors import RefusedError
 
-__all__ = ["TICK", "Channel", "Draw"]
-
 TICK = 2.0  # seconds
 _FRESH = 0.5  # seconds that what was drawn is good for another reader
 _GOOD = 10.0  # seconds that it is good for one who would have to wait

@@ -22,7 +22,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 import manyarms
-from manyarms.core import face
+from manyarms.core import theme
 from manyarms.protocol.colours import page_css
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import messages as m
@@ -34,8 +34,6 @@ from manyarms.serve.routes import may
 
 if TYPE_CHECKING:
     from manyarms.serve.service import Service
-
-__all__ = ["Pages", "pages_of"]
 
 _PACKAGE = Path(manyarms.__file__).parent
 _STYLES = _PACKAGE / "report" / "page" / "page.css"
@@ -312,7 +310,7 @@ class Pages:
 
     async def icon(self, request: Request) -> Response:
         """Send the icon of the project."""
-        return Response(face.ICON, media_type="image/svg+xml")
+        return Response(theme.ICON, media_type="image/svg+xml")
 
     async def client(self, request: Request) -> Response:
         """Send the client for pages of others."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from manyarms.core import face
-from manyarms.live.estimates import plain
+from manyarms.core import theme
+from manyarms.core.tabular import plain
 from manyarms.remote.verdict import Judgement, thousands, verdict
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import charts
@@ -21,17 +21,6 @@ from manyarms.serve.views import SORTS
 if TYPE_CHECKING:
     from manyarms.serve.access import Caller
     from manyarms.serve.service import Service
-
-__all__ = [
-    "PANELS",
-    "arm_name",
-    "arms_panel",
-    "common_scale",
-    "cost_of_exploring",
-    "draw_experiment",
-    "draw_list",
-    "template",
-]
 
 HERE = Path(__file__).parent
 PANELS = ("header", "deploy", "leaders", "reward", "exploring", "flight", "health")  # all but arms
@@ -60,7 +49,7 @@ def _environment() -> Environment:
         "arm": arm_name,
     }
     made.globals |= {
-        "mark": Markup(face.MARK),
+        "mark": Markup(theme.MARK),
         "share": share,
         "delay_range": delay_range,
         "verdict": verdict,

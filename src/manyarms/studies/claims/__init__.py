@@ -13,7 +13,8 @@ from pathlib import Path
 
 from manyarms.core.statistics import median_ratio_interval
 from manyarms.instances import contest_652
-from manyarms.lab.experiment import Experiment, Player, cell
+from manyarms.lab.experiment import Experiment, cell
+from manyarms.lab.players import Player
 from manyarms.lab.results import Result
 from manyarms.policies import EmpMOSSPlusPlus, MOSSOracle, MOSSPlusPlus
 from manyarms.protocol import Policy

@@ -44,8 +44,6 @@ from manyarms.report.verdicts import (
 )
 from manyarms.theory.schedules import subroutines, subset_size
 
-__all__ = ["SENTENCES", "Paper", "Sentence", "contest_facts", "late_growth", "only"]
-
 COMPARABLE = (1 / 1.5, 1.5)
 MUCH_WORSE = 2.0
 GOOD = 1.5

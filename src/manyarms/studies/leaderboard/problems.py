@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 
 from manyarms import instances
 from manyarms.instances import BetaMeans, Instance, UniformMeans, captions, planted
-from manyarms.lab.experiment import Cell, Experiment, Player, cell
+from manyarms.lab.experiment import Cell, Experiment, cell
+from manyarms.lab.players import Player
 from manyarms.protocol import About, described, policy
-
-__all__ = ["CONTESTS", "SuiteProblem", "affordable", "experiments"]
 
 N_ARMS, HORIZON, CONTEST_HORIZON = 20_000, 50_000, 100_000
 ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

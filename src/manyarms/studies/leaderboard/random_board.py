@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from manyarms.core.statistics import Interval, mean_interval
 from manyarms.instances import BetaMeans, DiscreteMeans, UniformMeans, planted, reservoir
 from manyarms.instances.reservoir import Distribution
-from manyarms.lab.experiment import Cell, Experiment, Player
+from manyarms.lab.experiment import Cell, Experiment
+from manyarms.lab.players import Player
 from manyarms.protocol import described
 from manyarms.protocol import policy as made
 from manyarms.report.drawing import save_figure
@@ -28,8 +29,6 @@ from manyarms.studies.leaderboard.problems import SuiteProblem, affordable
 from manyarms.studies.leaderboard.report import as_csv, profiles
 from manyarms.studies.leaderboard.standings import Placing, geometric_mean, placings, standings
 from manyarms.studies.study import Report, Results, Study
-
-__all__ = ["RANDOM", "Score", "experiments", "random_problems", "scores"]
 
 HALVES = {"tuned": 14_001, "held out": 14_002}  # the seeds that they are drawn by
 _NAMES = {"tuned": "random_tuned", "held out": "random_held_out"}  # of experiments

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from manyarms.core.face import LIGHT
 from manyarms.core.statistics import Interval
+from manyarms.core.theme import LIGHT
 from manyarms.report.drawing import Axes, Figure, drawing, save_figure
 from manyarms.report.style import policy_styles, policy_title
 from manyarms.report.text import Block, Table, Warm, as_html, as_markdown, interval_text, write_text
@@ -20,8 +20,6 @@ from manyarms.studies.leaderboard import standings as statistics
 from manyarms.studies.leaderboard.problems import CONTESTS, experiments
 from manyarms.studies.leaderboard.standings import Placing, Standing
 from manyarms.studies.study import Report, Results, Study
-
-__all__ = ["LEADERBOARD", "as_csv", "leaderboard_csv", "profiles"]
 
 _FIGURE = "figures/leaderboard"
 # The policies of the paper and our own have colours and names; so have the best others, as long

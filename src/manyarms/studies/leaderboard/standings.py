@@ -17,9 +17,6 @@ from manyarms.lab.results import Result
 from manyarms.lab.summary import PolicySummary, summarise
 from manyarms.report.style import policy_title
 
-__all__ = ["Placing", "Standing", "geometric_mean", "in_short", "losses", "placings", "standings"]
-__all__ += ["where_we_lose"]
-
 CONFIDENCE = 0.95
 _NEARLY_ALL = 0.9  # a share of the problems: some policies are made for rewards in [0, 1] only
 STOOD_FOR = ("empmoss++", "prospector", "hybrid-moss++", "patience")

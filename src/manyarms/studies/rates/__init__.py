@@ -9,7 +9,8 @@ from pathlib import Path
 from manyarms.core.checks import check_int
 from manyarms.instances import Gaussian, Instance, grouped, planted
 from manyarms.instances.means import lower_bound_instance
-from manyarms.lab.experiment import Experiment, Player, cell
+from manyarms.lab.experiment import Experiment, cell
+from manyarms.lab.players import Player
 from manyarms.policies import MOSSOracle, MOSSPlusPlus, Quantile
 from manyarms.protocol import Policy
 from manyarms.report.drawing import save_figure

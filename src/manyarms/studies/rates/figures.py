@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.face import LIGHT
+from manyarms.core.theme import LIGHT
 from manyarms.errors import ParameterError
 from manyarms.report.drawing import Axes, Figure, Line2D, MultipleLocator, drawing
 from manyarms.report.style import (
@@ -22,8 +22,6 @@ from manyarms.report.style import (
     shades,
 )
 from manyarms.studies.rates.fit import MeasuredExponent
-
-__all__ = ["exponent_fits", "legend_lines", "measured_rates", "theory_styles"]
 
 _ALPHAS: NDArray[np.float64] = np.linspace(0.0, 1.0, 1001)
 _MARKERS = ("s", "o", "^", "D", "v", "P")

@@ -33,9 +33,6 @@ from manyarms.report.style import ALPHA, policy_title
 from manyarms.report.text import Table, interval_text
 from manyarms.theory.rates import minimax_rate, moss_plus_plus_rate, quantile_rate
 
-__all__ = ["MODEL", "ExponentFit", "MeasuredExponent", "explain", "fit_exponent"]
-__all__ += ["measured_exponents", "table_of"]
-
 MODEL = (
     "Model: log R = a + θ log T + b log log T, least squares, b between 0 and the power of log T "
     "in the policy's bound (5/2 for MOSS++, else 1); R is the largest mean regret over the "

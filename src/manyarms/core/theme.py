@@ -1,4 +1,4 @@
-"""The face of the project: the colours, fonts and mark of figures, reports, dashboard and site.
+"""The theme of the project: the colours, fonts and mark of figures, reports, dashboard and site.
 
 All four take theirs from here. It is plain data: no plotting package, no browser. The colours of
 policies are in `protocol.colours`.
@@ -7,9 +7,6 @@ policies are in `protocol.colours`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-__all__ = ["CODE_LETTERS", "DARK", "ICON", "LETTERS", "LIGHT", "LOGO", "MARK"]
-__all__ += ["ON_ANY", "css", "on_dark", "properties"]
 
 # What pages are made of. `accent` is the colour of the project, `warm` and `pale` stand
 # beside it in charts; `good`, `bad` and `part` are verdicts.

@@ -7,8 +7,6 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["evidence_below", "spent_error", "uniform_half_width", "uniform_limits"]
-
 Numbers = NDArray[np.float64]
 
 # means that a doubted one is compared with, in parts of it: far ones show after a few values

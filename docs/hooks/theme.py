@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mkdocs.structure.files import File, Files
 
-from manyarms.core import face
+from manyarms.core import theme
 from manyarms.protocol.colours import page_css
 from manyarms.report.text import part_of_page
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def made() -> dict[str, str]:
     """Return the files that the site takes from the package."""
     return {
-        "face.css": page_css('[data-md-color-scheme="slate"]'),
-        "logo.svg": face.LOGO,
-        "icon.svg": face.ICON,
+        "theme.css": page_css('[data-md-color-scheme="slate"]'),
+        "logo.svg": theme.LOGO,
+        "icon.svg": theme.ICON,
         "tables.js": part_of_page("tables.js"),
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from manyarms.core import face
+from manyarms.core import theme
 from manyarms.protocol.colours import OTHERS, POLICY_COLOURS, page_css
 from manyarms.report.style import policy_styles
 from manyarms.report.text import as_html
@@ -53,13 +53,13 @@ def test_no_other_file_has_colours() -> None:
 def test_pages_and_the_site_have_it() -> None:
     page = as_html(["# A page"], title="A page")
     assert page_css() in page
-    assert face.MARK in page
+    assert theme.MARK in page
     pytest.importorskip("mkdocs", reason='the site needs pip install ".[docs]"')
     made = importlib.import_module("face").made()
-    assert made["icon.svg"] == face.ICON
+    assert made["icon.svg"] == theme.ICON
     slate = '[data-md-color-scheme="slate"]'
-    assert made["face.css"] == page_css(slate)
-    assert f"{slate} {{ --paper: {face.DARK['paper']};" in made["face.css"]
+    assert made["theme.css"] == page_css(slate)
+    assert f"{slate} {{ --paper: {theme.DARK['paper']};" in made["theme.css"]
     config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert all(f" {name}" in config for name in made)
 
@@ -72,6 +72,6 @@ def test_the_dashboard_has_it() -> None:
     pages: Any = Pages(None)  # type: ignore[arg-type]
     styles, icon = asyncio.run(pages.shared_styles(None)), asyncio.run(pages.icon(None))
     assert styles.body.decode().startswith(page_css())
-    assert icon.body.decode() == face.ICON
+    assert icon.body.decode() == theme.ICON
     shown = {"root": "", "caller": None, "may_administer": False, "version": ""}
-    assert face.MARK in panels.template("base", **shown)
+    assert theme.MARK in panels.template("base", **shown)

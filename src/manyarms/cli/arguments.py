@@ -16,17 +16,6 @@ from manyarms.protocol import Policy, policy
 from manyarms.protocol.loading import load_policy
 from manyarms.protocol.registry import is_registered
 
-__all__ = [
-    "check_json_path",
-    "instance_from",
-    "json_rows",
-    "load_policy",
-    "named_policies",
-    "numbers",
-    "own_arms",
-    "policy_from",
-]
-
 T = TypeVar("T", int, float)
 
 
