@@ -419,9 +419,8 @@ class Live:
     def load(cls, path: str | os.PathLike[str], *, policy: Policy | None = None) -> Self:
         """Return the handle that was saved. It continues as if nothing had happened.
 
-        Damaged, foreign and newer files raise `SavedFileError`, and so do those that contradict
-        themselves. A file from elsewhere runs no code, but whoever wrote it decides what the handle
-        believes about the arms.
+        Damaged, foreign and newer files raise `SavedFileError`. A file from elsewhere runs no code,
+        but whoever wrote it decides what the handle believes about the arms.
 
         Parameters
         ----------
