@@ -285,11 +285,8 @@ def guarded_alike(policy: EmpMOSSPlusPlus) -> Guarded:
     return Guarded(policy, beta=policy.beta)
 
 
-GUARDED_FORMS = (
-    Form(
-        "guarded-ss-greedy",
-        Greedy,
-        guarded_subset,
+GUARDED_FORMS = {
+    "guarded-ss-greedy": Form(
         About(
             needs="horizon",
             guarantee="Pareto optimal, as MOSS++, constant 10",
@@ -300,11 +297,10 @@ GUARDED_FORMS = (
             kind="ours",
             rewards="[0, 1]",
         ),
+        Greedy,
+        guarded_subset,
     ),
-    Form(
-        "guarded-empmoss++",
-        EmpMOSSPlusPlus,
-        guarded_alike,
+    "guarded-empmoss++": Form(
         About(
             needs="horizon",
             guarantee="Pareto optimal, as MOSS++, constant 10",
@@ -315,5 +311,7 @@ GUARDED_FORMS = (
             kind="ours",
             rewards="[0, 1]",
         ),
+        EmpMOSSPlusPlus,
+        guarded_alike,
     ),
-)
+}

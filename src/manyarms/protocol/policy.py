@@ -168,6 +168,7 @@ class Policy(ABC):
     name: ClassVar[str]
     about: ClassVar[About | None] = None  # for lists and the leaderboard
     anytime: ClassVar[bool] = False  # works without knowing the horizon
+    in_name: ClassVar[tuple[str, ...]] = ()  # parameters that the name says already
 
     def __new__(cls: type[P], *values: Any, **given: Any) -> P:
         """Suggest the nearest parameter where a name is misspelled."""
@@ -224,7 +225,8 @@ class Policy(ABC):
         found = []
         for field in fields(self):
             value = getattr(self, field.name)
-            hidden = not given and field.default in (None, MISSING)
+            hidden = field.name in self.in_name
+            hidden |= not given and field.default in (None, MISSING)
             if not (isinstance(value, Policy) or value == field.default or hidden):
                 found.append(short_form(field.name, value))
         return found
@@ -239,6 +241,7 @@ class Policy(ABC):
             f"{field.name}={value!r}"
             for field in fields(self)
             if (value := getattr(self, field.name)) != field.default
+            if field.name not in self.in_name
         )
         return self.name + in_brackets(list(changed))
 

@@ -208,22 +208,18 @@ def on_subset(
 
 
 about_subset = partial(About, needs="horizon", source="Bayati et al. 2020")
-SUB_SAMPLED = (
-    Form(
-        "ss-moss",
-        MOSS,
-        on_subset,
+SUB_SAMPLED = {
+    "ss-moss": Form(
         about_subset(
             guarantee="MOSS's, among √T random arms",
             nanoseconds=15,
             scaling="log of arms in the subset",
             good_at="best arms not rarer than 1 in √T",
         ),
-    ),
-    Form(
-        "ss-greedy",
-        Greedy,
+        MOSS,
         on_subset,
+    ),
+    "ss-greedy": Form(
         about_subset(
             guarantee="Bayesian, for means dense near the best",
             nanoseconds=13,
@@ -237,22 +233,20 @@ SUB_SAMPLED = (
                 ),
             ),
         ),
-    ),
-    Form(
-        "ss-ucb",
-        UCB,
+        Greedy,
         on_subset,
+    ),
+    "ss-ucb": Form(
         about_subset(
             guarantee="Bayesian, for means dense near the best",
             nanoseconds=280,
             scaling="distinct pull counts",
             good_at="many good arms",
         ),
-    ),
-    Form(
-        "ss-ts",
-        Thompson,
+        UCB,
         on_subset,
+    ),
+    "ss-ts": Form(
         about_subset(
             guarantee="none stated here",
             nanoseconds=2400,
@@ -260,5 +254,7 @@ SUB_SAMPLED = (
             good_at="many good arms, rewards 0 and 1",
             rewards="[0, 1]",
         ),
+        Thompson,
+        on_subset,
     ),
-)
+}
