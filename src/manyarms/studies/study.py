@@ -1,4 +1,4 @@
-"""What a study is: experiments, and a report on their results. `reproduce` plays and writes."""
+"""What a study is: experiments, and a report on their results; `reproduce` plays and reports."""
 
 from __future__ import annotations
 
