@@ -14,7 +14,6 @@ from manyarms.policies.parts.parameters import AroundPolicy
 from manyarms.policies.parts.randomness import PHASES
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
 from manyarms.protocol.registry import Form
-from manyarms.protocol.soundness import Known, sound
 
 _MOST_ITERATIONS = 64
 
@@ -53,16 +52,6 @@ def doubling_ask(state: DoublingState) -> tuple[int, int]:
 @generation.register(DoublingState)
 def doubling_generation(state: DoublingState) -> int:
     return state.clock[0].phase * _MOST_ITERATIONS + generation(state.inner)
-
-
-@sound.register(DoublingState)
-def doubling_is_sound(state: DoublingState, known: Known) -> bool:
-    clock, phase = state.clock[0], known.pulls.bit_length()
-    left = (1 << phase) - 1 - known.pulls
-    if (clock.phase, clock.left) != (phase, left):
-        return False
-    length = 1 << phase >> 1  # of the phase; 0 before the first
-    return sound(state.inner, known._replace(horizon=length, pulls=length - left))
 
 
 @dataclass(frozen=True)

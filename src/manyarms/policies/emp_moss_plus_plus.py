@@ -15,21 +15,18 @@ from manyarms.policies.parts.best_means import (
     best_means,
     choose_slot,
     chosen,
-    chosen_are_sound,
 )
 from manyarms.policies.parts.fresh import FreshArms, draw_arm, drawable, present
 from manyarms.policies.parts.iterations import (
     IterationClock,
     arrive_later,
     ask_member,
-    iterations_are_sound,
     lose_arm,
     reset_iterations,
 )
 from manyarms.policies.parts.mixtures import (
     Mixtures,
     add_share,
-    can_be_pulled,
     close_mixture,
     mixture_pulls,
     mixtures,
@@ -39,7 +36,6 @@ from manyarms.policies.parts.randomness import RANKING
 from manyarms.policies.parts.slots import GONE, begin, credit, learn, open_slot, refresh, set_scale
 from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell
 from manyarms.protocol.parameters import choice
-from manyarms.protocol.soundness import Known, holds, sound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 _OUTSIDE = -1  # `asked` of a slot that is not in the set
@@ -193,25 +189,6 @@ def choose_again(state: EmpMossPlusPlusState) -> None:
         if slots.slot[slot].member >= 0:
             choose_slot(state.chosen, slot)
             slots.slot[slot].asked = 0
-
-
-@holds.register(EmpMossPlusPlusState)
-def emp_moss_plus_plus_holds(state: EmpMossPlusPlusState, slot: int) -> bool:
-    return holds(state.arms.slots, slot)
-
-
-@sound.register(EmpMossPlusPlusState)
-def emp_moss_plus_plus_is_sound(state: EmpMossPlusPlusState, known: Known) -> bool:
-    clock = state.clock[0]
-    newest = can_be_pulled(state.mixtures, 1 - clock.iteration) if clock.newest == 1 else True
-    return (
-        iterations_are_sound(state, known)
-        and newest
-        and clock.newest in (0, 1)
-        and 0 <= clock.fresh <= known.arms
-        and 0 <= clock.touched <= known.touched
-        and chosen_are_sound(state.chosen, state.arms.slots)
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,12 +26,11 @@ from manyarms.policies.parts.guard_slots import (
 )
 from manyarms.policies.parts.parameters import AroundPolicy, GuardPolicy
 from manyarms.policies.parts.randomness import GUARDED
-from manyarms.protocol import Policy, arrive, ask, count_late, generation, reset, retire, tell
+from manyarms.protocol import Policy, arrive, ask, count_late, reset, retire, tell
 from manyarms.protocol.about import About
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.policy import in_brackets
 from manyarms.protocol.registry import Form
-from manyarms.protocol.soundness import Known, holds, sound
 
 
 class LabelClock(Record):
@@ -143,33 +142,6 @@ def unnamed(state: GuardedState) -> int:
     while state.slot_of.cells[find(state.slot_of, label)] != 0 or is_retired(state.gone, label):
         label -= 1
     return label
-
-
-@holds.register(GuardedState)
-def guarded_holds(state: GuardedState, note: int) -> bool:
-    if not holds(state.guard, note):
-        return False
-    pull = state.flight[note]
-    lands = state.guard.flight[note].by_rule == 1 and pull.generation == generation(state.inner)
-    return not lands or holds(state.inner, pull.slot)
-
-
-@sound.register(GuardedState)
-def guarded_is_sound(state: GuardedState, known: Known) -> bool:
-    clock, labels = state.clock[0], dict(_entries(state.slot_of))
-    gone = frozenset(label for label, _ in _entries(state.gone))
-    theirs = known._replace(pulls=clock.asked, told=clock.told, touched=len(labels), retired=gone)
-    return (
-        len(gone) == len(known.retired)
-        and 0 <= clock.told <= clock.asked <= known.pulls
-        and 0 <= clock.bound <= state.guard.clock[0].opened
-        and sorted(set(labels.values())) == sorted(labels.values())
-        and all(0 <= slot < clock.bound for slot in labels.values())
-        and all(state.label_of[slot] == label + 1 for label, slot in labels.items())
-        and (clock.last == -1 or holds(state.guard, clock.last) or known.pulls == 0)
-        and sound(state.guard, known)
-        and sound(state.inner, theirs)
-    )
 
 
 def _entries(names: HashMap) -> list[tuple[int, int]]:

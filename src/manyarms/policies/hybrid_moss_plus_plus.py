@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Records
@@ -26,15 +26,13 @@ from manyarms.policies.parts.iterations import (
     become_mixture,
     is_gone,
     iteration_of,
-    iterations_are_sound,
     lose_arm,
     reset_iterations,
 )
-from manyarms.policies.parts.mixtures import Mixtures, can_be_pulled, mixture_pulls, mixtures
+from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
 from manyarms.policies.parts.slots import begin, open_slot
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
-from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 
@@ -136,16 +134,6 @@ def hybrid_retire(state: HybridMossPlusPlusState, arm: int) -> None:
         await_member(state, draw_arm(arms))
         members = 1
     resize(arms, members, slots.run[0].horizon)
-
-
-@sound.register(HybridMossPlusPlusState)
-def hybrid_is_sound(state: HybridMossPlusPlusState, known: Known) -> bool:
-    if not (iterations_are_sound(state, known) and sound(state.history, known)):
-        return False
-    waiting, listed = state.clock[0].waiting, cast(Any, state.waiting)
-    return 0 <= waiting <= len(listed) + 1 and all(  # that of arm 0 is not stored
-        can_be_pulled(state.mixtures, state.waiting[k]) for k in range(waiting)
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

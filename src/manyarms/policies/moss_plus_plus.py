@@ -15,15 +15,13 @@ from manyarms.policies.parts.iterations import (
     ask_member,
     become_mixture,
     iteration_of,
-    iterations_are_sound,
     lose_arm,
     reset_iterations,
 )
-from manyarms.policies.parts.mixtures import Mixtures, can_be_pulled, mixture_pulls, mixtures
+from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
 from manyarms.policies.parts.slots import begin, open_slot, unopened
 from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
-from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 
@@ -107,17 +105,6 @@ def moss_plus_plus_retire(state: MossPlusPlusState, arm: int) -> None:
         arms.sampler.n[0] = arms.pool[0]
         members = 1
     hold(arms, members)
-
-
-@sound.register(MossPlusPlusState)
-def moss_plus_plus_is_sound(state: MossPlusPlusState, known: Known) -> bool:
-    if not iterations_are_sound(state, known):
-        return False
-    waiting, closed = state.clock[0].waiting, state.mixtures.tally[0].closed
-    return 0 <= waiting <= closed and all(
-        state.waiting[k] > 0 and can_be_pulled(state.mixtures, -state.waiting[k])
-        for k in range(waiting)
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

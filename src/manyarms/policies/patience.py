@@ -11,13 +11,12 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
-from manyarms.policies.parts.fresh import is_retired, retired_are, strike
+from manyarms.policies.parts.fresh import is_retired, strike
 from manyarms.policies.parts.kl import bernoulli_kl
 from manyarms.policies.parts.parameters import SigmaPolicy, ToldBestMean
 from manyarms.policies.parts.randomness import FRESH
 from manyarms.protocol import About, Variant, arrive, ask, reset, retire, tell
 from manyarms.protocol.parameters import choice
-from manyarms.protocol.soundness import Known, sound
 
 
 class PatienceArm(Record):
@@ -109,12 +108,6 @@ def patience_retire(state: PatienceState, arm: int) -> None:
     strike(state.retired, arm)
     if state.current[0].arm == arm:
         next_arm(state)
-
-
-@sound.register(PatienceState)
-def patience_is_sound(state: PatienceState, known: Known) -> bool:
-    whole = state.sampler.n[0] == known.arms  # else there might be no arm that is not retired
-    return whole and retired_are(state.retired, known) and sound(state.sampler, known)
 
 
 @dataclass(frozen=True, kw_only=True)

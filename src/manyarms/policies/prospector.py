@@ -25,7 +25,6 @@ from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import TIES
 from manyarms.protocol import About, Variant, arrive, ask, count_late, reset, retire, tell
 from manyarms.protocol.parameters import Flag
-from manyarms.protocol.soundness import Known, holds, sound
 
 # The constants of the target. The guarantee does not depend on them: they were tuned.
 _C1 = 0.5  # search on, whatever was found, until it has cost c1 T^beta
@@ -256,18 +255,6 @@ def prospector_retire(state: ProspectState, arm: int) -> None:
             clock.current = -1
         if clock.told > 0:
             set_target(state)
-
-
-@holds.register(ProspectState)
-def prospector_holds(state: ProspectState, note: int) -> bool:
-    return holds(state.guard, note)
-
-
-@sound.register(ProspectState)
-def prospector_is_sound(state: ProspectState, known: Known) -> bool:
-    ranks, opened = (state.by_mean, state.by_shrunk, state.by_upper), state.guard.clock[0].opened
-    fit = all(rank.board[0].size <= opened and sound(rank, known) for rank in ranks)
-    return fit and -1 <= state.clock[0].current < opened and sound(state.guard, known)
 
 
 @dataclass(frozen=True, kw_only=True)

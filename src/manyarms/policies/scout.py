@@ -24,7 +24,6 @@ from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell
 from manyarms.protocol.parameters import number
 from manyarms.protocol.recommend import recommend
-from manyarms.protocol.soundness import Known, holds, sound
 
 # Measured on ten problems, from 1000 to 100000 pulls; halves and doubles of these change little.
 _PRICE = 0.3  # of leaving an arm, in `target_mean`
@@ -239,17 +238,6 @@ def scout_recommend(state: ScoutState) -> int:
         if state.arm[slot].pulls > 0 and mean > largest:
             kept, largest = state.arm[slot].arm, mean
     return kept
-
-
-@sound.register(ScoutState)
-def scout_is_sound(state: ScoutState, known: Known) -> bool:
-    parts = (state.sampler, state.rank)
-    return 0 <= state.plan[0].opened <= known.slots and all(sound(part, known) for part in parts)
-
-
-@holds.register(ScoutState)
-def scout_holds(state: ScoutState, slot: int) -> bool:
-    return 0 <= slot < state.plan[0].opened
 
 
 @dataclass(frozen=True, kw_only=True)

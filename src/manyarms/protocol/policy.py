@@ -22,7 +22,6 @@ from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError, UnknownNameError
 from manyarms.protocol.about import About
 from manyarms.protocol.parameters import checks_of
-from manyarms.protocol.soundness import holds
 
 if TYPE_CHECKING:
     from manyarms.live.handle import Live
@@ -91,8 +90,6 @@ def uses(**parts: Iterable[Dispatched[..., Any]]) -> Callable[[S], S]:
             for function in functions:
                 body = function.bodies.get(classes[part])
                 function.register(state_class)(_delegate(function, body, place))
-            if {tell, count_late}.intersection(functions):  # they are given slots
-                holds.register(state_class)(_delegate(holds, None, place))
         return state_class
 
     return register

@@ -18,7 +18,6 @@ from manyarms.policies.parts.halving import (
 )
 from manyarms.protocol import About, Policy, ask, reset, tell
 from manyarms.protocol.recommend import recommend
-from manyarms.protocol.soundness import Known, holds, sound
 
 _BRACKETS = 48  # more than 2^50 pulls open
 
@@ -89,16 +88,6 @@ def bracketing_recommend(state: BracketingState) -> int:
         if state.won[number] > 0 and (kept < 0 or state.mean[number] > largest):
             kept, largest = state.won[number] - 1, state.mean[number]
     return kept
-
-
-@holds.register(BracketingState)
-def bracketing_holds(state: BracketingState, slot: int) -> bool:
-    return holds(state.table, slot)
-
-
-@sound.register(BracketingState)
-def bracketing_is_sound(state: BracketingState, known: Known) -> bool:
-    return -1 <= state.clock[1] < max(1, state.table.used[1]) and sound(state.table, known)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,6 @@ from manyarms.core.tournament import Tournament, clear, leader, rekey, tournamen
 from manyarms.policies.parts.randomness import BASES, TIES
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell
 from manyarms.protocol.parameters import Positive, number, whole
-from manyarms.protocol.soundness import Known, holds, sound
 
 _MOST_STEPS = 60  # Newton's method needs fewer than ten
 
@@ -149,19 +148,6 @@ def corral_igw_tell(state: CorralIgwState, slot: int, reward: float) -> None:
 def corral_igw_count_late(state: CorralIgwState, slot: int, change: int) -> None:
     if change <= 0:  # told, or abandoned
         wipe(state.pull, slot)
-
-
-@holds.register(CorralIgwState)
-def corral_igw_holds(state: CorralIgwState, slot: int) -> bool:
-    return 0 <= slot < state.asked[0] and state.pull[slot].place < state.number.filled[0]
-
-
-@sound.register(CorralIgwState)
-def corral_igw_is_sound(state: CorralIgwState, known: Known) -> bool:
-    number = state.number
-    places = [number.cells[number.used[k] + 1] for k in range(number.filled[0])]
-    counted = state.asked[0] == known.pulls and state.observed[0] == known.told
-    return counted and sorted(places) == list(range(len(places))) and sound(state.rank, known)
 
 
 @dataclass(frozen=True, kw_only=True)

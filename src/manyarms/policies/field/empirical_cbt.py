@@ -13,7 +13,6 @@ from manyarms.core.tournament import Tournament, clear, leader, rekey, tournamen
 from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, suffer
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell
-from manyarms.protocol.soundness import Known, holds, sound
 
 _UNSEEN = 1e300  # above every bound
 
@@ -77,17 +76,6 @@ def empirical_cbt_count_late(state: EmpiricalCbtState, slot: int, change: int) -
     if losses.pulls == 0:  # last of all while its first reward is late; next if that never comes
         losses.bound = _UNSEEN * losses.late if losses.late > 0 else -math.inf
         rekey(state.rank, slot, -losses.bound)
-
-
-@holds.register(EmpiricalCbtState)
-def empirical_cbt_holds(state: EmpiricalCbtState, slot: int) -> bool:
-    return 0 <= slot < state.clock[0].opened
-
-
-@sound.register(EmpiricalCbtState)
-def empirical_cbt_is_sound(state: EmpiricalCbtState, known: Known) -> bool:
-    fits = 0 <= state.clock[0].opened <= known.touched
-    return fits and sound(state.rank, known) and sound(state.sampler, known)
 
 
 @dataclass(frozen=True, kw_only=True)

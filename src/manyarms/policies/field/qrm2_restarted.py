@@ -11,11 +11,10 @@ from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.tournament import leader
 from manyarms.policies.parts.fresh import FreshArms, draw_arm, present, reset_arms
 from manyarms.policies.parts.randomness import ORDER
-from manyarms.policies.parts.rounds import RoundPolicy, last_round, round_at
+from manyarms.policies.parts.rounds import RoundPolicy, last_round
 from manyarms.policies.parts.slots import begin, open_slot
 from manyarms.protocol import About, ask, count_late, generation, reset, tell, uses
 from manyarms.protocol.parameters import Share
-from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import quantile_arms
 
 
@@ -77,14 +76,6 @@ def qrm2_restarted_ask(state: Qrm2RestartedState) -> tuple[int, int]:
 @generation.register(Qrm2RestartedState)
 def qrm2_restarted_generation(state: Qrm2RestartedState) -> int:
     return state.clock[0].round
-
-
-@sound.register(Qrm2RestartedState)
-def qrm2_restarted_is_sound(state: Qrm2RestartedState, known: Known) -> bool:
-    clock = state.clock[0]
-    now = (clock.round, clock.left) == round_at(known.pulls)
-    fits = 0 <= clock.waiting <= clock.size <= known.arms
-    return now and fits and sound(state.arms, known)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,6 @@ from manyarms.policies.parts.randomness import (
 )
 from manyarms.protocol import About, Policy, ask, reset, tell
 from manyarms.protocol.parameters import Probability
-from manyarms.protocol.soundness import Known, holds, sound
 
 
 class SatisficingSlot(Record):
@@ -77,16 +76,6 @@ def satisficing_tell(state: SatisficingState, slot: int, reward: float) -> None:
     own.failures += int(not success)
     chance = beta_tail(own.successes + 1.0, own.failures + 1.0, state.target)
     set_chance(state.chances, slot, chance)
-
-
-@holds.register(SatisficingState)
-def satisficing_holds(state: SatisficingState, slot: int) -> bool:
-    return 1 <= slot <= state.chances.size[0]
-
-
-@sound.register(SatisficingState)
-def satisficing_is_sound(state: SatisficingState, known: Known) -> bool:
-    return 0 <= state.chances.size[0] <= known.touched and sound(state.sampler, known)
 
 
 @dataclass(frozen=True, kw_only=True)

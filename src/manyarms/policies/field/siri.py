@@ -15,7 +15,6 @@ from manyarms.policies.parts.randomness import draw_fresh, reset_draws
 from manyarms.protocol import About, Policy, ask, count_late, reset, tell
 from manyarms.protocol.parameters import Positive, number
 from manyarms.protocol.recommend import recommend
-from manyarms.protocol.soundness import Known, holds, sound
 
 _DELTA = 0.01  # that of the authors' experiments
 _UNSEEN = 1e300
@@ -132,17 +131,6 @@ def siri_recommend(state: SiriState) -> int:
             if best < 0 or more or (as_often and record.total > rival.total):
                 best = slot
     return -1 if best < 0 else state.arm[best].arm
-
-
-@sound.register(SiriState)
-def siri_is_sound(state: SiriState, known: Known) -> bool:
-    opened = 0 <= state.run[1] <= known.slots and 0 <= state.run[2] < max(1, state.run[1])
-    return opened and sound(state.sampler, known) and sound(state.rank, known)
-
-
-@holds.register(SiriState)
-def siri_holds(state: SiriState, slot: int) -> bool:
-    return 0 <= slot < state.run[1]
 
 
 @dataclass(frozen=True, kw_only=True)

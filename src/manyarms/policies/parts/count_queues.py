@@ -28,10 +28,8 @@ from manyarms.policies.parts.treap import (
     last,
     leave,
     nth,
-    slots_below,
 )
 from manyarms.protocol import count_late, reset, tell
-from manyarms.protocol.soundness import Known, holds, sound
 
 
 class Queue(Record):
@@ -313,36 +311,3 @@ def _unlink(arms: Queues, number: int) -> None:
     arms.queue[less].more = after
     arms.queue[after].less = less
     wipe(arms.queue, number)
-
-
-@holds.register(Queues)
-def queues_hold(arms: Queues, slot: int) -> bool:
-    return 1 <= slot <= arms.clock[0].opened
-
-
-@sound.register(Queues)
-def queues_are_sound(arms: Queues, known: Known) -> bool:
-    opened = arms.clock[0].opened
-    if not 0 <= opened <= known.touched or arms.clock[0].pulls != known.pulls:
-        return False
-    slots = range(1, opened + 1)
-    waiting = {k: arms.node[k].pulls for k in slots if arms.node[k].pulls or arms.late[k].queued}
-    number = 0
-    while True:  # numbers grow, and every queue but the first takes a slot away
-        queue = arms.queue[number]
-        found = slots_below(arms.node, queue.root, opened)
-        if found is None or any(waiting.pop(slot, -1) != number for slot in found):
-            return False
-        if (number > 0 and not found) or not _head_is_right(arms, queue, found):
-            return False
-        if queue.more == 0:
-            return not waiting and sound(arms.sampler, known)
-        if queue.more <= number or arms.queue[queue.more].less != number:
-            return False
-        number = queue.more
-
-
-def _head_is_right(arms: Queues, queue: Queue, slots: set[int]) -> bool:
-    means = sorted((arms.node[slot].mean, slot) for slot in slots)
-    tied = sum(mean == means[-1][0] for mean, _ in means)
-    return queue.tied == tied and (not means or queue.head == means[-1][1])

@@ -25,7 +25,6 @@ from manyarms.policies.parts.slots import (
     unopened,
 )
 from manyarms.protocol import arrive, ask, count_late, retire, tell, uses
-from manyarms.protocol.soundness import Known, sound
 
 
 @uses(slots=(count_late,))
@@ -169,20 +168,3 @@ def replace_arm(arms: FreshArms, arm: int) -> None:
             if slots.slot[slot].member == arm:
                 close_slot(slots, slot)
         hold(arms, min(run.members, present(arms)))
-
-
-@sound.register(FreshArms)
-def arms_are_sound(arms: FreshArms, known: Known) -> bool:
-    return pool_is_sound(arms, known) and sound(arms.slots, known)
-
-
-def pool_is_sound(arms: FreshArms, known: Known) -> bool:
-    """Whether all is in order but for the slots."""
-    drawn_from = arms.sampler.n[0] <= arms.pool[0] <= known.arms
-    return drawn_from and retired_are(arms.retired, known) and sound(arms.sampler, known)
-
-
-def retired_are(retired: HashMap, known: Known) -> bool:
-    """Whether a state has the same arms retired as the game."""
-    names = {retired.cells[retired.used[k]] - 1 for k in range(retired.filled[0])}
-    return names == known.retired

@@ -14,7 +14,6 @@ from manyarms.policies.parts.fresh import reset_arms, resize
 from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.policies.parts.slots import begin
 from manyarms.protocol import ask, reset
-from manyarms.protocol.soundness import Known, sound
 
 S = TypeVar("S", bound=type)
 
@@ -59,29 +58,15 @@ def next_round(state: Any) -> None:
     resize(state.arms, set_size(state, clock.round), horizon)
 
 
-def round_at(pulls: int) -> tuple[int, int]:
-    """Return the round of a game after its `pulls` pulls, and how many are left in it."""
-    number = last_round(pulls)
-    return number, (2 << number) - 2 - pulls
-
-
 def last_round(pulls: int) -> int:
     """Return the round in which a game of `pulls` pulls ends: round l ends with 2^(l+1) - 2."""
     return (pulls + 1).bit_length() - 1
-
-
-def rounds_are_sound(state: Any, known: Known) -> bool:
-    """Whether rounds of a state that comes from a file can be."""
-    clock = state.clock[0]
-    now = (clock.round, clock.left) == round_at(known.pulls) and clock.horizon == known.horizon
-    return now and sound(state.arms, known)
 
 
 def plays_rounds(state_class: S) -> S:
     """Let these states play such rounds, and keep their statistics from one to the next."""
     reset.register(state_class)(reset_rounds)
     ask.register(state_class)(ask_in_rounds)
-    sound.register(state_class)(rounds_are_sound)
     return state_class
 
 

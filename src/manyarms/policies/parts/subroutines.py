@@ -17,7 +17,6 @@ from manyarms.policies.parts.fresh import (
     FreshArms,
     choose,
     hold,
-    pool_is_sound,
     present,
     replace_arm,
     reset_arms,
@@ -26,7 +25,6 @@ from manyarms.policies.parts.fresh import (
 from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.policies.parts.slots import Slots, begin, credit, unopened
 from manyarms.protocol import arrive, count_late, retire
-from manyarms.protocol.soundness import Known, holds, sound
 from manyarms.theory.schedules import subroutines, subset_size
 
 MOST_SUBROUTINES = 64  # log T is smaller for every T
@@ -179,35 +177,11 @@ def lose_arm(state: Any, arm: int) -> None:
         replace_arm(arms_of(state, i), arm)
 
 
-def subroutine_holds(state: Any, slot: int) -> bool:
-    """Whether a subroutine has this slot."""
-    i, own = subroutine_of(slot), slot // MOST_SUBROUTINES
-    return i < state.clock[0].subroutines and holds(slots_of(state, i), own)
-
-
-def subroutines_are_sound(state: Any, known: Known) -> bool:
-    """Whether subroutines of a state that comes from a file can be."""
-    clock = state.clock[0]
-    q = subroutines(known.horizon) if known.horizon > 0 else 0
-    if clock.subroutines != q or not 0 <= clock.running < max(q, 1):
-        return False
-    base = 0
-    for i in range(q):
-        own, wanted = state.subroutine[i], wanted_arms(state, i, q, known.horizon)
-        if (own.base, own.room) != (base, power_of_two(wanted)):
-            return False
-        base += own.room
-    tables = all(sound(slots_of(state, i), known) for i in range(q))
-    return tables and pool_is_sound(state.arms, known)
-
-
 def has_subroutines(state_class: S) -> S:
     """Let late rewards, and arms that come and go, find the subroutines of these states."""
     count_late.register(state_class)(late_in_subroutine)
     arrive.register(state_class)(widen)
     retire.register(state_class)(lose_arm)
-    holds.register(state_class)(subroutine_holds)
-    sound.register(state_class)(subroutines_are_sound)
     return state_class
 
 
