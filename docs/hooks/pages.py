@@ -1,8 +1,8 @@
 """The repository's pages as a site: files beyond `docs/` join it, and nothing is fetched.
 
 Links are written as they work on GitHub, such as `../examples/prompts.py`. Here CONTRIBUTING
-and its like, the examples and the files of docs/learn become pages, and such links are led to them. The build fails if
-a page would ask anything of another machine.
+and its like, the examples and the files of docs/learn become pages, and such links are led to
+them. The build fails if a page would ask anything of another machine.
 """
 
 from __future__ import annotations
