@@ -14,7 +14,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.core.memory import ENDLESS
-from manyarms.kit import Memory, Record, Records, ask, choice, kernel, reset, tell
+from manyarms.kit import Memory, Record, Records, ask, choice, kernel, plays, reset
 from manyarms.policies.field import Best, SubSampled
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
@@ -50,7 +50,6 @@ class HarmState(NamedTuple):
     clock: Records[HarmClock]
 
 
-@reset.register(HarmState)
 def harm_reset(state: HarmState, key: int, horizon: int) -> None:
     state.clock[0].asked = 0
     for arm in range(state.few):
@@ -69,7 +68,6 @@ def extreme(state: HarmState, sign: float) -> int:
     return found
 
 
-@ask.register(HarmState)
 def harm_ask(state: HarmState) -> tuple[int, int]:
     clock = state.clock[0]
     clock.asked += 1
@@ -83,10 +81,12 @@ def harm_ask(state: HarmState) -> tuple[int, int]:
     return arm, arm
 
 
-@tell.register(HarmState)
 def harm_tell(state: HarmState, slot: int, reward: float) -> None:
     state.arm[slot].pulls += 1
     state.arm[slot].total += reward
+
+
+plays(HarmState, reset=harm_reset, ask=harm_ask, tell=harm_tell)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int, check_path, refusal
 from manyarms.core.confidence_sequences import uniform_half_width
-from manyarms.core.files import path_errors
-from manyarms.core.optional import need_pyarrow
 from manyarms.core.tabular import aligned
 from manyarms.core.uniformity import uniformity_doubt
 from manyarms.errors import ParameterError
+from manyarms.instances.columns import read_columns
 from manyarms.live import GameHistory, Journal, Live
 from manyarms.live.estimates import rounded
 from manyarms.protocol import Policy
@@ -289,7 +288,7 @@ def _read(log: Any, arm: str, reward: str) -> _Rows:
     if isinstance(log, GameHistory):
         log, arm, reward, count = _uniform_table(log), "arm", "reward", log.n_arms
     if isinstance(log, str | os.PathLike):
-        log = _from_file(log)
+        log = read_columns("log", check_path("log", log))
     for name in (arm, reward):
         if name not in _names(log):
             raise ParameterError(
@@ -329,20 +328,6 @@ def _names(log: Any) -> Sequence[Any]:
         raise ParameterError(
             f"`log` must be a table, a path, or a recorded handle, got {type(log).__name__}."
         ) from None
-
-
-def _from_file(path: str | os.PathLike[str]) -> Any:
-    source, arrow = check_path("log", path), need_pyarrow()
-    from pyarrow import csv
-
-    read = arrow.parquet.read_table if source.suffix in (".parquet", ".pq") else csv.read_csv
-    with path_errors(source, "Name a CSV or Parquet file that this user may read"):
-        try:
-            return read(source)
-        except arrow.ArrowException as error:
-            raise ParameterError(
-                f"`log` must be a CSV or Parquet file, got {str(source)!r}: {error}."
-            ) from error
 
 
 def _uniform_table(history: GameHistory) -> dict[str, NDArray[Any]]:

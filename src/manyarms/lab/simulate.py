@@ -11,24 +11,24 @@ import numpy as np
 from manyarms.core.checks import refusal
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
-from manyarms.lab.chunks import Chunk, cut
+from manyarms.lab.chunks import Chunk, plan
 from manyarms.lab.executors import (
     Meter,
     check_engine,
     chosen_engine,
-    executor_for,
+    chunk_player,
     play_chunks,
     processors,
 )
 from manyarms.lab.experiment import Cell, Experiment, cell
-from manyarms.lab.players import Player, aliases_of
+from manyarms.lab.players import aliases_of
 from manyarms.lab.progress import ProgressCallback, progress_for
 from manyarms.lab.results import Result, facts_of, result_of
-from manyarms.lab.workbench import Played, block_size
+from manyarms.lab.workbench import Played
 from manyarms.protocol.policy import Policy
 
 _MOST_NUMBERS = 10**9  # 8 GB
-_GPU_BLOCK = 1024  # replications
+_PARTS = 4  # of a player's replications, for each thread
 
 
 def simulate(
@@ -144,19 +144,16 @@ def run_in_memory(
     def keep(chunk: Chunk, part: Played) -> None:
         played[chunk.cell_number, chunk.player_number][chunk.first] = part
 
-    chosen = chosen_engine(engine, experiment, workers)
-    executor = executor_for(
-        chosen, seed=experiment.seed, workers=workers, meter=meter, record_arms=record_arms
+    player = chunk_player(
+        chosen_engine(engine, experiment, workers),
+        seed=experiment.seed,
+        workers=workers,
+        meter=meter,
+        record_arms=record_arms,
     )
-    threads = processors(workers)
-
-    def size(game: Cell, player: Player) -> int:
-        """Return how many replications take some 30 ms, or fewer if threads would idle."""
-        if chosen == "cuda":  # it puts blocks together as it likes
-            return _GPU_BLOCK
-        return min(block_size(game.horizon), -(-player.replications // (2 * threads)))
-
-    play_chunks(cut(experiment, size), executor, meter, keep)
+    # so small that no thread is idle for long
+    chunks = plan(experiment, parts=_PARTS * processors(workers))
+    play_chunks(chunks, player, meter, keep)
     meter.show()
     return [
         _gather(game, experiment.seed, [played[number, k] for k in range(len(game.players))])

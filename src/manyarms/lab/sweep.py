@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import json
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from manyarms.instances import Instance
-from manyarms.lab.experiment import Cell, check_late, check_playable, checkpoint_times
+from manyarms.lab.experiment import Cell, check_playable
 from manyarms.lab.players import Player, Scalar
 from manyarms.lab.spec_tables import Problems, SpecTable, Sweep, values_of
 from manyarms.protocol.policy import Policy, in_brackets, short_form
@@ -67,15 +68,13 @@ def build_cells(
                 columns = {key: _column(entry, played, key) for key in keys}
                 replications = settings["replications"] or 1
                 players.append(Player(played, entry.label, replications, columns, entry.key))
-        late = problems.made(
-            "experiment",
-            check_late,
-            {key: at.get(key, settings[key]) for key in ("delay", "batch")},
+        swept = {name: _as_column(value) for name, value in at.items()}
+        build = functools.partial(
+            Cell, made, horizon, tuple(players), settings["checkpoints"], swept
         )
-        if late is not None:
-            times = checkpoint_times(settings["checkpoints"], horizon)
-            swept = {name: _plain(value) for name, value in at.items()}
-            cells.append(Cell(made, horizon, tuple(players), times, swept, *late))
+        late = {key: at.get(key, settings[key]) for key in ("delay", "batch")}
+        if (built := problems.made("experiment", build, late)) is not None:
+            cells.append(built)
     _refuse_twins(problems, cells, entries)
     return tuple(cells)
 
@@ -206,7 +205,7 @@ def _refuse_twins(problems: Problems, cells: list[Cell], entries: list[_Entry]) 
             )
 
 
-def _plain(value: Any) -> Scalar:
+def _as_column(value: Any) -> Scalar:
     """Return a value as it stands in a table's column: lists become text."""
     if isinstance(value, SpecTable):
         return value.label

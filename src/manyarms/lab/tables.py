@@ -180,11 +180,6 @@ class ResultsFolder:
         names = self.runs.column_names
         return tuple(names[: names.index("policy")])
 
-    def arrays(self, table: str = "runs") -> dict[str, NDArray[Any]]:
-        """Return the columns of "runs" or "regret" as NumPy arrays; missing values are NaN."""
-        found = self.regret if table == "regret" else self.runs
-        return {name: found.column(name).to_numpy() for name in found.column_names}
-
     @property
     def objective(self) -> Objective:
         """What the experiment is about: "earn", or "find"."""

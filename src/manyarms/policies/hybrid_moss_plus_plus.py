@@ -31,12 +31,11 @@ from manyarms.policies.parts.iterations import (
 )
 from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
-from manyarms.policies.parts.slots import begin, open_slot
-from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
+from manyarms.policies.parts.slots import begin, count_late_pulls, credit, open_slot
+from manyarms.protocol import About, plays
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 
-@uses(arms=(tell, count_late))
 class HybridMossPlusPlusState(NamedTuple):
     """The set of this iteration, earlier sets as mixture-arms, and how each arm did so far."""
 
@@ -49,14 +48,9 @@ class HybridMossPlusPlusState(NamedTuple):
     mixtures: Mixtures
 
 
-@reset.register(HybridMossPlusPlusState)
 def hybrid_reset(state: HybridMossPlusPlusState, key: int, horizon: int) -> None:
     reset_iterations(state, key, horizon)
     reset_history(state.history, key)
-
-
-generation.register(HybridMossPlusPlusState)(iteration_of)
-arrive.register(HybridMossPlusPlusState)(arrive_later)
 
 
 @rare
@@ -101,7 +95,6 @@ def next_hybrid_iteration(state: HybridMossPlusPlusState) -> None:
     begin(state.arms.slots, clock.waiting, clock.left)
 
 
-@ask.register(HybridMossPlusPlusState)
 def hybrid_ask(state: HybridMossPlusPlusState) -> tuple[int, int]:
     clock = state.clock[0]
     if clock.left == 0:
@@ -117,7 +110,6 @@ def hybrid_ask(state: HybridMossPlusPlusState) -> tuple[int, int]:
     return ask_member(state.mixtures, state.arms.slots, number)
 
 
-@retire.register(HybridMossPlusPlusState)
 def hybrid_retire(state: HybridMossPlusPlusState, arm: int) -> None:
     arms, slots, clock = state.arms, state.arms.slots, state.clock[0]
     forget_arm(state.history, arm)
@@ -134,6 +126,18 @@ def hybrid_retire(state: HybridMossPlusPlusState, arm: int) -> None:
         await_member(state, draw_arm(arms))
         members = 1
     resize(arms, members, slots.run[0].horizon)
+
+
+plays(
+    HybridMossPlusPlusState,
+    reset=hybrid_reset,
+    ask=hybrid_ask,
+    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+    generation=iteration_of,
+    arrive=arrive_later,
+    retire=hybrid_retire,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,12 +20,11 @@ from manyarms.policies.parts.iterations import (
 )
 from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
-from manyarms.policies.parts.slots import begin, open_slot, unopened
-from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
+from manyarms.policies.parts.slots import begin, count_late_pulls, credit, open_slot, unopened
+from manyarms.protocol import About, plays
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 
-@uses(arms=(tell, count_late))
 class MossPlusPlusState(NamedTuple):
     """The set of this iteration, and the sets of those before as mixture-arms."""
 
@@ -35,11 +34,6 @@ class MossPlusPlusState(NamedTuple):
     arms: FreshArms
     order: Stream
     mixtures: Mixtures
-
-
-reset.register(MossPlusPlusState)(reset_iterations)
-generation.register(MossPlusPlusState)(iteration_of)
-arrive.register(MossPlusPlusState)(arrive_later)
 
 
 @rare
@@ -76,7 +70,6 @@ def choose_member(state: MossPlusPlusState) -> int:
     return choose(state.arms)
 
 
-@ask.register(MossPlusPlusState)
 def moss_plus_plus_ask(state: MossPlusPlusState) -> tuple[int, int]:
     if state.clock[0].left == 0:
         next_iteration(state)
@@ -84,7 +77,6 @@ def moss_plus_plus_ask(state: MossPlusPlusState) -> tuple[int, int]:
     return ask_member(state.mixtures, state.arms.slots, choose_member(state))
 
 
-@retire.register(MossPlusPlusState)
 def moss_plus_plus_retire(state: MossPlusPlusState, arm: int) -> None:
     arms, slots, clock = state.arms, state.arms.slots, state.clock[0]
     fresh = unopened(slots) - clock.waiting
@@ -105,6 +97,18 @@ def moss_plus_plus_retire(state: MossPlusPlusState, arm: int) -> None:
         arms.sampler.n[0] = arms.pool[0]
         members = 1
     hold(arms, members)
+
+
+plays(
+    MossPlusPlusState,
+    reset=reset_iterations,
+    ask=moss_plus_plus_ask,
+    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+    generation=iteration_of,
+    arrive=arrive_later,
+    retire=moss_plus_plus_retire,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

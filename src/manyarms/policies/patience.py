@@ -15,7 +15,7 @@ from manyarms.policies.parts.fresh import is_retired, strike
 from manyarms.policies.parts.kl import bernoulli_kl
 from manyarms.policies.parts.parameters import SigmaPolicy, ToldBestMean
 from manyarms.policies.parts.randomness import FRESH
-from manyarms.protocol import About, Variant, arrive, ask, reset, retire, tell
+from manyarms.protocol import About, Variant, plays
 from manyarms.protocol.parameters import choice
 
 
@@ -39,7 +39,6 @@ class PatienceState(NamedTuple):
     retired: HashMap  # arms that must not be pulled any more
 
 
-@reset.register(PatienceState)
 def patience_reset(state: PatienceState, key: int, horizon: int) -> None:
     restart(state.words, draw(key, FRESH))
     clear_sampler(state.sampler)
@@ -82,12 +81,10 @@ def may_be_best(state: PatienceState) -> bool:
     return gap <= 0.0 or gap * gap * current.pulls <= state.spread * current.log_horizon
 
 
-@ask.register(PatienceState)
 def patience_ask(state: PatienceState) -> tuple[int, int]:
     return state.current[0].slot, state.current[0].arm
 
 
-@tell.register(PatienceState)
 def patience_tell(state: PatienceState, slot: int, reward: float) -> None:
     current = state.current[0]
     if slot == current.slot:  # else the arm was discarded before this reward came
@@ -97,17 +94,25 @@ def patience_tell(state: PatienceState, slot: int, reward: float) -> None:
             next_arm(state)
 
 
-@arrive.register(PatienceState)
 def patience_arrive(state: PatienceState, count: int) -> None:
     """Let new arms join those still to come."""
     state.sampler.n[0] += count
 
 
-@retire.register(PatienceState)
 def patience_retire(state: PatienceState, arm: int) -> None:
     strike(state.retired, arm)
     if state.current[0].arm == arm:
         next_arm(state)
+
+
+plays(
+    PatienceState,
+    reset=patience_reset,
+    ask=patience_ask,
+    tell=patience_tell,
+    arrive=patience_arrive,
+    retire=patience_retire,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

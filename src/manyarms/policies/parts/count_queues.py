@@ -13,23 +13,14 @@ of N; queue 0 holds arms that were opened and never observed. Slots are numbered
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from manyarms.core.jit import generic, kernel, rare
+from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
-from manyarms.policies.parts.treap import (
-    Node,
-    comes_before,
-    first_alike,
-    join,
-    last,
-    leave,
-    nth,
-)
-from manyarms.protocol import count_late, reset, tell
+from manyarms.policies.parts.treap import Node, comes_before, first_alike, join, last, leave, nth
 
 
 class Queue(Record):
@@ -83,8 +74,8 @@ def queues(memory: Memory, n_arms: int, pulls: int) -> Queues:
     )
 
 
-@reset.register(Queues)
-def reset_queues(arms: Queues, key: int, horizon: int) -> None:
+@kernel
+def reset_queues(arms: Queues, key: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
     reset_draws(arms, key)
     number = 0
@@ -102,20 +93,6 @@ def next_pull(arms: Queues) -> int:
     """Count the pull that is asked for, and return its number, from 1 on."""
     arms.clock[0].pulls += 1
     return arms.clock[0].pulls
-
-
-@generic
-def level(state: Any, t: int) -> float:  # type: ignore[empty-body]
-    """Return what stands over N under the root of the index, at pull number t."""
-
-
-def ask_largest(state: Any) -> tuple[int, int]:
-    """Choose the largest index, arms never pulled first: a body of `ask` for a state with arms."""
-    t = next_pull(state.arms)
-    slot = due(state.arms)
-    if slot == 0:
-        slot = largest_index(state.arms, level(state, t))
-    return slot, state.arms.node[slot].arm
 
 
 @kernel
@@ -232,7 +209,7 @@ def largest_index(arms: Queues, level: float) -> int:
     return any_leader(arms)
 
 
-@tell.register(Queues)
+@kernel
 def credit(arms: Queues, slot: int, reward: float) -> None:
     """Count a pull of `slot` and its reward, and move it to the next queue."""
     node = arms.node[slot]
@@ -250,8 +227,8 @@ def credit(arms: Queues, slot: int, reward: float) -> None:
         _unlink(arms, number)
 
 
-@count_late.register(Queues)
-def queues_count_late(arms: Queues, slot: int, change: int) -> None:
+@kernel
+def count_late_pulls(arms: Queues, slot: int, change: int) -> None:
     """Count pulls that are late, or no longer."""
     arms.late[slot].pulls += change
     if arms.node[slot].pulls == 0:

@@ -19,7 +19,6 @@ from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, sampler
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
 from manyarms.policies.parts.randomness import RANKING, draw_fresh, reset_order
-from manyarms.protocol import reset, tell
 
 _NOT_PULLED = -1e300
 
@@ -75,8 +74,8 @@ def halving(memory: Memory, n_arms: int, *, slots: int, brackets: int, largest: 
     )
 
 
-@reset.register(Halving)
-def reset_halving(table: Halving, key: int, horizon: int) -> None:
+@kernel
+def reset_halving(table: Halving, key: int) -> None:
     """Forget all brackets."""
     reset_order(table.sampler, table.words, key)
     restart(table.ties, draw(key, RANKING))
@@ -143,7 +142,7 @@ def ask_bracket(table: Halving, number: int) -> tuple[int, int]:
     return slot, arm_of(table, slot)
 
 
-@tell.register(Halving)
+@kernel
 def tell_bracket(table: Halving, slot: int, reward: float) -> None:
     """Credit a reward, and end the round if it was its last."""
     record = table.arm[slot]

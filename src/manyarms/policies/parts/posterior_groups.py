@@ -16,7 +16,6 @@ from manyarms.core.memory import Ints, Memory, Record, Records, release, wipe
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import ROUNDING, draw_fresh, is_success, reset_draws
-from manyarms.protocol import reset, tell
 
 FEW = 8
 _SPARE = 64  # groups, and places, beyond those for the arms: few arms, or none, need no clearing
@@ -82,8 +81,8 @@ def groups(memory: Memory, n_arms: int, pulls: int) -> Groups:
     )
 
 
-@reset.register(Groups)
-def reset_groups(arms: Groups, key: int, horizon: int) -> None:
+@kernel
+def reset_groups(arms: Groups, key: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
     reset_draws(arms, key)
     restart(arms.rounding, draw(key, ROUNDING))
@@ -120,7 +119,7 @@ def choose_from(arms: Groups, number: int) -> int:
     return slot
 
 
-@tell.register(Groups)
+@kernel
 def credit(arms: Groups, slot: int, reward: float) -> None:
     """Move a slot to the group with one more success, or failure."""
     clock = arms.clock[0]

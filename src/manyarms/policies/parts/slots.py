@@ -14,7 +14,6 @@ from manyarms.core.memory import Floats, Ints, Memory, Record, Records, places, 
 from manyarms.core.rng import Stream, stream
 from manyarms.core.tournament import Tournament, clear, disband, rekey, tournament
 from manyarms.policies.parts.kl import kl_upper, switch_at
-from manyarms.protocol import count_late
 
 GONE = -(1 << 62)  # the member of a slot whose arm was retired
 _UNSEEN = 1e300  # above every index
@@ -180,8 +179,8 @@ def refresh(slots: Slots, slot: int) -> None:
         rekey(slots.rank, slot, index)
 
 
-@count_late.register(Slots)
-def slots_count_late(slots: Slots, slot: int, change: int) -> None:
+@kernel
+def count_late_pulls(slots: Slots, slot: int, change: int) -> None:
     """Count pulls that are late, or no longer.
 
     Indices are made of observed rewards only, so they stay valid. An arm whose first reward is

@@ -8,13 +8,14 @@ number says whose it is, so a reward finds its subroutine when another one runs 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import NO_ROOM, Memory, Record, power_of_two
 from manyarms.core.tournament import Tournament
 from manyarms.policies.parts.fresh import (
     FreshArms,
+    arrive_now,
     choose,
     hold,
     present,
@@ -23,13 +24,10 @@ from manyarms.policies.parts.fresh import (
     strike,
 )
 from manyarms.policies.parts.parameters import IndexPolicy
-from manyarms.policies.parts.slots import Slots, begin, credit, unopened
-from manyarms.protocol import arrive, count_late, retire
+from manyarms.policies.parts.slots import Slots, begin, count_late_pulls, credit, unopened
 from manyarms.theory.schedules import subroutines, subset_size
 
 MOST_SUBROUTINES = 64  # log T is smaller for every T
-
-S = TypeVar("S", bound=type)
 
 
 class SubroutineClock(Record):
@@ -155,14 +153,14 @@ def tell_subroutine(state: Any, slot: int, reward: float) -> None:
     credit(slots_of(state, i), slot // MOST_SUBROUTINES, reward)
 
 
-def late_in_subroutine(state: Any, slot: int, change: int) -> None:
+def count_late_in_subroutine(state: Any, slot: int, change: int) -> None:
     """Count late pulls of a slot."""
-    count_late(slots_of(state, subroutine_of(slot)), slot // MOST_SUBROUTINES, change)
+    count_late_pulls(slots_of(state, subroutine_of(slot)), slot // MOST_SUBROUTINES, change)
 
 
 def widen(state: Any, count: int) -> None:
     """Let new arms be drawn, by sets that had all arms there were."""
-    arrive(state.arms, count)
+    arrive_now(state.arms, count)
     q = state.clock[0].subroutines
     for i in range(q):
         horizon = state.arms.slots.run[i].horizon
@@ -175,14 +173,6 @@ def lose_arm(state: Any, arm: int) -> None:
     strike(state.arms.retired, arm)
     for i in range(state.clock[0].subroutines):
         replace_arm(arms_of(state, i), arm)
-
-
-def has_subroutines(state_class: S) -> S:
-    """Let late rewards, and arms that come and go, find the subroutines of these states."""
-    count_late.register(state_class)(late_in_subroutine)
-    arrive.register(state_class)(widen)
-    retire.register(state_class)(lose_arm)
-    return state_class
 
 
 @dataclass(frozen=True, kw_only=True)

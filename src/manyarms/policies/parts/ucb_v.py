@@ -19,7 +19,6 @@ from manyarms.core.memory import Memory, Record, Records, power_of_two, wipe
 from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
-from manyarms.protocol import count_late, reset, tell
 
 _NEXT = 1e300  # above every index: an arm whose only pull was abandoned
 _LAST = -1e280  # times its late pulls, below every index: an arm that waits for its first reward
@@ -86,8 +85,8 @@ def ucb_v(memory: Memory, n_arms: int, *, arms: int) -> UcbV:
     )
 
 
-@reset.register(UcbV)
-def reset_ucb_v(arms: UcbV, key: int, horizon: int) -> None:
+@kernel
+def reset_ucb_v(arms: UcbV, key: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
     reset_draws(arms, key)
     wipe(arms.clock, 0)
@@ -141,7 +140,7 @@ def any_leader(arms: UcbV) -> int:
     return block
 
 
-@tell.register(UcbV)
+@kernel
 def credit(arms: UcbV, slot: int, reward: float) -> None:
     """Count a pull of `slot` and its reward."""
     own = arms.slot[slot]
@@ -155,8 +154,8 @@ def credit(arms: UcbV, slot: int, reward: float) -> None:
     seat(arms, slot)
 
 
-@count_late.register(UcbV)
-def ucb_v_count_late(arms: UcbV, slot: int, change: int) -> None:
+@kernel
+def count_late_pulls(arms: UcbV, slot: int, change: int) -> None:
     """Count pulls that are late, or no longer."""
     arms.slot[slot].late += change
     if arms.slot[slot].pulls == 0:

@@ -6,16 +6,13 @@ A state has `clock` and `arms`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from manyarms.core.jit import generic, rare
+from manyarms.core.jit import rare
 from manyarms.core.memory import Record, wipe
 from manyarms.policies.parts.fresh import reset_arms, resize
 from manyarms.policies.parts.parameters import IndexPolicy
 from manyarms.policies.parts.slots import begin
-from manyarms.protocol import ask, reset
-
-S = TypeVar("S", bound=type)
 
 
 class RoundClock(Record):
@@ -26,11 +23,6 @@ class RoundClock(Record):
     left: int  # pulls left in the round
 
 
-@generic
-def set_size(state: Any, round_number: int) -> int:  # type: ignore[empty-body]
-    """Return how many arms round l is played on."""
-
-
 def reset_rounds(state: Any, key: int, horizon: int) -> None:
     """Begin a game; the first round begins with the first pull."""
     reset_arms(state.arms, key)
@@ -39,35 +31,20 @@ def reset_rounds(state: Any, key: int, horizon: int) -> None:
     state.clock[0].horizon = horizon
 
 
-def ask_in_rounds(state: Any) -> tuple[int, int]:
-    """Choose by the index; statistics are kept."""
-    if state.clock[0].left == 0:
-        next_round(state)
-    state.clock[0].left -= 1
-    return ask(state.arms)
-
-
 @rare
-def next_round(state: Any) -> None:
-    """Double the length, widen the set, and compute all indices with the new K and H."""
+def next_round(state: Any, arms: int) -> None:
+    """Double the length, play on `arms` arms, and compute all indices with the new K and H."""
     clock = state.clock[0]
     clock.round += 1
     clock.left = 1 << clock.round
     end = (2 << clock.round) - 2  # 2 + 4 + … + 2^l
     horizon = min(end, clock.horizon) if clock.horizon > 0 else end
-    resize(state.arms, set_size(state, clock.round), horizon)
+    resize(state.arms, arms, horizon)
 
 
 def last_round(pulls: int) -> int:
     """Return the round in which a game of `pulls` pulls ends: round l ends with 2^(l+1) - 2."""
     return (pulls + 1).bit_length() - 1
-
-
-def plays_rounds(state_class: S) -> S:
-    """Let these states play such rounds, and keep their statistics from one to the next."""
-    reset.register(state_class)(reset_rounds)
-    ask.register(state_class)(ask_in_rounds)
-    return state_class
 
 
 @dataclass(frozen=True, kw_only=True)
