@@ -235,11 +235,12 @@ def test_a_keyboard_is_enough(opened: Browser) -> None:
     assert shown(opened, "#t-shown").replace("\u202f", "") == "pull 256"
 
 
-def test_playing_ends_at_the_last_pull(opened: Browser) -> None:
+def test_playing_goes_through_time_and_can_be_stopped(opened: Browser) -> None:
     opened.run(
         """new Promise(done => {
+            const time = document.getElementById("t");
+            const look = () => time.value !== "5000" ? done() : setTimeout(look, 5);
             document.getElementById("run").click();
-            const look = () => document.getElementById("t").value !== "5000" ? done() : setTimeout(look, 5);
             look();
         })"""
     )
