@@ -1,8 +1,8 @@
 """Replications on a GPU: one thread plays one, with the loop that the CPU plays, too.
 
-How many arms a replication will meet is not known before. So its tape has room for few, and so have
-states that could need far more; where they were too few the batch begins anew with more: the same
-numbers, only later.
+Nobody knows beforehand how many arms a replication will meet. So its tape has room for few, and so
+have states that could need far more. If that is too little, the batch starts again with more room;
+the numbers are the same.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def play_lane(
 
 
 def _compiled_in(path: str, number: float) -> bool:
-    """Whether a kernel is made for this number: what is switched off then costs nothing."""
+    """Whether a number is a constant of the kernel: what it switches off then costs nothing."""
     if path.startswith("state."):
         return isinstance(number, bool) or number == 0
     return path in ("world.family", "world.model")
@@ -197,7 +197,7 @@ class Bench(Pairing):
         stopped: Callable[[], bool],
         done: Callable[[int], None],
     ) -> Played:
-        """Play these replications, batch after batch; `stopped` is heeded soon."""
+        """Play these replications, batch after batch, and ask `stopped` often."""
         begun = time.perf_counter()
         parts: list[Recorder] = []
         left = numbers
