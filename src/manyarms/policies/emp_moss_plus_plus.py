@@ -26,9 +26,7 @@ from manyarms.policies.parts.mixtures import (
     mixture_pulls,
     mixtures,
 )
-from manyarms.policies.parts.parameters import MixturePolicy, kl_form
-from manyarms.policies.parts.randomness import RANKING
-from manyarms.policies.parts.slots import (
+from manyarms.policies.parts.moss_slots import (
     GONE,
     begin,
     count_late_pulls,
@@ -38,6 +36,8 @@ from manyarms.policies.parts.slots import (
     refresh,
     set_scale,
 )
+from manyarms.policies.parts.parameters import MixturePolicy, kl_form
+from manyarms.policies.parts.randomness import RANKING
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import choice
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations

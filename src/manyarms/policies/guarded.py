@@ -273,14 +273,14 @@ class Guarded(AroundPolicy, GuardPolicy):
         )
 
 
-def guarded_subset(
+def _guarded_subset(
     policy: Policy, *, size: int | None = None, exponent: float | None = None, beta: float = 0.5
 ) -> Guarded:
     """Return `policy` on T^(1/2) random arms, unless another size is given, under the guard."""
     return Guarded(on_subset(policy, size=size, exponent=exponent), beta=beta)
 
 
-def guarded_alike(policy: EmpMOSSPlusPlus) -> Guarded:
+def _guarded_alike(policy: EmpMOSSPlusPlus) -> Guarded:
     """Return `policy` under a guard of the same beta."""
     return Guarded(policy, beta=policy.beta)
 
@@ -298,7 +298,7 @@ GUARDED_FORMS = {
             rewards="[0, 1]",
         ),
         Greedy,
-        guarded_subset,
+        _guarded_subset,
     ),
     "guarded-empmoss++": Form(
         About(
@@ -312,6 +312,6 @@ GUARDED_FORMS = {
             rewards="[0, 1]",
         ),
         EmpMOSSPlusPlus,
-        guarded_alike,
+        _guarded_alike,
     ),
 }

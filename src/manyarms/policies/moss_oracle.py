@@ -17,8 +17,8 @@ from manyarms.policies.parts.fresh import (
     reset_arms,
     retire_arm,
 )
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
 from manyarms.policies.parts.parameters import IndexPolicy, kl_form
-from manyarms.policies.parts.slots import begin, count_late_pulls, credit
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Count, Probability
 from manyarms.theory.schedules import subset_size

@@ -19,8 +19,8 @@ from manyarms.policies.parts.iterations import (
     reset_iterations,
 )
 from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit, open_slot, unopened
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
-from manyarms.policies.parts.slots import begin, count_late_pulls, credit, open_slot, unopened
 from manyarms.protocol import About, plays
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 

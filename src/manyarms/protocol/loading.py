@@ -15,7 +15,7 @@ from typing import Any
 
 from manyarms.core.checks import refusal
 from manyarms.errors import nearest
-from manyarms.protocol.plain import PlainMaker, is_plain
+from manyarms.protocol.plain_classes import PlainMaker, is_plain
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import is_registered, register
 

@@ -1,4 +1,4 @@
-"""What a policy is: plain data that makes a state, and three functions on that state.
+"""What a policy is: parameters that make a state, and functions on that state.
 
 A policy's file defines a state (a NamedTuple with a name of its own), functions on it, and a table
 that says which of them play it: `plays(State, reset=…, ask=…, tell=…)`. CPython runs these

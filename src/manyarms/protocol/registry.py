@@ -6,7 +6,7 @@ import inspect
 import numbers
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from manyarms.errors import DuplicateNameError, ParameterError, UnknownNameError
 from manyarms.protocol.about import About
@@ -161,11 +161,11 @@ def policy(name: str, **parameters: Any) -> Policy:
 def described_policy(policy: Policy) -> dict[str, Any]:
     """Return a policy's registered name (None if it has none) and its parameters."""
     name = name_of(type(policy))
-    parameters = {} if name is None else {f.name: _plain(policy, f.name) for f in fields(policy)}
+    parameters = {} if name is None else {f.name: _storable(policy, f.name) for f in fields(policy)}
     return {"name": name, "label": policy.label, "parameters": parameters}
 
 
-def _plain(policy: Policy, parameter: str) -> Any:
+def _storable(policy: Policy, parameter: str) -> Any:
     value = getattr(policy, parameter)
     if isinstance(value, Policy):
         return described_policy(value)
@@ -206,4 +206,5 @@ def policy_from(
 
 
 def _load_ours() -> None:
-    import manyarms.policies  # noqa: F401  one of the two imports that go up
+    if not TYPE_CHECKING:  # mypy loses its way in the circle
+        import manyarms.policies  # noqa: F401  one of the two imports that go up

@@ -27,7 +27,7 @@ from manyarms.policies.parts.subroutines import (
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Positive
 
-FACTOR = 2.0  # of the sets' sizes, as in the text of Zhu & Nowak
+_FACTOR = 2.0  # of the sets' sizes, as in the text of Zhu & Nowak
 
 
 class BalancedClock(SubroutineClock):
@@ -175,9 +175,9 @@ class DynamicBalancing(SubroutinePolicy):
     regret_factor: Positive = 1.0
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> BalancedState:
-        room = room_for(memory, n_arms, pulls, FACTOR)
+        room = room_for(memory, n_arms, pulls, _FACTOR)
         return BalancedState(
-            factor=FACTOR,
+            factor=_FACTOR,
             c=self.c,
             regret_factor=self.regret_factor,
             clock=memory.records(1, BalancedClock),

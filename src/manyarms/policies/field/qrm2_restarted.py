@@ -11,8 +11,8 @@ from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.tournament import leader
 from manyarms.policies.parts.doubling_rounds import RoundPolicy, last_round
 from manyarms.policies.parts.fresh import FreshArms, draw_arm, present, reset_arms
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit, open_slot
 from manyarms.policies.parts.randomness import ORDER
-from manyarms.policies.parts.slots import begin, count_late_pulls, credit, open_slot
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Share
 from manyarms.theory.schedules import quantile_arms

@@ -207,10 +207,10 @@ def on_subset(
     return SubSampled(policy, size=size, exponent=exponent)
 
 
-about_subset = partial(About, needs="horizon", source="Bayati et al. 2020")
+_about_subset = partial(About, needs="horizon", source="Bayati et al. 2020")
 SUB_SAMPLED = {
     "ss-moss": Form(
-        about_subset(
+        _about_subset(
             guarantee="MOSS's, among √T random arms",
             nanoseconds=15,
             scaling="log of arms in the subset",
@@ -220,7 +220,7 @@ SUB_SAMPLED = {
         on_subset,
     ),
     "ss-greedy": Form(
-        about_subset(
+        _about_subset(
             guarantee="Bayesian, for means dense near the best",
             nanoseconds=13,
             scaling="log of arms in the subset",
@@ -237,7 +237,7 @@ SUB_SAMPLED = {
         on_subset,
     ),
     "ss-ucb": Form(
-        about_subset(
+        _about_subset(
             guarantee="Bayesian, for means dense near the best",
             nanoseconds=280,
             scaling="distinct pull counts",
@@ -247,7 +247,7 @@ SUB_SAMPLED = {
         on_subset,
     ),
     "ss-ts": Form(
-        about_subset(
+        _about_subset(
             guarantee="none stated here",
             nanoseconds=2400,
             scaling="distinct (successes, failures): not sublinear",

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.policies.parts.losses import Shape
-from manyarms.policies.parts.parameters import about_perfect
-from manyarms.policies.parts.sequential import (
+from manyarms.policies.parts.one_by_one import (
     Length,
     OneByOne,
     arm_in_play,
@@ -20,6 +19,7 @@ from manyarms.policies.parts.sequential import (
     one_by_one,
     reset_one_by_one,
 )
+from manyarms.policies.parts.parameters import about_perfect
 from manyarms.protocol import Policy, plays
 
 

@@ -14,7 +14,7 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory
 from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey
-from manyarms.policies.parts.slots import Slots
+from manyarms.policies.parts.moss_slots import Slots
 
 
 class Chosen(NamedTuple):

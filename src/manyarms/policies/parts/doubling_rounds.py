@@ -11,8 +11,8 @@ from typing import Any
 from manyarms.core.jit import rare
 from manyarms.core.memory import Record, wipe
 from manyarms.policies.parts.fresh import reset_arms, resize
+from manyarms.policies.parts.moss_slots import begin
 from manyarms.policies.parts.parameters import IndexPolicy
-from manyarms.policies.parts.slots import begin
 
 
 class RoundClock(Record):

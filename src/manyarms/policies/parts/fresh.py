@@ -14,8 +14,15 @@ from manyarms.core.memory import Ints, Memory
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.core.tournament import leader
+from manyarms.policies.parts.moss_slots import (
+    Slots,
+    close_slot,
+    open_slot,
+    refresh,
+    set_scale,
+    unopened,
+)
 from manyarms.policies.parts.randomness import FRESH, TIES
-from manyarms.policies.parts.slots import Slots, close_slot, open_slot, refresh, set_scale, unopened
 
 
 class FreshArms(NamedTuple):

@@ -22,8 +22,8 @@ from manyarms.policies.parts.mixtures import (
     real_arm,
     reset_mixtures,
 )
+from manyarms.policies.parts.moss_slots import GONE, Slots, close_slot
 from manyarms.policies.parts.randomness import MIXTURES, ORDER
-from manyarms.policies.parts.slots import GONE, Slots, close_slot
 
 
 class IterationClock(Record):

@@ -124,7 +124,7 @@ def credit(arms: Groups, slot: int, reward: float) -> None:
     """Move a slot to the group with one more success, or failure."""
     clock = arms.clock[0]
     if max(2 * clock.groups, clock.places) > 8 * clock.opened + _SPARE:
-        clear_up(arms)
+        _clear_up(arms)
     success = is_success(reward, arms.rounding)
     group = arms.group[arms.slot[slot].group]
     number = _group(arms, group.successes + int(success), group.failures + int(not success))
@@ -196,7 +196,7 @@ def _leave(arms: Groups, slot: int) -> None:
 
 
 @rare
-def clear_up(arms: Groups) -> None:
+def _clear_up(arms: Groups) -> None:
     """Keep the groups that have members, in the order of their numbers, and no place between them.
 
     Neither the order of the list nor that of a group's members changes.
