@@ -1,4 +1,4 @@
-"""Hybrid MOSS++: Pareto optimal as MOSS++ is, and goes on with the arms that did best."""
+"""Hybrid MOSS++: MOSS++ whose sets also contain the arms that did best so far."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def hybrid_reset(state: HybridMossPlusPlusState, key: int, horizon: int) -> None
 
 @rare
 def remember_arms(state: HybridMossPlusPlusState) -> None:
-    """Remember how the arms of the iteration that ended did."""
+    """Add the pulls and rewards of the iteration that ended to the history."""
     slots = state.arms.slots
     for k in range(slots.run[0].opened):
         slot = slots.slot[k]

@@ -25,7 +25,7 @@ from manyarms.theory.schedules import subset_size
 
 
 class MossOracleState(NamedTuple):
-    """How large the set is to be, and its arms pulled so far, ranked by their index."""
+    """The size of the set, and its arms pulled so far, ranked by their index."""
 
     alpha: float
     factor: float  # of T^alpha log sqrt(T): 2, or n/m with alpha = 0

@@ -20,9 +20,9 @@ M = TypeVar("M", bound=Callable[..., Policy])
 
 
 class Form:
-    """A policy with some parameters fixed, or in a wrapper: what a name of its own makes.
+    """What a name of the registry makes: a policy with fixed parameters, or in a wrapper.
 
-    It takes the parameters of both.
+    It takes the parameters of the policy and of the wrapper.
 
     >>> import manyarms as ma
     >>> about = described()["anytime-moss++"]
@@ -46,7 +46,7 @@ class Form:
 
 
 def register(name: str, make: M, *, listed: bool = True) -> M:
-    """Let `policy(name, ...)` find a policy.
+    """Register a policy under a name, for `policy(name, ...)`.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def policy_names() -> tuple[str, ...]:
 
 
 def described() -> dict[str, About]:
-    """Return what is said about the listed policies, by name, in the order they were registered.
+    """Return the descriptions of the listed policies by name, in the order of registration.
 
     >>> list(described())[:3]
     ['moss', 'moss-oracle', 'quantile']
@@ -109,7 +109,6 @@ def maker(name: str) -> Callable[..., Policy]:
 
 
 def is_registered(name: str) -> bool:
-    """Whether a name stands for a policy."""
     _load_ours()
     return name in _makers
 
@@ -121,7 +120,7 @@ def name_of(make: Callable[..., Policy]) -> str | None:
 
 
 def own_name(name: str) -> str:
-    """Return what tables call the policy of a name: for "module:Class", the name of the class.
+    """Return the name that tables use: for "module:Class" that of the class.
 
     >>> own_name("moss++")
     'moss++'
@@ -187,7 +186,7 @@ def policy_from(
     limits: tuple[float, float] | None = None,
     depth: int = 0,
 ) -> Policy:
-    """Return the described policy; where it has no registered name, the given one if it is that."""
+    """Return the policy of a description; one without a registered name must be given."""
     own = given if isinstance(given, Policy) else None
     if described["name"] is None or (own is not None and name_of(type(own)) is None):
         for one in () if own is None else (own, own.with_reward_range(limits)):

@@ -41,7 +41,7 @@ class BalancedSubroutine(Subroutine):
 
 
 class BalancedState(NamedTuple):
-    """The arms of all subroutines, and what the rewards of each say of the best mean."""
+    """The arms of all subroutines, and the bounds on the best mean that each one gives."""
 
     factor: float
     c: float
@@ -65,7 +65,7 @@ def balanced_reset(state: BalancedState, key: int, horizon: int) -> None:
 
 @kernel
 def least_allowed(state: BalancedState) -> int:
-    """Return the active subroutine that may have lost least, ties at random."""
+    """Return the active subroutine with the smallest allowed loss; ties are random."""
     q = state.clock[0].subroutines
     floor = -math.inf
     for i in range(q):

@@ -78,7 +78,7 @@ def largest_sample(arms: Groups, number: int, key: int, best: float) -> float:
 
 @kernel
 def most_tail(ways: float, b: int, mean: float, n: float, x: float) -> float:
-    r"""Return a number not below the probability that a sample is above x, by cheap means.
+    r"""Return a cheap upper bound of the probability that a sample is above x.
 
     It is :math:`P(\mathrm{Bin}(n - 1, 1 - x) \ge b) \le \binom{n-1}{b} (1 - x)^b`, and a Beta
     number is sub-Gaussian: the probability is at most :math:`e^{-s} \le 1 / (1 + s)` with

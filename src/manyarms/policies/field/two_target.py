@@ -41,7 +41,7 @@ class TwoTargetState(NamedTuple):
 
 @kernel
 def whole(number: float) -> int:
-    """Return the floor; 64^(1/3) is 3.9999999999999996 in floating point, hence the guard."""
+    """Return the floor, with a margin: 64^(1/3) is 3.9999999999999996 in floating point."""
     return math.floor(min(number * (1.0 + 1e-12), 1e15))
 
 

@@ -16,8 +16,6 @@ from manyarms.policies.parts.parameters import IndexPolicy
 
 
 class RoundClock(Record):
-    """Where the game is."""
-
     horizon: int  # T, or 0 if not known
     round: int  # l
     left: int  # pulls left in the round
@@ -49,7 +47,7 @@ def last_round(pulls: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class RoundPolicy(IndexPolicy):
-    """A policy that plays such rounds, and so needs no horizon."""
+    """An anytime policy that plays such rounds."""
 
     anytime = True
 

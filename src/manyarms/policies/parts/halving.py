@@ -134,7 +134,7 @@ def _start_round(table: Halving, number: int) -> None:
 
 @kernel
 def ask_bracket(table: Halving, number: int) -> tuple[int, int]:
-    """Return the slot to pull next and its arm; once the run is over the winner, which is left."""
+    """Return the slot to pull next and its arm; after the run, those of the winner."""
     bracket = table.bracket[number]
     slot = table.order[bracket.first + bracket.asked % bracket.left]
     bracket.asked += 1
@@ -182,7 +182,7 @@ def _end_round(table: Halving, number: int) -> None:
 
 @kernel
 def _keep_chosen(table: Halving, bracket: Bracket) -> None:
-    """Move those that were chosen, which are below 0 now, to the front."""
+    """Move the chosen slots, which are marked by numbers below 0, to the front."""
     write = bracket.first
     for place in range(bracket.first, bracket.first + bracket.left):
         if table.order[place] < 0:

@@ -181,7 +181,7 @@ def refresh(slots: Slots, slot: int) -> None:
 
 @kernel
 def count_late_pulls(slots: Slots, slot: int, change: int) -> None:
-    """Count pulls that are late, or no longer.
+    """Count `change` more late pulls.
 
     Indices are made of observed rewards only, so they stay valid. An arm whose first reward is
     late is not fresh any more; when no fresh arm is left, among the arms never observed the one

@@ -36,7 +36,7 @@ class Fit(Record):
 
 
 class Prior(NamedTuple):
-    """First rewards, and how well each strength foresaw the others."""
+    """The first rewards, and how well each strength predicted the others."""
 
     fit: Records[Fit]  # [fit]
     score: Floats  # by strength: the logarithm of the likelihood
@@ -49,7 +49,7 @@ def prior(memory: Memory) -> Prior:
 
 @kernel
 def reset_prior(prior: Prior) -> None:
-    """Forget all rewards: until some are seen, means are taken for uniform."""
+    """Forget all rewards; without any, means count as uniform."""
     fit = prior.fit[0]
     fit.mean = 0.5
     fit.strength = 2.0

@@ -94,7 +94,7 @@ def _arms_of(state: Any, i: int) -> FreshArms:
 
 @kernel
 def _wanted_arms(state: Any, i: int, q: int, horizon: int) -> int:
-    """Return how large subroutine i's set is where there are enough arms."""
+    """Return the size of subroutine i's set if there are enough arms."""
     return subset_size(horizon, (i + 1) / q, state.factor, horizon)
 
 
@@ -121,7 +121,7 @@ def reset_subroutines(state: Any, key: int, horizon: int) -> None:
 
 @kernel
 def _lacks_room(state: Any, i: int) -> bool:
-    """Whether subroutine i is to open a slot, and there is no memory for it."""
+    """Whether subroutine i must open a slot, and has no memory for it."""
     run = state.arms.slots.run[i]
     full = run.gone == 0 and run.opened >= state.subroutine[i].room
     return full and unopened(slots_of(state, i)) > 0
@@ -129,7 +129,7 @@ def _lacks_room(state: Any, i: int) -> bool:
 
 @kernel
 def ask_subroutine(state: Any, i: int) -> tuple[int, int]:
-    """Let subroutine i choose; return its slot, numbered so that it tells whose it is, and arm."""
+    """Let subroutine i choose; return the number of its slot, which contains i, and the arm."""
     state.clock[0].running = i
     if _lacks_room(state, i):
         return 0, NO_ROOM
@@ -159,7 +159,7 @@ def count_late_in_subroutine(state: Any, slot: int, change: int) -> None:
 
 
 def widen(state: Any, count: int) -> None:
-    """Let new arms be drawn, by sets that had all arms there were."""
+    """Add new arms; sets that had all arms grow."""
     arrive_now(state.arms, count)
     q = state.clock[0].subroutines
     for i in range(q):
@@ -177,7 +177,5 @@ def lose_arm(state: Any, arm: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SubroutinePolicy(IndexPolicy):
-    """A policy that runs such subroutines."""
-
     def stage(self, state: Any) -> str:
         return f"subroutine {state.clock[0].running + 1} of {state.clock[0].subroutines}"

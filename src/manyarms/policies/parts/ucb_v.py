@@ -49,8 +49,6 @@ class UcbVMatch(Record):
 
 
 class UcbVClock(Record):
-    """How far the game is."""
-
     time: int  # t: this pull is the t-th
     explore: float  # E_t
     root: float  # its square root
@@ -94,7 +92,7 @@ def reset_ucb_v(arms: UcbV, key: int) -> None:
 
 @kernel
 def next_time(arms: UcbV) -> None:
-    """Go on to the next pull; the first one has no choice to make, and counts as t = 2."""
+    """Count a pull, and compute E_t; the first pull, which has no choice, counts as t = 2."""
     clock = arms.clock[0]
     clock.time += 1
     clock.explore = 2.0 * math.log(10.0 * math.log(max(2, clock.time)))
@@ -114,7 +112,7 @@ def open_arm(arms: UcbV) -> int:
 
 @kernel
 def largest_index(arms: UcbV) -> int:
-    """Return a slot of largest index at this time, any with the same chance."""
+    """Return a random slot among those of largest index at this time."""
     clock = arms.clock[0]
     if _stands_until(arms, 0, clock.levels) < clock.explore:
         _replay_expired(arms)
@@ -125,7 +123,7 @@ def largest_index(arms: UcbV) -> int:
 
 @kernel
 def any_leader(arms: UcbV) -> int:
-    """Go down from the root to one of those that tie, by a word."""
+    """Choose one of the slots that tie at random: go down from the root."""
     level = arms.clock[0].levels
     best = _index(arms, _winner_of(arms, 0, level))
     at = below(next_word(arms.ties), _tied_in(arms, 0, level))
@@ -156,7 +154,7 @@ def credit(arms: UcbV, slot: int, reward: float) -> None:
 
 @kernel
 def count_late_pulls(arms: UcbV, slot: int, change: int) -> None:
-    """Count pulls that are late, or no longer."""
+    """Count `change` more late pulls."""
     arms.slot[slot].late += change
     if arms.slot[slot].pulls == 0:
         _rank_unseen(arms, slot)
@@ -164,7 +162,7 @@ def count_late_pulls(arms: UcbV, slot: int, change: int) -> None:
 
 @rare
 def _rank_unseen(arms: UcbV, slot: int) -> None:
-    """Let an arm wait for its first reward; it is next if that never comes."""
+    """Rank an arm without a reward: last while one is late, first if it was abandoned."""
     own = arms.slot[slot]
     own.mean = _LAST * own.late if own.late > 0 else _NEXT
     _rank(arms, slot)
@@ -172,7 +170,7 @@ def _rank_unseen(arms: UcbV, slot: int) -> None:
 
 @kernel
 def _rank(arms: UcbV, slot: int) -> None:
-    """Play the matches of an arm whose index changed; all up to it join the tournament."""
+    """Play the matches of an arm whose index changed; slots up to it join the tournament."""
     clock = arms.clock[0]
     for newcomer in range(min(clock.seated, slot), slot + 1):
         clock.seated = max(clock.seated, newcomer + 1)
@@ -199,7 +197,7 @@ def _tied_in(arms: UcbV, block: int, level: int) -> int:
 
 @kernel
 def _stands_until(arms: UcbV, block: int, level: int) -> float:
-    """Return the E up to which the block's winner is known; a block of no slots has no matches."""
+    """Return the largest E for which the block's winner stands; infinite for an empty block."""
     if level == 0 or block << level >= arms.clock[0].seated:
         return math.inf
     return arms.match[_place_of(arms, block, level)].until
@@ -207,7 +205,7 @@ def _stands_until(arms: UcbV, block: int, level: int) -> float:
 
 @kernel
 def _play_match(arms: UcbV, block: int, level: int) -> None:
-    """Compare the winners of the block's halves, and compute up to which E that stands."""
+    """Compare the winners of the block's halves, and compute how long the result stands."""
     clock = arms.clock[0]
     left, right = 2 * block, 2 * block + 1
     until = min(_stands_until(arms, left, level - 1), _stands_until(arms, right, level - 1))
@@ -235,7 +233,7 @@ def _index(arms: UcbV, slot: int) -> float:
 
 @kernel
 def _leads_for(arms: UcbV, winner: int, loser: int, lead: float) -> float:
-    """Return how much E may grow before the loser can catch up, or is no longer level."""
+    """Return how much E may grow before the order of the two can change."""
     ahead, behind = arms.slot[winner], arms.slot[loser]
     same = ahead.mean == behind.mean and ahead.spread == behind.spread
     if same and ahead.slope == behind.slope:
@@ -251,7 +249,7 @@ def _leads_for(arms: UcbV, winner: int, loser: int, lead: float) -> float:
 
 @rare
 def _replay_expired(arms: UcbV) -> None:
-    """Play the matches that stand no longer, each after those below it."""
+    """Replay the matches that have expired, from the leaves up."""
     clock = arms.clock[0]
     while _stands_until(arms, 0, clock.levels) < clock.explore:
         block, level = 0, clock.levels
