@@ -10,8 +10,8 @@ from manyarms.core.rng import draw
 from manyarms.instances.tape import Tape, arm_of, best_record, next_reward, record_of, rewind
 from manyarms.instances.world import World
 from manyarms.protocol.in_flight import InFlight, land, launch
-from manyarms.protocol.policy import ask, reset, tell
-from manyarms.protocol.recommend import Scale, recommend
+from manyarms.protocol.policy import ask, recommend, reset, tell
+from manyarms.protocol.recommend import Scale
 
 
 class Stretch(NamedTuple):

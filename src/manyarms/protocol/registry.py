@@ -21,28 +21,29 @@ M = TypeVar("M", bound=Callable[..., Policy])
 
 
 class Form:
-    """A policy in a wrapper, under a name of its own: made with the parameters of both.
+    """A policy with some parameters fixed, or in a wrapper: what a name of its own makes.
+
+    It takes the parameters of both.
 
     >>> import manyarms as ma
     >>> about = described()["anytime-moss++"]
-    >>> Form("anytime-moss", ma.MOSS, ma.Doubling, about)(sigma=1.0).label
+    >>> Form(about, ma.MOSS, ma.Doubling)(sigma=1.0).label
     'anytime-moss(sigma=1.0)'
     """
 
     def __init__(
-        self, name: str, policy: type[Policy], wrap: Callable[..., Policy], about: About
+        self, about: About, make: Callable[..., Policy], wrap: Callable[..., Policy] | None = None
     ) -> None:
-        self.name, self.about = name, about
-        self._policy, self._wrap = policy, wrap
-        wrappers = inspect.signature(wrap).parameters.values()
+        self.about, self._make, self._wrap = about, make, wrap
+        wrappers = inspect.signature(wrap).parameters.values() if wrap else ()
         self._own = [p for p in wrappers if p.kind is p.KEYWORD_ONLY]
-        both = [*inspect.signature(policy).parameters.values(), *self._own]
+        both = [*inspect.signature(make).parameters.values(), *self._own]
         self.__signature__ = inspect.Signature(both)
 
     def __call__(self, **parameters: Any) -> Policy:
-        """Make the policy, and wrap it."""
         own = {p.name: parameters.pop(p.name) for p in self._own if p.name in parameters}
-        return self._wrap(self._policy(**parameters), **own)
+        made = self._make(**parameters)
+        return self._wrap(made, **own) if self._wrap else made
 
 
 def register(name: str, make: M, *, listed: bool = True) -> M:
