@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,7 +24,9 @@ from manyarms.live.databases.database import (
 )
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.live.saving import MALFORMED_ERRORS
-from manyarms.live.store import Contents, Event, Events
+from manyarms.live.store import Contents, Event, Events, Snapshot, is_long
+
+_logger = logging.getLogger(__name__)
 
 
 class DatabaseStore:
@@ -62,6 +65,7 @@ class DatabaseStore:
         self._lock: FileLock | None = None
         self._process = 0
         self._id = self._epoch = self._head = 0
+        self._saved = 0  # the head of the last snapshot
 
     def __str__(self) -> str:
         return f"{self._name} in {self._database}"
@@ -109,6 +113,7 @@ class DatabaseStore:
         if saved is None:
             self._head = row.head
             return None
+        self._saved = saved[0]
         events = list(database.events(row.id, saved[0]))
         self._head = row.head
         if len(events) != row.head - saved[0]:
@@ -131,7 +136,7 @@ class DatabaseStore:
             raise self._taken("another process")
         self._id, self._epoch = row.id, row.epoch + 1
 
-    def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:
+    def append(self, events: Sequence[Event], snapshot: Snapshot) -> None:
         """Commit the events, if nobody has taken over."""
         now = time.time()
         rows = [
@@ -150,6 +155,16 @@ class DatabaseStore:
         if not stood:
             raise self._lost()
         self._head = batch.new
+        if is_long(self._head - self._saved, snapshot.arms_tried):
+            self._compact(snapshot)
+
+    def _compact(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot; if that fails all goes on, because the events are kept."""
+        try:
+            self.save(snapshot())
+        except OSError as error:
+            self._saved = self._head  # try again later
+            _logger.warning("%s could not be compacted, and goes on as it was: %r", self, error)
 
     def save(self, snapshot: bytes) -> None:
         """Keep a snapshot: what was kept before it is not played again."""
@@ -164,6 +179,7 @@ class DatabaseStore:
             raise OSError(str(error)) from error
         if not kept:
             raise self._lost()
+        self._saved = self._head
 
     def history(self) -> list[Contents]:
         """Return all that was kept: the first snapshot, and every event since."""
