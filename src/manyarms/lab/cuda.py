@@ -26,7 +26,7 @@ from manyarms.lab.experiment import Cell
 from manyarms.lab.play import Recorder, Stretch, play
 from manyarms.lab.players import Player
 from manyarms.lab.workbench import Pairing, Played, Stopped, Workspace, no_such_arm, rows_of
-from manyarms.protocol.plain import plays_plainly
+from manyarms.protocol.plain_classes import plays_plainly
 from manyarms.protocol.recommend import Scale
 
 # Measured on an H200, on which a policy's kernel takes some 160 registers.

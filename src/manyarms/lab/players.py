@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 from manyarms.errors import ParameterError, UnknownNameError
-from manyarms.protocol.plain import is_plain, plain_policy
+from manyarms.protocol.plain_classes import is_plain, plain_policy
 from manyarms.protocol.policy import Policy, table_labels
 
 Scalar: TypeAlias = str | int | float | bool

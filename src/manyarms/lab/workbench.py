@@ -17,7 +17,7 @@ from manyarms.lab.experiment import Cell, new_state
 from manyarms.lab.play import InTurn, Late, Recorder, Stretch, late, play
 from manyarms.lab.players import Player
 from manyarms.protocol.keys import run_key
-from manyarms.protocol.plain import plays_plainly
+from manyarms.protocol.plain_classes import plays_plainly
 from manyarms.protocol.recommend import scale_of
 from manyarms.protocol.state_dump import classes_in
 

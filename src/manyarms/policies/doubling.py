@@ -1,4 +1,4 @@
-"""Doubling: any policy that wants a horizon, without one."""
+"""Doubling: makes a policy that needs a horizon anytime."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DoublingClock(Record):
 
 
 class DoublingState(NamedTuple):
-    """The state of the policy within, and how far its phase is."""
+    """The state of the inner policy, and the current phase."""
 
     inner: Any  # the policy's own state
     clock: Records[DoublingClock]  # [clock]

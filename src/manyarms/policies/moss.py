@@ -16,8 +16,8 @@ from manyarms.policies.parts.fresh import (
     reset_arms,
     retire_arm,
 )
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
 from manyarms.policies.parts.parameters import IndexPolicy
-from manyarms.policies.parts.slots import begin, count_late_pulls, credit
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import choice
 from manyarms.protocol.registry import Form

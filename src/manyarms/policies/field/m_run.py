@@ -8,9 +8,7 @@ from typing import NamedTuple
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, priority, restart, stream
-from manyarms.policies.parts.parameters import about_perfect
-from manyarms.policies.parts.randomness import TIES
-from manyarms.policies.parts.sequential import (
+from manyarms.policies.parts.one_by_one import (
     Length,
     OneByOne,
     arm_in_play,
@@ -20,6 +18,8 @@ from manyarms.policies.parts.sequential import (
     one_by_one,
     reset_one_by_one,
 )
+from manyarms.policies.parts.parameters import about_perfect
+from manyarms.policies.parts.randomness import TIES
 from manyarms.protocol import Policy, plays
 from manyarms.protocol.parameters import Flag
 from manyarms.protocol.registry import Form
