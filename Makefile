@@ -62,9 +62,10 @@ unit-rooms: $(STAMP)
 long: $(STAMP)
 	$(BIN)/python -m pytest -m long tests
 
-# The tests with the oldest packages that pyproject.toml allows, and with the newest, pre-releases included.
+# The tests with the oldest packages that pyproject.toml allows (which themselves use what their newer
+# dependencies deprecate), and with the newest, pre-releases included.
 lowest:
-	$(MAKE) other-versions VENV=.venv-lowest CHOICE="--resolution lowest-direct"
+	$(MAKE) other-versions VENV=.venv-lowest CHOICE="--resolution lowest-direct" WARNINGS="-W ignore::DeprecationWarning"
 
 newest:
 	$(MAKE) other-versions VENV=.venv-newest CHOICE="--upgrade --prerelease allow"
@@ -73,8 +74,8 @@ other-versions:
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip install --quiet --python $(BIN)/python $(CHOICE) --group dev --editable ".[lab,docs,serve,postgres]"
-	$(BIN)/python -m pytest -q -m "not interpreted and not slow" tests
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m interpreted tests
+	$(BIN)/python -m pytest -q $(WARNINGS) -m "not interpreted and not slow" tests
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(WARNINGS) -m interpreted tests
 
 # CPython runs the same kernels here, so that coverage sees them and a wrong index raises. (Slipcover
 # warns that it does not see branches in tests, which nobody asked for.)

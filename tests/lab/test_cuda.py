@@ -15,14 +15,14 @@ import manyarms as ma
 from manyarms.core import cuda as device
 from manyarms.core.memory import NO_ROOM, SPARSE
 from manyarms.errors import DeviceError
-from manyarms.instances._tape import record_of, rewind, tape
+from manyarms.instances.tape import record_of, rewind, tape
 from manyarms.lab import Experiment, cell, parse_spec
 from manyarms.lab import cuda as engine
 from manyarms.lab.executors import chosen_engine
 from manyarms.lab.play import Stretch, play
 from manyarms.lab.workbench import Workbench, rows_of
 from tests.policies.battery import EVERY_POLICY, label
-from tests.protocol.test_plain import First
+from tests.protocol.test_plain_classes import First
 
 ROOT = Path(__file__).parents[2]
 # All of them take minutes: `make gpu` plays this whole file, and so does a job of the workflow.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page
 
+from manyarms.protocol.colours import page_css
 from manyarms.report import write_report
 from manyarms.report.style import policy_title
-from manyarms.report.text import Block, Table, as_html
+from manyarms.report.text import part_of_page
 from manyarms.studies.study import Report
 from tests.report.browser import PageLog, open_page, resize
 from tests.report.page_samples import HOSTILE, SIX, run_folder
@@ -328,63 +329,50 @@ def test_claims_are_shown_and_sifted(paper: Page) -> None:
     assert paper.evaluate('document.querySelectorAll(".claim[data-verdict] tbody tr").length') > 0
 
 
-@pytest.fixture
-def text_page(browser: Page, tmp_path: Path) -> Page:
+def _table_page(path: Path, rows: Sequence[Sequence[str]]) -> Path:
+    """Write a page with a table and the script that the site's tables have."""
+    head, *body = (f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    head, script = head.replace("td>", "th>"), part_of_page("tables.js")
+    table = f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
+    page = (
+        f"<!doctype html><style>{page_css()}</style><main>{table}</main><script>{script}</script>"
+    )
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def test_tables_of_the_site_are_sorted_by_click_and_by_key(
+    browser: Page, log: PageLog, tmp_path: Path
+) -> None:
     rows = [["moss", "12.5 (3%)"], ["greedy", "-"], ["empmoss++", "7"], ["a", "1,000 [9, 2000]"]]
-    wide = [*rows[0], *["a cell of some length"] * 9]
-    blocks: list[Block] = [
-        "# A page",
-        "![A picture](f.svg)",
-        Table(["policy", "regret"], rows),
-        Table([f"column {k}" for k in range(11)], [wide], "folded"),
-    ]
-    svg = '<svg xmlns="x" width="605" height="389" viewBox="0 0 605 389"></svg>'
-    path = tmp_path / "page.html"
-    path.write_text(as_html(blocks, title="A page", pictures={"f.svg": svg}), encoding="utf-8")
-    browser.goto(path.as_uri())
-    return browser
-
-
-def test_tables_of_text_pages_are_sorted_by_click_and_by_key(text_page: Page, log: PageLog) -> None:
+    browser.goto(_table_page(tmp_path / "page.html", [["policy", "regret"], *rows]).as_uri())
     first = '[...document.querySelectorAll("table tbody")[0].rows].map(r => r.cells[0].textContent)'
     regret = 'document.querySelectorAll("th button")[1]'
-    text_page.evaluate(f"{regret}.click()")
-    assert text_page.evaluate(first) == ["empmoss++", "moss", "a", "greedy"]  # nothing comes last
-    text_page.evaluate(f"{regret}.focus()")
-    text_page.keyboard.press("Enter")
-    assert text_page.evaluate(first) == ["a", "moss", "empmoss++", "greedy"]
-    assert text_page.evaluate(f'{regret}.parentElement.getAttribute("aria-sort")') == "descending"
-    text_page.evaluate('document.querySelectorAll("th button")[0].click()')
-    assert text_page.evaluate(first) == ["a", "empmoss++", "greedy", "moss"]
-    assert text_page.evaluate(f'{regret}.parentElement.hasAttribute("aria-sort")') is False
+    browser.evaluate(f"{regret}.click()")
+    assert browser.evaluate(first) == ["empmoss++", "moss", "a", "greedy"]  # nothing comes last
+    browser.evaluate(f"{regret}.focus()")
+    browser.keyboard.press("Enter")
+    assert browser.evaluate(first) == ["a", "moss", "empmoss++", "greedy"]
+    assert browser.evaluate(f'{regret}.parentElement.getAttribute("aria-sort")') == "descending"
+    browser.evaluate('document.querySelectorAll("th button")[0].click()')
+    assert browser.evaluate(first) == ["a", "empmoss++", "greedy", "moss"]
+    assert browser.evaluate(f'{regret}.parentElement.hasAttribute("aria-sort")') is False
     assert log.problems == []
 
 
-def test_long_tables_of_text_pages_can_be_searched(
+def test_long_tables_of_the_site_can_be_searched(
     browser: Page, log: PageLog, tmp_path: Path
 ) -> None:
     rows = [[name, "1"] for name in ("moss", "moss++(beta=0.6)", *(f"mine-{k}" for k in range(9)))]
-    path = tmp_path / "long.html"
-    path.write_text(as_html([Table(["policy", "regret"], rows)], title="Long"), encoding="utf-8")
-    browser.goto(path.as_uri())
+    browser.goto(_table_page(tmp_path / "long.html", [["policy", "regret"], *rows]).as_uri())
     browser.evaluate("""(i => { i.value = "MOSS beta"; i.dispatchEvent(new Event("input")); })(
         document.querySelector(".find input"))""")
     left = """[...document.querySelectorAll("tbody tr")].filter(r => r.offsetHeight)
         .map(r => r.cells[0].textContent)"""
     assert browser.evaluate(left) == ["moss++(beta=0.6)"]
     assert browser.evaluate('document.querySelector("[role=status]").textContent') == "1 of 11 rows"
-    dot = 'getComputedStyle(document.querySelector("td.policy"), "::before").backgroundColor'
-    assert browser.evaluate(dot) == "rgb(230, 159, 0)"  # that of MOSS in every figure
+    assert browser.evaluate('document.querySelector("td.policy").textContent') == "moss"
     assert log.problems == []
-
-
-@pytest.mark.parametrize("width", [400, 1400])
-def test_text_pages_fit_a_phone(text_page: Page, width: int) -> None:
-    text_page.evaluate('for (const d of document.querySelectorAll("details")) d.open = true')
-    resize(text_page, width)
-    assert text_page.evaluate("document.documentElement.scrollWidth") <= width
-    boxes = '[...document.querySelectorAll(".wide")].map(b => b.scrollWidth > b.clientWidth)'
-    assert text_page.evaluate(boxes) == [width == 400, False, True]
 
 
 @pytest.mark.parametrize("width", [400, 1600])

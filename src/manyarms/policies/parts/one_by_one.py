@@ -16,14 +16,13 @@ from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, sampler
 from manyarms.policies.parts.randomness import ROUNDING, draw_fresh, is_success, reset_order
-from manyarms.protocol import ask, reset
 from manyarms.protocol.parameters import whole
 
 Length: TypeAlias = Annotated[int, whole(at_least=1, at_most=1 << 40)]  # of a run of rewards
 
 
 class Visit(Record):
-    """The arm in play, or the last one that was."""
+    """The arm in play, or the last one."""
 
     number: int  # of the visit, from 1
     arm: int
@@ -33,7 +32,7 @@ class Visit(Record):
 
 
 class OneByOne(NamedTuple):
-    """The arm in play, and the order the next ones come in."""
+    """The arm in play, and the order of the next ones."""
 
     visit: Records[Visit]  # [visit]
     sampler: Sampler
@@ -47,8 +46,8 @@ def one_by_one(memory: Memory, n_arms: int, *, pulls: int) -> OneByOne:
     return OneByOne(memory.records(1, Visit), order, stream(memory), stream(memory))
 
 
-@reset.register(OneByOne)
-def reset_one_by_one(arms: OneByOne, key: int, horizon: int) -> None:
+@kernel
+def reset_one_by_one(arms: OneByOne, key: int) -> None:
     """Begin a new order with the random words that belong to `key`."""
     reset_order(arms.sampler, arms.words, key)
     restart(arms.rounding, draw(key, ROUNDING))
@@ -56,9 +55,9 @@ def reset_one_by_one(arms: OneByOne, key: int, horizon: int) -> None:
     arms.visit[0].over = 1
 
 
-@ask.register(OneByOne)
-def current(arms: OneByOne) -> tuple[int, int]:
-    """Return the visit and the arm in play; if the last one was left, the next."""
+@kernel
+def arm_in_play(arms: OneByOne) -> tuple[int, int]:
+    """Return the visit and its arm; if the last arm was left, go on to the next."""
     visit = arms.visit[0]
     if visit.over == 1:
         if arms.sampler.drawn[0] >= arms.sampler.n[0]:

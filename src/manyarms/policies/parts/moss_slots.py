@@ -14,8 +14,6 @@ from manyarms.core.memory import Floats, Ints, Memory, Record, Records, places, 
 from manyarms.core.rng import Stream, stream
 from manyarms.core.tournament import Tournament, clear, disband, rekey, tournament
 from manyarms.policies.parts.kl import kl_upper, switch_at
-from manyarms.protocol import count_late
-from manyarms.protocol.soundness import Known, holds, sound
 
 GONE = -(1 << 62)  # the member of a slot whose arm was retired
 _UNSEEN = 1e300  # above every index
@@ -121,7 +119,7 @@ def open_slot(slots: Slots, member: int) -> int:
         number = slots.rank.base + run.opened
         run.opened += 1
     else:
-        number = free_slot(slots)
+        number = _free_slot(slots)
     wipe(slots.slot, number)
     slots.slot[number].member = member
     slots.late[number] = 0
@@ -145,7 +143,7 @@ def close_slot(slots: Slots, slot: int) -> None:
 
 
 @rare
-def free_slot(slots: Slots) -> int:
+def _free_slot(slots: Slots) -> int:
     """Return a slot that was closed; there must be one."""
     slots.run[slots.rank.number].gone -= 1
     number = slots.rank.base
@@ -181,9 +179,9 @@ def refresh(slots: Slots, slot: int) -> None:
         rekey(slots.rank, slot, index)
 
 
-@count_late.register(Slots)
-def slots_count_late(slots: Slots, slot: int, change: int) -> None:
-    """Count pulls that are late, or no longer.
+@kernel
+def count_late_pulls(slots: Slots, slot: int, change: int) -> None:
+    """Count `change` more late pulls.
 
     Indices are made of observed rewards only, so they stay valid. An arm whose first reward is
     late is not fresh any more; when no fresh arm is left, among the arms never observed the one
@@ -210,7 +208,7 @@ def moss_index(slots: Slots, slot: int, late: int) -> float:
     pulls += late
     if pulls >= run.scale:
         return mean
-    log_ratio = max(0.0, run.log_scale - log_of(slots, pulls))  # log(H / K) - log(N)
+    log_ratio = max(0.0, run.log_scale - _log_of(slots, pulls))  # log(H / K) - log(N)
     if pulls <= run.kl_until:
         if slots.plus:
             log_ratio += math.log1p(log_ratio * log_ratio)
@@ -220,7 +218,7 @@ def moss_index(slots: Slots, slot: int, late: int) -> float:
 
 
 @kernel
-def log_of(slots: Slots, number: int) -> float:
+def _log_of(slots: Slots, number: int) -> float:
     """Return the logarithm; half of a pull's time would go into it without the table."""
     if number >= places(slots.log):
         return math.log(number)
@@ -229,18 +227,3 @@ def log_of(slots: Slots, number: int) -> float:
         value = math.log(number)
         slots.log[number] = value
     return value
-
-
-@sound.register(Slots)
-def slots_are_sound(slots: Slots, known: Known) -> bool:
-    run, base = slots.run[slots.rank.number], slots.rank.base
-    if not 0 <= run.gone <= run.opened <= known.slots:
-        return False
-    free = [slots.slot[k].member == GONE for k in range(base, base + run.opened)]
-    begun = run.members >= 1 if run.horizon > 0 else run.opened == 0
-    return begun and run.gone == sum(free) and sound(slots.rank, known)
-
-
-@holds.register(Slots)
-def slots_hold(slots: Slots, slot: int) -> bool:
-    return 0 <= slot - slots.rank.base < slots.run[slots.rank.number].opened
