@@ -255,9 +255,8 @@ def test_it_fits_in_light_and_dark(opened: Browser, width: int) -> None:
     for scheme, colours in (("default", LIGHT), ("slate", DARK)):
         opened.run(f"document.body.dataset.mdColorScheme = '{scheme}'")
         assert opened.run("document.documentElement.scrollWidth") <= width
-        assert opened.run("document.querySelector('#regret svg').clientWidth") > 0.7 * min(
-            width, 800
-        )
+        chart = opened.run("document.querySelector('#regret svg').clientWidth")
+        assert chart > 0.7 * min(width, 800)
         seen = opened.run("getComputedStyle(document.getElementById('game')).backgroundColor")
         assert [int(part) for part in re.findall(r"\d+", seen)] == [
             int(colours["card"][k : k + 2], 16) for k in (1, 3, 5)
