@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from manyarms.live.databases import database_of
-from manyarms.live.store import TOLD
+from manyarms.live.store import EventKind
 from manyarms.serve.errors import BrokenError, LostError, RefusedError
 from manyarms.serve.node import ServiceNode
 from manyarms.serve.owned import Owned
@@ -117,7 +117,7 @@ def test_a_node_adopts_what_waits_and_passes_over_what_is_broken(left: str) -> N
         owned = node.owned["held"]
         owned.expire(time.time() + 60)
         assert not owned.held
-        assert [row.kind for row in owned.forming.batch.events] == [TOLD]
+        assert [row.kind for row in owned.forming.batch.events] == [EventKind.TOLD]
 
     on_node(left, adopt)
 

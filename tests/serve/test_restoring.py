@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from manyarms.live.databases import Batch, Database, LogRow
-from manyarms.live.store import ASKED
+from manyarms.live.store import EventKind
 from tests.serve.machines import InThread, call, in_thread, opened, row_of
 
 PATH = "/v1/experiments/x"
@@ -54,7 +54,7 @@ def test_a_node_of_the_lost_time_is_kept_out(tmp_path: Path) -> None:
     with opened(f"sqlite:///{tmp_path}/x.db") as database:
         database.create("x", "{}", "running", "secret", n_arms=5)
         row = row_of(database, "x")
-        stale = Batch(row.id, row.epoch + 1, 1, [LogRow(2, ASKED, 1, 0, 0.0, 0.0)])
+        stale = Batch(row.id, row.epoch + 1, 1, [LogRow(2, EventKind.ASKED, 1, 0, 0.0, 0.0)])
         database.after_restore()
         assert owned(database, "the new owner") > stale.epoch
         assert database.commit([Batch(row.id, owned(database, "a"), 0, [_event()])]) == [True]
@@ -62,7 +62,7 @@ def test_a_node_of_the_lost_time_is_kept_out(tmp_path: Path) -> None:
 
 
 def _event() -> LogRow:
-    return LogRow(1, ASKED, 0, 0, 0.0, 0.0)
+    return LogRow(1, EventKind.ASKED, 0, 0, 0.0, 0.0)
 
 
 def owned(database: Database, who: str) -> int:

@@ -137,8 +137,8 @@ def _dispatched(
     bodies: dict[type, Callable[..., Any]] = {}
 
     @functools.wraps(function)
-    def dispatch(state: Any, *args: Any) -> Any:
-        return bodies.get(state.__class__, default)(state, *args)
+    def dispatch(*args: Any) -> Any:  # (state, *args) would be copied for the call
+        return bodies.get(args[0].__class__, default)(*args)
 
     def register(state_class: type) -> Callable[[F], F]:
         known = _state_classes.setdefault(state_class.__name__, state_class)

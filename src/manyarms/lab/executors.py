@@ -17,7 +17,7 @@ from manyarms.lab.chunks import Chunk, digest_of_code
 from manyarms.lab.experiment import Engine, Experiment
 from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.workbench import Played, Workbench
-from manyarms.protocol.plain import plays_plainly
+from manyarms.protocol.plain_classes import plays_plainly
 
 _PULLS_PER_SECOND = 2e7  # of one processor, roughly
 _COMPILING = 20.0  # seconds for the GPU's kernel of a policy, at worst

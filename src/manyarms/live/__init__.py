@@ -20,13 +20,14 @@ from manyarms.live.history import GameHistory, Happening
 from manyarms.live.in_memory import InMemory
 from manyarms.live.journal import Journal
 from manyarms.live.opening import recorded
-from manyarms.live.store import Contents, Event, Events, Store
+from manyarms.live.store import Contents, Event, EventKind, Events, Store
 from manyarms.live.verdict import StopVerdict
 
 __all__ = [
     "ArmEstimate",
     "Contents",
     "Event",
+    "EventKind",
     "Events",
     "GameHistory",
     "Happening",

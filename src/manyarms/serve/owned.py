@@ -20,7 +20,7 @@ from manyarms.live.commands import check_reward
 from manyarms.live.databases import Batch, ExperimentRow, LogRow
 from manyarms.live.databases.database import packed
 from manyarms.live.game import LiveGame
-from manyarms.live.store import ABANDONED, ASKED, TOLD
+from manyarms.live.store import EventKind
 from manyarms.protocol.policy import arrive, retire
 from manyarms.serve.committer import Answers, Forming
 from manyarms.serve.errors import (
@@ -31,7 +31,7 @@ from manyarms.serve.errors import (
     failure_of,
     refuse,
 )
-from manyarms.serve.game import REPORTED, Game
+from manyarms.serve.game import Game
 from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
 
 MOST_KEYS = 100_000  # of asks, that are remembered
@@ -209,7 +209,7 @@ class Owned(Game):
             if self.held[pull] == reward:
                 return Told(pull, applied=False, held=True)
             return refused_tell(pull, _other_reward(pull, self.held[pull]))
-        self._note([(REPORTED, pull, self._there().flight[pull].arm, reward)], None)
+        self._note([(EventKind.REPORTED, pull, self._there().flight[pull].arm, reward)], None)
         return Told(pull, applied=True, held=True)
 
     def abandon(self, pull: int) -> Told | None:
@@ -351,13 +351,13 @@ class Owned(Game):
             head += 1
             kind, pull, arm, reward = event[:4]
             rest = more or (packed(event) if event[4:] != _PLAIN else None)
-            rows.append(_new(LogRow, (head, kind, pull, arm, reward, now, rest)))
-            if kind == ASKED:
+            rows.append(_new(LogRow, (head, int(kind), pull, arm, reward, now, rest)))
+            if kind == EventKind.ASKED:
                 minute[0] += 1
-            elif kind == TOLD:
+            elif kind == EventKind.TOLD:
                 minute[1] += 1
                 minute[3] += reward
-            elif kind == ABANDONED:
+            elif kind == EventKind.ABANDONED:
                 minute[2] += 1
         self.head = head
         self.count(rows)
@@ -379,7 +379,7 @@ def told_before(pull: int, ended: tuple[int, float, int] | None, reward: float |
     if ended is None:
         return refused_tell(pull, Failure("unknown_pull", f"Pull {pull} is not known.", 404))
     kind, was, _ = ended
-    if kind == ABANDONED:
+    if kind == EventKind.ABANDONED:
         if reward is None:
             return Told(pull, applied=False)
         said = f"Pull {pull} was abandoned, or its window is over. The reward does not count."

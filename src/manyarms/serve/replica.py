@@ -11,7 +11,7 @@ from manyarms.errors import ParameterError
 from manyarms.live import estimates
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.store import ASKED, TOLD
+from manyarms.live.store import EventKind
 from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict, give_verdict
 from manyarms.protocol.recommend import sigma_of
 from manyarms.serve.game import Game, ReplayError, as_replay_error, policy_of
@@ -44,7 +44,9 @@ class _Followed(Game):
     def count(self, rows: Iterable[LogRow]) -> None:
         """Note what these events say beside the game itself."""
         rows = list(rows)
-        self.changed.update(row.arm for row in rows if row.kind in (ASKED, TOLD))
+        self.changed.update(
+            row.arm for row in rows if row.kind in (EventKind.ASKED, EventKind.TOLD)
+        )
         super().count(rows)
 
 

@@ -15,8 +15,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from manyarms.errors import StoreError
 from manyarms.live.databases.upkeep import Upkeep
+from manyarms.live.store import EVENTS_THAT_END
 
 SCHEMA = 1
+_ENDS = ", ".join(f"{int(kind)}" for kind in EVENTS_THAT_END)
 
 
 class UnreachableError(Exception):
@@ -219,7 +221,7 @@ class Database(Upkeep):
         rows = self._of(
             pulls,
             "SELECT pull, kind, reward, arm FROM events WHERE experiment = :x AND kind IN "
-            "(2, 3, 7) AND pull IN",
+            f"({_ENDS}) AND pull IN",
             experiment,
         )
         return {pull: (kind, reward, arm) for pull, kind, reward, arm in rows}
