@@ -7,7 +7,6 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from manyarms.errors import ParameterError
 from manyarms.live.databases.database import (
-    Batch,
     Database,
     ExperimentRow,
     LogRow,
@@ -16,7 +15,6 @@ from manyarms.live.databases.database import (
 from manyarms.live.databases.store import DatabaseStore
 
 __all__ = [
-    "Batch",
     "Database",
     "DatabaseStore",
     "ExperimentRow",
