@@ -1,21 +1,20 @@
 """A policy's game: what it is, what happened so far, and what each event changes.
 
-Events change it without looking: the handle checks what it was given first, and a replay all
+Events change it without looking: `commands` checks what a caller wants, and a replay checks all
 events at once.
 """
 
 from __future__ import annotations
 
 import math
-import numbers
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from manyarms.core.checks import check_choice, check_int, check_number, shown
+from manyarms.core.checks import check_int, check_number
 from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.core.memory import ENDLESS
-from manyarms.errors import ParameterError, TurnError
+from manyarms.errors import ParameterError
 from manyarms.live import store
 from manyarms.live.arms import Arms, Seats
 from manyarms.live.pull_ranges import PullRanges
@@ -25,7 +24,6 @@ from manyarms.protocol.keys import policy_key
 from manyarms.protocol.policy import Policy, arrive, ask, layers, reset, retire, tell
 
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
-_ANY = object()  # the arm of a pull of which only the id is given
 ROOM = 1 << 40  # for the pulls of a game without a horizon
 MOST_REWARD = 1e100  # the sum of squares of such rewards is still a number
 
@@ -220,73 +218,6 @@ class LiveGame:
         """The number of arms there are now, retired ones apart."""
         return self.arms.count - len(self.retired)
 
-    def past_the_horizon(self, k: int) -> TurnError:
-        """Return the error for `k` pulls more than the horizon has room for."""
-        left = cast(int, self.horizon) - self.pulls
-        if left > 0:
-            return TurnError(
-                f"Cannot ask for {k} pulls: {left} of {self.horizon} are left. Ask for {left}."
-            )
-        return TurnError(
-            f"Cannot ask: all {self.horizon} pulls of the horizon are made. Go on with "
-            f"live.season(horizon=...), a new game that remembers this one; or start without a "
-            f"horizon, with an anytime policy such as Prospector()."
-        )
-
-    def due(self, pull: Any, again: str, verb: str) -> int | None:
-        """Return the number of a pull in flight; None if it is done with and may be ignored."""
-        if again != "refuse":
-            check_choice("again", again, ("refuse", "ignore"))
-        arm, number = pull if isinstance(pull, Pull) else (_ANY, pull)
-        if type(number) is not int:
-            fix = "Pass what ask() returned, or its id."
-            if isinstance(number, list | tuple):
-                fix = "Tell a batch with tell_many([(pull, reward), ...])."
-            number = check_int("pull", number, fix=fix)
-        if number not in self.flight:
-            self._check_done(number, again, verb)
-            return None
-        if arm is not _ANY and arm != self.arms.name(self.flight[number].arm):
-            ours = self.arms.name(self.flight[number].arm)
-            raise TurnError(
-                f"Cannot {verb} pull {number} of arm {arm!r}: this handle's pull {number} is of "
-                f"arm {ours!r}. Was it asked of another handle?"
-            )
-        return number
-
-    def all_due(self, pairs: Iterable[tuple[Any, Any]], again: str) -> dict[int, float]:
-        """Return rewards by the numbers of their pulls; or raise, and say which is wrong."""
-        check_choice("again", again, ("refuse", "ignore"))
-        due: dict[int, float] = {}
-        for place, (pull, reward) in enumerate(pairs):
-            try:
-                value = check_reward(reward, self.reward_range)
-                number = self.due(pull, again, "tell")
-                if number in due and again == "refuse":
-                    raise TurnError(f"Cannot tell pull {number} twice.")
-            except (ParameterError, TurnError) as error:
-                text = str(error).removesuffix(" The pull still waits.")
-                which = pull.id if isinstance(pull, Pull) else shown(pull)
-                raise type(error)(
-                    f"rewards[{place}], of pull {which}: {text} Nothing was told."
-                ) from None
-            if number is not None:
-                due.setdefault(number, value)
-        return due
-
-    def _check_done(self, number: int, again: str, verb: str) -> None:
-        """Raise unless a pull that is not in flight may be ignored."""
-        if not 0 <= number < self.pulls:
-            raise TurnError(
-                f"Cannot {verb} pull {number}: it was not asked for. The last one is "
-                f"{self.pulls - 1}."
-            )
-        if again == "refuse":
-            done = "it was abandoned" if number in self.abandoned else "its reward was told already"
-            raise TurnError(
-                f"Cannot {verb} pull {number}: {done}. Pass again='ignore' if you retry."
-            )
-
     def check_can(self, function: Dispatched[..., Any]) -> None:
         """Raise unless the policy, and the one that it wraps, can do this."""
         state = self.state
@@ -346,52 +277,3 @@ def check_range(reward_range: Any) -> tuple[float, float] | None:
             f"{reward_range!r}."
         )
     return low, high
-
-
-def pairs_of(rewards: Any) -> list[tuple[Any, Any]]:
-    """Return the pairs that `tell_many` was given, or raise.
-
-    >>> pairs_of([1.0])
-    Traceback (most recent call last):
-    manyarms.errors.ParameterError: `rewards` must be pairs of a pull and its reward, such as
-    [(pull, 1.0)], got [1.0]. Nothing was told.
-    """
-    listed: Any = list(rewards) if isinstance(rewards, Iterable) else rewards
-    try:
-        return [(pull, reward) for pull, reward in listed]
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"`rewards` must be pairs of a pull and its reward, such as [(pull, 1.0)], got "
-            f"{shown(listed)}. Nothing was told."
-        ) from None
-
-
-def check_reward(reward: Any, limits: tuple[float, float] | None) -> float:
-    """Return the reward as a float, or raise: then the pull still waits."""
-    value = reward if type(reward) is float else _as_float(reward)
-    if limits is not None:
-        if limits[0] <= value <= limits[1]:
-            return value
-        if math.isfinite(value):
-            raise ParameterError(
-                f"Cannot tell reward {shown(reward)}: `reward_range` is {limits}. Scale rewards "
-                f"into it, or start with another `reward_range`. The pull still waits."
-            )
-    if not abs(value) <= MOST_REWARD:
-        rule = f"a finite number, at most {MOST_REWARD:g} in size, so that sums are finite, too"
-        if limits is not None:
-            rule = f"a finite number from {limits[0]:g} to {limits[1]:g}, the `reward_range`"
-        kind = "" if isinstance(reward, numbers.Real) else f" of type {type(reward).__name__}"
-        raise ParameterError(
-            f"Cannot tell reward {shown(reward)}{kind}: it must be {rule}. The pull still waits."
-        )
-    return value
-
-
-def _as_float(reward: Any) -> float:
-    try:
-        if not isinstance(reward, str | bytes) and getattr(reward, "ndim", 0) == 0:
-            return float(reward)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    return math.nan

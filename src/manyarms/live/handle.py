@@ -6,7 +6,7 @@ import os
 import secrets
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, Self, overload
 
 from manyarms.core.checks import by_name, check_int, check_path
@@ -14,10 +14,10 @@ from manyarms.core.files import path_errors, replace_file
 from manyarms.core.gc_pause import gc_paused
 from manyarms.core.tabular import Library, data_frame
 from manyarms.errors import CopyError, ParameterError, TurnError
-from manyarms.live import estimates
+from manyarms.live import commands, estimates
 from manyarms.live.arms import arms_of
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import LiveGame, Pull, check_range, check_reward, pairs_of
+from manyarms.live.game import LiveGame, Pull, check_range
 from manyarms.live.history import GameHistory
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.recorder import EventRecorder
@@ -31,9 +31,7 @@ from manyarms.live.verdict import (
     check_question,
     give_verdict,
 )
-from manyarms.protocol.policy import Policy, arrive, retire
-
-_MOST_PULLS = 1_000_000  # of one call: some 300 bytes each
+from manyarms.protocol.policy import Policy
 
 
 class Live:
@@ -119,19 +117,8 @@ class Live:
             The number of pulls, at most a million. Without it, one `Pull` is returned instead of a
             list.
         """
-        fix = "Pass the number of pulls, or nothing for a single one."
-        if isinstance(k, int) and k > _MOST_PULLS:
-            fix = "Ask again for more: each pull takes memory until its reward is told."
-        count = 1 if k is None else check_int("k", k, at_least=1, at_most=_MOST_PULLS, fix=fix)
-        with self._lock, self._recorder as record:
-            game = self._game
-            if game.horizon is not None and game.pulls + count > game.horizon:
-                raise game.past_the_horizon(count)
-            record.doing = "ask"
-            if k is None and not game.stock:
-                return game.ask()
-            pulls = game.ask_for(count)
-            return pulls[0] if k is None else pulls
+        pulls: Pull | list[Pull] = self._do(commands.ask, k)
+        return pulls
 
     def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
         """Report the reward of a pull, now or later, in any order.
@@ -146,12 +133,7 @@ class Live:
             What to do if the pull was told or abandoned before: "refuse" raises, "ignore" does
             nothing, for callers that retry.
         """
-        value = check_reward(reward, self._game.reward_range)
-        with self._lock, self._recorder as record:
-            number = self._game.due(pull, again, "tell")
-            if number is not None:
-                record.doing = "tell"
-                self._game.tell(number, value)
+        self._do(commands.tell, pull, reward, again)
 
     def tell_many(
         self, rewards: Iterable[tuple[Pull | int, float]], *, again: str = "refuse"
@@ -165,13 +147,7 @@ class Live:
         again
             As for `tell`.
         """
-        pairs = pairs_of(rewards)
-        with self._lock, self._recorder as record:
-            due = self._game.all_due(pairs, again)
-            if due:
-                record.doing = "tell_many"
-                for number, value in due.items():
-                    self._game.tell(number, value)
+        self._do(commands.tell_many, rewards, again)
 
     def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
         """Give up a pull whose reward will never come.
@@ -186,11 +162,7 @@ class Live:
         again
             As for `tell`: its reward may come at this moment, from another thread.
         """
-        with self._lock, self._recorder as record:
-            number = self._game.due(pull, again, "abandon")
-            if number is not None:
-                record.doing = "abandon"
-                self._game.abandon(number)
+        self._do(commands.abandon, pull, again)
 
     def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
         """Report rewards of an arm that no pull of this game earned: from before, or elsewhere.
@@ -208,17 +180,7 @@ class Live:
             A reward, or several in the order in which they came. Give all there are, not only
             good ones: intervals and guarantees do not hold for rewards that were picked.
         """
-        several = rewards if isinstance(rewards, Iterable) else [rewards]
-        try:
-            values = [check_reward(reward, self._game.reward_range) for reward in several]
-        except ParameterError as error:  # there is no pull that waits
-            text = str(error).replace("tell", "observe", 1).removesuffix(" The pull still waits.")
-            raise ParameterError(text) from None
-        with self._lock, self._recorder as record:
-            number = self._game.arms.number(arm)
-            if values:
-                record.doing = "observe"
-                self._game.observe(number, values)
+        self._do(commands.observe, arm, rewards)
 
     def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
         """Add arms, which can then be drawn as fresh arms. Return their names.
@@ -234,13 +196,8 @@ class Live:
         arms
             The number of new arms if arms have numbers, or their names if they have names.
         """
-        with self._lock, self._recorder as record:
-            self._game.check_can(arrive)
-            fresh = self._game.arms.fresh(arms)
-            if len(fresh) > 0:
-                record.doing = "add_arms"
-                self._game.arrive(fresh)
-            return fresh
+        added: Sequence[Any] = self._do(commands.add_arms, arms)
+        return added
 
     def retire(self, arm: str | int | Iterable[str | int]) -> None:
         """Never ask for an arm again, or for several: all of them, or none if one is refused.
@@ -254,23 +211,7 @@ class Live:
         arm
             The arm's number or name, or a list of them.
         """
-        with self._lock, self._recorder as record:
-            game = self._game
-            game.check_can(retire)
-            numbers = self._numbers(arm)
-            gone = [number for number in numbers if number in game.retired]
-            if gone:
-                name = game.arms.name(gone[0])
-                raise TurnError(f"Cannot retire arm {name!r}: it is retired already.")
-            if game.n_arms <= len(numbers):
-                what = f"arm {arm!r}: it is the last one"
-                if len(numbers) > 1:
-                    what = f"{len(numbers)} arms: none would be left"
-                raise TurnError(f"Cannot retire {what}. Add others first.")
-            if numbers:
-                record.doing = "retire"
-                for number in numbers:
-                    game.retire(number)
+        self._do(commands.retire, arm)
 
     def restore(self, arm: str | int | Iterable[str | int]) -> None:
         """Let a retired arm come back, or several: all of them, or none if one is refused.
@@ -283,22 +224,16 @@ class Live:
         arm
             As for `retire`.
         """
-        with self._lock, self._recorder as record:
-            self._game.check_can(arrive)
-            numbers = self._numbers(arm)
-            for number in numbers:
-                if number not in self._game.retired:
-                    name = self._game.arms.name(number)
-                    raise TurnError(f"Cannot restore arm {name!r}: it is not retired.")
-            if numbers:
-                record.doing = "restore"
-                for number in numbers:
-                    self._game.restore(number)
+        self._do(commands.restore, arm)
 
-    def _numbers(self, arm: Any) -> list[int]:
-        """Return the numbers of one arm or of several, each once."""
-        many = isinstance(arm, Iterable) and not isinstance(arm, str | bytes)
-        return list(dict.fromkeys(map(self._game.arms.number, arm if many else [arm])))
+    def _do(self, command: Callable[..., Any], *given: Any) -> Any:
+        """Let a command change the game: it may refuse, and nothing has changed before."""
+        with self._lock, self._recorder as record:
+            change = command(self._game, *given)
+            if change is None:
+                return None
+            record.doing = command.__name__
+            return change()
 
     # What only looks
 

@@ -23,10 +23,11 @@ _left_behind: list[Store] = []  # by forks: never closed or collected, they are 
 class EventRecorder:
     """Entered with every call that may change the game, while the handle is locked.
 
-    The call first checks what it was given, and may raise: nothing has changed. Then it sets
-    `doing` to its name and changes the game. On leaving, the events go to the store, if there is
-    one. Until all of that is done, every other call is refused: one from a signal handler, which
-    the lock of its own thread would let in, and all that come after one was interrupted midway.
+    While `doing` is as it was on entering, nothing has changed, and what is raised is a refusal.
+    The handle sets it to the name of a command before it lets its change happen. On leaving, the
+    events go to the store, if there is one. Until all of that is done, every other call is refused:
+    one from a signal handler, which the lock of its own thread would let in, and all that come
+    after one was interrupted midway.
     """
 
     __slots__ = ("_process", "_refusal", "doing", "game", "store")
@@ -68,6 +69,8 @@ class EventRecorder:
         if self.store is None:  # closed by a signal handler, or left to the parent by a fork
             self._stop(self._refusal)
             self._refuse()
+        if not events:  # an empty list of arms
+            return
         try:
             self.store.append(events, lambda: snapshot(game))
         except StoreError as error:  # the store's own words

@@ -23,9 +23,10 @@ from manyarms.core.code_digest import digest
 from manyarms.core.gc_pause import gc_paused
 from manyarms.errors import ManyarmsError, ParameterError
 from manyarms.live.arms import ArmNumbers
+from manyarms.live.commands import check_reward
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.store import columns_of
-from manyarms.live.game import LiveGame, check_range, check_reward
+from manyarms.live.game import LiveGame, check_range
 from manyarms.live.replay import replay
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.store import ABANDONED, ASKED, TOLD

@@ -15,9 +15,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from manyarms.errors import ManyarmsError
+from manyarms.live import commands
+from manyarms.live.commands import check_reward
 from manyarms.live.databases import Batch, ExperimentRow, LogRow
 from manyarms.live.databases.database import packed
-from manyarms.live.game import LiveGame, check_reward
+from manyarms.live.game import LiveGame
 from manyarms.live.store import ABANDONED, ASKED, TOLD
 from manyarms.protocol.policy import arrive, retire
 from manyarms.serve.committer import Answers, Forming
@@ -136,7 +138,8 @@ class Owned(Game):
             if again:
                 count = live.horizon - live.pulls
             elif live.pulls < live.horizon:
-                raise RefusedError(failure_of(live.past_the_horizon(count)))
+                with as_refusals():
+                    commands.ask(live, count)
             else:
                 raise RefusedError(StoppedFailure("horizon", _OVER.format(live.horizon), None))
         first, fresh, flight = live.pulls, len(live.tally), live.flight
