@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from manyarms.serve.owned import Owned
 
 from manyarms.live.databases import Database, database_of
 from manyarms.serve import messages as m
-from manyarms.serve.owned import Owned
 
 HOSTILE = [
     "<script>alert('arm')</script>",

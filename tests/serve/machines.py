@@ -24,10 +24,10 @@ from typing import Any
 
 import pytest
 
-from manyarms.live.databases import Database, ExperimentRow, database_of
+from manyarms.live.databases import Database, ExperimentRow
+from manyarms.serve import tables
 
 __all__ = [
-    "LEASE",
     "TOKEN",
     "InThread",
     "Node",
@@ -46,12 +46,6 @@ __all__ = [
 ]
 
 TOKEN = "ma_for_tests_and_nothing_else"
-_COMMAND = """import sys
-from manyarms.live.databases import Database
-Database.lease = float(sys.argv.pop(1))
-from manyarms.cli.main import main
-sys.exit(main(sys.argv[1:]))"""
-LEASE = 5.0  # seconds, as nodes have it
 _NEEDED = "MANYARMS_NEEDS_POSTGRES"
 
 
@@ -63,8 +57,7 @@ def new_name() -> str:
 @contextlib.contextmanager
 def opened(store: str) -> Iterator[Database]:
     """A database, opened."""
-    database = database_of(store)
-    database.open()
+    database = tables.opened(store)
     try:
         yield database
     finally:
@@ -124,8 +117,8 @@ def call(
 class Node:
     """A node in a process of its own."""
 
-    def __init__(self, store: str, *, lease: float = LEASE) -> None:
-        self.store, self.port, self._lease = store, free_port(), lease
+    def __init__(self, store: str, *words: str) -> None:
+        self.store, self.port, self._words = store, free_port(), words
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -135,8 +128,8 @@ class Node:
     def start(self, *, wait: bool = True) -> Node:
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-c", _COMMAND, str(self._lease), "serve"),
-                *("--store", self.store, "--port", str(self.port), "--quiet"),
+                *(sys.executable, "-m", "manyarms", "serve", "--store", self.store),
+                *("--port", str(self.port), "--quiet", *self._words),
             ],
             env=os.environ | {"MANYARMS_TOKEN": TOKEN},
             stdout=subprocess.DEVNULL,

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from manyarms.serve.committer import Answers, Committer, Forming
+from manyarms.serve.owned import Owned
 
 from manyarms.live.databases import Batch, LogRow, UnreachableError, database_of
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.serve import committer as module
 from manyarms.serve import node
-from manyarms.serve.committer import Answers, Committer, Forming
 from manyarms.serve.game import Game
-from manyarms.serve.owned import Owned
 from tests.serve.machines import (
     InThread,
     call,

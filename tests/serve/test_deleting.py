@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from manyarms.serve.scribe import Scribe
 
 from manyarms.live.databases import Batch, Database
-from manyarms.serve.scribe import Scribe
 from tests.serve.machines import call, in_thread, new_name, opened, row_of
 
 pytestmark = pytest.mark.interpreted

@@ -12,10 +12,10 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from manyarms.serve.limits import LimitedProtocol
 
 import manyarms as ma
 from manyarms.serve import limits, requests
-from manyarms.serve.limits import LimitedProtocol
 from manyarms.serve.requests import Response
 from manyarms.serve.server import serve
 from manyarms.serve.service import Settings

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from manyarms.serve.node import ServiceNode
+from manyarms.serve.owned import Owned
+from manyarms.serve.scribe import Scribe
 
 from manyarms.live.databases import database_of
 from manyarms.live.store import TOLD
 from manyarms.serve.errors import BrokenError, LostError, RefusedError
-from manyarms.serve.node import ServiceNode
-from manyarms.serve.owned import Owned
 from manyarms.serve.requests import Request
-from manyarms.serve.scribe import Scribe
 from manyarms.serve.service import Service, Settings
 from manyarms.serve.views import VIEWS
 from tests.serve.machines import call, in_thread, new_name, opened, row_of

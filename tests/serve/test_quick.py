@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from manyarms.serve.committer import Answers, Forming
+from manyarms.serve.quick import QuickProtocol
 
 from manyarms.live.databases import Batch
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.serve import access
 from manyarms.serve import quick as quick_module
-from manyarms.serve.committer import Answers, Forming
-from manyarms.serve.quick import QuickProtocol
 from tests.serve.machines import TOKEN, InThread, call, in_thread
 
 pytestmark = pytest.mark.interpreted

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from manyarms.serve.scribe import Scribe, ScribeLink
 
 from manyarms.live.databases import Database
 from manyarms.serve import scribe as module
 from manyarms.serve import service
 from manyarms.serve.game import Game
 from manyarms.serve.replica import Replica
-from manyarms.serve.scribe import Scribe, ScribeLink
 from manyarms.serve.views import in_flight, summary
 from tests.serve.machines import InThread, call, in_thread, opened, row_of
 

@@ -97,6 +97,14 @@ class Database(ABC):
         """Do all of it, or nothing."""
 
     @abstractmethod
+    def alone(self) -> contextlib.AbstractContextManager[None]:
+        """Do all of it, or nothing, while nobody else makes tables."""
+
+    @abstractmethod
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table of this name."""
+
+    @abstractmethod
     def stream(self, sql: str, **values: Any) -> Iterator[Any]:
         """Run a query of many rows, and yield them bit by bit."""
 
@@ -207,22 +215,23 @@ class Database(ABC):
     def _version(self) -> int:
         return int(self.first("SELECT max(version) FROM schema_version")[0])
 
-    def _migrate(self) -> None:
-        """Make the tables those of this version; called in a transaction that keeps others out."""
-        for version in range(self._version(), SCHEMA):
-            for statement in _MIGRATIONS[version]:
-                self.run(statement)
-            self.run("UPDATE schema_version SET version = :next", next=version + 1)
-
-    def _is_current(self) -> bool:
-        """Whether the tables are those of this version. Raises a `StoreError` if they are newer."""
+    def _prepare(self) -> None:
+        """Make the tables where there are none, and those of earlier versions new."""
+        if not self.has_table("snapshots"):
+            with self.alone():
+                self.make_tables(__package__)
+        if self._version() < SCHEMA:
+            with self.alone():
+                for version in range(self._version(), SCHEMA):
+                    for statement in _MIGRATIONS[version]:
+                        self.run(statement)
+                    self.run("UPDATE schema_version SET version = :next", next=version + 1)
         version = self._version()
         if version > SCHEMA:
             raise StoreError(
                 f"{self} has tables of version {version}, and this manyarms knows versions up to "
                 f"{SCHEMA}. Install the manyarms that made them, or a newer one."
             )
-        return version == SCHEMA
 
 
 def packed(event: tuple[Any, ...]) -> str | None:

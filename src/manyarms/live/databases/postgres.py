@@ -24,7 +24,7 @@ _PASSING = (
     *("timeout", "terminat", "closed the connection", "too many", "remaining connection slots"),
 )
 _PATIENCE = 10  # seconds that a statement may take
-_EVENTS = "bigint[], smallint[], bigint[], bigint[], float8[], float8[], text[]"
+EVENTS = "bigint[], smallint[], bigint[], bigint[], float8[], float8[], text[]"
 
 
 def driver() -> Any:
@@ -71,12 +71,7 @@ class PostgreSQL(Database):
         self.close()
         try:
             self._link = psycopg.connect(self.url, **options("manyarms"))
-            there = not self.first("SELECT to_regclass('snapshots') IS NULL")[0]
-            if not there or not self._is_current():
-                with self.transaction():
-                    self.run("SELECT pg_advisory_xact_lock(:c, 0)", c=LOCKS)
-                    self.make_tables(__package__)
-                    self._migrate()
+            self._prepare()
         except psycopg.Error as error:
             self.close()
             said = str(error).strip()
@@ -114,7 +109,7 @@ class PostgreSQL(Database):
 
     def copy(self, sql: str, text: str) -> None:
         """Run a COPY from a text, within a transaction."""
-        with self._known_errors() as link, link.cursor() as cursor, cursor.copy(sql) as copy:  # type: ignore[arg-type]
+        with self._known_errors() as link, link.cursor() as cursor, cursor.copy(sql) as copy:
             copy.write(text)
 
     def stream(self, sql: str, **values: Any) -> Iterator[Any]:
@@ -154,13 +149,24 @@ class PostgreSQL(Database):
         with self._known_errors() as link, link.transaction():
             yield
 
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Do all of it, or nothing, while nobody else makes tables."""
+        with self.transaction():
+            self.run("SELECT pg_advisory_xact_lock(:c, 0)", c=LOCKS)
+            yield
+
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table of this name."""
+        return bool(self.first("SELECT to_regclass(:name) IS NOT NULL", name=name)[0])
+
     def append(self, experiment: int, head: int, rows: Sequence[LogRow]) -> bool:
         """Commit events in one statement, if `head` is still the last; return whether it was."""
         columns: Iterable[Sequence[Any]] = zip(*rows, strict=True)
         values = {f"e{k}": array(column) for k, column in enumerate(columns)}
         moved = self.run(
             "WITH fence AS (UPDATE experiments SET head = :new WHERE id = :x AND head = :old "
-            f"RETURNING id){insertion('e', 'events', _EVENTS)} SELECT count(*) FROM fence",
+            f"RETURNING id){insertion('e', 'events', EVENTS)} SELECT count(*) FROM fence",
             x=experiment,
             old=head,
             new=head + len(rows),

@@ -54,12 +54,7 @@ class SQLite(Database):
             self.set_sync("FULL")
             link.execute("PRAGMA cache_size = -16000")
             link.execute("PRAGMA wal_autocheckpoint = 4000")
-            if self.first("SELECT 1 FROM sqlite_master WHERE name = 'snapshots'") is None:
-                with self.transaction():
-                    self.make_tables(__package__)
-            if not self._is_current():
-                with self.transaction():
-                    self._migrate()
+            self._prepare()
         except sqlite3.Error as error:
             self.disconnect()
             if _passes(error):
@@ -150,6 +145,14 @@ class SQLite(Database):
             with contextlib.suppress(sqlite3.Error, UnreachableError):
                 self.run("ROLLBACK")
             raise
+
+    def alone(self) -> contextlib.AbstractContextManager[None]:
+        """Do all of it, or nothing; nobody else writes meanwhile."""
+        return self.transaction()
+
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table of this name."""
+        return self.first("SELECT 1 FROM sqlite_master WHERE name = :name", name=name) is not None
 
     def append(self, experiment: int, head: int, rows: Sequence[LogRow]) -> bool:
         """Commit events, durably, if `head` is still the last one; return whether it was."""
