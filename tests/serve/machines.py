@@ -38,11 +38,13 @@ __all__ = [
     "new_name",
     "node",
     "opened",
+    "path_of",
     "postgres",
     "postgres_folder",
     "request",
     "row_of",
     "shared_postgres",
+    "wait",
 ]
 
 TOKEN = "ma_for_tests_and_nothing_else"
@@ -52,6 +54,18 @@ _NEEDED = "MANYARMS_NEEDS_POSTGRES"
 def new_name() -> str:
     """A name that no experiment of the shared PostgreSQL has."""
     return f"x{uuid.uuid4().hex[:8]}"
+
+
+def path_of(name: str) -> str:
+    return f"/v1/experiments/{name}"
+
+
+def wait(true: Callable[[], Any], seconds: float = 20) -> None:
+    """Wait until something is true."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 @contextlib.contextmanager
@@ -206,6 +220,12 @@ class InThread:
         if self.failure is not None:
             raise self.failure
         return self
+
+    def wait_until_ready(self, seconds: float = 20) -> None:
+        end = time.monotonic() + seconds
+        while call(self.port, "GET", "/readyz", token=None)[0] != 200:
+            assert time.monotonic() < end
+            time.sleep(0.02)
 
     def stop(self) -> None:
         end, self._end = self._end, None

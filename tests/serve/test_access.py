@@ -193,7 +193,9 @@ def test_tickets_of_an_earlier_generation(served: InThread) -> None:
             "SELECT secret FROM experiments WHERE name = ?", (path[16:],)
         ).fetchone()
     link.close()
-    call(served.port, "POST", f"{path}/asks", {})
+    assert call(served.port, "POST", f"{path}/asks", {})[0] == 503  # it is loaded anew
+    served.wait_until_ready()
+    assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
     tell = {"tells": [{"ticket": ticket(secret, path[16:], 0, 1), "reward": 1}]}
     result = call(served.port, "POST", f"{path}/tells", tell)[1]["results"][0]
     assert (result["status"], result["code"]) == (410, "old_ticket")

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import manyarms as ma
+from manyarms.live.databases import Database
 from manyarms.serve import views
+from manyarms.serve.game import Game
 from manyarms.serve.replica import Replica
-from tests.serve.machines import call, in_thread, opened
+from tests.serve.machines import call, in_thread, opened, row_of
 
 pytestmark = pytest.mark.interpreted
 KEYS = [f"item {k:03}" for k in range(200)]
+
+
+class Following(Replica):
+    """What the database holds, seen from outside; it answers at once."""
+
+    def __init__(self, database: Database) -> None:
+        self.load(database)
+
+    def load(self, database: Database) -> None:
+        super().__init__(Game.load(database, row_of(database, "x")), {}, set())
+        self._database = database
+
+    def _ask(self, key: str, function: Callable[[Database], Any]) -> Any:
+        return function(self._database)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +44,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Replica, 
         spec = {"policy": "moss", "horizon": 1000, "seed": 5}
         assert call(one.port, "PUT", path, spec)[0] == 201
         with opened(store) as database:
-            replica = Replica(database, "x")
+            replica = Following(database)
             chosen: dict[str, Any] = {"arm": {"key": "a"}, "arm_at": {"number": 0}}
             for name, view in views.VIEWS.items():  # of nothing
                 view(replica, **chosen.get(name, {}))
@@ -44,7 +60,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Replica, 
             retired = pulls[3]["arm"].replace(" ", "%20")
             assert call(one.port, "DELETE", f"{path}/arms/{retired}")[0] == 200
             live.retire(pulls[3]["arm"])
-            replica.follow()
+            replica.load(database)
             yield replica, live
 
 

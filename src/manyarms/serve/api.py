@@ -104,7 +104,7 @@ async def delete(service: Service, request: Request) -> Response:
         leader.forget(experiment, "the experiment was deleted")
     if not await leader.write(lambda database: _buried(database, name)):
         raise unknown_experiment(name)
-    leader.purge_soon()
+    leader.purge_soon(name)
     await service.note(request.caller, name, "delete")
     return answered(m.Done(name, "stopped"))
 

@@ -328,7 +328,7 @@ class Experiment(Game):
         """Raise unless arms may come."""
         if self.live is not None:
             with as_refusals():
-                commands.add_arms(self._there(), 0)
+                commands.add_arms(self._there(), 1)
 
     def retire(self, number: int) -> bool:
         """Let an arm go; False if it has gone already."""

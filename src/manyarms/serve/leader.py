@@ -109,7 +109,7 @@ class Leader:
                 pause = 0.1
                 await self._stay()
             except LostError as error:
-                self._leads_not(f"the database is away: {error}")
+                self._leads_not(str(error))
             except StoreError as error:
                 self._leads_not(str(error))
             except Exception as error:  # a mistake of ours: what is kept is loaded anew
@@ -171,7 +171,7 @@ class Leader:
     def lose(self, error: Exception) -> None:
         """Lead no longer, because something failed."""
         if self.leads:
-            self._leads_not(f"the database is away: {error}")
+            self._leads_not(str(error) or repr(error))
         self.leads = False  # nothing is applied to what is about to be forgotten
         self._lost.set()
 
@@ -204,7 +204,7 @@ class Leader:
             return await self.store.write(function)
         except LostError as error:
             self.lose(error)
-            raise unknown(f"The database cannot be reached ({error})") from error
+            raise unknown(f"It failed ({error})") from error
 
     def check_leads(self) -> None:
         """Refuse a request unless this process leads."""
@@ -387,8 +387,9 @@ class Leader:
 
     # What is deleted bit by bit: others have their turn
 
-    def purge_soon(self) -> None:
+    def purge_soon(self, name: str) -> None:
         """Hear that an experiment was deleted."""
+        self._unplayable.pop(name, None)
         self._purging = True
 
     async def _purge(self) -> None:

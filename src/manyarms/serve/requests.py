@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from manyarms.serve.access import Caller
-from manyarms.serve.errors import RefusedError, failure_of_body
+from manyarms.serve.errors import RefusedError, failure_of_body, refuse
 from manyarms.serve.messages import Failure
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Request:
 
     def _check_length(self, length: int) -> None:
         if length > MOST_BYTES:
-            raise _last(
+            raise refuse(
                 413, "too_large", f"A body may have {MOST_BYTES} bytes, and this one has more."
             )
 

@@ -6,7 +6,7 @@ Every function is given a `Database` and belongs to the thread that has it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
@@ -49,7 +49,7 @@ def ended(
         database,
         pulls,
         "SELECT pull, kind, reward, arm FROM events WHERE experiment = :x AND kind IN "
-        "(2, 3, 7) AND pull IN",
+        "(2, 3, 7) AND pull",
         experiment,
     )
     return {pull: (kind, reward, arm) for pull, kind, reward, arm in rows}
@@ -57,15 +57,16 @@ def ended(
 
 def keys_of(database: Database, experiment: int, numbers: Sequence[int]) -> dict[int, str]:
     """Return the keys of arms."""
-    sql = "SELECT number, key FROM arms WHERE experiment = :x AND number IN"
+    sql = "SELECT number, key FROM arms WHERE experiment = :x AND number"
     return dict(_of(database, numbers, sql, experiment))
 
 
-def _of(database: Database, numbers: Sequence[int], sql: str, experiment: int) -> Iterator[Any]:
-    """Yield the rows of some numbers, which a query ends with, of some hundreds at a time."""
-    for k in range(0, len(numbers), 500):
-        marks = ", ".join(str(int(number)) for number in numbers[k : k + 500])
-        yield from database.run(f"{sql} ({marks})", x=experiment)
+def _of(database: Database, numbers: Sequence[int], sql: str, experiment: int) -> list[Any]:
+    """Return the rows of some numbers, which a query ends with."""
+    if isinstance(database, SQLite):
+        among, given = "IN (SELECT value FROM json_each(:numbers))", json.dumps(list(numbers))
+        return database.run(f"{sql} {among}", x=experiment, numbers=given)
+    return database.run(f"{sql} = ANY(:numbers)", x=experiment, numbers=list(numbers))
 
 
 def number_of(database: Database, experiment: int, key: str, below: int = 1 << 60) -> int | None:

@@ -156,4 +156,4 @@ class Readers:
 
 def lost(error: Exception) -> LostError:
     """Return what to raise where a database has failed."""
-    return LostError(str(error) or repr(error))
+    return LostError(f"the database is away: {str(error).strip() or repr(error)}")
