@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from manyarms.core import jit, loop_compiler
 from manyarms.errors import DuplicateNameError, ParameterError
-from manyarms.protocol.policy import ask
+from manyarms.protocol.policy import ask, plays
 from tests.helpers import OWN_POLICY, run_python
 
 
@@ -106,8 +106,21 @@ def test_a_state_without_bodies_says_what_to_write() -> None:
     class Bodiless(NamedTuple):
         n_arms: int
 
-    with pytest.raises(ParameterError, match=r"Bodiless has no `ask`.*@ask\.register\(Bodiless\)"):
+    with pytest.raises(ParameterError, match="Bodiless has no `ask`. Write one, and register"):
         ask(Bodiless(1))
+
+
+def test_a_table_without_a_function_is_refused() -> None:
+    class HalfState(NamedTuple):
+        n_arms: int
+
+    functions: Any = {"reset": lambda *_: None, "ask": lambda state: (0, 0)}
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'tell'"):
+        plays(HalfState, **functions)
+    with pytest.raises(ParameterError, match="`tell` must be a function on HalfState, got None"):
+        plays(HalfState, **functions | {"tell": None})
+    with pytest.raises(ParameterError, match="`retire` must be a function on HalfState, got 3"):
+        plays(HalfState, **functions | {"tell": print, "retire": 3})
 
 
 def test_without_the_jit_a_loop_is_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,9 +182,9 @@ def test_what_numba_refuses_is_said_in_one_sentence(tmp_path: Path) -> None:
         assert words in message
 
 
-def test_a_policy_without_a_tell_is_refused_before_it_plays(tmp_path: Path) -> None:
-    source = OWN_POLICY.format(arm=0).replace("@tell.register(FixedState)", "")
-    (tmp_path / "own.py").write_text(source)
+def test_a_state_that_nothing_plays_is_refused(tmp_path: Path) -> None:
+    lines = OWN_POLICY.format(arm=0).splitlines()
+    (tmp_path / "own.py").write_text("\n".join(line for line in lines if "plays(" not in line))
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "import manyarms as ma, own\n"
@@ -181,10 +194,9 @@ def test_a_policy_without_a_tell_is_refused_before_it_plays(tmp_path: Path) -> N
         "    try: play()\n"
         "    except ma.ParameterError as error: print(error)\n"
     )
-    expected = (
-        "FixedState has no `tell`. Write one and decorate it with @tell.register(FixedState)."
-    )
-    assert run_python(code).stdout.splitlines() == [expected, expected]
+    expected = "FixedState has no `reset`. Write one, and register it for this class "
+    said = run_python(code).stdout.splitlines()
+    assert [line[: len(expected)] for line in said] == [expected, expected]
 
 
 @pytest.mark.compiled

@@ -15,7 +15,7 @@ import manyarms as ma
 from manyarms.core import cuda as device
 from manyarms.core.memory import NO_ROOM, SPARSE
 from manyarms.errors import DeviceError
-from manyarms.instances._tape import record_of, rewind, tape
+from manyarms.instances.tape import record_of, rewind, tape
 from manyarms.lab import Experiment, cell, parse_spec
 from manyarms.lab import cuda as engine
 from manyarms.lab.executors import chosen_engine

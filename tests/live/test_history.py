@@ -13,7 +13,7 @@ import pytest
 import manyarms as ma
 from manyarms.live.databases import store_of
 from manyarms.live.journal import read_file
-from manyarms.live.store import ASKED, OBSERVED, TOLD, Contents, Event, Events
+from manyarms.live.store import Contents, Event, EventKind, Events
 from tests.live.crafted import crafted_events, journal_of
 from tests.live.games import new
 from tests.live.test_going_on import play_on
@@ -161,6 +161,10 @@ def test_crafted_histories_are_refused_or_read(tmp_path: Path) -> None:
         assert set(history.table()) == {"pull", "arm", "asked", "reward", "told", "end"}
         assert sum(map(len, history.rewards().values())) >= 0
     assert 30 < refused < 150
-    for event in (Event(OBSERVED, -1, 99, 1.0), Event(TOLD, 5, 0, 1.0), Event(ASKED, 0, -1)):
+    for event in (
+        Event(EventKind.OBSERVED, -1, 99, 1.0),
+        Event(EventKind.TOLD, 5, 0, 1.0),
+        Event(EventKind.ASKED, 0, -1),
+    ):
         with pytest.raises(ma.SavedFileError, match="contradicts itself"):
             ma.GameHistory([Contents(saved, Events.of([event]))])

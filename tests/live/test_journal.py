@@ -22,7 +22,7 @@ import manyarms as ma
 from manyarms.live.journal import RECORD_BYTES, begin_file, read_file, record
 from manyarms.live.replay import replay_by_hand
 from manyarms.live.saving import restored, snapshot
-from manyarms.live.store import TOLD, Event, Events
+from manyarms.live.store import Event, EventKind, Events
 from tests.helpers import flipped
 from tests.live.games import counts, in_turn, new, play, step
 from tests.live.test_saving import damaged_files
@@ -398,9 +398,9 @@ def test_files_of_the_other_kind_are_named(tmp_path: Path) -> None:
 
 
 def test_records_are_laid_out_as_documented() -> None:
-    data, check = record(Event(TOLD, 7, 3, 0.5), 123)
+    data, check = record(Event(EventKind.TOLD, 7, 3, 0.5), 123)
     assert len(data) == RECORD_BYTES
-    assert struct.unpack("<IB3xqd", data) == (check, TOLD, 7, 0.5)
+    assert struct.unpack("<IB3xqd", data) == (check, EventKind.TOLD, 7, 0.5)
     assert check == zlib.crc32(data[4:], 123)
 
 

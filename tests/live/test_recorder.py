@@ -19,7 +19,7 @@ import pytest
 import manyarms as ma
 from manyarms.core.gc_pause import gc_paused
 from manyarms.core.memory import Ints, Memory
-from manyarms.protocol.policy import ask, reset, tell
+from manyarms.protocol import plays
 from tests.live.forking import what_forks_say
 from tests.live.games import in_turn, new
 from tests.live.test_stores import calls, views
@@ -240,23 +240,23 @@ class Touchy(ma.Policy):
         return TouchyState(memory.ints(1))
 
 
-@reset.register(TouchyState)
 def _reset(state: TouchyState, key: int, horizon: int) -> None:
     state.pulls[0] = 0
 
 
-@ask.register(TouchyState)
 def _ask(state: TouchyState) -> tuple[int, int]:
     state.pulls[0] += 1
     return 0, 0 if state.pulls[0] < 4 else 99
 
 
-@tell.register(TouchyState)
 def _tell(state: TouchyState, slot: int, reward: float) -> None:
     state.pulls[0] += 100
     if reward == 0.25:
         raise ValueError("not this one")
     state.pulls[0] -= 100
+
+
+plays(TouchyState, reset=_reset, ask=_ask, tell=_tell)
 
 
 @pytest.mark.parametrize("recorded", [False, True])

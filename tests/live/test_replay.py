@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live import replay, store
+from manyarms.live import replay
 from manyarms.live.game import LiveGame
 from manyarms.live.saving import restored, snapshot
-from manyarms.live.store import Event, Events
+from manyarms.live.store import Event, EventKind, Events
 from tests.live.games import in_turn, new
 from tests.live.stores import on_shelf
 
@@ -107,26 +107,26 @@ def _begun() -> LiveGame:
 @pytest.mark.parametrize(
     "events",
     [
-        [Event(store.TOLD, 1, 0, 1.0)],
-        [Event(store.TOLD, 0, 0, float("nan"))],
-        [Event(store.TOLD, 0, 0, 1.0), Event(store.ABANDONED, 0, 0)],
-        [Event(store.ASKED, 0, 0)],
-        [Event(store.ASKED, 2, 0)],
-        [Event(store.ASKED, 1, 12)],
-        [Event(store.ASKED, 1, -1)],
-        [Event(store.ASKED, 1, 3), Event(store.TOLD, 2, 3, 1.0)],
-        [Event(store.ARRIVED, -1, 0)],
-        [Event(store.ARRIVED, -1, 2, names=("a",))],
-        [Event(store.ASKED, 1, 12), Event(store.ARRIVED, -1, 1)],
-        [Event(store.RETIRED, -1, 12)],
-        [Event(store.RETIRED, -1, 3), Event(store.RETIRED, -1, 3)],
-        [Event(store.RETIRED, -1, arm) for arm in range(12)],
-        [Event(store.RESTORED, -1, 3)],
-        [Event(store.OBSERVED, -1, 12, 1.0)],
-        [Event(store.OBSERVED, -1, 3, 2.0)],
-        [Event(store.ANSWERED, 0, 0, 1.0)],
-        [Event(store.OBSERVED, -1, 3, 1.0), Event(store.ANSWERED, 0, 3, 1.0)],
-        [Event(9, 1, 3)],
+        [Event(EventKind.TOLD, 1, 0, 1.0)],
+        [Event(EventKind.TOLD, 0, 0, float("nan"))],
+        [Event(EventKind.TOLD, 0, 0, 1.0), Event(EventKind.ABANDONED, 0, 0)],
+        [Event(EventKind.ASKED, 0, 0)],
+        [Event(EventKind.ASKED, 2, 0)],
+        [Event(EventKind.ASKED, 1, 12)],
+        [Event(EventKind.ASKED, 1, -1)],
+        [Event(EventKind.ASKED, 1, 3), Event(EventKind.TOLD, 2, 3, 1.0)],
+        [Event(EventKind.ADDED, -1, 0)],
+        [Event(EventKind.ADDED, -1, 2, names=("a",))],
+        [Event(EventKind.ASKED, 1, 12), Event(EventKind.ADDED, -1, 1)],
+        [Event(EventKind.RETIRED, -1, 12)],
+        [Event(EventKind.RETIRED, -1, 3), Event(EventKind.RETIRED, -1, 3)],
+        [Event(EventKind.RETIRED, -1, arm) for arm in range(12)],
+        [Event(EventKind.RESTORED, -1, 3)],
+        [Event(EventKind.OBSERVED, -1, 12, 1.0)],
+        [Event(EventKind.OBSERVED, -1, 3, 2.0)],
+        [Event(EventKind.ANSWERED, 0, 0, 1.0)],
+        [Event(EventKind.OBSERVED, -1, 3, 1.0), Event(EventKind.ANSWERED, 0, 3, 1.0)],
+        [Event(EventKind.REPORTED, 1, 3)],
     ],
 )
 def test_events_that_cannot_follow_each_other_are_refused(events: list[Event]) -> None:
@@ -138,7 +138,7 @@ def test_events_that_cannot_follow_each_other_are_refused(events: list[Event]) -
 def test_arms_that_cannot_come_are_refused(names: Any) -> None:
     game = ma.MOSS().live(arms=["a", "b"], horizon=9)._game
     with pytest.raises(ma.SavedFileError, match="it contradicts itself"):
-        replay.replay(game, Events.of([Event(store.ARRIVED, -1, 2, names=names)]), "it")
+        replay.replay(game, Events.of([Event(EventKind.ADDED, -1, 2, names=names)]), "it")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_rewards_that_cannot_be_are_refused(limits: Any, reward: float) -> None:
     game = new(reward_range=limits)._game
     game.ask()
     with pytest.raises(ma.SavedFileError, match="it contradicts itself"):
-        replay.replay(game, Events.of([Event(store.TOLD, 0, 0, reward)]), "it")
+        replay.replay(game, Events.of([Event(EventKind.TOLD, 0, 0, reward)]), "it")
 
 
 def test_no_events() -> None:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live import store
 from manyarms.live.databases import database_of
-from manyarms.live.store import Event, Store
+from manyarms.live.store import Event, EventKind, Store
 from tests.helpers import ALL_POLICIES, label
 from tests.live.games import counts, in_turn, new, play, step
 from tests.live.stores import MAKERS, Memory, Watched
@@ -82,18 +81,21 @@ def test_what_a_store_is_given(opened: Opened) -> None:
     returned, other = live.ask(2)
     assert (returned.arm, returned.id, other.id) == ("a", 3, 5)
     assert watched.appended == [
-        [Event(store.ASKED, pull.id, arms[pull.arm]) for pull in (first, second, third)],
-        [Event(store.TOLD, 0, arms[first.arm], 1.0), Event(store.TOLD, 1, arms[second.arm], 0.5)],
-        [Event(store.ABANDONED, 2, arms[third.arm])],
-        [Event(store.ARRIVED, -1, 2, names=("c", 7))],
-        [Event(store.RETIRED, -1, 0)],
-        [Event(store.RESTORED, -1, 0)],
-        [Event(store.OBSERVED, -1, 3, 0.5)],
+        [Event(EventKind.ASKED, pull.id, arms[pull.arm]) for pull in (first, second, third)],
         [
-            Event(store.ASKED, 3, 0),
-            Event(store.ASKED, 4, 3),
-            Event(store.ANSWERED, 4, 3, 0.5),
-            Event(store.ASKED, 5, live._game.arms.number(other.arm)),
+            Event(EventKind.TOLD, 0, arms[first.arm], 1.0),
+            Event(EventKind.TOLD, 1, arms[second.arm], 0.5),
+        ],
+        [Event(EventKind.ABANDONED, 2, arms[third.arm])],
+        [Event(EventKind.ADDED, -1, 2, names=("c", 7))],
+        [Event(EventKind.RETIRED, -1, 0)],
+        [Event(EventKind.RESTORED, -1, 0)],
+        [Event(EventKind.OBSERVED, -1, 3, 0.5)],
+        [
+            Event(EventKind.ASKED, 3, 0),
+            Event(EventKind.ASKED, 4, 3),
+            Event(EventKind.ANSWERED, 4, 3, 0.5),
+            Event(EventKind.ASKED, 5, live._game.arms.number(other.arm)),
         ],
     ]
 

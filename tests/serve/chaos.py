@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from manyarms.live.databases import LogRow, database_of
-from manyarms.live.store import ASKED, TOLD
+from manyarms.live.store import EventKind
 from manyarms.serve.game import Game
 from tests.serve.machines import TOKEN, Node, Postgres, call, postgres
 
@@ -209,8 +209,8 @@ def check(store: str, heard: Heard) -> tuple[list[str], int]:
     rows = list(database.events(row.id, 0))
     if [one.seq for one in rows] != list(range(1, row.head + 1)):
         wrong.append(f"the log has a gap: {len(rows)} of {row.head} events")
-    asked = {one.pull: one.arm for one in rows if one.kind == ASKED}
-    told = [one for one in rows if one.kind == TOLD]
+    asked = {one.pull: one.arm for one in rows if one.kind == EventKind.ASKED}
+    told = [one for one in rows if one.kind == EventKind.TOLD]
     rewards = {one.pull: one.reward for one in told}
     if len(rewards) != len(told):
         wrong.append(f"{len(told) - len(rewards)} tells are doubled")

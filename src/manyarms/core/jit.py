@@ -137,8 +137,8 @@ def _dispatched(
     bodies: dict[type, Callable[..., Any]] = {}
 
     @functools.wraps(function)
-    def dispatch(state: Any, *args: Any) -> Any:
-        return bodies.get(state.__class__, default)(state, *args)
+    def dispatch(*args: Any) -> Any:  # (state, *args) would be copied for the call
+        return bodies.get(args[0].__class__, default)(*args)
 
     def register(state_class: type) -> Callable[[F], F]:
         known = _state_classes.setdefault(state_class.__name__, state_class)
@@ -164,8 +164,7 @@ def _dispatched(
     _generics.append(result)
 
     def choose(state: Any, *args: Any) -> Any:
-        body = bodies.get(_class_of(state), compiled_default)
-        return getattr(body, "compiled", body)  # a body may have another one for compiled code
+        return bodies.get(_class_of(state), compiled_default)
 
     _collect(dispatch, choose, INLINE)
     return result
@@ -268,8 +267,8 @@ def _no_body(name: str, state_class: type) -> str:
             f"{state_class.__name__} has no `{name}`: the policy cannot do that. Use another one."
         )
     return (
-        f"{state_class.__name__} has no `{name}`. Write one and decorate it with "
-        f"@{name}.register({state_class.__name__})."
+        f"{state_class.__name__} has no `{name}`. Write one, and register it for this class "
+        f"(docs/own_policy.md; for laws of rewards docs/own_world.md)."
     )
 
 

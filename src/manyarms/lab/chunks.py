@@ -32,9 +32,9 @@ _MAGIC = b"manyarms chunk 1\n"
 class Chunk(NamedTuple):
     """Some replications of one player in one cell."""
 
-    number: int  # of the cell
+    cell_number: int
     cell: Cell
-    seat: int  # the player's number in the cell
+    player_number: int  # in the cell
     player: Player
     first: int  # replication, from 0
     replications: int
@@ -47,7 +47,7 @@ class Chunk(NamedTuple):
     @property
     def file_name(self) -> str:
         """Where the chunk is stored."""
-        return f"{self.number:06d}-{self.seat:04d}-{self.first:010d}.chunk"
+        return f"{self.cell_number:06d}-{self.player_number:04d}-{self.first:010d}.chunk"
 
 
 def plan(experiment: Experiment) -> Iterator[Chunk]:
@@ -72,11 +72,11 @@ def plan(experiment: Experiment) -> Iterator[Chunk]:
 def cut(experiment: Experiment, size: Callable[[Cell, Player], int]) -> Iterator[Chunk]:
     """Yield chunks of at most `size` replications, and of one at least."""
     for number, cell in enumerate(experiment.cells):
-        for seat, player in enumerate(cell.players):
+        for place, player in enumerate(cell.players):
             most = max(1, size(cell, player))
             for first in range(0, player.replications, most):
                 count = min(most, player.replications - first)
-                yield Chunk(number, cell, seat, player, first, count)
+                yield Chunk(number, cell, place, player, first, count)
 
 
 class ChunkStore:
@@ -116,7 +116,7 @@ class ChunkStore:
         if policy not in self._codes:
             self._codes[policy] = _digest_of_code(chunk)
         world, code, key = chunk.cell.world_digest, self._codes[policy], chunk.player.key
-        parts = [self._hash, world, code, chunk.number, key, chunk.first, chunk.replications]
+        parts = [self._hash, world, code, chunk.cell_number, key, chunk.first, chunk.replications]
         return _MAGIC + hashlib.sha256(json.dumps(parts).encode()).digest()
 
 

@@ -20,8 +20,8 @@ from manyarms.core.cuda import Slab, lane_bytes, lane_kernel, launch, new_stream
 from manyarms.core.jit import compiling, kernel
 from manyarms.core.memory import NO_ROOM, Ints, lanes, logarithms
 from manyarms.errors import DeviceError
-from manyarms.instances._tape import Tape
-from manyarms.instances._world import World
+from manyarms.instances.tape import Tape
+from manyarms.instances.world import World
 from manyarms.lab.experiment import Cell
 from manyarms.lab.play import Recorder, Stretch, play
 from manyarms.lab.players import Player

@@ -21,14 +21,14 @@ from manyarms.lab.executors import Executor, Meter
 from manyarms.lab.workbench import Played
 
 _STREAMS = 2  # batches at a time
-_MOST_WAITING = 4096  # chunks
+_MOST_QUEUED = 4096  # chunks
 _MOST_BENCHES = 64
 _SHARE = 0.85  # of the free memory
 _COMPILING = 16  # compiling has a place for one lane, and this part of the memory of a batch
 _PAUSE = 0.01  # seconds without a new chunk, and the batch begins
 
 _arms: dict[tuple[str, int, int], int] = {}  # by game: for how many arms lanes needed room
-Waiting: TypeAlias = list[tuple[Chunk, "Future[Played]"]]
+Queue: TypeAlias = list[tuple[Chunk, "Future[Played]"]]
 
 
 def _game(chunk: Chunk) -> tuple[str, int, int]:
@@ -47,7 +47,7 @@ class Device(Executor):
         self._compiling = Place(share // _COMPILING, load)
         self._places = [Place(share, load) for _ in range(_STREAMS)]
         self._benches: dict[tuple[int, int], Bench] = {}
-        self._waiting: dict[tuple[int, int], Waiting] = {}
+        self._queues: dict[tuple[int, int], Queue] = {}
         self._latest = 0.0
         self._changed = threading.Condition()
         self._stop = threading.Event()
@@ -60,7 +60,7 @@ class Device(Executor):
 
     def capacity(self) -> int:
         """Return how many chunks may wait; the more, the fuller are batches."""
-        return _MOST_WAITING
+        return _MOST_QUEUED
 
     def takes_long(self, chunk: Chunk) -> bool:
         """Whether the compiler has to run; it may."""
@@ -75,7 +75,9 @@ class Device(Executor):
         future: Future[Played] = Future()
         self._bench(chunk)
         with self._changed:
-            self._waiting.setdefault((chunk.number, chunk.seat), []).append((chunk, future))
+            self._queues.setdefault((chunk.cell_number, chunk.player_number), []).append(
+                (chunk, future)
+            )
             self._latest = time.monotonic()
             self._changed.notify()
         return future
@@ -89,11 +91,11 @@ class Device(Executor):
             thread.join()
 
     def _bench(self, chunk: Chunk) -> Bench:
-        place = (chunk.number, chunk.seat)
+        place = (chunk.cell_number, chunk.player_number)
         if place not in self._benches:
             if len(self._benches) >= _MOST_BENCHES:
                 with self._changed:
-                    self._benches = {at: self._benches[at] for at in self._waiting}
+                    self._benches = {at: self._benches[at] for at in self._queues}
             self._benches[place] = Bench(
                 chunk.cell,
                 chunk.player,
@@ -109,24 +111,24 @@ class Device(Executor):
             if bench is not None:
                 self._play(bench, taken, place)
 
-    def _take(self, place: Place) -> tuple[Bench | None, Waiting]:
+    def _take(self, place: Place) -> tuple[Bench | None, Queue]:
         """Return chunks of one player that fill a batch, or all there are if no more come."""
         with self._changed:
             growing = time.monotonic() < self._latest + _PAUSE
-            for at, waiting in self._waiting.items():
+            for at, queue in self._queues.items():
                 most = self._benches[at].most_lanes(place)
-                counts = np.cumsum([chunk.replications for chunk, _ in waiting])
-                if growing and counts[-1] < most and at == next(reversed(self._waiting)):
+                counts = np.cumsum([chunk.replications for chunk, _ in queue])
+                if growing and counts[-1] < most and at == next(reversed(self._queues)):
                     continue
                 taken = max(1, int(np.searchsorted(counts, most, side="right")))
-                self._waiting[at] = waiting[taken:]
-                if not self._waiting[at]:
-                    del self._waiting[at]
-                return self._benches[at], waiting[:taken]
+                self._queues[at] = queue[taken:]
+                if not self._queues[at]:
+                    del self._queues[at]
+                return self._benches[at], queue[:taken]
             self._changed.wait(_PAUSE)
             return None, []
 
-    def _play(self, bench: Bench, taken: Waiting, place: Place) -> None:
+    def _play(self, bench: Bench, taken: Queue, place: Place) -> None:
         chunks = [chunk for chunk, _ in taken]
         numbers = np.concatenate([np.arange(c.first, c.first + c.replications) for c in chunks])
         place.load.add(len(numbers))

@@ -169,7 +169,7 @@ class Threads(Executor):
     def __init__(self, workers: int, seed: int, meter: Meter, *, record_arms: bool = False) -> None:
         self._workers, self._seed, self._meter = workers, seed, meter
         self._record_arms = record_arms
-        self._benches: dict[tuple[int, int], Workbench] = {}  # the latest, by cell and seat
+        self._benches: dict[tuple[int, int], Workbench] = {}  # the latest, by cell and player
         self._stop = threading.Event()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="manyarms")
 
@@ -199,7 +199,7 @@ class Threads(Executor):
 
     def _bench(self, chunk: Chunk) -> Workbench:
         """Return the workbench of a chunk's player; the memory of earlier players is let go."""
-        place = (chunk.number, chunk.seat)
+        place = (chunk.cell_number, chunk.player_number)
         if place not in self._benches:
             bench = Workbench(
                 chunk.cell, chunk.player, seed=self._seed, record_arms=self._record_arms

@@ -321,10 +321,10 @@ def _check_parameters(parameters: Mapping[str, Any]) -> dict[str, Scalar]:
                 f"{name!r}. Choose another name.",
                 parameter="parameters",
             )
-        plain = value.item() if isinstance(value, np.generic) else value
-        if not isinstance(plain, str | int | float):
+        number = value.item() if isinstance(value, np.generic) else value
+        if not isinstance(number, str | int | float):
             raise refusal("parameters", "numbers or texts", value)
-        found[name] = plain
+        found[name] = number
     return found
 
 

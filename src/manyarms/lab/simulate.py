@@ -142,7 +142,7 @@ def run_in_memory(
     played: defaultdict[tuple[int, int], dict[int, Played]] = defaultdict(dict)
 
     def keep(chunk: Chunk, part: Played) -> None:
-        played[chunk.number, chunk.seat][chunk.first] = part
+        played[chunk.cell_number, chunk.player_number][chunk.first] = part
 
     chosen = chosen_engine(engine, experiment, workers)
     executor = executor_for(

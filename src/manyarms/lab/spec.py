@@ -113,12 +113,12 @@ def parse_spec(content: str, *, source: str = "The spec") -> Experiment:
     if _DEEP.search(content):  # tomllib's memory grows with the square of a key's length
         raise SpecError(source, [_TOO_DEEP])
     try:
-        plain = tomllib.loads(content)
+        tables = tomllib.loads(content)
     except RecursionError as error:
         raise SpecError(source, [_TOO_DEEP]) from error
     except ValueError as error:
         raise SpecError(source, [f"file: is not valid TOML: {error}."]) from error
-    return experiment_from(plain, source=source)
+    return experiment_from(tables, source=source)
 
 
 def experiment_from(content: Mapping[str, Any], *, source: str = "The spec") -> Experiment:

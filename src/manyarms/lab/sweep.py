@@ -196,8 +196,8 @@ def _refuse_twins(problems: Problems, cells: list[Cell], entries: list[_Entry]) 
     """Two policies that are the same in every cell would only say everything twice."""
     complete = [cell for cell in cells if len(cell.players) == len(entries)]
     seen: dict[tuple[str, ...], _Entry] = {}
-    for seat, entry in enumerate(entries):
-        played = tuple(repr(cell.players[seat].policy) for cell in complete)
+    for place, entry in enumerate(entries):
+        played = tuple(repr(cell.players[place].policy) for cell in complete)
         early = seen.setdefault(played or (entry.label,), entry)
         if early is not entry:
             problems.add(

@@ -64,8 +64,8 @@ class TidyWriter:
         arrow = self._arrow = need_pyarrow()
         kinds = {"int64": arrow.int64(), "double": arrow.float64(), "string": arrow.string()}
         self._schema = arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
-        self._waiting: list[Any] = []
-        self._rows = 0  # that wait
+        self._buffer: list[Any] = []
+        self._rows = 0  # in the buffer
         self._writer = arrow.parquet.ParquetWriter(
             file,
             self._schema,
@@ -87,21 +87,21 @@ class TidyWriter:
             else arrow.repeat(arrow.scalar(value, column.type), rows)
             for column in self._schema
         ]
-        self._waiting.append(arrow.table(columns, schema=self._schema))
+        self._buffer.append(arrow.table(columns, schema=self._schema))
         self._rows += rows
         if self._rows >= _GROUP:
             self._flush(at_least=_GROUP)
 
     def _flush(self, *, at_least: int) -> None:
         """Write groups of rows while there are enough of them."""
-        waiting = self._arrow.concat_tables(self._waiting)
-        while waiting.num_rows >= at_least:
-            self._writer.write_table(waiting.slice(0, _GROUP).combine_chunks())
-            waiting = waiting.slice(_GROUP)
-        self._waiting, self._rows = [waiting], waiting.num_rows
+        buffered = self._arrow.concat_tables(self._buffer)
+        while buffered.num_rows >= at_least:
+            self._writer.write_table(buffered.slice(0, _GROUP).combine_chunks())
+            buffered = buffered.slice(_GROUP)
+        self._buffer, self._rows = [buffered], buffered.num_rows
 
     def close(self) -> None:
-        """Write what waits, and end the file."""
+        """Write the rest, and end the file."""
         if self._rows > 0:
             self._flush(at_least=1)
         self._writer.close()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from manyarms.core.jit import compiled, compiling, is_cached, jit_enabled
 from manyarms.core.memory import ARRAYS, SPARSE, Memory
 from manyarms.errors import ParameterError
-from manyarms.instances._tape import Tape, tape
+from manyarms.instances.tape import Tape, tape
 from manyarms.lab.experiment import Cell, informed_policy
 from manyarms.lab.play import InTurn, Late, Recorder, Stretch, late, play
 from manyarms.lab.players import Player

@@ -11,7 +11,8 @@ from typing import Any
 from manyarms.core.confidence_sequences import spent_error, uniform_limits
 from manyarms.core.tabular import Tabular, plain
 from manyarms.live.game import LiveGame
-from manyarms.protocol.recommend import lower_limit, recommend, scale_of
+from manyarms.protocol.policy import recommend
+from manyarms.protocol.recommend import lower_limit, scale_of
 
 ERROR = 0.05  # of all intervals together
 PROMISE = "95 % sure for all arms at all times"

@@ -15,15 +15,15 @@ from manyarms.core.checks import check_int, check_number
 from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.core.memory import ENDLESS
 from manyarms.errors import ParameterError
-from manyarms.live import store
 from manyarms.live.arms import Arms, Seats
 from manyarms.live.pull_ranges import PullRanges
-from manyarms.live.store import Event
+from manyarms.live.store import Event, EventKind
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
 from manyarms.protocol.policy import Policy, arrive, ask, layers, reset, retire, tell
 
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
+_ASKED = EventKind.ASKED  # looked up once
 ROOM = 1 << 40  # for the pulls of a game without a horizon
 MOST_REWARD = 1e100  # the sum of squares of such rewards is still a number
 
@@ -101,7 +101,7 @@ class LiveGame:
         except KeyError:
             self.tally[arm] = ArmTally(asked=1)
         if self.log is not None:
-            self.log.append(_new(Event, (store.ASKED, number, arm, 0.0, ())))
+            self.log.append(_new(Event, (_ASKED, number, arm, 0.0, ())))
         return _new(Pull, (arms.name(arm), number))
 
     def _seated(self, seat: int) -> int:
@@ -135,10 +135,10 @@ class LiveGame:
         reward = left.popleft()
         if not left:
             del self.stock[arm]
-        self.tell(number, reward, store.ANSWERED)
+        self.tell(number, reward, EventKind.ANSWERED)
         return reward
 
-    def tell(self, number: int, reward: float, kind: int = store.TOLD) -> None:
+    def tell(self, number: int, reward: float, kind: EventKind = EventKind.TOLD) -> None:
         """Let the reward of a pull in flight come."""
         flight = self.flight
         arm = flight[number].arm
@@ -156,7 +156,7 @@ class LiveGame:
         arm = self.flight.pop(number).arm
         self.abandoned.add(number)
         if self.log is not None:
-            self.log.append(Event(store.ABANDONED, number, arm))
+            self.log.append(Event(EventKind.ABANDONED, number, arm))
 
     def arrive(self, names: Any) -> None:
         """Add the arms that `arms.fresh` returned."""
@@ -165,7 +165,7 @@ class LiveGame:
         arrive(self.state, len(names))
         if self.log is not None:
             kept = () if isinstance(names, range) else tuple(names)
-            self.log.append(Event(store.ARRIVED, -1, len(names), names=kept))
+            self.log.append(Event(EventKind.ADDED, -1, len(names), names=kept))
 
     def retire(self, arm: int) -> None:
         """Never choose an arm again."""
@@ -178,7 +178,7 @@ class LiveGame:
             self.skipped += 1
         retire(self.state, self.seats.seat(arm))
         if self.log is not None:
-            self.log.append(Event(store.RETIRED, -1, arm))
+            self.log.append(Event(EventKind.RETIRED, -1, arm))
 
     def restore(self, arm: int) -> None:
         """Let a retired arm come back: to the policy it is a fresh one, and the next."""
@@ -187,7 +187,7 @@ class LiveGame:
         arrive(self.state, 1)
         self._let_wait(arm)
         if self.log is not None:
-            self.log.append(Event(store.RESTORED, -1, arm))
+            self.log.append(Event(EventKind.RESTORED, -1, arm))
 
     def observe(self, arm: int, rewards: Iterable[float]) -> None:
         """Keep rewards of an arm that were seen elsewhere; the next pulls of it get them."""
@@ -195,7 +195,7 @@ class LiveGame:
         for reward in rewards:
             self.stock.setdefault(arm, deque()).append(reward)
             if self.log is not None:
-                self.log.append(Event(store.OBSERVED, -1, arm, reward))
+                self.log.append(Event(EventKind.OBSERVED, -1, arm, reward))
         if fresh and arm in self.stock:
             if arm not in self.retired:
                 self._let_wait(arm)

@@ -48,10 +48,9 @@ from manyarms.core.files import (
     write_file,
 )
 from manyarms.errors import ParameterError, SavedFileError, StoreError
-from manyarms.live import store
 from manyarms.live.history import GameHistory
 from manyarms.live.saving import JOURNAL_MAGIC, MAGIC, check_version
-from manyarms.live.store import Contents, Event, Events
+from manyarms.live.store import Contents, Event, EventKind, Events
 
 RECORD_BYTES = 24
 _VERSION = 2  # 1 had pulls, rewards and abandoned pulls only
@@ -59,8 +58,10 @@ _HEADER = struct.Struct("<8sIIQ")
 _CHECK = struct.Struct("<I")
 _WITH_ARM = struct.Struct("<B3xqq")
 _WITH_REWARD = struct.Struct("<B3xqd")
-_REST = dict.fromkeys((store.ASKED, store.ABANDONED, store.RETIRED, store.RESTORED), _WITH_ARM)
-_REST |= dict.fromkeys((store.TOLD, store.OBSERVED, store.ANSWERED), _WITH_REWARD)
+_REST = dict.fromkeys(
+    (EventKind.ASKED, EventKind.ABANDONED, EventKind.RETIRED, EventKind.RESTORED), _WITH_ARM
+)
+_REST |= dict.fromkeys((EventKind.TOLD, EventKind.OBSERVED, EventKind.ANSWERED), _WITH_REWARD)
 _CLOCK = 255  # the kind of a record that says what time it is
 _TICK = 1_000_000  # nanoseconds: the time is written no more often
 _ROW = np.dtype(
@@ -362,7 +363,7 @@ def record(event: Event, check: int) -> tuple[bytes, int]:
     kind, pull, arm, reward, _ = event
     layout = _REST[kind]
     rest = arm if layout is _WITH_ARM else reward
-    return _record(layout.pack(kind, arm if kind == store.OBSERVED else pull, rest), check)
+    return _record(layout.pack(kind, arm if kind == EventKind.OBSERVED else pull, rest), check)
 
 
 def _record(body: bytes, check: int) -> tuple[bytes, int]:
@@ -407,7 +408,7 @@ def read_file(data: bytes, what: str) -> tuple[Contents, int, int]:
 
 def _events(rows: NDArray[Any]) -> Events:
     kind, pull, rest = (rows[name].astype(np.int64) for name in ("kind", "number", "rest"))
-    clock, seen = kind == _CLOCK, kind == store.OBSERVED
+    clock, seen = kind == _CLOCK, kind == EventKind.OBSERVED
     if not (clock | seen).any():
         return Events(kind, pull, rest, rest.view(np.float64))
     last = np.maximum.accumulate(np.where(clock, np.arange(len(kind)), -1))

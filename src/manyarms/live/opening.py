@@ -96,7 +96,7 @@ def _begun(store: Store, live: Live | None) -> Live:
             f"{store} holds no game yet. To begin one, pass a handle: "
             f"recorded(store, policy.live(...))."
         )
-    with live._lock:
+    with live._recorder.lock:
         store.save(live.to_bytes())
         live._recorder.begin(live._game, store)
     return live
@@ -111,7 +111,7 @@ def _gone_on(store: Store, live: Live | None, held: Contents) -> Live:
         live = Live._of(game)
     else:
         _refuse_another_game(store, live._game, game)
-    with live._lock:
+    with live._recorder.lock:
         live._game, live.seed = game, game.seed
         live._recorder.begin(game, store)
     return live

@@ -1,11 +1,12 @@
-"""One call of a handle at a time, done as a whole; and what it did goes to the store."""
+"""One command at a time, done as a whole; and what it did goes to the store."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
-from typing import NoReturn
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
 from manyarms.errors import ManyarmsError, StoreError, TurnError
 from manyarms.live.game import LiveGame
@@ -21,19 +22,17 @@ _left_behind: list[Store] = []  # by forks: never closed or collected, they are 
 
 
 class EventRecorder:
-    """Entered with every call that may change the game, while the handle is locked.
+    """Lets one command at a time change the game, as a whole; its events go to the store.
 
-    While `doing` is as it was on entering, nothing has changed, and what is raised is a refusal.
-    The handle sets it to the name of a command before it lets its change happen. On leaving, the
-    events go to the store, if there is one. Until all of that is done, every other call is refused:
-    one from a signal handler, which the lock of its own thread would let in, and all that come
-    after one was interrupted midway.
+    Until all of that is done, every other call is refused: one from a signal handler, which the
+    lock of its own thread would let in, and all that come after one was interrupted midway.
     """
 
-    __slots__ = ("_process", "_refusal", "doing", "game", "store")
+    __slots__ = ("_process", "_refusal", "doing", "game", "lock", "store")
 
     def __init__(self, game: LiveGame) -> None:
         self.game = game
+        self.lock = threading.RLock()
         self.store: Store | None = None
         self.doing: str | None = None
         self._refusal = ""  # why nothing goes on, once that is so
@@ -44,25 +43,42 @@ class EventRecorder:
         game.log = []
         self.game, self.store, self._process = game, store, os.getpid()
 
-    def __enter__(self) -> EventRecorder:
-        if self.doing is not None or (self.store is not None and self.store.failure):
-            self._refuse()
-        self.doing = _LOOKING
-        return self
+    def do(self, command: Callable[..., Any], *given: Any) -> Any:
+        """Return what the change of a command returns; None if there is nothing to do.
 
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if (kind is None and not self._process) or self.doing is _LOOKING:
-            self.doing = None
-        elif kind is not None:
-            if self.doing is not _CLOSED:  # by a signal handler, before anything changed
-                what = f"`{self.doing}`"
-                self._stop(f"{what} ended midway with {error!r}. {self._way_out()}")
-                if isinstance(error, Exception) and self.game.from_file:
-                    with nonsense_refused(self.game, what):
-                        raise error
-        else:
-            self._append(self.game)
-            self.doing = None if self.store is not None else _CLOSED
+        What the command raises is a refusal: nothing has changed. What its change raises, or the
+        store, shuts the handle.
+        """
+        with self.lock:
+            if self.doing is not None or (self.store is not None and self.store.failure):
+                self._refuse()
+            try:
+                self.doing = _LOOKING
+                change = command(*given)
+                if change is None:
+                    return None
+                self.doing = command.__name__
+                result = change()
+                if self._process:
+                    self._append(self.game)
+                self.doing = _LOOKING
+                return result
+            except BaseException as error:
+                self._ended_midway(error)
+                raise
+            finally:
+                if self.doing is _LOOKING:
+                    self.doing = None
+
+    def _ended_midway(self, error: BaseException) -> None:
+        """Stop, unless nothing had changed; say so where a state from a file may be the reason."""
+        if self.doing in (None, _LOOKING, _CLOSED, _STOPPED):
+            return
+        what = f"`{self.doing}`"
+        self._stop(f"{what} ended midway with {error!r}. {self._way_out()}")
+        if isinstance(error, Exception) and self.game.from_file:
+            with nonsense_refused(self.game, what):
+                raise error
 
     def _append(self, game: LiveGame) -> None:
         events, game.log = game.log or [], []
@@ -83,20 +99,24 @@ class EventRecorder:
     @contextlib.contextmanager
     def looking(self) -> Iterator[LiveGame]:
         """Let nothing change while somebody looks. A handle that was closed may be looked at."""
-        before = self.doing
-        if before not in (None, _CLOSED) or (self.store is not None and self.store.failure):
-            self._refuse()
-        self.doing = _LOOKING
-        try:
-            yield self.game
-        finally:
-            if self.doing is _LOOKING:
-                self.doing = before
+        with self.lock:
+            before = self.doing
+            if before not in (None, _CLOSED) or (self.store is not None and self.store.failure):
+                self._refuse()
+            self.doing = _LOOKING
+            try:
+                yield self.game
+            finally:
+                if self.doing is _LOOKING:
+                    self.doing = before
 
     def compact(self) -> None:
         """Let the store keep a snapshot; if that fails, the game goes on."""
+        self.do(self._compact, self.game)
+
+    def _compact(self, game: LiveGame) -> None:
         if self.store is not None:
-            data = snapshot(self.game)
+            data = snapshot(game)
             try:
                 self.store.save(data)
             except Exception as error:
@@ -104,23 +124,25 @@ class EventRecorder:
 
     def close(self) -> None:
         """Let go of the store."""
-        store = self.store
-        if store is None:
-            return
-        if store.failure:
-            self._stop(self._not_kept(store.failure))
-        elif self.doing is None or self.doing is _LOOKING:
-            self.doing = _CLOSED
-        self._refusal = self._refusal or f"{store} is closed. Open it again with recorded(...)."
-        self.store = None
-        try:
-            store.close()
-        except Exception as error:
-            self._stop(f"{store} could not be closed: {error!r}.")
-            self._raise(error)
+        with self.lock:
+            store = self.store
+            if store is None:
+                return
+            if store.failure:
+                self._stop(self._not_kept(store.failure))
+            elif self.doing is None or self.doing is _LOOKING:
+                self.doing = _CLOSED
+            self._refusal = self._refusal or f"{store} is closed. Open it again with recorded(...)."
+            self.store = None
+            try:
+                store.close()
+            except Exception as error:
+                self._stop(f"{store} could not be closed: {error!r}.")
+                self._raise(error)
 
     def forked(self) -> None:
-        """Hear that this process is a fork: other threads have stayed behind."""
+        """Hear that this process is a fork: other threads have stayed behind, with the lock."""
+        self.lock = threading.RLock()
         if self.store is not None:
             _left_behind.append(self.store)
             self._stop(

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from manyarms.core.jit import can_compile, compiled, compiling, is_cached, need_numba
 from manyarms.core.memory import CHECKED
 from manyarms.errors import CompilationError, ParameterError, SavedFileError
-from manyarms.live import store
 from manyarms.live.arms import ArmNumbers
 from manyarms.live.game import MOST_REWARD, ArmTally, LiveGame
 from manyarms.live.pull_ranges import PullRanges
 from manyarms.live.saving import nonsense_refused
-from manyarms.live.store import Events
+from manyarms.live.store import EventKind, Events
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.policy import Policy, arrive, retire
 from manyarms.protocol.state_dump import classes_in, constants, dump_state, restore_state
@@ -30,6 +29,7 @@ from manyarms.protocol.state_dump import classes_in, constants, dump_state, rest
 LONG = 200_000
 VERY_LONG = 700_000  # here the wrong choice costs 8 s at most, by CPython or by the compiler
 ROOM = 10_000_000  # pulls that arrays are made for; beyond, they would outgrow what is touched
+_ASKED, _TOLD = int(EventKind.ASKED), int(EventKind.TOLD)
 _FIELDS = tuple(InFlight.__annotations__)
 
 
@@ -64,17 +64,17 @@ def compile_replay(policy: Policy) -> None:
 def _check(game: LiveGame, events: Events, what: str) -> None:
     """Raise unless the events make sense: compiled code would not notice."""
     kind, arm = events.kind, events.arm
-    if not np.isin(kind, np.arange(store.ASKED, store.RESTORED + 1)).all():
+    if not np.isin(kind, [k for k in EventKind if k is not EventKind.REPORTED]).all():
         raise SavedFileError(f"{what} holds events of an unknown kind.")
-    asked, told, came = (kind == k for k in (store.ASKED, store.TOLD, store.ARRIVED))
-    seen = kind == store.OBSERVED
-    ended = told | (kind == store.ABANDONED) | (kind == store.ANSWERED)
+    asked, told, came = (kind == k for k in (EventKind.ASKED, EventKind.TOLD, EventKind.ADDED))
+    seen = kind == EventKind.OBSERVED
+    ended = told | (kind == EventKind.ABANDONED) | (kind == EventKind.ANSWERED)
     ends = events.pull[ended]
     born = game.pulls + np.cumsum(asked)[ended]  # pulls asked for when a pull ended
     earlier = set(ends[ends < game.pulls].tolist())
     numbers = events.pull[asked]
     there = game.arms.count + np.cumsum(np.where(came, arm, 0))  # arms that ever were
-    named = asked | (kind == store.RETIRED) | (kind == store.RESTORED) | seen
+    named = asked | (kind == EventKind.RETIRED) | (kind == EventKind.RESTORED) | seen
     sound = (
         bool((numbers == game.pulls + np.arange(len(numbers))).all())
         and (game.horizon is None or game.pulls + len(numbers) <= game.horizon)
@@ -85,8 +85,8 @@ def _check(game: LiveGame, events: Events, what: str) -> None:
         and bool((ends < born).all())
         and earlier <= game.flight.keys()
         and _can_be(events.reward[told | seen], game.reward_range)
-        and (game.can(arrive) or not (came | (kind == store.RESTORED)).any())
-        and (game.can(retire) or not (kind == store.RETIRED).any())
+        and (game.can(arrive) or not (came | (kind == EventKind.RESTORED)).any())
+        and (game.can(retire) or not (kind == EventKind.RETIRED).any())
     )
     if not sound:
         raise _contradiction(what)
@@ -119,7 +119,7 @@ def replay_by_hand(game: LiveGame, events: Events, what: str) -> None:
     names = iter(events.names)
     rows = zip(*(column.tolist() for column in events[:4]), strict=True)
     for kind, number, arm, reward in rows:
-        if kind == store.ASKED:
+        if kind == EventKind.ASKED:
             game.ask()
             chosen = game.flight[number].arm
             if chosen != arm:
@@ -127,21 +127,21 @@ def replay_by_hand(game: LiveGame, events: Events, what: str) -> None:
                     f"{what} says that pull {number} was of arm {arm}, and {game.policy.label} "
                     f"now chooses arm {chosen}. Replay it with the version that wrote it."
                 )
-        elif kind == store.TOLD:
+        elif kind == EventKind.TOLD:
             game.tell(number, reward)
-        elif kind == store.ABANDONED:
+        elif kind == EventKind.ABANDONED:
             game.abandon(number)
-        elif kind == store.ARRIVED:
+        elif kind == EventKind.ADDED:
             new = list(islice(names, arm)) if events.names else arm
             game.arrive(game.arms.fresh(new))
-        elif kind == store.RETIRED and arm not in game.retired and game.n_arms > 1:
+        elif kind == EventKind.RETIRED and arm not in game.retired and game.n_arms > 1:
             game.retire(arm)
-        elif kind == store.RESTORED and arm in game.retired:
+        elif kind == EventKind.RESTORED and arm in game.retired:
             game.restore(arm)
-        elif kind == store.OBSERVED:
+        elif kind == EventKind.OBSERVED:
             game.observe(arm, [reward])
         elif (
-            kind != store.ANSWERED
+            kind != EventKind.ANSWERED
             or game.flight[number].arm not in game.stock
             or game.answer(number) != reward
         ):
@@ -150,10 +150,10 @@ def replay_by_hand(game: LiveGame, events: Events, what: str) -> None:
 
 def replay_compiled(game: LiveGame, events: Events, *, most: int = ROOM) -> bool:
     """Do the same by compiled code; return False, and change nothing, where that cannot be."""
-    asked = events.kind == store.ASKED
+    asked = events.kind == EventKind.ASKED
     room = game.horizon or game.pulls + int(asked.sum())
     moved = game.retired or game.arms.count != game.first_arms or game.seats.arm_at
-    other = game.stock or game.waiting or (events.kind > store.ABANDONED).any()
+    other = game.stock or game.waiting or (events.kind > EventKind.ABANDONED).any()
     if moved or other or room > most or not can_compile():  # arrays do not grow
         return False
     state = game.policy.new_state(CHECKED, n_arms=game.first_arms, pulls=room)
@@ -185,7 +185,7 @@ def replay_compiled(game: LiveGame, events: Events, *, most: int = ROOM) -> bool
     ended[index[~asked]] = True
     _rebuild_flight(game.flight, numbers[~ended], flight[: len(numbers)][~ended])
     game.pulls += int(asked.sum())
-    lost = events.pull[events.kind == store.ABANDONED]
+    lost = events.pull[events.kind == EventKind.ABANDONED]
     game.abandoned = PullRanges(np.concatenate([game.abandoned.numbers(), lost]))
     return True
 
@@ -195,12 +195,12 @@ def _play_again(
 ) -> int:
     """Return the first event that went otherwise, or -1. `last`: the last pull, if in flight."""
     for k in range(len(kind)):
-        if kind[k] == store.ASKED:
+        if kind[k] == _ASKED:
             if launch(state, flight, index[k], last) != arm[k]:
                 return k
             last = index[k]
         else:
-            if kind[k] == store.TOLD:
+            if kind[k] == _TOLD:
                 land(state, flight, index[k], reward[k])
             else:
                 lose(state, flight, index[k])
@@ -215,8 +215,8 @@ def _rebuild_tally(tally: dict[int, ArmTally], events: Events, arms: NDArray[Any
     for arm in met[np.argsort(first)].tolist():  # arms are listed in the order they were met in
         tally.setdefault(arm, ArmTally())
     seen = [tally[arm] for arm in met.tolist()]
-    asked = np.bincount(which[events.kind == store.ASKED], minlength=len(met))
-    told = events.kind == store.TOLD
+    asked = np.bincount(which[events.kind == EventKind.ASKED], minlength=len(met))
+    told = events.kind == EventKind.TOLD
     count = np.bincount(which[told], minlength=len(met))
     total = np.array([t.total for t in seen])
     np.add.at(total, which[told], events.reward[told])  # one by one, as the handle does

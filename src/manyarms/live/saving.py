@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int, shown
 from manyarms.errors import ManyarmsError, SavedFileError
 from manyarms.live.arms import ArmNames, ArmNumbers, Seats, arms_of
-from manyarms.live.contradictions import find_contradiction
 from manyarms.live.game import ArmTally, LiveGame, check_range
 from manyarms.live.pull_ranges import PullRanges
 from manyarms.protocol.in_flight import InFlight
@@ -51,6 +50,7 @@ _HEADER = struct.Struct("<8sI32sQ")
 _CHECKED = 8 + 4 + 32  # where the part begins that the checksum covers
 _LENGTH = struct.Struct("<Q")
 _TYPES = {"i": "<i8", "u": "<u8", "f": "<f8"}
+_LARGEST = 1 << 62
 _NONE = np.zeros(0, np.int64)
 # the columns of pulls in flight, as they are called in files, and the fields of a pull
 _IN_FLIGHT = dict(zip(("slot", "arm", "era", "late"), InFlight.__annotations__, strict=True))
@@ -87,7 +87,6 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
         _read_flight(game.flight, columns)
         _read_observed(game, about, columns)
         restore_state(game.state, columns)
-        wrong = find_contradiction(game, columns)
     except SavedFileError:
         raise
     except MALFORMED_ERRORS as error:
@@ -96,11 +95,6 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
             f"{what} has format {version_of(data)}{rule} and does not fit this manyarms and its "
             f"policies: {error!r}. Read it with the version that wrote it, or begin a new game."
         ) from error
-    if wrong:
-        raise SavedFileError(
-            f"{what} contradicts itself: {wrong}. Its checksum is right, so manyarms did not write "
-            f"it. Use a copy."
-        )
     game.from_file = game.pulls > 0 or bool(game.tally)
     return game
 
@@ -233,6 +227,8 @@ def _taken(columns: Columns, name: str, kind: type[np.generic] = np.int64) -> li
     column = columns.pop(name, np.zeros(0, kind))
     if column.dtype != kind:
         raise TypeError(f"{name!r} has numbers of another kind")
+    if kind is np.int64 and not bool(((column >= -_LARGEST) & (column <= _LARGEST)).all()):
+        raise ValueError(f"{name!r} has numbers that overflow when they are counted on")
     return cast("list[Any]", column.tolist())
 
 

@@ -7,13 +7,33 @@ file (`Journal`), a table of a database, or a list in a test; it knows neither p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-ASKED, TOLD, ABANDONED, ARRIVED, RETIRED = 1, 2, 3, 4, 5
-OBSERVED, ANSWERED, RESTORED = 6, 7, 8
+
+class EventKind(IntEnum):
+    """What happened: stores keep the number, and people read the word."""
+
+    ASKED = 1  # for a pull
+    TOLD = 2  # its reward
+    ABANDONED = 3  # a pull
+    ADDED = 4  # arms
+    RETIRED = 5  # an arm
+    OBSERVED = 6  # a reward of an arm that no pull earned, one event for each
+    ANSWERED = 7  # a pull, with the next observed reward of its arm
+    RESTORED = 8  # a retired arm
+    REPORTED = 100  # of the service alone: a reward has come, and is held until its window ends
+
+    @property
+    def word(self) -> str:
+        """The word for it in histories and exports."""
+        return self.name.lower()
+
+
+EVENTS_THAT_END = (EventKind.TOLD, EventKind.ABANDONED, EventKind.ANSWERED)  # a pull in flight
 
 
 class Event(NamedTuple):
@@ -22,9 +42,7 @@ class Event(NamedTuple):
     Attributes
     ----------
     kind
-        ASKED, TOLD, ABANDONED, ARRIVED (arms came), RETIRED (an arm went), RESTORED (it came
-        back), OBSERVED (a reward of an arm was seen elsewhere, one event for each) or ANSWERED (a
-        pull that was asked for was told the next reward observed of its arm).
+        What happened, an `EventKind`.
     pull
         Which pull, from 0; -1 where arms come and go, or rewards are observed.
     arm
@@ -35,7 +53,7 @@ class Event(NamedTuple):
         The names of the arms that came, where arms have names.
     """
 
-    kind: int
+    kind: EventKind
     pull: int
     arm: int
     reward: float = 0.0

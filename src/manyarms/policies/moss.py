@@ -6,29 +6,45 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.fresh import FreshArms, hold, present, reset_arms
+from manyarms.policies.parts.fresh import (
+    FreshArms,
+    arrive_now,
+    ask_arms,
+    hold,
+    present,
+    reset_arms,
+    retire_arm,
+)
 from manyarms.policies.parts.parameters import IndexPolicy
-from manyarms.policies.parts.slots import begin
-from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell, uses
+from manyarms.policies.parts.slots import begin, count_late_pulls, credit
+from manyarms.protocol import About, plays
 
 
-@uses(arms=(ask, tell, count_late, retire))
 class MossState(NamedTuple):
     """The arms pulled so far, ranked by their index."""
 
     arms: FreshArms
 
 
-@reset.register(MossState)
 def moss_reset(state: MossState, key: int, horizon: int) -> None:
     reset_arms(state.arms, key)
     begin(state.arms.slots, present(state.arms), horizon)
 
 
-@arrive.register(MossState)
 def moss_arrive(state: MossState, count: int) -> None:
-    arrive(state.arms, count)
+    arrive_now(state.arms, count)
     hold(state.arms, present(state.arms))
+
+
+plays(
+    MossState,
+    reset=moss_reset,
+    ask=lambda state: ask_arms(state.arms),
+    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+    arrive=moss_arrive,
+    retire=lambda state, arm: retire_arm(state.arms, arm),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,10 @@ from manyarms.protocol.policy import (
     ask,
     count_late,
     generation,
+    plays,
     reset,
     retire,
     tell,
-    uses,
 )
 from manyarms.protocol.registry import described, policy, policy_names, register
 
@@ -25,11 +25,11 @@ __all__ = [
     "described",
     "generation",
     "plain_policy",
+    "plays",
     "policy",
     "policy_names",
     "register",
     "reset",
     "retire",
     "tell",
-    "uses",
 ]

@@ -10,17 +10,7 @@ from typing import Any
 
 from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError, UnknownNameError
-from manyarms.protocol.policy import (
-    Policy,
-    arrive,
-    ask,
-    count_late,
-    layers,
-    reset,
-    retire,
-    short_form,
-    tell,
-)
+from manyarms.protocol.policy import Policy, layers, plays, short_form
 
 _FACTS = ("n_arms", "horizon", "seed")  # what a class is given if it asks for it
 
@@ -33,13 +23,11 @@ class PlainState:
         self.player: Any = None
 
 
-@reset.register(PlainState)
 def plain_reset(state: PlainState, key: int, horizon: int) -> None:
     facts = {"n_arms": state.n_arms, "horizon": horizon or None, "seed": int(key)}
     state.player = state.policy.player(facts)
 
 
-@ask.register(PlainState)
 def plain_ask(state: PlainState) -> tuple[int, int]:
     arm = state.player.ask()
     try:
@@ -53,24 +41,20 @@ def plain_ask(state: PlainState) -> tuple[int, int]:
     return number, number
 
 
-@tell.register(PlainState)
 def plain_tell(state: PlainState, slot: int, reward: float) -> None:
     state.player.tell(slot, float(reward))
 
 
-@count_late.register(PlainState)
 def plain_count_late(state: PlainState, slot: int, change: int) -> None:
     if hasattr(state.player, "count_late"):
         state.player.count_late(slot, change)
 
 
-@arrive.register(PlainState)
 def plain_arrive(state: PlainState, count: int) -> None:
     _method(state, "arrive")(count)
     state.n_arms += count
 
 
-@retire.register(PlainState)
 def plain_retire(state: PlainState, arm: int) -> None:
     _method(state, "retire")(arm)
 
@@ -82,6 +66,17 @@ def _method(state: PlainState, name: str) -> Callable[[int], None]:
         )
     method: Callable[[int], None] = getattr(state.player, name)
     return method
+
+
+plays(
+    PlainState,
+    reset=plain_reset,
+    ask=plain_ask,
+    tell=plain_tell,
+    count_late=plain_count_late,
+    arrive=plain_arrive,
+    retire=plain_retire,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,9 +1,8 @@
 """What a policy is: plain data that makes a state, and three functions on that state.
 
-A policy's file defines a state (a NamedTuple with a name of its own) and registers a body of
-`reset`, `ask` and `tell` for it. CPython runs these bodies live; the simulator compiles them.
-
-A part that several states share has bodies of its own, and `uses` lets it answer for them.
+A policy's file defines a state (a NamedTuple with a name of its own), functions on it, and a table
+that says which of them play it: `plays(State, reset=…, ask=…, tell=…)`. CPython runs these
+functions live; the simulator compiles them.
 """
 
 from __future__ import annotations
@@ -14,15 +13,14 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from manyarms.core.checks import by_name
+from manyarms.core.checks import by_name, refusal
 from manyarms.core.jit import Dispatched, generic, optional
 from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError, UnknownNameError
 from manyarms.protocol.about import About
 from manyarms.protocol.parameters import checks_of
-from manyarms.protocol.soundness import holds
 
 if TYPE_CHECKING:
     from manyarms.live.handle import Live
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 MOST_ARMS = 1 << 50  # so that a number for (subroutine, arm) still fits into 64 bits
 
 P = TypeVar("P", bound="Policy")
-S = TypeVar("S", bound=type)
 
 
 @generic
@@ -77,41 +74,58 @@ def retire(state: Any, arm: int) -> None:
     """Never choose this arm again. The caller sees to it that others are left."""
 
 
-def uses(**parts: Iterable[Dispatched[..., Any]]) -> Callable[[S], S]:
-    """Let parts of a state answer for it.
+@optional
+def recommend(state: Any) -> int:
+    """Return the arm that the policy would keep; -1 if it knows none, or leaves it to the rule.
 
-    `@uses(arms=(tell, count_late))` above the class of a state makes `tell(state, …)` mean
-    `tell(state.arms, …)`: the body is the one that the class of `arms` has.
+    The arm must be one that was pulled, and whose reward was told.
     """
-
-    def register(state_class: S) -> S:
-        classes = get_type_hints(state_class)
-        for part, functions in parts.items():
-            place = cast(Any, state_class)._fields.index(part)
-            for function in functions:
-                body = function.bodies.get(classes[part])
-                function.register(state_class)(_delegate(function, body, place))
-            if {tell, count_late}.intersection(functions):  # they are given slots
-                holds.register(state_class)(_delegate(holds, None, place))
-        return state_class
-
-    return register
+    return -1
 
 
-def _delegate(
-    function: Callable[..., Any], body: Callable[..., Any] | None, place: int
-) -> Callable[..., Any]:
-    def delegate(state: Any, *arguments: Any) -> Any:
-        return function(state[place], *arguments)
+_FUNCTIONS: tuple[Dispatched[..., Any], ...] = (
+    *(reset, ask, tell),
+    *(count_late, generation, arrive, retire, recommend),
+)
 
-    if body is None:  # the class of the part is not known yet
-        return delegate
 
-    def delegate_live(state: Any, *arguments: Any) -> Any:
-        return body(state[place], *arguments)  # CPython need not look for the body in each call
+def plays(
+    state_class: type,
+    *,
+    reset: Callable[[Any, int, int], None],
+    ask: Callable[[Any], tuple[int, int]],
+    tell: Callable[[Any, int, float], None],
+    count_late: Callable[[Any, int, int], None] | None = None,
+    generation: Callable[[Any], int] | None = None,
+    arrive: Callable[[Any, int], None] | None = None,
+    retire: Callable[[Any, int], None] | None = None,
+    recommend: Callable[[Any], int] | None = None,
+) -> None:
+    """Say which functions play a policy with states of this class.
 
-    setattr(delegate_live, "compiled", delegate)  # noqa: B010  functions have no such attribute
-    return delegate_live
+    Parameters
+    ----------
+    state_class
+        A NamedTuple. No other state may have its name.
+    reset, ask, tell
+        What every policy has.
+    count_late, generation
+        For late rewards; without them, rewards are told as they come.
+    arrive, retire
+        For arms that come and go; without them, handles refuse to add or retire arms.
+    recommend
+        The arm to keep, where the policy knows better than the largest lower limit.
+    """
+    needed: tuple[Any, ...] = (reset, ask, tell)
+    others: tuple[Any, ...] = (count_late, generation, arrive, retire, recommend)
+    table = dict(zip(_FUNCTIONS, (*needed, *others), strict=True))
+    for function, body in table.items():
+        if not callable(body) and (body is not None or function in _FUNCTIONS[: len(needed)]):
+            name = getattr(function, "__name__", "")
+            raise refusal(name, f"a function on {state_class.__name__}", body)
+    for function, body in table.items():
+        if body is not None:
+            function.register(state_class)(body)
 
 
 _SPEAKING = ("index", "bound")  # parameters whose values say what they are

@@ -51,7 +51,7 @@ def restore_state(state: Any, columns: Columns) -> None:
     """Make a state that `new_state` made equal to the one that was dumped.
 
     Raises KeyError or ValueError if the columns are those of another kind of state, or name places
-    or numbers that there cannot be. Whether they make sense together is for `sound` to say.
+    or numbers that there cannot be. Whether they make sense together is not asked.
     """
     left = dict(columns)
     for path, part in _parts(state, "state"):

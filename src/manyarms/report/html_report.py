@@ -18,7 +18,7 @@ from manyarms.lab.tables import PROVENANCE, ResultsFolder, damage, read_results
 from manyarms.protocol.colours import page_css
 from manyarms.report.page.contents import contents, of_a_run
 from manyarms.report.page.presentation import Presentation
-from manyarms.report.text import part_of_page, plain, write_json
+from manyarms.report.text import for_json, part_of_page, write_json
 
 REPORT, STUDY = "report.html", "study.json"
 
@@ -88,7 +88,7 @@ def as_json(data: Any) -> str:
     >>> as_json({"a": [1.0, 0.1234567, float("nan")], "b": "</script>"})
     '{"a":[1,0.12346,null],"b":"\\u003c/script>"}'
     """
-    short = plain(data, _DIGITS)
+    short = for_json(data, _DIGITS)
     text = json.dumps(short, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")
 
@@ -107,7 +107,7 @@ def _read_study(folder: Path) -> tuple[Presentation, dict[str, ResultsFolder]]:
         content = json.loads((folder / STUDY).read_text(encoding="utf-8"))
         if content["format"] != _FORMAT:
             raise ValueError(f"it is of another format: {content['format']!r}")
-        shown, places = Presentation.from_plain(content["page"]), list(content["results"])
+        shown, places = Presentation.from_dict(content["page"]), list(content["results"])
         for place in map(Path, places):
             if place.is_absolute() or ".." in place.parts:
                 raise ValueError(f"'{place}' is outside of the folder")

@@ -157,16 +157,16 @@ def interval_text(interval: Interval, digits: int) -> str:
     return estimate if math.isnan(interval.low) else f"{estimate} [{low}, {high}]"
 
 
-def plain(value: Any, digits: int | None = None) -> Any:
+def for_json(value: Any, digits: int | None = None) -> Any:
     """Return data for JSON: lists, None for what is not finite, numbers in few digits if asked.
 
-    >>> plain({"interval": (1.25, math.nan)}), plain([2.0, 0.1234567], digits=5)
+    >>> for_json({"interval": (1.25, math.nan)}), for_json([2.0, 0.1234567], digits=5)
     ({'interval': [1.25, None]}, [2, 0.12346])
     """
     if isinstance(value, dict):
-        return {str(key): plain(one, digits) for key, one in value.items()}
+        return {str(key): for_json(one, digits) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one, digits) for one in value]
+        return [for_json(one, digits) for one in value]
     if not isinstance(value, float):
         return value
     if digits is None or not math.isfinite(value):

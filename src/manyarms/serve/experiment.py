@@ -21,11 +21,11 @@ from manyarms.live import commands
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.database import packed
 from manyarms.live.game import LiveGame
-from manyarms.live.store import ABANDONED, ANSWERED, ASKED, TOLD
+from manyarms.live.store import EventKind
 from manyarms.serve import tables
 from manyarms.serve.batch import Batch, LostError
 from manyarms.serve.errors import BrokenError, RefusedError, as_refusals, failure_of, refuse
-from manyarms.serve.game import REPORTED, Game
+from manyarms.serve.game import Game
 from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
 
 MOST_KEYS = 100_000  # of asks, that are remembered
@@ -243,7 +243,7 @@ class Experiment(Game):
             if self.held[pull] == reward:
                 return Told(pull, applied=False, held=True)
             return refused_tell(pull, _other_reward(pull, self.held[pull]))
-        self._note([(REPORTED, pull, live.flight[pull].arm, reward)], None)
+        self._note([(EventKind.REPORTED, pull, live.flight[pull].arm, reward)], None)
         return Told(pull, applied=True, held=True)
 
     def abandon(self, pull: int) -> Told | None:
@@ -409,17 +409,17 @@ class Experiment(Game):
             head += 1
             kind, pull, arm, reward = event[:4]
             more = None
-            if kind == ASKED:
+            if kind == EventKind.ASKED:
                 minute[0] += 1
                 more = asked_by
-            elif kind in (TOLD, ANSWERED):
+            elif kind in (EventKind.TOLD, EventKind.ANSWERED):
                 minute[1] += 1
                 minute[3] += reward
-            elif kind == ABANDONED:
+            elif kind == EventKind.ABANDONED:
                 minute[2] += 1
             elif event[4:] != _PLAIN:
                 more = packed(event)
-            rows.append(_new(LogRow, (head, kind, pull, arm, reward, now, more)))
+            rows.append(_new(LogRow, (head, int(kind), pull, arm, reward, now, more)))
         self.head = head
         self.count(rows)
         if self.looks is not None:
@@ -433,7 +433,7 @@ def told_before(pull: int, ended: tuple[int, float, int] | None, reward: float |
     if ended is None:
         return refused_tell(pull, Failure("unknown_pull", f"Pull {pull} is not known.", 404))
     kind, was, _ = ended
-    if kind == ABANDONED:
+    if kind == EventKind.ABANDONED:
         if reward is None:
             return Told(pull, applied=False)
         said = f"Pull {pull} was abandoned, or its window is over. The reward does not count."

@@ -23,10 +23,10 @@ import msgspec
 
 from manyarms.errors import ManyarmsError, MissingExtraError, StoreError
 from manyarms.live.databases import Database, ExperimentRow, UnreachableError
-from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD
+from manyarms.live.store import EventKind
 from manyarms.serve import tables
 from manyarms.serve.errors import invalid, refuse, unavailable, unknown_experiment
-from manyarms.serve.game import REPORTED, Game, ReplayError
+from manyarms.serve.game import Game, ReplayError
 from manyarms.serve.replica import Replica
 from manyarms.serve.requests import Request, Response
 
@@ -39,33 +39,23 @@ STORE = "MANYARMS_EXPORT_STORE"  # in the environment: there may be a password i
 _PIECE = 2000  # rows of a piece
 _GROUP = 50_000  # rows of a group of Parquet
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # what a cell must not begin with in spreadsheets
-_KINDS = {
-    ASKED: "asked",
-    TOLD: "told",
-    ABANDONED: "abandoned",
-    ARRIVED: "arrived",
-    RETIRED: "retired",
-    6: "observed",
-    7: "answered",
-    8: "restored",
-    REPORTED: "reported",
-}
+_WORDS = {int(kind): kind.word for kind in EventKind}
 
 
 def _event_rows(database: Database, row: ExperimentRow) -> Iterator[tuple[Any, ...]]:
     # the head was read before: events that come meanwhile are left out
     events = database.stream(
         "SELECT e.seq, e.kind, e.pull, e.arm, a.key, e.reward, e.at FROM events e LEFT JOIN arms a "
-        "ON a.experiment = e.experiment AND a.number = e.arm AND e.kind <> 4 "
+        f"ON a.experiment = e.experiment AND a.number = e.arm AND e.kind <> {EventKind.ADDED:d} "
         "WHERE e.experiment = :x AND e.seq <= :head ORDER BY e.seq",
         x=row.id,
         head=row.head,
     )
     for seq, kind, pull, arm, key, reward, at in events:
-        has_reward = kind in (TOLD, REPORTED)
+        has_reward = kind in (EventKind.TOLD, EventKind.REPORTED)
         yield (
             seq,
-            _KINDS.get(kind, str(kind)),
+            _WORDS.get(kind, str(kind)),
             pull if pull >= 0 else None,
             arm,
             key,

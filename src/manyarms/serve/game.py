@@ -27,13 +27,12 @@ from manyarms.live.databases.store import columns_of
 from manyarms.live.game import LiveGame, check_range
 from manyarms.live.replay import replay
 from manyarms.live.saving import restored, snapshot
-from manyarms.live.store import ABANDONED, ANSWERED, ASKED, TOLD
+from manyarms.live.store import EventKind
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import policy as policy_named
 from manyarms.serve.messages import PolicySpec, Spec
 
 G = TypeVar("G", bound="Game")
-REPORTED = 100  # a reward is there and held back; kinds below 100 are those of handles
 _RECENT = 1000  # pulls whose arms are remembered, for views
 _AT_ONCE = 20_000  # rows that are replayed at a time
 _BY_HAND = 1 << 62
@@ -185,8 +184,10 @@ class Game:
             raise ReplayError(f"{self.name} has events and no arms.")
         with as_replay_error(self.name):
             self.count(rows)
-            plain = [row for row in rows if row.kind < REPORTED]
-            asks = [row._replace(more=None) if row.kind == ASKED else row for row in plain]
+            plain = [row for row in rows if row.kind < EventKind.REPORTED]
+            asks = [
+                row._replace(more=None) if row.kind == EventKind.ASKED else row for row in plain
+            ]
             replay(self.live, columns_of(asks), self.name, long=_BY_HAND)
         self.head = rows[-1].seq
 
@@ -195,22 +196,22 @@ class Game:
         waiting, held = self.waiting, self.held
         for row in rows:
             kind = row.kind
-            if kind == ASKED:
+            if kind == EventKind.ASKED:
                 worker = None if row.more is None else json.loads(row.more)["worker"]
                 waiting[row.pull] = row.at, worker
                 self.recent.append(row.arm)
-            elif kind == ANSWERED:
+            elif kind == EventKind.ANSWERED:
                 del waiting[row.pull]
-            elif kind == TOLD:
+            elif kind == EventKind.TOLD:
                 asked, _ = waiting.pop(row.pull)
                 if held.pop(row.pull, None) is None:
                     self._delayed(row.at - asked, row.reward)
-            elif kind == ABANDONED:
+            elif kind == EventKind.ABANDONED:
                 asked, _ = waiting.pop(row.pull)
                 held.pop(row.pull, None)
                 window = self.spec.window
                 self.expired += window is not None and row.at - asked >= window
-            elif kind == REPORTED:
+            elif kind == EventKind.REPORTED:
                 held[row.pull] = row.reward
                 self._delayed(row.at - waiting[row.pull][0], row.reward)
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from manyarms.core.confidence_sequences import spent_error, uniform_limits
 from manyarms.live.estimates import ERROR, ArmEstimate
 from manyarms.live.game import LiveGame
-from manyarms.protocol.recommend import KEEP_ERROR, lower_limit, recommend, scale_of
+from manyarms.protocol.policy import recommend
+from manyarms.protocol.recommend import KEEP_ERROR, lower_limit, scale_of
 
 Numbers = NDArray[Any]
 _MANY = 50_000

@@ -119,7 +119,7 @@ class DatabaseStore:
         """Commit the events, if nobody has taken over."""
         now = time.time()
         rows = [
-            LogRow(self._head + 1 + k, e.kind, e.pull, e.arm, e.reward, now, packed(e))
+            LogRow(self._head + 1 + k, int(e.kind), e.pull, e.arm, e.reward, now, packed(e))
             for k, e in enumerate(events)
         ]
         try:

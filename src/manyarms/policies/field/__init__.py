@@ -26,8 +26,7 @@ from manyarms.policies.field.ss_ucb_oracle import SSUCBOracle
 from manyarms.policies.field.sub_sampled import SUB_SAMPLED, SubSampled
 from manyarms.policies.field.thompson import Thompson
 from manyarms.policies.field.two_target import TwoTarget
-from manyarms.policies.field.ucb import UCB
-from manyarms.policies.field.ucb1 import UCB1
+from manyarms.policies.field.ucb import UCB, UCB1
 from manyarms.policies.field.ucb_air import UCBAIR
 from manyarms.policies.field.ucb_f import UCBF
 from manyarms.policies.field.uniform import Uniform

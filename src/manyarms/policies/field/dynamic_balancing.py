@@ -16,13 +16,15 @@ from manyarms.policies.parts.subroutines import (
     SubroutineClock,
     SubroutinePolicy,
     ask_subroutine,
-    has_subroutines,
+    count_late_in_subroutine,
+    lose_arm,
     reset_subroutines,
     room_for,
     subroutine_of,
     tell_subroutine,
+    widen,
 )
-from manyarms.protocol import About, ask, reset, tell
+from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Positive
 
 FACTOR = 2.0  # of the sets' sizes, as in the text of Zhu & Nowak
@@ -38,7 +40,6 @@ class BalancedSubroutine(Subroutine):
     below: float  # the best mean is not below this
 
 
-@has_subroutines
 class BalancedState(NamedTuple):
     """The arms of all subroutines, and what the rewards of each say of the best mean."""
 
@@ -51,7 +52,6 @@ class BalancedState(NamedTuple):
     ties: Stream
 
 
-@reset.register(BalancedState)
 def balanced_reset(state: BalancedState, key: int, horizon: int) -> None:
     reset_subroutines(state, key, horizon)
     restart(state.ties, draw(key, EPOCHS))
@@ -81,12 +81,10 @@ def least_allowed(state: BalancedState) -> int:
     return chosen
 
 
-@ask.register(BalancedState)
 def balanced_ask(state: BalancedState) -> tuple[int, int]:
     return ask_subroutine(state, least_allowed(state))
 
 
-@tell.register(BalancedState)
 def balanced_tell(state: BalancedState, slot: int, reward: float) -> None:
     tell_subroutine(state, slot, reward)
     i = subroutine_of(slot)
@@ -99,6 +97,17 @@ def balanced_tell(state: BalancedState, slot: int, reward: float) -> None:
     own.allowed = state.regret_factor * math.sqrt(float(state.arms.slots.run[i].members) * n)
     own.above = mean + width + own.allowed / n
     own.below = mean - width
+
+
+plays(
+    BalancedState,
+    reset=balanced_reset,
+    ask=balanced_ask,
+    tell=balanced_tell,
+    count_late=count_late_in_subroutine,
+    arrive=widen,
+    retire=lose_arm,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

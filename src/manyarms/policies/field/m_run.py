@@ -10,8 +10,17 @@ from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, priority, restart, stream
 from manyarms.policies.parts.parameters import about_perfect
 from manyarms.policies.parts.randomness import TIES
-from manyarms.policies.parts.sequential import Length, OneByOne, count, in_play, leave, one_by_one
-from manyarms.protocol import Policy, ask, reset, tell
+from manyarms.policies.parts.sequential import (
+    Length,
+    OneByOne,
+    arm_in_play,
+    count,
+    in_play,
+    leave,
+    one_by_one,
+    reset_one_by_one,
+)
+from manyarms.protocol import Policy, plays
 from manyarms.theory.schedules import epoch_length
 
 
@@ -34,9 +43,8 @@ class MRunState(NamedTuple):
     ties: Stream
 
 
-@reset.register(MRunState)
 def m_run_reset(state: MRunState, key: int, horizon: int) -> None:
-    reset(state.arms, key, horizon)
+    reset_one_by_one(state.arms, key)
     restart(state.ties, draw(key, TIES))
     choice = state.choice[0]
     choice.m = state.m if state.m > 0 else epoch_length(horizon)
@@ -71,15 +79,13 @@ def settle(state: MRunState) -> None:
     choice.arm = visit.arm
 
 
-@ask.register(MRunState)
 def m_run_ask(state: MRunState) -> tuple[int, int]:
     choice = state.choice[0]
     if choice.settled == 1:
         return choice.slot, choice.arm
-    return ask(state.arms)
+    return arm_in_play(state.arms)
 
 
-@tell.register(MRunState)
 def m_run_tell(state: MRunState, slot: int, reward: float) -> None:
     choice, visit = state.choice[0], state.arms.visit[0]
     if choice.settled == 0 and in_play(state.arms, slot):
@@ -90,6 +96,14 @@ def m_run_tell(state: MRunState, slot: int, reward: float) -> None:
             leave(state.arms)
         elif visit.successes >= choice.m:
             settle(state)
+
+
+plays(
+    MRunState,
+    reset=m_run_reset,
+    ask=m_run_ask,
+    tell=m_run_tell,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,15 +20,24 @@ from manyarms.policies.field.ucb import UCB
 from manyarms.policies.moss import MOSS
 from manyarms.policies.parts.parameters import AroundPolicy
 from manyarms.policies.parts.randomness import SUBSET, draw_fresh, reset_order
-from manyarms.protocol import About, Policy, Variant, ask, count_late, generation, reset, tell, uses
+from manyarms.protocol import (
+    About,
+    Policy,
+    Variant,
+    ask,
+    count_late,
+    generation,
+    plays,
+    reset,
+    tell,
+)
 from manyarms.protocol.parameters import Count, Probability
-from manyarms.protocol.recommend import recommend
+from manyarms.protocol.policy import recommend
 from manyarms.protocol.registry import Form
 
 _SHORT = {"thompson": "ts"}  # as the source abbreviates it
 
 
-@uses(inner=(tell, count_late, generation))
 class SubSampledState(NamedTuple):
     """The state of the policy within, and which arms stand for its arms."""
 
@@ -38,14 +47,12 @@ class SubSampledState(NamedTuple):
     words: Stream
 
 
-@reset.register(SubSampledState)
 def sub_sampled_reset(state: SubSampledState, key: int, horizon: int) -> None:
     clear_map(state.subset)
     reset_order(state.sampler, state.words, key)
     reset(state.inner, draw(key, SUBSET), horizon)
 
 
-@ask.register(SubSampledState)
 def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
     slot, member = ask(state.inner)
     at = find(state.subset, member)
@@ -54,10 +61,20 @@ def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
     return slot, state.subset.cells[at + 1]
 
 
-@recommend.register(SubSampledState)
 def sub_sampled_recommend(state: SubSampledState) -> int:
     member = recommend(state.inner)
     return -1 if member < 0 else state.subset.cells[find(state.subset, member) + 1]
+
+
+plays(
+    SubSampledState,
+    reset=sub_sampled_reset,
+    ask=sub_sampled_ask,
+    tell=lambda state, slot, reward: tell(state.inner, slot, reward),
+    count_late=lambda state, slot, change: count_late(state.inner, slot, change),
+    generation=lambda state: generation(state.inner),
+    recommend=sub_sampled_recommend,
+)
 
 
 @dataclass(frozen=True)

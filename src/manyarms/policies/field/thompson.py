@@ -13,17 +13,18 @@ from manyarms.policies.parts.posterior_groups import (
     FEW,
     Groups,
     choose_from,
+    credit,
     groups,
     name_of,
+    reset_groups,
     size_of,
 )
 from manyarms.policies.parts.randomness import SAMPLES
-from manyarms.protocol import About, Policy, ask, reset, tell, uses
+from manyarms.protocol import About, Policy, plays
 
 LARGE = 64  # pulls + 2 from which on an arm alone is sampled without a quantile, which takes longer
 
 
-@uses(arms=(tell,))
 class ThompsonState(NamedTuple):
     """The arms, grouped by their successes and failures, and which was pulled last."""
 
@@ -32,14 +33,12 @@ class ThompsonState(NamedTuple):
     last: Ints  # [the slot pulled last, + 1; 0 for none]
 
 
-@reset.register(ThompsonState)
 def thompson_reset(state: ThompsonState, key: int, horizon: int) -> None:
-    reset(state.arms, key, horizon)
+    reset_groups(state.arms, key)
     restart(state.samples, draw(key, SAMPLES))
     state.last[0] = 0
 
 
-@ask.register(ThompsonState)
 def thompson_ask(state: ThompsonState) -> tuple[int, int]:
     arms = state.arms
     key = next_word(state.samples)
@@ -89,6 +88,14 @@ def most_tail(ways: float, b: int, mean: float, n: float, x: float) -> float:
         ways *= 1.0 - x
     ahead = max(0.0, x - mean)
     return min(ways, 1.0 / (1.0 + 2.0 * (n + 1.0) * ahead * ahead))
+
+
+plays(
+    ThompsonState,
+    reset=thompson_reset,
+    ask=thompson_ask,
+    tell=lambda state, slot, reward: credit(state.arms, slot, reward),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

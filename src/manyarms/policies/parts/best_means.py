@@ -15,7 +15,6 @@ from manyarms.core.memory import Ints, Memory
 from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey
 from manyarms.policies.parts.slots import Slots
-from manyarms.protocol.soundness import holds
 
 
 class Chosen(NamedTuple):
@@ -93,10 +92,3 @@ def _choose_zeros(chosen: Chosen, places: int, zero: int, untouched: int) -> int
         else:
             fresh += 1
     return fresh
-
-
-def chosen_are_sound(chosen: Chosen, slots: Slots) -> bool:
-    """Whether a set that comes from a file is one of these slots."""
-    size = chosen.size[0]
-    fits = 0 <= size <= slots.run[0].opened
-    return fits and all(holds(slots, chosen.slot[k]) for k in range(size))

@@ -13,25 +13,14 @@ of N; queue 0 holds arms that were opened and never observed. Slots are numbered
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from manyarms.core.jit import generic, kernel, rare
+from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
-from manyarms.policies.parts.treap import (
-    Node,
-    comes_before,
-    first_alike,
-    join,
-    last,
-    leave,
-    nth,
-    slots_below,
-)
-from manyarms.protocol import count_late, reset, tell
-from manyarms.protocol.soundness import Known, holds, sound
+from manyarms.policies.parts.treap import Node, comes_before, first_alike, join, last, leave, nth
 
 
 class Queue(Record):
@@ -85,8 +74,8 @@ def queues(memory: Memory, n_arms: int, pulls: int) -> Queues:
     )
 
 
-@reset.register(Queues)
-def reset_queues(arms: Queues, key: int, horizon: int) -> None:
+@kernel
+def reset_queues(arms: Queues, key: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
     reset_draws(arms, key)
     number = 0
@@ -104,20 +93,6 @@ def next_pull(arms: Queues) -> int:
     """Count the pull that is asked for, and return its number, from 1 on."""
     arms.clock[0].pulls += 1
     return arms.clock[0].pulls
-
-
-@generic
-def level(state: Any, t: int) -> float:  # type: ignore[empty-body]
-    """Return what stands over N under the root of the index, at pull number t."""
-
-
-def ask_largest(state: Any) -> tuple[int, int]:
-    """Choose the largest index, arms never pulled first: a body of `ask` for a state with arms."""
-    t = next_pull(state.arms)
-    slot = due(state.arms)
-    if slot == 0:
-        slot = largest_index(state.arms, level(state, t))
-    return slot, state.arms.node[slot].arm
 
 
 @kernel
@@ -234,7 +209,7 @@ def largest_index(arms: Queues, level: float) -> int:
     return any_leader(arms)
 
 
-@tell.register(Queues)
+@kernel
 def credit(arms: Queues, slot: int, reward: float) -> None:
     """Count a pull of `slot` and its reward, and move it to the next queue."""
     node = arms.node[slot]
@@ -252,8 +227,8 @@ def credit(arms: Queues, slot: int, reward: float) -> None:
         _unlink(arms, number)
 
 
-@count_late.register(Queues)
-def queues_count_late(arms: Queues, slot: int, change: int) -> None:
+@kernel
+def count_late_pulls(arms: Queues, slot: int, change: int) -> None:
     """Count pulls that are late, or no longer."""
     arms.late[slot].pulls += change
     if arms.node[slot].pulls == 0:
@@ -313,36 +288,3 @@ def _unlink(arms: Queues, number: int) -> None:
     arms.queue[less].more = after
     arms.queue[after].less = less
     wipe(arms.queue, number)
-
-
-@holds.register(Queues)
-def queues_hold(arms: Queues, slot: int) -> bool:
-    return 1 <= slot <= arms.clock[0].opened
-
-
-@sound.register(Queues)
-def queues_are_sound(arms: Queues, known: Known) -> bool:
-    opened = arms.clock[0].opened
-    if not 0 <= opened <= known.touched or arms.clock[0].pulls != known.pulls:
-        return False
-    slots = range(1, opened + 1)
-    waiting = {k: arms.node[k].pulls for k in slots if arms.node[k].pulls or arms.late[k].queued}
-    number = 0
-    while True:  # numbers grow, and every queue but the first takes a slot away
-        queue = arms.queue[number]
-        found = slots_below(arms.node, queue.root, opened)
-        if found is None or any(waiting.pop(slot, -1) != number for slot in found):
-            return False
-        if (number > 0 and not found) or not _head_is_right(arms, queue, found):
-            return False
-        if queue.more == 0:
-            return not waiting and sound(arms.sampler, known)
-        if queue.more <= number or arms.queue[queue.more].less != number:
-            return False
-        number = queue.more
-
-
-def _head_is_right(arms: Queues, queue: Queue, slots: set[int]) -> bool:
-    means = sorted((arms.node[slot].mean, slot) for slot in slots)
-    tied = sum(mean == means[-1][0] for mean, _ in means)
-    return queue.tied == tied and (not means or queue.head == means[-1][1])

@@ -15,20 +15,9 @@ from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.core.tournament import leader
 from manyarms.policies.parts.randomness import FRESH, TIES
-from manyarms.policies.parts.slots import (
-    Slots,
-    close_slot,
-    credit,
-    open_slot,
-    refresh,
-    set_scale,
-    unopened,
-)
-from manyarms.protocol import arrive, ask, count_late, retire, tell, uses
-from manyarms.protocol.soundness import Known, sound
+from manyarms.policies.parts.slots import Slots, close_slot, open_slot, refresh, set_scale, unopened
 
 
-@uses(slots=(count_late,))
 class FreshArms(NamedTuple):
     """Slots of arms that were drawn, and the sampler that draws the next one."""
 
@@ -69,16 +58,11 @@ def put_back(arms: FreshArms) -> None:
     arms.sampler.n[0] = arms.pool[0]
 
 
-@ask.register(FreshArms)
+@kernel
 def ask_arms(arms: FreshArms) -> tuple[int, int]:
     """Return the slot of largest index and its arm."""
     slot = choose(arms)
     return slot, arms.slots.slot[slot].member
-
-
-@tell.register(FreshArms)
-def tell_arms(arms: FreshArms, slot: int, reward: float) -> None:
-    credit(arms.slots, slot, reward)
 
 
 @kernel
@@ -139,14 +123,14 @@ def hold(arms: FreshArms, members: int) -> None:
         resize(arms, members, run.horizon)
 
 
-@arrive.register(FreshArms)
+@kernel
 def arrive_now(arms: FreshArms, count: int) -> None:
     """Let new arms be drawn from now on."""
     arms.pool[0] += count
     arms.sampler.n[0] = arms.pool[0]
 
 
-@retire.register(FreshArms)
+@kernel
 def retire_arm(arms: FreshArms, arm: int) -> None:
     """Let a fresh arm take the place of this one."""
     strike(arms.retired, arm)
@@ -169,20 +153,3 @@ def replace_arm(arms: FreshArms, arm: int) -> None:
             if slots.slot[slot].member == arm:
                 close_slot(slots, slot)
         hold(arms, min(run.members, present(arms)))
-
-
-@sound.register(FreshArms)
-def arms_are_sound(arms: FreshArms, known: Known) -> bool:
-    return pool_is_sound(arms, known) and sound(arms.slots, known)
-
-
-def pool_is_sound(arms: FreshArms, known: Known) -> bool:
-    """Whether all is in order but for the slots."""
-    drawn_from = arms.sampler.n[0] <= arms.pool[0] <= known.arms
-    return drawn_from and retired_are(arms.retired, known) and sound(arms.sampler, known)
-
-
-def retired_are(retired: HashMap, known: Known) -> bool:
-    """Whether a state has the same arms retired as the game."""
-    names = {retired.cells[retired.used[k]] - 1 for k in range(retired.filled[0])}
-    return names == known.retired

@@ -19,8 +19,6 @@ from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, sampler
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
 from manyarms.policies.parts.randomness import RANKING, draw_fresh, reset_order
-from manyarms.protocol import reset, tell
-from manyarms.protocol.soundness import Known, holds, sound
 
 _NOT_PULLED = -1e300
 
@@ -76,8 +74,8 @@ def halving(memory: Memory, n_arms: int, *, slots: int, brackets: int, largest: 
     )
 
 
-@reset.register(Halving)
-def reset_halving(table: Halving, key: int, horizon: int) -> None:
+@kernel
+def reset_halving(table: Halving, key: int) -> None:
     """Forget all brackets."""
     reset_order(table.sampler, table.words, key)
     restart(table.ties, draw(key, RANKING))
@@ -144,7 +142,7 @@ def ask_bracket(table: Halving, number: int) -> tuple[int, int]:
     return slot, arm_of(table, slot)
 
 
-@tell.register(Halving)
+@kernel
 def tell_bracket(table: Halving, slot: int, reward: float) -> None:
     """Credit a reward, and end the round if it was its last."""
     record = table.arm[slot]
@@ -198,21 +196,3 @@ def keep_chosen(table: Halving, bracket: Bracket) -> None:
 def arm_of(table: Halving, slot: int) -> int:
     """Return the arm in a slot."""
     return table.arm[slot].arm
-
-
-@sound.register(Halving)
-def halving_is_sound(table: Halving, known: Known) -> bool:
-    slots, brackets = table.used[0], table.used[1]
-    whole = [table.bracket[k] for k in range(brackets)] if 0 <= brackets <= 64 else None
-    return (
-        whole is not None
-        and 0 <= slots <= known.pulls + known.arms
-        and all(0 < b.left <= b.size and b.first + b.size <= slots for b in whole)
-        and all(0 <= b.rounds <= 64 for b in whole)
-        and sound(table.sampler, known)
-    )
-
-
-@holds.register(Halving)
-def halving_holds(table: Halving, slot: int) -> bool:
-    return 0 <= slot < table.used[0]

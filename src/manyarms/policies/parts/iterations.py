@@ -16,7 +16,6 @@ from manyarms.policies.parts.fresh import reset_arms, strike
 from manyarms.policies.parts.mixtures import (
     Mixtures,
     add_share,
-    can_be_pulled,
     close_mixture,
     leave_mixtures,
     mixture_pulls,
@@ -25,8 +24,6 @@ from manyarms.policies.parts.mixtures import (
 )
 from manyarms.policies.parts.randomness import MIXTURES, ORDER
 from manyarms.policies.parts.slots import GONE, Slots, close_slot
-from manyarms.protocol.soundness import Known, sound
-from manyarms.theory.schedules import iteration_pulls, iterations
 
 
 class IterationClock(Record):
@@ -99,24 +96,3 @@ def lose_arm(state: Any, arm: int) -> int:
 def is_gone(mixtures: Mixtures, member: int, arm: int) -> bool:
     """Whether the member is the retired arm, or a mixture-arm left without arms."""
     return member == arm or (GONE < member < 0 and mixture_pulls(mixtures, -member) == 0)
-
-
-def iterations_are_sound(state: Any, known: Known) -> bool:
-    """Whether the clock, the arms and the mixture-arms of a state that comes from a file can be."""
-    clock, mixtures, slots = state.clock[0], state.mixtures, state.arms.slots
-    iteration, end = 0, 0
-    p = iterations(known.horizon, state.beta) if known.pulls > 0 else 0
-    while end < known.pulls:
-        iteration += 1
-        end += iteration_pulls(p, iteration, known.horizon)
-    return (
-        (clock.iteration, clock.left) == (iteration, end - known.pulls)
-        and clock.horizon == known.horizon
-        and sound(state.arms, known)
-        and sound(mixtures, known)
-        and mixtures.tally[0].closed == max(0, iteration - 1)
-        and all(
-            member == GONE or can_be_pulled(mixtures, member)
-            for member in (slots.slot[k].member for k in range(slots.run[0].opened))
-        )
-    )

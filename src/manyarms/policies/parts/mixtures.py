@@ -8,12 +8,11 @@ belong to another mixture-arm; then the draw goes on there.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, next_word, restart, stream
-from manyarms.protocol.soundness import Known, sound
 
 _MOST = 64  # mixture-arms: iterations double in length
 
@@ -129,33 +128,3 @@ def real_arm(mixtures: Mixtures, member: int) -> int:
             at += 1
         member = mixtures.share[at].member
     return member
-
-
-@sound.register(Mixtures)
-def mixtures_are_sound(mixtures: Mixtures, known: Known) -> bool:
-    tally, shares = mixtures.tally[0], cast(Any, mixtures.share)
-    if not 0 <= tally.closed <= _MOST or tally.filled > len(shares) + tally.closed:
-        return False
-    ends = [mixtures.end[j] for j in range(tally.closed + 1)]
-    in_order = ends == sorted(ends) and ends[0] == 0 and ends[-1] == tally.filled
-    return in_order and all(_is_sound(mixtures, j) for j in range(1, tally.closed + 1))
-
-
-def _is_sound(mixtures: Mixtures, j: int) -> bool:
-    """Whether drawing from mixture-arm j ends: within its shares, and at arms of its own past."""
-    first, end, before = mixtures.end[j - 1], mixtures.end[j], 0
-    for at in range(first, end):
-        share = mixtures.share[at]
-        pulled = share.until > before
-        if share.until < before or not 0 <= share.guide < end - first:
-            return False
-        if pulled and (share.member <= -j or not can_be_pulled(mixtures, share.member)):
-            return False
-        before = share.until
-    return True
-
-
-def can_be_pulled(mixtures: Mixtures, member: int) -> bool:
-    """Whether a member is an arm, or a mixture-arm that has arms."""
-    j = -member
-    return j <= 0 or (j <= mixtures.tally[0].closed and mixture_pulls(mixtures, j) > 0)

@@ -16,7 +16,6 @@ from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, sampler
 from manyarms.policies.parts.randomness import ROUNDING, draw_fresh, is_success, reset_order
-from manyarms.protocol import ask, reset
 from manyarms.protocol.parameters import whole
 
 Length: TypeAlias = Annotated[int, whole(at_least=1, at_most=1 << 40)]  # of a run of rewards
@@ -47,8 +46,8 @@ def one_by_one(memory: Memory, n_arms: int, *, pulls: int) -> OneByOne:
     return OneByOne(memory.records(1, Visit), order, stream(memory), stream(memory))
 
 
-@reset.register(OneByOne)
-def reset_one_by_one(arms: OneByOne, key: int, horizon: int) -> None:
+@kernel
+def reset_one_by_one(arms: OneByOne, key: int) -> None:
     """Begin a new order with the random words that belong to `key`."""
     reset_order(arms.sampler, arms.words, key)
     restart(arms.rounding, draw(key, ROUNDING))
@@ -56,8 +55,8 @@ def reset_one_by_one(arms: OneByOne, key: int, horizon: int) -> None:
     arms.visit[0].over = 1
 
 
-@ask.register(OneByOne)
-def current(arms: OneByOne) -> tuple[int, int]:
+@kernel
+def arm_in_play(arms: OneByOne) -> tuple[int, int]:
     """Return the visit and the arm in play; if the last one was left, the next."""
     visit = arms.visit[0]
     if visit.over == 1:

@@ -14,8 +14,6 @@ from manyarms.core.memory import Floats, Ints, Memory, Record, Records, places, 
 from manyarms.core.rng import Stream, stream
 from manyarms.core.tournament import Tournament, clear, disband, rekey, tournament
 from manyarms.policies.parts.kl import kl_upper, switch_at
-from manyarms.protocol import count_late
-from manyarms.protocol.soundness import Known, holds, sound
 
 GONE = -(1 << 62)  # the member of a slot whose arm was retired
 _UNSEEN = 1e300  # above every index
@@ -181,8 +179,8 @@ def refresh(slots: Slots, slot: int) -> None:
         rekey(slots.rank, slot, index)
 
 
-@count_late.register(Slots)
-def slots_count_late(slots: Slots, slot: int, change: int) -> None:
+@kernel
+def count_late_pulls(slots: Slots, slot: int, change: int) -> None:
     """Count pulls that are late, or no longer.
 
     Indices are made of observed rewards only, so they stay valid. An arm whose first reward is
@@ -229,18 +227,3 @@ def log_of(slots: Slots, number: int) -> float:
         value = math.log(number)
         slots.log[number] = value
     return value
-
-
-@sound.register(Slots)
-def slots_are_sound(slots: Slots, known: Known) -> bool:
-    run, base = slots.run[slots.rank.number], slots.rank.base
-    if not 0 <= run.gone <= run.opened <= known.slots:
-        return False
-    free = [slots.slot[k].member == GONE for k in range(base, base + run.opened)]
-    begun = run.members >= 1 if run.horizon > 0 else run.opened == 0
-    return begun and run.gone == sum(free) and sound(slots.rank, known)
-
-
-@holds.register(Slots)
-def slots_hold(slots: Slots, slot: int) -> bool:
-    return 0 <= slot - slots.rank.base < slots.run[slots.rank.number].opened

@@ -8,30 +8,26 @@ number says whose it is, so a reward finds its subroutine when another one runs 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import NO_ROOM, Memory, Record, power_of_two
 from manyarms.core.tournament import Tournament
 from manyarms.policies.parts.fresh import (
     FreshArms,
+    arrive_now,
     choose,
     hold,
-    pool_is_sound,
     present,
     replace_arm,
     reset_arms,
     strike,
 )
 from manyarms.policies.parts.parameters import IndexPolicy
-from manyarms.policies.parts.slots import Slots, begin, credit, unopened
-from manyarms.protocol import arrive, count_late, retire
-from manyarms.protocol.soundness import Known, holds, sound
+from manyarms.policies.parts.slots import Slots, begin, count_late_pulls, credit, unopened
 from manyarms.theory.schedules import subroutines, subset_size
 
 MOST_SUBROUTINES = 64  # log T is smaller for every T
-
-S = TypeVar("S", bound=type)
 
 
 class SubroutineClock(Record):
@@ -157,14 +153,14 @@ def tell_subroutine(state: Any, slot: int, reward: float) -> None:
     credit(slots_of(state, i), slot // MOST_SUBROUTINES, reward)
 
 
-def late_in_subroutine(state: Any, slot: int, change: int) -> None:
+def count_late_in_subroutine(state: Any, slot: int, change: int) -> None:
     """Count late pulls of a slot."""
-    count_late(slots_of(state, subroutine_of(slot)), slot // MOST_SUBROUTINES, change)
+    count_late_pulls(slots_of(state, subroutine_of(slot)), slot // MOST_SUBROUTINES, change)
 
 
 def widen(state: Any, count: int) -> None:
     """Let new arms be drawn, by sets that had all arms there were."""
-    arrive(state.arms, count)
+    arrive_now(state.arms, count)
     q = state.clock[0].subroutines
     for i in range(q):
         horizon = state.arms.slots.run[i].horizon
@@ -177,38 +173,6 @@ def lose_arm(state: Any, arm: int) -> None:
     strike(state.arms.retired, arm)
     for i in range(state.clock[0].subroutines):
         replace_arm(arms_of(state, i), arm)
-
-
-def subroutine_holds(state: Any, slot: int) -> bool:
-    """Whether a subroutine has this slot."""
-    i, own = subroutine_of(slot), slot // MOST_SUBROUTINES
-    return i < state.clock[0].subroutines and holds(slots_of(state, i), own)
-
-
-def subroutines_are_sound(state: Any, known: Known) -> bool:
-    """Whether subroutines of a state that comes from a file can be."""
-    clock = state.clock[0]
-    q = subroutines(known.horizon) if known.horizon > 0 else 0
-    if clock.subroutines != q or not 0 <= clock.running < max(q, 1):
-        return False
-    base = 0
-    for i in range(q):
-        own, wanted = state.subroutine[i], wanted_arms(state, i, q, known.horizon)
-        if (own.base, own.room) != (base, power_of_two(wanted)):
-            return False
-        base += own.room
-    tables = all(sound(slots_of(state, i), known) for i in range(q))
-    return tables and pool_is_sound(state.arms, known)
-
-
-def has_subroutines(state_class: S) -> S:
-    """Let late rewards, and arms that come and go, find the subroutines of these states."""
-    count_late.register(state_class)(late_in_subroutine)
-    arrive.register(state_class)(widen)
-    retire.register(state_class)(lose_arm)
-    holds.register(state_class)(subroutine_holds)
-    sound.register(state_class)(subroutines_are_sound)
-    return state_class
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,8 +19,6 @@ from manyarms.core.memory import Memory, Record, Records, power_of_two, wipe
 from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
-from manyarms.protocol import count_late, reset, tell
-from manyarms.protocol.soundness import Known, holds, sound
 
 _NEXT = 1e300  # above every index: an arm whose only pull was abandoned
 _LAST = -1e280  # times its late pulls, below every index: an arm that waits for its first reward
@@ -87,8 +85,8 @@ def ucb_v(memory: Memory, n_arms: int, *, arms: int) -> UcbV:
     )
 
 
-@reset.register(UcbV)
-def reset_ucb_v(arms: UcbV, key: int, horizon: int) -> None:
+@kernel
+def reset_ucb_v(arms: UcbV, key: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
     reset_draws(arms, key)
     wipe(arms.clock, 0)
@@ -142,7 +140,7 @@ def any_leader(arms: UcbV) -> int:
     return block
 
 
-@tell.register(UcbV)
+@kernel
 def credit(arms: UcbV, slot: int, reward: float) -> None:
     """Count a pull of `slot` and its reward."""
     own = arms.slot[slot]
@@ -156,8 +154,8 @@ def credit(arms: UcbV, slot: int, reward: float) -> None:
     seat(arms, slot)
 
 
-@count_late.register(UcbV)
-def ucb_v_count_late(arms: UcbV, slot: int, change: int) -> None:
+@kernel
+def count_late_pulls(arms: UcbV, slot: int, change: int) -> None:
     """Count pulls that are late, or no longer."""
     arms.slot[slot].late += change
     if arms.slot[slot].pulls == 0:
@@ -268,38 +266,3 @@ def replay_expired(arms: UcbV) -> None:
         while level <= clock.levels:
             play_match(arms, block, level)
             block, level = block >> 1, level + 1
-
-
-@holds.register(UcbV)
-def ucb_v_holds(arms: UcbV, slot: int) -> bool:
-    return 0 <= slot < arms.clock[0].opened
-
-
-@sound.register(UcbV)
-def ucb_v_is_sound(arms: UcbV, known: Known) -> bool:
-    clock = arms.clock[0]
-    last = clock.seated - 1
-    if not 0 <= clock.seated <= clock.opened <= known.touched or clock.time != known.pulls:
-        return False
-    if clock.levels != max(0, last).bit_length():
-        return False
-    for level in range(1, clock.levels + 1):
-        for block in range(1 + (last >> level)):
-            k = winner_of(arms, block, level)
-            if k >> level != block or k > last or not _match_is_right(arms, block, level):
-                return False
-    return sound(arms.sampler, known)
-
-
-def _match_is_right(arms: UcbV, block: int, level: int) -> bool:
-    """Whether a match that stands counts those that tie, so that a way leads down to each."""
-    clock = arms.clock[0]
-    if stands_until(arms, block, level) < clock.explore:
-        return True  # it will be played again
-    winner, tied = winner_of(arms, block, level), 0
-    for half in (2 * block, 2 * block + 1):
-        if half << (level - 1) < clock.seated:
-            other = winner_of(arms, half, level - 1)
-            if index(arms, other) == index(arms, winner):
-                tied += tied_in(arms, half, level - 1)
-    return tied == tied_in(arms, block, level)

@@ -20,10 +20,10 @@ _RUNS = 400  # of a policy, about, that a histogram is drawn from …
 _OF_A_GROUP = 50  # … and of those that missed, or found, at least: a few misses must be seen
 
 
-def plainly(parameters: Mapping[str, Any]) -> str:
+def parameters_text(parameters: Mapping[str, Any]) -> str:
     """Return parameters as one would write them.
 
-    >>> plainly({"horizon": 1000, "alpha": 0.25, "problem": "easy"})
+    >>> parameters_text({"horizon": 1000, "alpha": 0.25, "problem": "easy"})
     'horizon = 1000, alpha = 0.25, problem = easy'
     """
     return ", ".join(
@@ -150,7 +150,7 @@ def over_time(results: Sequence[Result], first: int) -> dict[str, Any] | None:
     `first` is the place of the first result's setting among those of the page.
     """
     choices = [
-        {"label": plainly(result.parameters), "settings": [place]}
+        {"label": parameters_text(result.parameters), "settings": [place]}
         for place, result in enumerate(results, first)
         if len(result.times) > 1
     ]
@@ -182,7 +182,7 @@ def _choice(axis: str, others: Mapping[str, Any], points: list[tuple[Any, int]])
     if numbers:
         points = sorted(points)
     return {
-        "label": f"{axis}, at {plainly(others)}" if others else axis,
+        "label": f"{axis}, at {parameters_text(others)}" if others else axis,
         "axis": axis,
         "settings": [place for _, place in points],
         "x": [value if numbers else place for place, (value, _) in enumerate(points)],
