@@ -40,6 +40,7 @@ from manyarms.serve.views import VIEWS
 
 R = TypeVar("R")
 _LISTED = 50  # experiments of a page of the listing
+_CATCHING_UP = 1.0  # seconds that the list waits for what it does not know yet
 _logger = logging.getLogger("manyarms.serve")
 
 
@@ -254,10 +255,20 @@ class Service:
     async def listing(self, caller: Caller, cursor: str = "") -> m.Listing:
         """Return a page of the experiments that a caller may see: those after a cursor, a name.
 
-        Experiments that are not loaded are shown as they were when they were last unloaded, and
-        loaded in the background if they have gone on since.
+        Experiments that are not loaded are shown as they were when they were last unloaded. If they
+        have gone on since, they are loaded in the background, and waited for, but not for long.
         """
         self.leader.check_leads()
+        listing, behind = await self._listing(caller, cursor)
+        if behind:
+            if self._summarising is None or self._summarising.done():
+                self._summarising = self.leader.in_background(self._summarise(behind))
+            await asyncio.wait({self._summarising}, timeout=_CATCHING_UP)
+            listing, _ = await self._listing(caller, cursor)
+        return listing
+
+    async def _listing(self, caller: Caller, cursor: str) -> tuple[m.Listing, list[str]]:
+        """Return a page of the list, and the names of those that have gone on since."""
         rows, kept = await self.leader.read(lambda db: _listed(db, caller.experiment, cursor))
         page, found, behind = rows[:_LISTED], [], []
         for row in page:
@@ -271,9 +282,7 @@ class Service:
                 found.append(summary)
                 if not current and not summary.alarm:
                     behind.append(row.name)
-        if behind and (self._summarising is None or self._summarising.done()):
-            self._summarising = self.leader.in_background(self._summarise(behind))
-        return m.Listing(found, page[-1].name if len(rows) > _LISTED else None)
+        return m.Listing(found, page[-1].name if len(rows) > _LISTED else None), behind
 
     async def _summarise(self, names: list[str]) -> None:
         for name in names:
