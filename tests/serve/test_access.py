@@ -322,7 +322,7 @@ def test_other_addresses_need_a_token(
     monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
     monkeypatch.setattr("manyarms.serve.server._bound", lambda host, port: socket.socket())
     settings = Settings(store=f"sqlite:///{tmp_path}/new.db", host=host, port=0)
-    monkeypatch.setattr("manyarms.serve.server._config", _never)
+    monkeypatch.setattr("manyarms.serve.server.config", _never)
     with pytest.raises(ma.ParameterError, match="can be reached by others, and there is no token"):
         run(settings)
     monkeypatch.setenv("MANYARMS_TOKEN", "short")

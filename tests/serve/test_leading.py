@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -13,7 +14,11 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.serve import leader as module
+from manyarms.live.databases import UnreachableError
+from manyarms.serve import tables
+from manyarms.serve.batch import LostError
+from manyarms.serve.errors import RefusedError
+from manyarms.serve.messages import Failure
 from manyarms.serve.stores import SQLiteStore, postgres
 from manyarms.serve.stores import store as base
 from tests.serve.machines import (
@@ -136,19 +141,19 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
 
     async def faulty(self: SQLiteStore, group: Any) -> None:
         if one.away:
-            raise module.LostError("away")
+            raise LostError("away")
         what = one.next.pop(0) if one.next and any(b.events for b in group) else ""
         if what == "mistake":
             raise ZeroDivisionError
         if what == "refused":
-            raise module.LostError("refused")
+            raise LostError("refused")
         await commit(self, group)
         if what == "answer lost":
-            raise module.LostError("lost")
+            raise LostError("lost")
 
     def away(self: SQLiteStore, database: Any) -> None:
         if one.away:
-            raise module.UnreachableError("away")
+            raise UnreachableError("away")
         begin(self, database)
 
     monkeypatch.setattr(SQLiteStore, "commit", faulty)
@@ -231,9 +236,9 @@ def test_what_cannot_be_audited_is_done_all_the_same(
     """The database goes away between the commit and the audit: sent again, arms would double."""
 
     def away(*arguments: Any) -> None:
-        raise module.RefusedError(module.Failure("unavailable", "away", 503))
+        raise RefusedError(Failure("unavailable", "away", 503))
 
-    monkeypatch.setattr(module.tables, "note", away)
+    monkeypatch.setattr(tables, "note", away)
     added = call(served.port, "POST", f"{path_of('x')}/arms", {"count": 5})
     assert added == (200, {"added": 5, "n_arms": 55})
     for method, path in (
@@ -254,7 +259,7 @@ def test_a_client_that_leaves_before_its_answer(
     commit = SQLiteStore.commit
 
     async def slowly(self: SQLiteStore, group: Any) -> None:
-        await module.asyncio.sleep(0.3)
+        await asyncio.sleep(0.3)
         slow.set()
         await commit(self, group)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 import manyarms as ma
+from manyarms.serve import forked as forked_module
 from manyarms.serve import leader as module
 from manyarms.serve import snapshots
 from manyarms.serve.game import Game
@@ -144,7 +146,7 @@ def test_a_snapshot_is_made_by_a_copy_of_the_process(
     monkeypatch.setattr(snapshots, "EVENTS", 500)
     monkeypatch.setattr(snapshots, "_SMALL", 10)
     made: list[int] = []
-    forked = snapshots.forked
+    forked = forked_module.forked
 
     async def noted(work: Any) -> bytes:
         data = await forked(work)
@@ -159,14 +161,17 @@ def test_a_snapshot_is_made_by_a_copy_of_the_process(
         for turn in range(1, 4):
             for _ in range(2):
                 assert call(one.port, "POST", f"{path_of(name)}/asks", {"k": 300})[0] == 200
-            wait(lambda turn=turn: len(made) == turn)
-            wait(lambda: database.snapshot(x) is not None)
+            wait(functools.partial(_has, made, turn))
         assert call(one.port, "POST", f"{path_of(name)}/pause")[0] == 200
         wait(lambda: (database.snapshot(x) or (0,))[0] == 1800)
         whole = Game(row_of(database, name))
         whole.begin(300)
         whole.follow(database, 1800)
         assert whole.snapshot() == Game.load(database, row_of(database, name)).snapshot()
+
+
+def _has(made: list[int], count: int) -> bool:
+    return len(made) == count
 
 
 def test_a_copy_that_fails_hurts_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ class Following(Replica):
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Replica, ma.Live]]:
+def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Following, ma.Live]]:
     """An experiment with keys, and a handle that has played the same."""
     folder: Path = tmp_path_factory.mktemp("views")
     store, path = f"sqlite:///{folder}/x.db?sync=never", "/v1/experiments/x"
@@ -64,7 +64,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Replica, 
             yield replica, live
 
 
-def test_summary(played: tuple[Replica, ma.Live]) -> None:
+def test_summary(played: tuple[Following, ma.Live]) -> None:
     replica, live = played
     seen, progress, best = views.summary(replica), live.progress(), live.recommend()
     assert (seen.pulls, seen.told, seen.pending, seen.abandoned) == (60, 40, 19, 1)
@@ -80,7 +80,7 @@ def test_summary(played: tuple[Replica, ma.Live]) -> None:
     assert (seen.state, seen.policy, seen.alarm) == ("running", "moss", "")
 
 
-def test_leaders_and_arms(played: tuple[Replica, ma.Live]) -> None:
+def test_leaders_and_arms(played: tuple[Following, ma.Live]) -> None:
     replica, live = played
     assert [a.arm for a in views.leaders(replica, 7).arms] == [a.arm for a in live.top(7)]
     assert sum(a.recent or 0 for a in views.arms(replica, limit=100).arms) == pytest.approx(1)
@@ -103,7 +103,7 @@ def test_leaders_and_arms(played: tuple[Replica, ma.Live]) -> None:
     assert views.arm(replica, "nobody") is None
 
 
-def test_minutes_exploring_and_in_flight(played: tuple[Replica, ma.Live]) -> None:
+def test_minutes_exploring_and_in_flight(played: tuple[Following, ma.Live]) -> None:
     replica, live = played
     points = views.minutes(replica).points
     assert sum(p.asked for p in points) == sum(p.fresh for p in points) == 60
@@ -125,7 +125,7 @@ def test_minutes_exploring_and_in_flight(played: tuple[Replica, ma.Live]) -> Non
     assert {p.worker for p in waiting.oldest} == {"w"}
 
 
-def test_a_long_course_has_few_points(played: tuple[Replica, ma.Live]) -> None:
+def test_a_long_course_has_few_points(played: tuple[Following, ma.Live]) -> None:
     replica, _ = played
     now = int(time.time() // 60)
     rows = [(now - 7 * k, 1, 1, 0, 0.5, 0) for k in range(1, 2000)]

@@ -90,7 +90,7 @@ async def _until_gone(receive: Any) -> None:
 class Request:
     """What came: `arguments` are those of the path."""
 
-    __slots__ = ("_receive", "arguments", "caller", "headers", "scope")
+    __slots__ = ("_begun", "_came", "_receive", "arguments", "caller", "headers", "scope")
 
     def __init__(self, scope: Any, receive: Any, arguments: dict[str, str]) -> None:
         self.scope = scope
@@ -98,6 +98,7 @@ class Request:
         self.arguments = arguments
         self.caller: Caller | None = None
         self._receive = receive
+        self._begun, self._came = time.monotonic(), 0  # seconds, and bytes of the body
 
     @property
     def query(self) -> dict[str, str]:
@@ -111,41 +112,46 @@ class Request:
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Yield a body as it comes: in time, and no less of it than its head has promised."""
+        more = True
+        while more:
+            piece, more = await self._next()
+            yield piece
+
+    async def _next(self) -> tuple[bytes, bool]:
+        """Return the next piece of the body, and whether there are more."""
+        try:
+            async with asyncio.timeout(SLOWEST):
+                message = await self._receive()
+        except TimeoutError:
+            raise _last(408, "slow", f"No data came for {SLOWEST:g} seconds.") from None
+        if message["type"] == "http.disconnect":
+            raise _last(400, "gone", "The client has gone.")
+        piece, more = message.get("body", b""), message.get("more_body", False)
+        self._came += len(piece)
+        if not more:
+            self._check_whole()
+        elif time.monotonic() > self._begun + SLOWEST + self._came / _SLOWEST_RATE:
+            raise _last(408, "slow", f"The body came at less than {_SLOWEST_RATE} bytes/s.")
+        return piece, more
+
+    def _check_whole(self) -> None:
+        """Refuse a body that is shorter than promised, as after an offer to upgrade."""
         promised = self.headers.get(b"content-length")
-        came, end = 0, time.monotonic() + SLOWEST
-        while True:
-            message = await self._next()
-            if message["type"] == "http.disconnect":
-                raise _last(400, "gone", "The client has gone.")
-            piece: bytes = message.get("body", b"")
-            came += len(piece)
-            if piece:
-                yield piece
-            if not message.get("more_body", False):
-                break
-            if time.monotonic() > end + came / _SLOWEST_RATE:
-                raise _last(408, "slow", f"The body came at less than {_SLOWEST_RATE} bytes/s.")
-        if promised is not None and came < int(promised):  # as after an offer to upgrade
+        if promised is not None and self._came < int(promised):
             raise _last(
                 400,
                 "short",
-                f"Content-Length is {int(promised)}, and {came} bytes came. Nothing was done. Send "
-                f"it without the header `Upgrade`, as HTTP/1.1.",
+                f"Content-Length is {int(promised)}, and {self._came} bytes came. Nothing was done."
+                f" Send it without the header `Upgrade`, as HTTP/1.1.",
             )
-
-    async def _next(self) -> Any:
-        try:
-            async with asyncio.timeout(SLOWEST):
-                return await self._receive()
-        except TimeoutError:
-            raise _last(408, "slow", f"No data came for {SLOWEST:g} seconds.") from None
 
     async def body(self) -> bytes:
         """Return the whole body, or refuse it if it is too large."""
         self._check_length(int(self.headers.get(b"content-length", b"0") or 0))
-        body = b""
-        async for piece in self.pieces():
-            body = body + piece if body else piece
+        body, more = await self._next()
+        while more:
+            piece, more = await self._next()
+            body += piece
             self._check_length(len(body))
         return body
 

@@ -69,6 +69,7 @@ class PostgresStore(Store):
         self._link: psycopg.AsyncConnection[Any] | None = None
         self._writer = Readers(url, 1, "writer")
         self._term = ""
+        self._turn = asyncio.Lock()  # of the session: what comes between would join a transaction
 
     async def lead(self, waits: Callable[[str], None]) -> None:
         """Wait for the lock; end the session of a leader that is frozen."""
@@ -105,14 +106,17 @@ class PostgresStore(Store):
             raise lost(error) from error
 
     async def _rows(self, sql: str, **values: Any) -> list[Any]:
-        if self._link is None:
-            raise LostError("this process leads no longer")
         try:
-            async with asyncio.timeout(_PATIENCE):
-                cursor = await self._link.execute(translated(sql), values or None)
+            async with asyncio.timeout(_PATIENCE), self._turn:
+                cursor = await self._session().execute(translated(sql), values or None)
                 return await cursor.fetchall() if cursor.description else []
         except (driver().Error, OSError) as error:  # a TimeoutError is an OSError
             raise lost(error) from error
+
+    def _session(self) -> psycopg.AsyncConnection[Any]:
+        if self._link is None:
+            raise LostError("this process leads no longer")
+        return self._link
 
     async def beat(self) -> None:
         """Raise the counter that standbys look at."""
@@ -128,11 +132,9 @@ class PostgresStore(Store):
 
     async def commit(self, group: Sequence[Batch]) -> None:
         """Commit each batch by one statement: alone, or several of them in one transaction."""
-        link = self._link
-        if link is None:
-            raise LostError("this process leads no longer")
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_PATIENCE), self._turn:
+                link = self._session()
                 if len(group) == 1:  # a statement is its own transaction: one trip
                     cursors = [await link.execute(*_statement(group[0]))]
                 else:
