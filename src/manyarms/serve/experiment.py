@@ -27,8 +27,10 @@ from manyarms.serve.batch import Batch, LostError
 from manyarms.serve.errors import BrokenError, RefusedError, as_refusals, failure_of, refuse
 from manyarms.serve.game import Game
 from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
+from manyarms.serve.replica import Replica
 
 MOST_KEYS = 100_000  # of asks, that are remembered
+_MOST_CHANGED = 2000  # arms that a view may have to look at anew, in some milliseconds
 _PLAIN = ((),)  # of an event: no names
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 
@@ -93,7 +95,7 @@ class Experiment(Game):
         self.saved_head = 0
         self.gone = False
         self.changed: set[int] = set()  # arms, since views last looked
-        self.looks: Any = None  # what views have computed
+        self.look = Replica(self, self.names, self.changed)
         self.importing = asyncio.Lock()
         self.tidying: asyncio.Task[None] | None = None  # deletes what an import has left
         self.wake: Callable[[Experiment], None] = lambda experiment: None  # hears of work
@@ -110,6 +112,7 @@ class Experiment(Game):
         for key, *asked in reversed(tables.last_ask_keys(database, row.id, MOST_KEYS)):
             one.keys[key] = AskedBefore.of(*asked)
         one.all_keys = len(one.keys) < MOST_KEYS
+        one.look.refresh()  # here and not in the loop: there may be a million arms
         return one
 
     def start(self, wake: Callable[[Experiment], None]) -> None:
@@ -422,8 +425,9 @@ class Experiment(Game):
             rows.append(_new(LogRow, (head, int(kind), pull, arm, reward, now, more)))
         self.head = head
         self.count(rows)
-        if self.looks is not None:
-            self.changed.update(row.arm for row in rows)
+        self.changed.update(row.arm for row in rows)
+        if len(self.changed) > _MOST_CHANGED:
+            self.look.refresh()
         batch.events += rows
         return minute
 

@@ -33,6 +33,7 @@ from manyarms.protocol.registry import policy as policy_named
 from manyarms.serve.messages import PolicySpec, Spec
 
 G = TypeVar("G", bound="Game")
+SHORTEST_WINDOW = 0.1  # seconds: shorter ones would keep the service busy
 _RECENT = 1000  # pulls whose arms are remembered, for views
 _AT_ONCE = 20_000  # rows that are replayed at a time
 _BY_HAND = 1 << 62
@@ -95,6 +96,10 @@ def check_spec(spec: Spec) -> None:
             f"`horizon` must be given to {policy.label}: the number of pulls there will be. A "
             f"policy that needs none is prospector.",
             parameter="horizon",
+        )
+    if spec.window is not None and spec.window < SHORTEST_WINDOW:
+        raise ParameterError(
+            f"`window` must be >= {SHORTEST_WINDOW} seconds, got {spec.window}.", parameter="window"
         )
     game = begun(spec, spec.n_arms or 1)
     if spec.missing != "abandon":

@@ -30,7 +30,7 @@ from manyarms.serve.errors import (
     unreachable,
 )
 from manyarms.serve.experiment import Experiment
-from manyarms.serve.game import ReplayError
+from manyarms.serve.game import SHORTEST_WINDOW, ReplayError
 from manyarms.serve.messages import Failure
 from manyarms.serve.snapshots import Snapshots
 from manyarms.serve.stores import Readers, store_of
@@ -121,12 +121,14 @@ class Leader:
             pause = min(1.0, 2 * pause)
 
     def _stands_by(self, leader: str) -> None:
-        self._leads_not(f"{leader or 'another process'} leads, and this one stands by")
+        self._leads_not(
+            f"{leader or 'another process'} leads, and this one stands by", logging.INFO
+        )
         self.settled.set()
 
-    def _leads_not(self, why: str) -> None:
+    def _leads_not(self, why: str, level: int = logging.WARNING) -> None:
         if why != self.why_not:
-            _logger.warning("does not lead: %s", why)
+            _logger.log(level, "does not lead: %s", why)
         self.why_not = why
 
     def _begin(self) -> None:
@@ -363,7 +365,7 @@ class Leader:
         if at is None:
             first = next(iter(experiment.waiting.values()), None)
             at = time.time() + window if first is None else first[0] + window
-        pause = min(max(0.005, at - time.time()), window, 5.0)
+        pause = min(max(SHORTEST_WINDOW / 2, at - time.time()), 5.0)
         loop = asyncio.get_running_loop()
         experiment.deadline = loop.call_later(pause, self._expire, experiment)
 

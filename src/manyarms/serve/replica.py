@@ -94,6 +94,10 @@ class Replica:
         self._changed.clear()
         return self._tallies
 
+    def refresh(self) -> None:
+        """Look at all arms that have changed, so that the next view need not."""
+        assert self.game.live is None or self.tallies is not None
+
     def ordered(self, sort: str) -> Any:
         """Return the places of all arms that were tried, the largest first."""
         return self._once(f"order {sort}", lambda: self.tallies and self.tallies.order(sort))

@@ -34,7 +34,7 @@ from manyarms.serve.experiment import Experiment
 from manyarms.serve.game import policy_of
 from manyarms.serve.leader import Leader
 from manyarms.serve.metrics import Metrics
-from manyarms.serve.replica import MissingError, Replica
+from manyarms.serve.replica import MissingError
 from manyarms.serve.stores.store import standbys
 from manyarms.serve.views import VIEWS
 
@@ -225,14 +225,11 @@ class Service:
         return await self._view(experiment, what, **chosen)
 
     async def _view(self, experiment: Experiment, what: str, **chosen: Any) -> Any:
-        if experiment.looks is None:
-            experiment.looks = Replica(experiment, experiment.names, experiment.changed)
-        looks: Replica = experiment.looks
-        answers: dict[str, Any] = {}
+        look, answers = experiment.look, dict[str, Any]()
         while True:
-            looks.answers = answers  # no other view comes between, because views do not wait
+            look.answers = answers  # no other view comes between, because views do not wait
             try:
-                return VIEWS[what](looks, **chosen)
+                return VIEWS[what](look, **chosen)
             except MissingError as missing:
                 answers[missing.key] = await self.leader.read(missing.function)
             except ParameterError as error:

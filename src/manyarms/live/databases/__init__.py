@@ -32,7 +32,7 @@ def database_of(url: str) -> Database:
     'sqlite:///shop.db'
     """
     parts = urlsplit(url)
-    if parts.scheme == "sqlite" and not parts.netloc and parts.path not in ("", "/"):
+    if parts.scheme == "sqlite" and not parts.netloc and parts.path not in ("", "/", "/:memory:"):
         from manyarms.live.databases.sqlite import SQLite
 
         query = parse_qs(parts.query)

@@ -14,6 +14,7 @@ from manyarms.core.files import FileLock, LockedError
 from manyarms.errors import StoreError
 from manyarms.live.databases.database import Database, LogRow, UnreachableError
 
+SQLiteError = sqlite3.Error
 _WAIT = 5.0  # seconds, while another process writes
 _creating = threading.Lock()
 _AT_ONCE = 2000  # rows that a stream fetches

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,7 @@ from typing import Any, TypeVar
 
 from manyarms.errors import StoreError
 from manyarms.live.databases import Database, UnreachableError, database_of
-from manyarms.live.databases.sqlite import SQLite
+from manyarms.live.databases.sqlite import SQLite, SQLiteError
 from manyarms.serve import tables
 from manyarms.serve.batch import Batch, LostError
 from manyarms.serve.stores.store import Store, lost
@@ -57,7 +56,7 @@ class SQLiteStore(Store):
                 waits(await self._in_thread(self._stand_by))
                 await asyncio.sleep(_LOOK_AGAIN)
             await self._in_thread(self._open)
-        except (sqlite3.Error, UnreachableError, OSError) as error:
+        except (SQLiteError, UnreachableError, OSError) as error:
             raise lost(error) from error
 
     def _check_single(self) -> None:
@@ -114,7 +113,7 @@ class SQLiteStore(Store):
                     await self._sync()
                 for batch in group:
                     self._find_out(batch)
-            except (sqlite3.Error, UnreachableError) as error:
+            except (SQLiteError, UnreachableError) as error:
                 self._undo()
                 raise lost(error) from error
             except LostError:
@@ -170,7 +169,7 @@ class SQLiteStore(Store):
             batch.names = tables.keys_of(database, x, sorted(unnamed))
 
     def _undo(self) -> None:
-        with contextlib.suppress(sqlite3.Error, UnreachableError):
+        with contextlib.suppress(SQLiteError, UnreachableError):
             self._database.run("ROLLBACK")
 
     async def write(self, function: Callable[[Database], T]) -> T:
@@ -180,7 +179,7 @@ class SQLiteStore(Store):
             self._check_term(term)
             try:
                 return await self._in_thread(function, self._database)
-            except (sqlite3.Error, UnreachableError) as error:
+            except (SQLiteError, UnreachableError) as error:
                 raise lost(error) from error
 
     def close(self) -> None:
