@@ -94,7 +94,8 @@ class PostgresStore(Store):
                     seen, since = beat, time.monotonic()
                 elif time.monotonic() - since > SILENCE:
                     await self._rows(_END_OTHER, **_OUR_LOCK)
-                waits(await self._writer.read(self._wait_for))
+                if self._is_time_to_announce():
+                    waits(await self._writer.read(self._wait_for))
                 await asyncio.sleep(_LOOK_AGAIN)
             # what another leader is still writing ends before this, or fails after it
             ((self._term,),) = await self._rows(

@@ -53,7 +53,8 @@ class SQLiteStore(Store):
         self._check_single()
         try:
             while not self._database.lock(""):
-                waits(await self._in_thread(self._stand_by))
+                if self._is_time_to_announce():
+                    waits(await self._in_thread(self._stand_by))
                 await asyncio.sleep(_LOOK_AGAIN)
             await self._in_thread(self._open)
         except (SQLiteError, UnreachableError, OSError) as error:
