@@ -1,8 +1,8 @@
 """The repository's pages as a site: files beyond `docs/` join it, and nothing is fetched.
 
 Links are written as they work on GitHub, such as `../examples/prompts.py`. Here CONTRIBUTING
-and its like, and the examples, become pages, and such links are led to them. The build fails if
-a page would ask anything of another machine.
+and its like, the examples and the files of docs/learn become pages, and such links are led to
+them. The build fails if a page would ask anything of another machine.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ _FETCHED = re.compile(
 
 
 def joining() -> dict[str, str]:
-    """Return the files beyond `docs/` that join the site, and the pages they become."""
-    examples = sorted(p for p in (ROOT / "examples").iterdir() if p.suffix in LANGUAGES)
-    pages = {f"examples/{path.name}": f"examples/{path.stem}.md" for path in examples}
+    """Return the files that are no pages but join the site, and the pages they become."""
+    pages = {}
+    for room in ("examples", "docs/learn"):
+        for path in sorted(p for p in (ROOT / room).iterdir() if p.suffix in LANGUAGES):
+            pages[f"{room}/{path.name}"] = f"{room.removeprefix('docs/')}/{path.stem}.md"
     return {f"{name}.md": f"{name.lower()}.md" for name in _PROJECT} | pages
 
 
@@ -73,7 +75,7 @@ def fetched(text: str) -> Iterator[str]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the files that lie beyond `docs/`."""
+    """Add the files that are no pages."""
     for name, page in joining().items():
         files.append(File.generated(config, page, content=as_page(name)))
     return files

@@ -22,7 +22,7 @@ from manyarms.lab.executors import chosen_engine
 from manyarms.lab.play import Stretch, play
 from manyarms.lab.workbench import Workbench, rows_of
 from tests.policies.battery import EVERY_POLICY, label
-from tests.protocol.test_plain import First
+from tests.protocol.test_plain_classes import First
 
 ROOT = Path(__file__).parents[2]
 # All of them take minutes: `make gpu` plays this whole file, and so does a job of the workflow.

@@ -1,8 +1,8 @@
 """Replications on a GPU: one thread plays one, with the loop that the CPU plays, too.
 
-How many arms a replication will meet is not known before. So its tape has room for few, and so have
-states that could need far more; where they were too few the batch begins anew with more: the same
-numbers, only later.
+Nobody knows beforehand how many arms a replication will meet. So its tape has room for few, and so
+have states that could need far more. If that is too little, the batch starts again with more room;
+the numbers are the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from manyarms.lab.experiment import Cell
 from manyarms.lab.play import Recorder, Stretch, play
 from manyarms.lab.players import Player
 from manyarms.lab.workbench import Pairing, Played, Stopped, Workspace, no_such_arm, rows_of
-from manyarms.protocol.plain import plays_plainly
+from manyarms.protocol.plain_classes import plays_plainly
 from manyarms.protocol.recommend import Scale
 
 # Measured on an H200, on which a policy's kernel takes some 160 registers.
@@ -77,7 +77,7 @@ def play_lane(
 
 
 def _compiled_in(path: str, number: float) -> bool:
-    """Whether a kernel is made for this number: what is switched off then costs nothing."""
+    """Whether a number is a constant of the kernel: what it switches off then costs nothing."""
     if path.startswith("state."):
         return isinstance(number, bool) or number == 0
     return path in ("world.family", "world.model")
@@ -197,7 +197,7 @@ class Bench(Pairing):
         stopped: Callable[[], bool],
         done: Callable[[int], None],
     ) -> Played:
-        """Play these replications, batch after batch; `stopped` is heeded soon."""
+        """Play these replications, batch after batch, and ask `stopped` often."""
         begun = time.perf_counter()
         parts: list[Recorder] = []
         left = numbers

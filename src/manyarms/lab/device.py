@@ -17,7 +17,7 @@ import numpy as np
 from manyarms.core.cuda import free_bytes, need_gpu, processors
 from manyarms.lab.chunks import Chunk
 from manyarms.lab.cuda import FIRST_ARMS, THREADS, Bench, Load, Place
-from manyarms.lab.executors import Executor, Meter
+from manyarms.lab.executors import ChunkPlayer, Meter
 from manyarms.lab.workbench import Played
 
 _STREAMS = 2  # batches at a time
@@ -36,7 +36,7 @@ def _game(chunk: Chunk) -> tuple[str, int, int]:
     return chunk.player.policy.label, chunk.cell.instance.n_arms, chunk.cell.horizon
 
 
-class Device(Executor):
+class Device(ChunkPlayer):
     """Plays chunks on a GPU, and may keep the arm of every pull."""
 
     def __init__(self, seed: int, meter: Meter, *, record_arms: bool = False) -> None:
@@ -62,12 +62,9 @@ class Device(Executor):
         """Return how many chunks may wait; the more, the fuller are batches."""
         return _MOST_QUEUED
 
-    def takes_long(self, chunk: Chunk) -> bool:
-        """Whether the compiler has to run; it may."""
-        return True
-
     def compile(self, chunk: Chunk) -> None:
         """Compile the policy's kernel."""
+        self._meter.show(f"compiling {chunk.player.label}")
         self._bench(chunk).compile(self._compiling)
 
     def submit(self, chunk: Chunk) -> Future[Played]:

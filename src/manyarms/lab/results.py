@@ -42,7 +42,7 @@ class Result(Tabular):
     seconds
         By policy: computing time, over all workers.
     parameters, policy_parameters
-        What tells the cell from others of its experiment; by policy, what tables say of it.
+        What distinguishes the cell from others of its experiment; by policy, what tables say.
     n_best, is_stand_in
         The number of best arms, or None where means are drawn; whether the instance stands in for
         data that are not there.
@@ -387,7 +387,7 @@ def summaries(
 
 
 def facts_of(cell: Cell) -> dict[str, Any]:
-    """Return what results say of their cell, as plain data; `provenance.json` keeps it."""
+    """Return what results say about their cell, as plain data for `provenance.json`."""
     instance = cell.instance
     return {
         "parameters": dict(cell.parameters),
@@ -407,7 +407,7 @@ def facts_of(cell: Cell) -> dict[str, Any]:
 
 
 def result_of(facts: Mapping[str, Any], **measured: Any) -> Result:
-    """Return a cell's result, from what `facts_of` said, maybe years ago, and what was measured."""
+    """Make the result of a cell from `facts_of`, maybe of an earlier version, and measurements."""
     policies, known = facts["policies"], {one.name for one in fields(Result)} - {"policies"}
     own = {"first_replication": 0} | {key: facts[key] for key in facts if key in known}
     labels, specifications = tuple(policies), tuple(policies.values())

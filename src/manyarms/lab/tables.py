@@ -8,8 +8,8 @@ A folder of results holds
 * `spec.toml`: the experiment, in canonical form, where it was read from a spec;
 * `provenance.json`: its hash and seed, what each cell is, versions, machine, times.
 
-The parameters are those that tell cells and policies from each other. All columns are plain. The
-first three files are the same bytes whenever the same versions write them.
+The parameters are those in which cells and policies differ. The first three files are the same
+bytes whenever the same versions write them.
 """
 
 from __future__ import annotations
@@ -180,11 +180,6 @@ class ResultsFolder:
         names = self.runs.column_names
         return tuple(names[: names.index("policy")])
 
-    def arrays(self, table: str = "runs") -> dict[str, NDArray[Any]]:
-        """Return the columns of "runs" or "regret" as NumPy arrays; missing values are NaN."""
-        found = self.regret if table == "regret" else self.runs
-        return {name: found.column(name).to_numpy() for name in found.column_names}
-
     @property
     def objective(self) -> Objective:
         """What the experiment is about: "earn", or "find"."""
@@ -352,14 +347,14 @@ def _check_sum(provenance: Mapping[str, Any], name: str, found: str) -> None:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[BufferedReader]:
-    """Open a file that is read whole: pyarrow itself takes no names that are not UTF-8."""
+    """Open a file; pyarrow itself refuses names that are not UTF-8."""
     with damage(path), path.open("rb") as file:
         yield file
 
 
 @contextlib.contextmanager
 def damage(path: Path, fix: str = "Run its spec again, or get another copy.") -> Iterator[None]:
-    """Turn whatever a damaged file makes its reader say into one sentence."""
+    """Turn any error that a damaged file causes into a `ResultsError` of one sentence."""
     try:
         yield
     except ResultsError:

@@ -20,7 +20,7 @@ from manyarms.core.memory import ARRAYS, SPARSE, Record
 from manyarms.core.sampler import Sampler
 from manyarms.core.tournament import Tournament, clear, tournament
 from manyarms.errors import ParameterError
-from manyarms.protocol.plain import PlainState
+from manyarms.protocol.plain_classes import PlainState
 
 Columns: TypeAlias = dict[str, NDArray[Any]]
 

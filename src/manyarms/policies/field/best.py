@@ -1,4 +1,4 @@
-"""Best: it pulls the arm that it was given; no policy can do better."""
+"""Best: always pulls the arm it was given; with a best arm, no policy does better."""
 
 from __future__ import annotations
 

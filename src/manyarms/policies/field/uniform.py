@@ -1,4 +1,4 @@
-"""Uniform: every pull an arm at random, the lower end of every table."""
+"""Uniform: every pull a random arm; the lower end of every table."""
 
 from __future__ import annotations
 
