@@ -36,7 +36,6 @@ G = TypeVar("G", bound="Game")
 SHORTEST_WINDOW = 0.1  # seconds: shorter ones would keep the service busy
 _RECENT = 1000  # pulls whose arms are remembered, for views
 _AT_ONCE = 20_000  # rows that are replayed at a time
-_BY_HAND = 1 << 62
 _logger = logging.getLogger("manyarms.serve")
 DELAYS = (1.0, 10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 24 * 3600.0)  # ends of bins, seconds
 
@@ -193,7 +192,7 @@ class Game:
             asks = [
                 row._replace(more=None) if row.kind == EventKind.ASKED else row for row in plain
             ]
-            replay(self.live, columns_of(asks), self.name, long=_BY_HAND)
+            replay(self.live, columns_of(asks), self.name)
         self.head = rows[-1].seq
 
     def count(self, rows: Iterable[LogRow]) -> None:

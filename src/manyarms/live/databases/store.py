@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,7 +22,9 @@ from manyarms.live.databases.database import (
 )
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.live.saving import MALFORMED_ERRORS
-from manyarms.live.store import Contents, Event, Events
+from manyarms.live.store import Contents, Event, Events, Snapshot, is_long
+
+_logger = logging.getLogger(__name__)
 
 
 class DatabaseStore:
@@ -59,6 +62,7 @@ class DatabaseStore:
         self._name = experiment
         self._process = 0
         self._id = self._head = 0
+        self._saved = 0  # the head of the last snapshot
 
     def __str__(self) -> str:
         return f"{self._name} in {self._database}"
@@ -90,9 +94,9 @@ class DatabaseStore:
         saved = database.snapshot(row.id)
         if saved is None:
             return None
-        seq, state, _, _ = saved
-        events = list(database.events(row.id, seq))
-        if len(events) != row.head - seq:
+        self._saved, state, _, _ = saved
+        events = list(database.events(row.id, self._saved))
+        if len(events) != self._head - self._saved:
             raise StoreError(f"{self} is damaged: events are missing. Restore a backup.")
         return Contents(state, columns_of(events))
 
@@ -115,7 +119,7 @@ class DatabaseStore:
             row = self._database.find(self._name) or row  # as whoever had it before has left it
         self._id, self._head = row.id, row.head
 
-    def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:
+    def append(self, events: Sequence[Event], snapshot: Snapshot) -> None:
         """Commit the events, if nobody has taken over."""
         now = time.time()
         rows = [
@@ -133,6 +137,16 @@ class DatabaseStore:
         if not stood:
             raise self._lost()
         self._head += len(rows)
+        if is_long(self._head - self._saved, snapshot.arms_tried):
+            self._compact(snapshot)
+
+    def _compact(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot; if that fails all goes on, because the events are kept."""
+        try:
+            self.save(snapshot())
+        except OSError as error:
+            self._saved = self._head  # try again later
+            _logger.warning("%s could not be compacted, and goes on as it was: %r", self, error)
 
     def save(self, snapshot: bytes) -> None:
         """Keep a snapshot: what was kept before it is not played again."""
@@ -145,6 +159,7 @@ class DatabaseStore:
             raise OSError(str(error)) from error
         if not kept:
             raise self._lost()
+        self._saved = self._head
 
     def history(self) -> list[Contents]:
         """Return all that was kept: the first snapshot, and every event since."""
