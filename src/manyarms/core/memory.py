@@ -144,7 +144,7 @@ class _Zeros(dict[int, Any]):
         if not 0 <= place < self.length:  # checked once: what is stored was within bounds
             raise IndexError(f"place {place} of {self.length}")
         value = self.zero()
-        if isinstance(value, Record):  # whoever looks may write; a number that is read is no place
+        if isinstance(value, Record):  # its fields may be set; a number that is read is not
             self[place] = value
         return value
 
@@ -173,12 +173,12 @@ class _Sparse:
 
 @functools.cache
 def logarithms(count: int) -> NDArray[np.float64]:
-    """Return the first `count` of log 0 (as 0), log 1, …: the same array for all who ask."""
+    """Return the first `count` of log 0 (as 0), log 1, …; every call returns the same array."""
     return np.array([math.log(max(1, k)) for k in range(count)])
 
 
 def is_shared(array: NDArray[Any]) -> bool:
-    """Whether all states share the array, because nobody changes it."""
+    """Whether the array is the table of logarithms, which all states share."""
     return array is logarithms(_LOGS)
 
 
@@ -218,7 +218,7 @@ def _compiled_release() -> Callable[..., Any]:
 
 @twin(_compiled_release)
 def release(sequence: MutableSequence[Any], place: int) -> None:
-    """Let go of a place that holds nothing but zeros, so that a long game needs no more memory.
+    """Free a place that holds only zeros, so that memory does not grow during a long game.
 
     >>> numbers = SPARSE.ints(10)
     >>> numbers[3] = 5
@@ -240,7 +240,7 @@ def _compiled_wipe(records: Any, place: Any) -> Callable[..., Any]:
 
 @twin(_compiled_wipe, typed=True)
 def wipe(records: Records[Any], place: int) -> None:
-    """Make all numbers of a row zero; who has the row at hand must take it anew.
+    """Make all numbers of a row zero. References to the row become invalid.
 
     >>> class Visits(Record):
     ...     count: int
