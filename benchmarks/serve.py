@@ -28,7 +28,7 @@ from tests.serve.machines import TOKEN, Node, call, free_port, postgres
 ARMS = 1_000_000
 EMPTY = """
 import asyncio, sys, uvloop
-from manyarms.serve.server import _bound, _config, _Server
+from manyarms.serve.server import _bound, _Server, config
 from manyarms.serve.service import Settings
 
 async def app(scope, receive, send):
@@ -39,7 +39,7 @@ async def app(scope, receive, send):
 
 async def main():
     settings = Settings(port=int(sys.argv[1]))
-    server = _Server(_config(app, settings))
+    server = _Server(config(app, settings))
     server.listening = lambda: None
     await server.serve(sockets=[_bound("127.0.0.1", settings.port)])
 

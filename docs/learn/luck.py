@@ -19,13 +19,13 @@ class Luck:
         return self.random.sample(range(n), k)
 
     def one_of(self, choices):
-        """Return one of several, uniformly at random."""
+        """Return one of the choices of a mixture-arm, uniformly at random."""
         return self.random.choice(choices)
 
     def largest(self, values):
         """Return a key of largest value. The theory allows any rule for ties; ours is to draw."""
         top = max(values.values())
-        return self.one_of([key for key, value in values.items() if value == top])
+        return self.random.choice([key for key, value in values.items() if value == top])
 
     def lowest(self, values):
         """Return a key of lowest value, ties at random."""

@@ -102,10 +102,10 @@ def test_a_kill_within_a_compaction_tells_nothing_twice(tmp_path: Path) -> None:
 def test_what_was_dropped_once_is_not_bridged(tmp_path: Path) -> None:
     """A journal with history that was compacted, for a while, without it."""
     live = ma.recorded(ma.Journal(tmp_path / "game", history=True, compact_every=5), new())
-    live.ask(20)
+    live.ask(40)
     live.close()
     with ma.recorded(ma.Journal(tmp_path / "game", compact_every=5)) as live:
-        for pull in live.pending[:10]:
+        for pull in live.pending[:39]:
             live.tell(pull, 1.0)
     with ma.recorded(ma.Journal(tmp_path / "game", history=True)) as live:
         told = live.pending[0]

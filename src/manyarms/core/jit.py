@@ -170,13 +170,11 @@ def _dispatched(
     return result
 
 
-def compiled(loop: F, *state_classes: type, checked: bool = False) -> F:
+def compiled(loop: F, *state_classes: type) -> F:
     """Return `loop` as machine code, cached on disk, or `loop` itself with the JIT disabled.
 
     `state_classes` are the classes the loop's generic calls will meet; the source files of
-    their functions are part of the cache's key, so that an edited policy compiles anew. Code that
-    is `checked` raises IndexError at a place beyond an array's end; its arrays must come from
-    `CHECKED` memory.
+    their functions are part of the cache's key, so that an edited policy compiles anew.
     """
     if not jit_enabled():
         return loop
@@ -184,42 +182,20 @@ def compiled(loop: F, *state_classes: type, checked: bool = False) -> F:
     from numba.extending import overload
 
     register_collected(overload, options=part_options)
-    name, cached = _key(loop, state_classes, checked)
-    made = _compiled(loop, name, cached)
-    return cast(F, _checked(made) if checked else made)
+    made: F = _compiled(loop, *_key(loop, state_classes))
+    return made
 
 
-def is_cached(loop: Callable[..., Any], *state_classes: type, checked: bool = False) -> bool:
+def is_cached(loop: Callable[..., Any], *state_classes: type) -> bool:
     """Whether `compiled` would find machine code on disk, so that nobody waits for the compiler."""
-    return can_compile() and has_code(_key(loop, state_classes, checked)[0], loop.__name__)
+    return can_compile() and has_code(_key(loop, state_classes)[0], loop.__name__)
 
 
-def _key(
-    loop: Callable[..., Any], state_classes: Iterable[type], checked: bool
-) -> tuple[str, bool]:
+def _key(loop: Callable[..., Any], state_classes: Iterable[type]) -> tuple[str, bool]:
     """Return the digest of all that the machine code depends on, and whether it can be kept."""
     functions = reached([loop, *bodies_of(*state_classes)])
-    checks = "1" if checked else os.environ.get("NUMBA_BOUNDSCHECK")
+    checks = os.environ.get("NUMBA_BOUNDSCHECK")
     return digest((LOOP_OPTIONS, INLINE, checks), functions), can_be_cached(functions)
-
-
-def _checked(loop: Any) -> Callable[..., Any]:
-    """Return a loop that is compiled with checks, and so is all that it calls."""
-    import numba
-    from numba.core.compiler_lock import global_compiler_lock
-
-    config: Any = numba.config
-
-    def run(*arguments: Any) -> Any:
-        with global_compiler_lock:  # the switch is for all threads
-            before, config.BOUNDSCHECK = config.BOUNDSCHECK, 1
-            try:
-                loop.compile(tuple(map(numba.typeof, arguments)))
-            finally:
-                config.BOUNDSCHECK = before
-        return loop(*arguments)
-
-    return run
 
 
 def bodies_of(*state_classes: type) -> list[Callable[..., Any]]:

@@ -38,13 +38,13 @@ def ask(game: LiveGame, k: Any = None) -> Change[Pull | list[Pull]]:
     Pulls for which a reward was observed are answered, and not among them.
     """
     if k is None:
-        _check_horizon(game, 1)
+        check_horizon(game, 1)
         return partial(_ask_one, game) if game.stock else game.ask
     fix = "Pass the number of pulls, or nothing for a single one."
     if isinstance(k, int) and k > MOST_PULLS:
         fix = "Ask again for more: each pull takes memory until its reward is told."
     count = check_int("k", k, at_least=1, at_most=MOST_PULLS, fix=fix)
-    _check_horizon(game, count)
+    check_horizon(game, count)
     return partial(game.ask_for, count)
 
 
@@ -52,7 +52,8 @@ def _ask_one(game: LiveGame) -> Pull:
     return game.ask_for(1)[0]
 
 
-def _check_horizon(game: LiveGame, count: int) -> None:
+def check_horizon(game: LiveGame, count: int) -> None:
+    """Raise unless the horizon has room for so many pulls."""
     if game.horizon is None or game.pulls + count <= game.horizon:
         return
     left = game.horizon - game.pulls

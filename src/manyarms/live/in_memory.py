@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from manyarms.errors import StoreError
 from manyarms.live.history import GameHistory
-from manyarms.live.store import Contents, Event, Events
+from manyarms.live.store import Contents, Event, Events, Snapshot
 
 
 class InMemory:
@@ -50,7 +50,7 @@ class InMemory:
         times = np.array(self._times, np.float64)
         return Contents(self._snapshot, Events.of(self._events)._replace(time=times))
 
-    def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:
+    def append(self, events: Sequence[Event], snapshot: Snapshot) -> None:
         """Keep events and their time."""
         self._times += [time.time()] * len(events)
         self._events += events

@@ -29,7 +29,7 @@ import threading
 import time
 import weakref
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,15 @@ from manyarms.core.files import (
 from manyarms.errors import ParameterError, SavedFileError, StoreError
 from manyarms.live.history import GameHistory
 from manyarms.live.saving import JOURNAL_MAGIC, MAGIC, check_version
-from manyarms.live.store import Contents, Event, EventKind, Events
+from manyarms.live.store import (
+    COMPACT_EVERY,
+    Contents,
+    Event,
+    EventKind,
+    Events,
+    Snapshot,
+    is_long,
+)
 
 RECORD_BYTES = 24
 _VERSION = 2  # 1 had pulls, rewards and abandoned pulls only
@@ -85,9 +93,11 @@ class Journal:
         most that many milliseconds later (default: 100); with "never", whenever the system writes
         it. This matters only for power cuts. A process that dies loses nothing in any case.
     compact_every
-        After this many events the file is replaced by one that begins with all that is known
-        (default: 1000000). This bounds the size of the file and the time it takes to open it. If it
-        fails, the game goes on, a warning is logged, and it is tried again later.
+        After this many events (default: 20000), and after more than there are arms tried, the file
+        is replaced by one that begins with all that is known. This bounds the size of the file and
+        the time it takes to open it. The call that does it takes some microseconds for each arm
+        tried: with a million of them, call `live.compact()` when you have the time. If it fails,
+        the game goes on, a warning is logged, and it is tried again later.
     history
         Whether to keep every event for good, and when it happened (default: False): see `events`.
         A file that is compacted then stays, as `path`.000001 and so on, and each call takes 24
@@ -115,13 +125,13 @@ class Journal:
         path: str | os.PathLike[str],
         *,
         sync: str | float = 100,
-        compact_every: int = 1_000_000,
+        compact_every: int = COMPACT_EVERY,
         history: bool = False,
     ) -> None:
         self.path = Path(os.path.realpath(check_path("path", path)))
         self.failure = ""
         self._pause = _check_sync(sync)  # seconds until written records are synced; None never
-        self._most = check_int("compact_every", compact_every, at_least=1)
+        self._least = check_int("compact_every", compact_every, at_least=1)
         self._history = check_flag("history", history)
         self._time = 0  # the last that was written, in nanoseconds
         self._lock: FileLock | None = None
@@ -133,7 +143,7 @@ class Journal:
         self._torn = False  # whether something else follows
         self._check = 0
         self._records = 0
-        self._due = self._most  # records before the file is compacted
+        self._failed_at = 0  # records there were when compacting failed last
         self._glance = 0.0  # when to look whether the file is still there
 
     def __str__(self) -> str:
@@ -187,9 +197,9 @@ class Journal:
 
     def _go_on(self, end: int, records: int, check: int) -> None:
         self._end, self._records, self._check = end, records, check
-        self._torn, self._due, self._glance, self._time = False, self._most, 0.0, 0
+        self._torn, self._failed_at, self._glance, self._time = False, 0, 0.0, 0
 
-    def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:
+    def append(self, events: Sequence[Event], snapshot: Snapshot) -> None:
         """Append a record for each event; or begin the file anew, where arms came."""
         parts, check, now = [], self._check, self._time
         if self._history and abs(time.time_ns() - now) >= _TICK:
@@ -205,17 +215,17 @@ class Journal:
         self._write(b"".join(parts))
         self._check, self._time = check, now
         self._records += len(parts)
-        if self._records >= self._due:
+        if is_long(self._records - self._failed_at, snapshot.arms_tried, self._least):
             self._compact(snapshot)
 
-    def _compact(self, snapshot: Callable[[], bytes]) -> None:
+    def _compact(self, snapshot: Snapshot) -> None:
         """Begin the file anew; if that fails all goes on, because the events are written."""
         try:
             self.save(snapshot())
         except Exception as error:
             if self.failure:
                 raise
-            self._due = self._records + self._most // 10 + 1
+            self._failed_at = self._records
             _logger.warning("%s could not be compacted, and goes on as it was: %r", self, error)
 
     def save(self, snapshot: bytes) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from manyarms.errors import ManyarmsError, StoreError, TurnError
 from manyarms.live.game import LiveGame
-from manyarms.live.saving import nonsense_refused, snapshot
+from manyarms.live.saving import blame_loaded_state, snapshot
 from manyarms.live.store import Store
 
 # what a handle is `doing`, beside None and the names of calls that change something
@@ -21,6 +21,18 @@ _STOPPED = "stop"
 _left_behind: list[Store] = []  # by forks: never closed or collected, they are the parent's
 
 
+class _SnapshotOf:
+    def __init__(self, game: LiveGame) -> None:
+        self._game = game
+
+    @property
+    def arms_tried(self) -> int:
+        return len(self._game.tally)
+
+    def __call__(self) -> bytes:
+        return snapshot(self._game)
+
+
 class EventRecorder:
     """Lets one command at a time change the game, as a whole; its events go to the store.
 
@@ -28,7 +40,7 @@ class EventRecorder:
     lock of its own thread would let in, and all that come after one was interrupted midway.
     """
 
-    __slots__ = ("_process", "_refusal", "doing", "game", "lock", "store")
+    __slots__ = ("_process", "_refusal", "_snapshot", "doing", "game", "lock", "store")
 
     def __init__(self, game: LiveGame) -> None:
         self.game = game
@@ -37,11 +49,13 @@ class EventRecorder:
         self.doing: str | None = None
         self._refusal = ""  # why nothing goes on, once that is so
         self._process = 0  # that opened the store, if there ever was one
+        self._snapshot = _SnapshotOf(game)
 
     def begin(self, game: LiveGame, store: Store) -> None:
         """Record this game from now on."""
         game.log = []
         self.game, self.store, self._process = game, store, os.getpid()
+        self._snapshot = _SnapshotOf(game)
 
     def do(self, command: Callable[..., Any], *given: Any) -> Any:
         """Return what the change of a command returns; None if there is nothing to do.
@@ -77,7 +91,7 @@ class EventRecorder:
         what = f"`{self.doing}`"
         self._stop(f"{what} ended midway with {error!r}. {self._way_out()}")
         if isinstance(error, Exception) and self.game.from_file:
-            with nonsense_refused(self.game, what):
+            with blame_loaded_state(self.game, what):
                 raise error
 
     def _append(self, game: LiveGame) -> None:
@@ -88,7 +102,7 @@ class EventRecorder:
         if not events:  # an empty list of arms
             return
         try:
-            self.store.append(events, lambda: snapshot(game))
+            self.store.append(events, self._snapshot)
         except StoreError as error:  # the store's own words
             self._stop(str(error))
             raise
@@ -106,6 +120,11 @@ class EventRecorder:
             self.doing = _LOOKING
             try:
                 yield self.game
+            except ManyarmsError:
+                raise
+            except Exception as error:
+                with blame_loaded_state(self.game, "The call"):
+                    raise error
             finally:
                 if self.doing is _LOOKING:
                     self.doing = before

@@ -36,7 +36,13 @@ from manyarms.live.pull_ranges import PullRanges
 from manyarms.protocol.in_flight import InFlight
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy, policy_from
-from manyarms.protocol.state_dump import Columns, dump_state, restore_state
+from manyarms.protocol.state_dump import (
+    Columns,
+    column_of_each,
+    dump_state,
+    restore_state,
+    set_each,
+)
 
 MAGIC = b"\x89arms\r\n\x1a"  # as PNG's: a transfer that changes line ends is noticed
 JOURNAL_MAGIC = b"\x89armj\r\n\x1a"
@@ -52,6 +58,7 @@ _LENGTH = struct.Struct("<Q")
 _TYPES = {"i": "<i8", "u": "<u8", "f": "<f8"}
 _LARGEST = 1 << 62
 _NONE = np.zeros(0, np.int64)
+_TALLY: dict[str, type[np.generic]] = {"asked": np.int64, "told": np.int64, "total": np.float64}
 # the columns of pulls in flight, as they are called in files, and the fields of a pull
 _IN_FLIGHT = dict(zip(("slot", "arm", "era", "late"), InFlight.__annotations__, strict=True))
 
@@ -100,8 +107,11 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
 
 
 @contextlib.contextmanager
-def nonsense_refused(game: LiveGame, what: str) -> Iterator[None]:
-    """Turn the errors that a state makes which cannot be, and came from a file, into ours."""
+def blame_loaded_state(game: LiveGame, what: str) -> Iterator[None]:
+    """Turn errors of a policy whose state was loaded from a file into `SavedFileError`.
+
+    Whether a loaded state makes sense is not checked: so it shows when the policy plays on.
+    """
     try:
         yield
     except SavedFileError:
@@ -110,8 +120,9 @@ def nonsense_refused(game: LiveGame, what: str) -> Iterator[None]:
         if not game.from_file:
             raise
         raise SavedFileError(
-            f"{what} ended midway with {error!r}: the state that was read from a file cannot be. "
-            f"manyarms did not write it, or {game.policy.label} has a mistake. Use a copy."
+            f"{what} ended midway with {error!r}: {game.policy.label} cannot go on from the state "
+            f"that was loaded. The file was not written by manyarms, or the policy has a bug. Use "
+            f"another copy of the file."
         ) from error
 
 
@@ -154,41 +165,33 @@ def _refuse_unless(same: bool, given: Policy | None, described: dict[str, Any], 
 
 
 def _whole(numbers: Iterable[int]) -> NDArray[np.int64]:
-    return np.array(list(numbers), np.int64)
+    return np.fromiter(numbers, np.int64)
 
 
 def _dump_tally(tally: dict[int, ArmTally]) -> Columns:
-    seen = tally.values()
-    return {
-        "tally arm": _whole(tally),
-        "tally asked": _whole(t.asked for t in seen),
-        "tally told": _whole(t.told for t in seen),
-        "tally total": np.array([t.total for t in seen], np.float64),
-    }
+    columns = {"arm": _whole(tally)} | column_of_each(tally.values(), _TALLY)
+    return {f"tally {name}": column for name, column in columns.items()}
 
 
 def _read_tally(columns: Columns) -> dict[int, ArmTally]:
-    arms, *seen = (_taken(columns, f"tally {name}") for name in ("arm", "asked", "told"))
-    seen.append(_taken(columns, "tally total", np.float64))
-    tally = {arm: ArmTally(*numbers) for arm, *numbers in zip(arms, *seen, strict=True)}
-    if len(tally) < len(arms):
-        raise ValueError("an arm has two tallies")
+    arms = _taken(columns, "tally arm")
+    seen = [_taken(columns, f"tally {name}", kind) for name, kind in _TALLY.items()]
+    tally = dict(zip(arms, map(ArmTally, *seen), strict=True))
+    if len(tally) < len(arms) or any(len(column) != len(arms) for column in seen):
+        raise ValueError("an arm has two tallies, or half of one")
     return tally
 
 
 def _dump_flight(flight: dict[int, Any]) -> Columns:
-    pulls = {
-        f"flight {name}": _whole(getattr(pull, field) for pull in flight.values())
-        for name, field in _IN_FLIGHT.items()
-    }
-    return {"flight number": _whole(flight)} | pulls
+    pulls = column_of_each(flight.values(), dict.fromkeys(_IN_FLIGHT.values(), np.int64))
+    named = {f"flight {name}": pulls[field] for name, field in _IN_FLIGHT.items()}
+    return {"flight number": _whole(flight)} | named
 
 
 def _read_flight(flight: dict[int, Any], columns: Columns) -> None:
     pulls = [flight[number] for number in _taken(columns, "flight number")]  # made by looking
     for name, field in _IN_FLIGHT.items():
-        for pull, number in zip(pulls, _taken(columns, f"flight {name}"), strict=True):
-            setattr(pull, field, number)
+        set_each(pulls, field, np.array(_taken(columns, f"flight {name}"), np.int64))
 
 
 def _dump_observed(game: LiveGame) -> Columns:

@@ -6,12 +6,14 @@ file (`Journal`), a table of a database, or a list in a test; it knows neither p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+COMPACT_EVERY = 20_000  # events, at least: to play them again takes a fraction of a second
 
 
 class EventKind(IntEnum):
@@ -96,6 +98,25 @@ class Contents(NamedTuple):
     events: Events
 
 
+class Snapshot(Protocol):
+    """Returns the game as it is now, as bytes; that takes some microseconds for each arm tried."""
+
+    @property
+    def arms_tried(self) -> int: ...
+
+    def __call__(self) -> bytes: ...
+
+
+def is_long(events: int, arms_tried: int, least: int = COMPACT_EVERY) -> bool:
+    """Whether so many events since the last snapshot call for another one.
+
+    A snapshot takes time in proportion to the arms tried. So events take at most a constant share
+    of their own time for snapshots, and a store opens in a small multiple of the time that its
+    snapshot takes.
+    """
+    return events > max(least, arms_tried)
+
+
 @runtime_checkable
 class Store(Protocol):
     """Keeps what happens to one handle; `recorded` and the handle make the calls.
@@ -145,11 +166,11 @@ class Store(Protocol):
         A store that was closed may be loaded again.
         """
 
-    def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:
+    def append(self, events: Sequence[Event], snapshot: Snapshot) -> None:
         """Keep events: all of them, as safely as this store promises, or raise.
 
-        `snapshot()` returns the game as it is after them, for a store that would rather keep that;
-        it takes time in proportion to the arms touched.
+        `snapshot()` returns the game as it is after them. A store that plays many events again when
+        it is opened should keep one when `is_long` says so.
         """
 
     def save(self, snapshot: bytes) -> None:
