@@ -7,11 +7,12 @@ them. The build fails if a page would ask anything of another machine.
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent.parent
-LANGUAGES = {".py": "python", ".toml": "toml"}
+LANGUAGES = {".py": "python", ".toml": "toml", ".ipynb": "json"}
 _PROJECT = ("CONTRIBUTING", "CHANGELOG", "CODE_OF_CONDUCT", "ROADMAP", "SECURITY")
 _LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 # What a browser fetches when it shows a page; links that a reader may click are not.
@@ -48,7 +49,22 @@ def as_page(name: str) -> str:
     if name.endswith(".md"):
         return text
     path = Path(name)
+    if path.suffix == ".ipynb":
+        return "\n\n".join(_cells(json.loads(text)))
     return f"# {path.name}\n\n```{LANGUAGES[path.suffix]}\n{text}```\n"
+
+
+def _cells(notebook: dict[str, Any]) -> Iterator[str]:
+    """Yield the cells of a notebook, and the text that they put out, as Markdown."""
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            yield source
+            continue
+        yield f"```python\n{source}\n```"
+        for output in cell["outputs"]:
+            shown = "".join(output.get("text") or output["data"]["text/plain"])
+            yield f"```text\n{shown.rstrip()}\n```"
 
 
 def led_home(markdown: str, page: str) -> str:

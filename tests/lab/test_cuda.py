@@ -103,6 +103,26 @@ def test_late_rewards_compile_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.compiled
 @pytest.mark.slow
+def test_a_numba_cuda_without_its_private_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays, nvvm = device._numba("cuda.np.arrayobj"), device._numba("cuda.cudadrv.nvvm")
+    fix_index, compile_ir = arrays.fix_integer_index, nvvm.compile_ir
+    with device._exact():
+        assert arrays.fix_integer_index is not fix_index
+    assert (arrays.fix_integer_index, nvvm.compile_ir) == (fix_index, compile_ir)
+    monkeypatch.delattr(arrays, "fix_integer_index")
+    with device._exact():
+        assert nvvm.compile_ir is not compile_ir
+    monkeypatch.setattr(device._cuda(), "is_available", lambda: True)
+    device.need_gpu()
+    monkeypatch.delattr(nvvm, "compile_ir")
+    with pytest.raises(
+        DeviceError, match=r"has no numba\.cuda\.cudadrv\.nvvm\.compile_ir any more"
+    ):
+        device.need_gpu()
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
 def test_products_and_sums_are_rounded_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parallel compares T_i μ* - rewards: contracted, ties would fall otherwise than on the CPU."""
     made = _ptx(ma.Parallel(best_mean=0.9), monkeypatch)

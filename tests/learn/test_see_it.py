@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import Page
 
 import manyarms as ma
 from manyarms.core.theme import DARK, LIGHT
-from tests.report.browser import Browser, find_browser
+from tests.report.browser import PageLog, open_page, resize
 
 pytestmark = pytest.mark.compiled  # what the page plays is compared with simulations
 
 LEARN = Path(__file__).parents[2] / "docs" / "learn"
 FILES = ("games.js", "see_it.js", "see_it.css")
 MOST = 150_000  # bytes of the page and all its files
-KEYS = {"Tab": 9, "Enter": 13, "ArrowLeft": 37, "ArrowRight": 39, "ArrowDown": 40, "Home": 36}
 
 POLICIES: list[tuple[str, dict[str, Any], ma.Policy]] = [
     ("moss", {}, ma.MOSS()),
@@ -37,9 +37,14 @@ POLICIES: list[tuple[str, dict[str, Any], ma.Policy]] = [
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with Browser(find_browser()) as opened:
-        yield opened
+def browser() -> Iterator[Page]:
+    with open_page() as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def log(browser: Page) -> PageLog:
+    return PageLog(browser)
 
 
 @pytest.fixture(scope="module")
@@ -67,37 +72,29 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def opened(browser: Browser, page: Path) -> Browser:
-    browser.resize(1400)
-    browser.open(page)
+def opened(browser: Page, log: PageLog, page: Path) -> Page:
+    resize(browser, 1400)
+    browser.goto(page.as_uri())
     return browser
 
 
-def press(browser: Browser, key: str) -> None:
-    for kind in ("rawKeyDown", "keyUp"):
-        browser.call(
-            "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key]
-        )
-    browser.run("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+def press(browser: Page, key: str) -> None:
+    """Press a key, and wait until the page is drawn anew."""
+    browser.keyboard.press(key)
+    browser.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
 
 
-def shown(browser: Browser, selector: str) -> str:
-    return str(browser.run(f"document.querySelector({json.dumps(selector)}).textContent"))
+def shown(browser: Page, selector: str) -> str:
+    return browser.inner_text(selector)
 
 
-def finish(browser: Browser, part: str) -> list[list[str]]:
+def finish(browser: Page, part: str) -> list[list[str]]:
     """Scroll to a part, wait until its games are played, and return its table."""
-    browser.run(
-        f"""new Promise(done => {{
-            const part = document.getElementById("{part}");
-            part.scrollIntoView();
-            const look = () => part.dataset.done ? done() : setTimeout(look, 20);
-            look();
-        }})"""
-    )
+    browser.locator(f"#{part}").scroll_into_view_if_needed()
+    browser.wait_for_selector(f"#{part}[data-done]")
     rows = f"[...document.querySelectorAll('#{part} tbody tr')]"
     cells = f"{rows}.map(row => [...row.cells].map(cell => cell.textContent))"
-    return [[text.replace("\u202f", "") for text in row] for row in browser.run(cells)]
+    return [[text.replace("\u202f", "") for text in row] for row in browser.evaluate(cells)]
 
 
 def simulated(policy: ma.Policy, instance: Any, horizon: int, seed: int, runs: int = 2) -> Any:
@@ -106,14 +103,14 @@ def simulated(policy: ma.Policy, instance: Any, horizon: int, seed: int, runs: i
     )
 
 
-def check_arms(browser: Browser, world: str, instance: Any, horizon: int, seed: int) -> None:
+def check_arms(browser: Page, world: str, instance: Any, horizon: int, seed: int) -> None:
     for name, parameters, policy in POLICIES:
         result = simulated(policy, instance, horizon, seed)
         assert result.arms is not None
         for replication in (0, 1):
             asked = {"policy": name, "horizon": horizon, "seed": seed, "replication": replication}
             script = f"Games.play({{...{json.dumps(asked | parameters)}, world: {world}}})"
-            arms, regret = browser.run(f"(g => [[...g.arms], g.regret[{horizon}]])({script})")
+            arms, regret = browser.evaluate(f"(g => [[...g.arms], g.regret[{horizon}]])({script})")
             case = (name, parameters, replication)
             assert arms == result.arms[0, replication].tolist(), case
             assert regret == pytest.approx(result.regret[0, replication, -1]), case
@@ -125,14 +122,14 @@ def check_arms(browser: Browser, world: str, instance: Any, horizon: int, seed: 
     [(300, 5, 700, 3), (5_000, 195, 5_000, 2**40 + 17), (3, 1, 50, 4), (60, 1, 20_000, 9)],
 )
 def test_it_pulls_the_arms_of_the_package(
-    opened: Browser, n: int, m: int, horizon: int, seed: int
+    opened: Page, n: int, m: int, horizon: int, seed: int
 ) -> None:
     instance = ma.instances.planted(n=n, m=m)
     check_arms(opened, f"Games.planted({n}, {m})", instance, horizon, seed)
 
 
 @pytest.mark.slow
-def test_it_does_with_normal_rewards(opened: Browser) -> None:
+def test_it_does_with_normal_rewards(opened: Page) -> None:
     sizes, means = [41, 1, 39], [0.06, 0.12, 0.0]
     instance = ma.instances.grouped(
         sizes=sizes, means=means, rewards=ma.instances.Gaussian(sigma=0.5)
@@ -141,18 +138,18 @@ def test_it_does_with_normal_rewards(opened: Browser) -> None:
     check_arms(opened, world, instance, 3_000, 5)
 
 
-def test_a_hundred_thousand_arms(opened: Browser) -> None:
+def test_a_hundred_thousand_arms(opened: Page) -> None:
     result = simulated(ma.MOSSPlusPlus(), ma.instances.planted(n=100_000, m=2_000), 20_000, 8, 1)
     script = (
         "[...Games.play({policy: 'moss++', beta: 0.5, world: Games.planted(100000, 2000), "
         "horizon: 20000, seed: 8}).arms]"
     )
-    assert opened.run(script) == result.arms[0, 0].tolist()
+    assert opened.evaluate(script) == result.arms[0, 0].tolist()
 
 
-def test_the_line_of_python_plays_the_game_that_is_shown(opened: Browser) -> None:
+def test_the_line_of_python_plays_the_game_that_is_shown(opened: Page) -> None:
     for policy in ("moss++", "empmoss++"):
-        opened.run(f"document.querySelector('input[value=\"{policy}\"]').click()")
+        opened.evaluate(f"document.querySelector('input[value=\"{policy}\"]').click()")
         line = shown(opened, "#python")
         arms = eval(line, {"ma": ma})
         instance = eval(re.findall(r"ma\.instances\.planted\([^)]*\)", line)[0], {"ma": ma})
@@ -160,7 +157,7 @@ def test_the_line_of_python_plays_the_game_that_is_shown(opened: Browser) -> Non
         told = shown(opened, f'#game .policies [data-policy="{policy}"] b')
         assert int(told.replace("\u202f", "")) == round(regret)
         best = np.mean([instance.mean(int(arm)) == 0.9 for arm in arms])
-        drawn = opened.run(
+        drawn = opened.evaluate(
             """[...document.querySelectorAll("#rows .phase div:first-child")].map(
                 each => each.textContent.match(/(\\d+) % of ([\\d\\u202f]+) pulls/).slice(1))"""
         )
@@ -172,7 +169,7 @@ def test_the_line_of_python_plays_the_game_that_is_shown(opened: Browser) -> Non
 
 
 @pytest.mark.slow
-def test_the_price_of_adapting_is_what_the_package_pays(opened: Browser) -> None:
+def test_the_price_of_adapting_is_what_the_package_pays(opened: Page) -> None:
     table = {row[0]: row[1:] for row in finish(opened, "price")}
     assert len(table) == 7
     for title, policy in {
@@ -190,11 +187,11 @@ def test_the_price_of_adapting_is_what_the_package_pays(opened: Browser) -> None
 
 
 @pytest.mark.slow
-def test_the_two_worlds_are_the_packages(opened: Browser) -> None:
+def test_the_two_worlds_are_the_packages(opened: Page) -> None:
     table = {row[0]: row[1:] for row in finish(opened, "worlds")}
     assert len(table) == 5
     for k, (sizes, means) in enumerate(
-        [([41, 0, 40], [0.06, 0.0, 0.0]), ([41, 1, 39], [0.06, 0.12, 0.0])]
+        [([61, 0, 60], [0.05, 0.0, 0.0]), ([61, 1, 59], [0.05, 0.1, 0.0])]
     ):
         instance = ma.instances.grouped(
             sizes=sizes, means=means, rewards=ma.instances.Gaussian(sigma=0.5)
@@ -202,23 +199,23 @@ def test_the_two_worlds_are_the_packages(opened: Browser) -> None:
         result = simulated(ma.MOSSPlusPlus(), instance, 20_000, 1, runs=10)
         assert int(table["MOSS++"][k]) == round(result.regret[0, :, -1].mean())
     for left, right, bound in table.values():
-        asked = 1200 * (1 - 1 / 40 - (2 * 0.12 * int(left) / 40) ** 0.5)
+        asked = 1000 * (1 - 1 / 60 - (2 * 0.1 * int(left) / 60) ** 0.5)
         assert bound == "nothing" if asked < -2 else int(bound[2:]) == pytest.approx(asked, abs=2)
         assert asked < int(right)
     said = re.search(r"until pull (\d+)", shown(opened, "#worlds .said").replace("\u202f", ""))
     assert said is not None
 
 
-def test_it_is_small_quiet_and_asks_for_nothing(opened: Browser, page: Path) -> None:
-    assert opened.problems() == []
-    asked = {request.rpartition("/")[2] for request in opened.requests()}
+def test_it_is_small_quiet_and_asks_for_nothing(opened: Page, log: PageLog, page: Path) -> None:
+    assert log.problems == []
+    asked = {request.rpartition("/")[2] for request in log.requests}
     assert asked == {page.name, *FILES}
     total = sum((LEARN / name).stat().st_size for name in (*FILES, "see_it.md"))
     assert total < MOST
 
 
-def test_a_keyboard_is_enough(opened: Browser) -> None:
-    opened.run("document.getElementById('beta').focus()")
+def test_a_keyboard_is_enough(opened: Page) -> None:
+    opened.focus("#beta")
     press(opened, "ArrowRight")
     assert shown(opened, "#beta-shown") == "0.55"
     assert "beta=0.55" in shown(opened, "#python")
@@ -226,43 +223,36 @@ def test_a_keyboard_is_enough(opened: Browser) -> None:
     press(opened, "Tab")  # the policies, at the chosen one
     press(opened, "ArrowRight")
     assert "EmpMOSSPlusPlus" in shown(opened, "#python")
-    opened.run("document.getElementById('t').focus()")
+    opened.focus("#t")
     press(opened, "Home")
     assert shown(opened, "#said") == "Nothing is pulled yet."
-    opened.run("document.getElementById('on').focus()")
-    opened.press("Enter")
+    opened.focus("#on")
+    press(opened, "Enter")
     assert "In iteration 1 no member was pulled twice." in shown(opened, "#said")
     assert shown(opened, "#t-shown").replace("\u202f", "") == "pull 256"
 
 
-def test_playing_goes_through_time_and_can_be_stopped(opened: Browser) -> None:
-    opened.run(
-        """new Promise(done => {
-            const time = document.getElementById("t");
-            const look = () => time.value !== "5000" ? done() : setTimeout(look, 5);
-            document.getElementById("run").click();
-            look();
-        })"""
-    )
+def test_playing_goes_through_time_and_can_be_stopped(opened: Page) -> None:
+    opened.click("#run")
+    opened.wait_for_function("document.getElementById('t').value !== '5000'")
     assert shown(opened, "#run") == "Stop"
-    opened.run("document.getElementById('run').click()")
+    opened.click("#run")
     assert shown(opened, "#run") == "Play"
 
 
 @pytest.mark.parametrize("width", [390, 1400])
-def test_it_fits_in_light_and_dark(opened: Browser, width: int) -> None:
-    opened.resize(width)
+def test_it_fits_in_light_and_dark(opened: Page, width: int) -> None:
+    resize(opened, width)
     for scheme, colours in (("default", LIGHT), ("slate", DARK)):
-        opened.run(f"document.body.dataset.mdColorScheme = '{scheme}'")
-        assert opened.run("document.documentElement.scrollWidth") <= width
-        assert opened.run("document.querySelector('#regret svg').clientWidth") > 0.7 * min(
-            width, 800
-        )
-        seen = opened.run("getComputedStyle(document.getElementById('game')).backgroundColor")
+        opened.evaluate(f"document.body.dataset.mdColorScheme = '{scheme}'")
+        assert opened.evaluate("document.documentElement.scrollWidth") <= width
+        chart = opened.evaluate("document.querySelector('#regret svg').clientWidth")
+        assert chart > 0.7 * min(width, 800)
+        seen = opened.evaluate("getComputedStyle(document.getElementById('game')).backgroundColor")
         assert [int(part) for part in re.findall(r"\d+", seen)] == [
             int(colours["card"][k : k + 2], 16) for k in (1, 3, 5)
         ]
-    labels = opened.run(
+    labels = opened.evaluate(
         """[...document.querySelectorAll(".see text, .see label, .see .phase")].map(
             each => parseFloat(getComputedStyle(each).fontSize))"""
     )

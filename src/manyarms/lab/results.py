@@ -342,21 +342,13 @@ class Result(Tabular):
 
     def _tidy(self, *, over_time: bool) -> dict[str, Any]:
         """Return a column for each thing measured, with a row for each run, or run and time."""
-        each = len(self.times) if over_time else 1
-        runs = [len(rows) for rows in self.rows]
-        first = self.first_replication
-        numbers = np.concatenate([np.arange(first, first + count) for count in runs])
-        found: dict[str, Any] = {
-            "policy": np.repeat(np.array(self.policies, object), np.multiply(runs, each)),
-            "replication": np.repeat(numbers, each),
-        }
-        if over_time:
-            found["time"] = np.tile(self.times, sum(runs))
-            found["regret"] = np.concatenate([rows["regret"].ravel() for rows in self.rows])
-            return found
-        found["regret"] = np.concatenate([rows["regret"][:, -1] for rows in self.rows])
-        others = (name for name in self.rows[0].dtype.names or () if name != "regret")
-        return found | {name: np.concatenate([rows[name] for rows in self.rows]) for name in others}
+        parts = [
+            tidy_columns(rows, self.times, self.first_replication, over_time=over_time)
+            for rows in self.rows
+        ]
+        runs = [len(part["regret"]) for part in parts]
+        found = {"policy": np.repeat(np.array(self.policies, object), runs)}
+        return found | {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
     def _checkpoint(self, time: int | None) -> int:
         if time is None:
@@ -367,6 +359,24 @@ class Result(Tabular):
             nearest = int(self.times[np.abs(self.times - time).argmin()])
             raise refusal("time", "a checkpoint", time, f"The nearest one is {nearest}.")
         return int(places[0])
+
+
+def tidy_columns(
+    rows: NDArray[Any], times: NDArray[np.int64], first: int, *, over_time: bool
+) -> dict[str, NDArray[Any]]:
+    """Return the rows of one policy as columns, with a row for each run, or run and time.
+
+    `first` is the number of the first replication.
+    """
+    numbers = first + np.arange(len(rows))
+    if over_time:
+        return {
+            "replication": np.repeat(numbers, len(times)),
+            "time": np.tile(times, len(rows)),
+            "regret": rows["regret"].ravel(),
+        }
+    found = {name: np.ascontiguousarray(rows[name]) for name in rows.dtype.names or ()}
+    return {"replication": numbers} | found | {"regret": rows["regret"][:, -1].copy()}
 
 
 def summaries(

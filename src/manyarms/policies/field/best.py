@@ -29,12 +29,7 @@ def best_tell(state: BestState, slot: int, reward: float) -> None:
     pass
 
 
-plays(
-    BestState,
-    reset=best_reset,
-    ask=best_ask,
-    tell=best_tell,
-)
+plays(BestState, reset=best_reset, ask=best_ask, tell=best_tell)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,12 +56,7 @@ def cbt_tell(state: CbtState, slot: int, reward: float) -> None:
             wipe(state.losses, 0)
 
 
-plays(
-    CbtState,
-    reset=cbt_reset,
-    ask=lambda state: arm_in_play(state.arms),
-    tell=cbt_tell,
-)
+plays(CbtState, reset=cbt_reset, ask=lambda state: arm_in_play(state.arms), tell=cbt_tell)
 
 
 @dataclass(frozen=True, kw_only=True)

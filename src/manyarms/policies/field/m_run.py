@@ -100,12 +100,7 @@ def m_run_tell(state: MRunState, slot: int, reward: float) -> None:
             settle(state)
 
 
-plays(
-    MRunState,
-    reset=m_run_reset,
-    ask=m_run_ask,
-    tell=m_run_tell,
-)
+plays(MRunState, reset=m_run_reset, ask=m_run_ask, tell=m_run_tell)
 
 
 @dataclass(frozen=True, kw_only=True)

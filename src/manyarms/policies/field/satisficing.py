@@ -75,12 +75,7 @@ def satisficing_tell(state: SatisficingState, slot: int, reward: float) -> None:
     set_chance(state.chances, slot, chance)
 
 
-plays(
-    SatisficingState,
-    reset=satisficing_reset,
-    ask=satisficing_ask,
-    tell=satisficing_tell,
-)
+plays(SatisficingState, reset=satisficing_reset, ask=satisficing_ask, tell=satisficing_tell)
 
 
 @dataclass(frozen=True, kw_only=True)

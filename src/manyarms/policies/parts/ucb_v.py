@@ -117,12 +117,12 @@ def largest_index(arms: UcbV) -> int:
     if _stands_until(arms, 0, clock.levels) < clock.explore:
         _replay_expired(arms)
     if _tied_in(arms, 0, clock.levels) > 1:
-        return any_leader(arms)
+        return _any_leader(arms)
     return _winner_of(arms, 0, clock.levels)
 
 
 @kernel
-def any_leader(arms: UcbV) -> int:
+def _any_leader(arms: UcbV) -> int:
     """Choose one of the slots that tie at random: go down from the root."""
     level = arms.clock[0].levels
     best = _index(arms, _winner_of(arms, 0, level))
