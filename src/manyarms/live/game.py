@@ -77,6 +77,8 @@ class LiveGame:
         self.flight: Any = ENDLESS.records(ROOM, InFlight)  # a dict, by the number of the pull
         self.abandoned = PullRanges()
         self.log: list[Event] | None = None
+        self.columns: Any = None  # what `live.tallies` has made of it
+        self.changed: Any = None  # a set of arms, for `columns`; None as long as there are none
         self.from_file = False  # whether its state came from one
         self.seed_drawn = False  # the user gave none, so any other will do
         self.state = policy.new_state(ENDLESS, n_arms=arms.count, pulls=self.horizon or ROOM)
@@ -100,6 +102,8 @@ class LiveGame:
             self.tally[arm].asked += 1
         except KeyError:
             self.tally[arm] = ArmTally(asked=1)
+        if self.changed is not None:
+            self.changed.add(arm)
         if self.log is not None:
             self.log.append(_new(Event, (store.ASKED, number, arm, 0.0, ())))
         return _new(Pull, (arms.name(arm), number))
@@ -147,6 +151,8 @@ class LiveGame:
         tally = self.tally[arm]
         tally.told += 1
         tally.total += reward
+        if self.changed is not None:
+            self.changed.add(arm)
         if self.log is not None:
             self.log.append(_new(Event, (kind, number, arm, reward, ())))
 
@@ -177,6 +183,8 @@ class LiveGame:
         if arm < self.first_arms and self.known(arm)[0] == 0:
             self.skipped += 1
         retire(self.state, self.seats.seat(arm))
+        if self.changed is not None:
+            self.changed.add(arm)
         if self.log is not None:
             self.log.append(Event(store.RETIRED, -1, arm))
 
@@ -186,6 +194,8 @@ class LiveGame:
         self.seats.come_back(arm)
         arrive(self.state, 1)
         self._let_wait(arm)
+        if self.changed is not None:
+            self.changed.add(arm)
         if self.log is not None:
             self.log.append(Event(store.RESTORED, -1, arm))
 
@@ -201,6 +211,8 @@ class LiveGame:
                 self._let_wait(arm)
             self.named.add(arm)
             self.tally[arm] = ArmTally()
+        if self.changed is not None:
+            self.changed.add(arm)
 
     def _let_wait(self, arm: int) -> None:
         self.waiting[arm] = None

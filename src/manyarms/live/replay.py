@@ -180,6 +180,7 @@ def replay_compiled(game: LiveGame, events: Events, *, most: int = ROOM) -> bool
     if wrong >= 0:
         return False  # CPython decides
     restore_state(game.state, dump_state(state))
+    game.columns = game.changed = None
     _rebuild_tally(game.tally, events, flight["arm"][index])
     ended = np.zeros(len(numbers), np.bool_)
     ended[index[~asked]] = True

@@ -9,6 +9,6 @@ service, node       one node: who owns an experiment, who asks, what is served
 committer           when events are kept
 game, owned         an experiment as its log tells it, and one that this node plays on
 scribe, replica     the second process: follows the log, makes snapshots, computes views
-views, tallies      what panels and pages show
+views               what panels and pages show
 dashboard           the pages
 """

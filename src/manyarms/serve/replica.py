@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from manyarms.errors import ParameterError
 from manyarms.live import estimates
-from manyarms.live.databases import Database, ExperimentRow, LogRow
+from manyarms.live.databases import Database, ExperimentRow
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.store import ASKED, TOLD
+from manyarms.live.tallies import Tallies, tallies_of
 from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict, give_verdict
 from manyarms.protocol.recommend import sigma_of
 from manyarms.serve.game import Game, ReplayError, as_replay_error, policy_of
-from manyarms.serve.tallies import Tallies
 
 _MOST_NAMES = 100_000  # keys that are remembered
-_JUDGED_EVERY = 10.0  # seconds
 
 
 def place_of(cursor: str) -> int:
@@ -32,20 +30,6 @@ def place_of(cursor: str) -> int:
 
 class GoneError(Exception):
     """There is no experiment of this name, or no longer."""
-
-
-class _Followed(Game):
-    """A game that notes which arms its events have changed."""
-
-    def __init__(self, row: ExperimentRow) -> None:
-        super().__init__(row)
-        self.changed: set[int] = set()
-
-    def count(self, rows: Iterable[LogRow]) -> None:
-        """Note what these events say beside the game itself."""
-        rows = list(rows)
-        self.changed.update(row.arm for row in rows if row.kind in (ASKED, TOLD))
-        super().count(rows)
 
 
 class Replica:
@@ -69,18 +53,15 @@ class Replica:
         self.row = row
         self.alarm = ""
         try:
-            self.game = _Followed.load(database, row)
+            self.game = Game.load(database, row)
         except ReplayError as error:
             self.alarm = str(error)
             with as_replay_error(name):
-                self.game = _Followed(row)
+                self.game = Game(row)
         self.policy = policy_of(self.game.spec.policy).label
         self._looked = time.monotonic()
         self._names: dict[int, str] = {}
         self._cache: dict[str, tuple[int, Any]] = {}
-        self._tallies: Tallies | None = None
-        self._judged: tuple[float, StopVerdict] | None = None
-        self._asked: tuple[Any, StopVerdict] | None = None
 
     @property
     def age(self) -> float:
@@ -111,7 +92,7 @@ class Replica:
             self.game.keyed = bool(row.keyed)
             self.game.begin(row.first_arms)
         if row.head < self.game.head:  # a backup was restored
-            self.game = _Followed.load(self._database, row)
+            self.game = Game.load(self._database, row)
             self._cache.clear()
         self.game.state = row.state
         self.game.follow(self._database, row.head)
@@ -128,14 +109,7 @@ class Replica:
     def tallies(self) -> Tallies | None:
         """Every arm that was tried; None before the first arms are there."""
         live = self.game.live
-        if live is None:
-            return None
-        if self._tallies is None or self._tallies.game is not live:
-            self._tallies = Tallies(live)
-        else:
-            self._tallies.refresh(self.game.changed)
-        self.game.changed.clear()
-        return self._tallies
+        return None if live is None else tallies_of(live)
 
     def ordered(self, sort: str) -> Any:
         """Return the places of all arms that were tried, the largest first."""
@@ -149,31 +123,20 @@ class Replica:
         how: Progress = self._once("progress", lambda: estimates.progress(live, tallies.reward))
         return how
 
-    def verdict(self, kept: ArmEstimate | None) -> StopVerdict | None:
-        """Return whether the game may stop, by the defaults of `Live.verdict`.
-
-        It looks at every arm that was tried, so it is given again only after some seconds.
-        """
+    def verdict(self) -> StopVerdict | None:
+        """Return whether the game may stop, by the defaults of `Live.verdict`."""
         live = self.game.live
-        if live is None or kept is None:
+        if live is None:
             return None
-        if self._judged is None or time.monotonic() - self._judged[0] > _JUDGED_EVERY:
-            low, high = live.reward_range or (0.0, 2.0 * sigma_of(live.policy))
-            asked = EPSILON * (high - low), QUANTILE, CONFIDENCE
-            self._judged = time.monotonic(), give_verdict(live, kept, *asked, name_of=self._name)
-        return self._judged[1]
+        low, high = live.reward_range or (0.0, 2.0 * sigma_of(live.policy))
+        return self.judged(EPSILON * (high - low), QUANTILE, CONFIDENCE)
 
     def judged(self, epsilon: float, quantile: float, confidence: float) -> StopVerdict | None:
-        """Return the answer to one's own question, once for each head; None without arms."""
-        live, tallies = self.game.live, self.tallies
-        if live is None or tallies is None:
+        """Return the answer to one's own question; None without arms."""
+        tallies = self.tallies
+        if tallies is None:
             return None
-        asked = self.game.head, epsilon, quantile, confidence
-        if self._asked is None or self._asked[0] != asked:
-            best = tallies.best(1)
-            arm = tallies.at(best[0]) if best else None
-            self._asked = asked, give_verdict(live, arm, *asked[1:], name_of=self._name)
-        return self._asked[1]
+        return give_verdict(tallies, epsilon, quantile, confidence, name_of=self._name)
 
     def of_arm(self, number: int) -> ArmEstimate:
         """Return what is known of an arm, tried or not."""
