@@ -12,7 +12,7 @@ import random
 
 def index(total, N, H, K):
     """Return the mean of N rewards and a bonus, which is 0 from N = H / K on."""
-    # For rewards in [0, 1]. (In the paper's words: "1/4-sub-Gaussian", a variance of at most 1/4.)
+    # For rewards in [0, 1]. "1/4-sub-Gaussian" in the paper means a variance of 1/4.
     return total / N + math.sqrt(max(0.0, math.log(H / (K * N))) / N)
 
 
@@ -21,10 +21,11 @@ class Moss:
 
     def __init__(self, S, H, luck, N=None, total=None, index=index):
         self.H, self.K, self.luck, self.index = H, len(S), luck, index
-        self.N = {} if N is None else N  # pulls of each arm. MOSS begins with none;
-        self.total = {} if total is None else total  # empMOSS++ passes those of earlier iterations
-        # An arm without a pull has index +oo: so all come once, in random order, before one comes
-        # twice.
+        # Pulls and sums of rewards: none, or (empMOSS++) those of earlier iterations.
+        self.N = {} if N is None else N
+        self.total = {} if total is None else total
+        # An arm without a pull has index +oo: so all come once, in random order, before
+        # one comes twice.
         self.B = {arm: self.bound(arm) if arm in self.N else math.inf for arm in S}
 
     def bound(self, arm):

@@ -1,7 +1,8 @@
-"""Parallel: Algorithms 2 and 3 of the paper (Section 5), for when the best mean is known.
+"""Parallel: Algorithms 2 and 3 of the paper (Section 5), if the best mean is known.
 
-Theorem 4: its regret is at most C (log T)^2 T^((1 + alpha)/2), which is minimax but for logarithms
-at every hardness alpha at once. By Theorem 2 this is impossible for a policy that is not told it.
+Theorem 4: its regret is at most C (log T)^2 T^((1 + alpha)/2), which is minimax but for
+logarithms at every hardness alpha at once. By Theorem 2, no policy can do this that is
+not told the best mean.
 """
 
 import math
@@ -10,7 +11,7 @@ from moss import Moss
 
 
 def subroutine(n, T, alpha, luck, factor=2, **options):
-    """Return Algorithm 2 (SR): MOSS with horizon T on ceil(2 T^alpha log sqrt(T)) random arms."""
+    """Return Algorithm 2 (SR): MOSS on ceil(2 T^alpha log sqrt(T)) random arms."""
     size = math.ceil(factor * T**alpha * math.log(T) / 2)
     return Moss(luck.sample(n, max(1, min(size, T, n))), T, luck, **options)
 
@@ -23,13 +24,13 @@ def parallel(n, T, best_mean, luck, **options):
     SR = [subroutine(n, T, i / p, luck, **options) for i in range(1, p + 1)]
     pulls, rewards = [0] * p, [0.0] * p
     t = 0
-    # Line 4. For each epoch do. (The box has D - 1 epochs, which may fall short of T pulls. We go
-    # on to T, and cut the last one.)
+    # Line 4. For each epoch do. (The box has D - 1 epochs, which may fall short of T
+    # pulls. We go on to T, and cut the last one.)
     while t < T:
-        # Line 5. Select the subroutine of lowest empirical regret, ties arbitrarily. (We draw.)
+        # Line 5. Select the subroutine of lowest empirical regret. (Ties are drawn.)
         regret = {i: pulls[i] * best_mean - rewards[i] for i in range(p)}
         k = luck.lowest(regret)
-        # Line 6. Resume it for D rounds; its empirical regret follows from its pulls and rewards.
+        # Line 6. Resume it for D rounds, and count its pulls and rewards.
         for _ in range(min(D, T - t)):
             arm = SR[k].choose()
             reward = yield arm

@@ -400,7 +400,7 @@
     worldsRoot.querySelector("tbody").replaceChildren(...players.filter((player) => player.counts[1]).map((player) => {
       const [left, right] = player.sums.map((sum, k) => sum / player.counts[k]);
       const bound = LONG * gap / 2 * (1 - 1 / K - Math.sqrt(2 * gap * left / K));
-      const title = player.policy === "moss-oracle" ? "MOSS Oracle, told 0" : TITLES[player.policy];
+      const title = player.policy === "moss-oracle" ? "MOSS Oracle for hardness 0" : TITLES[player.policy];
       return row(player.policy, title, [whole(left), whole(right), bound > 0 ? `≥ ${whole(bound)}` : "nothing"]);
     }));
   }

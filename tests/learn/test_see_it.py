@@ -191,7 +191,7 @@ def test_the_two_worlds_are_the_packages(opened: Page) -> None:
     table = {row[0]: row[1:] for row in finish(opened, "worlds")}
     assert len(table) == 5
     for k, (sizes, means) in enumerate(
-        [([41, 0, 40], [0.06, 0.0, 0.0]), ([41, 1, 39], [0.06, 0.12, 0.0])]
+        [([61, 0, 60], [0.05, 0.0, 0.0]), ([61, 1, 59], [0.05, 0.1, 0.0])]
     ):
         instance = ma.instances.grouped(
             sizes=sizes, means=means, rewards=ma.instances.Gaussian(sigma=0.5)
@@ -199,7 +199,7 @@ def test_the_two_worlds_are_the_packages(opened: Page) -> None:
         result = simulated(ma.MOSSPlusPlus(), instance, 20_000, 1, runs=10)
         assert int(table["MOSS++"][k]) == round(result.regret[0, :, -1].mean())
     for left, right, bound in table.values():
-        asked = 1200 * (1 - 1 / 40 - (2 * 0.12 * int(left) / 40) ** 0.5)
+        asked = 1000 * (1 - 1 / 60 - (2 * 0.1 * int(left) / 60) ** 0.5)
         assert bound == "nothing" if asked < -2 else int(bound[2:]) == pytest.approx(asked, abs=2)
         assert asked < int(right)
     said = re.search(r"until pull (\d+)", shown(opened, "#worlds .said").replace("\u202f", ""))

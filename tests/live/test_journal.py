@@ -266,7 +266,7 @@ def test_places_where_there_can_be_no_journal(tmp_path: Path) -> None:
     with pytest.raises(ma.ParameterError, match="`path` must be a path, got"):
         ma.Journal("a\0b")
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ma.StoreError, match="cannot be opened: A journal must be a plain file"):
+    with pytest.raises(ma.StoreError, match="cannot be opened: A journal must be a regular file"):
         ma.recorded(tmp_path / "pipe", new())
     left = sorted(file.name for file in tmp_path.iterdir())
     assert left == ["file", "game", "link.lock", "pipe"]

@@ -21,7 +21,7 @@ from manyarms.errors import CacheWarning
 _MAGIC = b"manyarms code 1\n"
 _FOLDER = "compiled"
 _OWN = "Set MANYARMS_CACHE to a folder of your own."
-_warned: list[bool] = []  # not empty once the user knows
+_warned: list[bool] = []  # not empty once the user was warned
 
 
 def cache_directory(name: str) -> Path | None:
@@ -89,7 +89,7 @@ class CodeCache:
         self._dumps, self._rebuild, self._reduce = dumps, rebuild, reduce
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """Return what was compiled for a signature; None if it is not there, or not as it was."""
+        """Return what was compiled for a signature; None if it is missing or damaged."""
         path = None
         try:
             target.refresh()

@@ -101,7 +101,7 @@ def _simulated() -> bool:
 
 
 def new_stream() -> Any:
-    """Return a queue for work on the GPU; what is in two of them may run at the same time."""
+    """Return a queue for work on the GPU. Work in different queues may run at the same time."""
     return _cuda().stream()
 
 
@@ -116,7 +116,7 @@ def processors() -> int:
 
 
 class Slab:
-    """A stretch of the GPU's memory, cut into arrays; `reset` makes all of it free again."""
+    """A block of the GPU's memory that is cut into arrays; `reset` frees all of them."""
 
     def __init__(self, size: int, stream: Any) -> None:
         self.size = size
@@ -212,7 +212,7 @@ def launch(
 ) -> None:
     """Start a kernel; one thread in `width` has a lane, so that fewer wait for each other.
 
-    If it is `new`, it may have to be compiled for these arguments, one at a time in a process.
+    If it is `new`, it may have to be compiled, which one thread does at a time.
     """
     blocks = -(-lanes * width // BLOCK)
     with _exact() if new or _simulated() else contextlib.nullcontext():
@@ -221,10 +221,10 @@ def launch(
 
 @contextlib.contextmanager
 def _exact() -> Iterator[None]:
-    """Compile for our functions: their bits are those of the CPU, and no place is negative.
+    """Compile so that results are those of the CPU, bit for bit, and no index may be negative.
 
     The compiler would make one operation, rounded once, of a * b + c. And it would count negative
-    places from an array's end, which takes a fifth of all instructions; dicts have no such places.
+    indices from an array's end, which takes a fifth of all instructions; dicts have none.
     """
     with _alone, contextlib.ExitStack() as patches:
         if not _simulated():
@@ -389,7 +389,7 @@ def _kernel_cache(folder: Any, function: Any) -> CodeCache:
 
 
 class _Row:
-    """What a lane has of an array, for CPython: numbers come out as plain ones."""
+    """A lane's row of an array, as the simulator reads it: in Python's own numbers."""
 
     def __init__(self, values: NDArray[Any]) -> None:
         self.values = np.asarray(values)

@@ -36,13 +36,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # `_nrt=False` switches reference counting off: with it a pull takes thirty times as long or more.
 # This is sound because kernels never allocate, and an accidental allocation does not compile.
-# Nobody calls a kernel from C: its wrapper would be a quarter of the time that compiling takes.
+# Nobody calls a kernel from C: making its wrapper would take a tenth of the time, or more.
 CALLED: dict[str, Any] = {"no_cfunc_wrapper": True}
 LOOP_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, **CALLED}
 INLINE: dict[str, Any] = {"forceinline": True, **CALLED}
 
 _collected: list[tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]] = []
-_met: dict[Any, int] = {}  # how many of these each machine knows, by its `overload`
+_met: dict[Any, int] = {}  # by the `overload` of a compiler: how many of these it knows
 _generics: list[Dispatched[..., Any]] = []
 _state_classes: dict[str, type] = {}
 
@@ -70,7 +70,7 @@ def can_compile() -> bool:
 
 
 def need_numba(purpose: str) -> None:
-    """Say how to install numba if it is not there; it is not imported."""
+    """Raise if numba is not installed, and say how to install it. It is not imported."""
     if importlib.util.find_spec("numba") is None:
         raise MissingExtraError("numba", purpose, "sim")
 
@@ -192,7 +192,7 @@ def is_cached(loop: Callable[..., Any], *state_classes: type) -> bool:
 
 
 def _key(loop: Callable[..., Any], state_classes: Iterable[type]) -> tuple[str, bool]:
-    """Return the digest of all that the machine code follows from, and whether it can be kept."""
+    """Return the digest of all that the machine code depends on, and whether it can be kept."""
     functions = reached([loop, *bodies_of(*state_classes)])
     checks = os.environ.get("NUMBA_BOUNDSCHECK")
     return digest((LOOP_OPTIONS, INLINE, checks), functions), can_be_cached(functions)
@@ -263,9 +263,9 @@ def register_collected(
     adapt: Callable[[Any], Any] = lambda body: body,
     options: Callable[[dict[str, Any]], dict[str, Any]] = lambda options: options,
 ) -> None:
-    """Make all functions known to a machine, by its `overload`.
+    """Register all collected functions with a compiler, through its `overload`.
 
-    `adapt` makes bodies fit for it, and `options` the compiler's options.
+    `adapt` changes the bodies, and `options` the options, that this compiler needs changed.
     """
     for function, choose, own in _collected[_met.get(overload, 0) :]:
         adapted = _adapted(choose, adapt)

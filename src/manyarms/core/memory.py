@@ -149,7 +149,7 @@ class _Sparse:
 
 @functools.cache
 def logarithms(count: int) -> NDArray[np.float64]:
-    """Return the first `count` of log 0 (as 0), log 1, …: the same array for all who ask."""
+    """Return log 0 (as 0), log 1, … of `count` numbers, in an array that all callers share."""
     return np.array([math.log(max(1, k)) for k in range(count)])
 
 
@@ -193,7 +193,7 @@ def _compiled_release() -> Callable[..., Any]:
 
 @twin(_compiled_release)
 def release(sequence: MutableSequence[Any], place: int) -> None:
-    """Let go of a place that holds nothing but zeros, so that a long game needs no more memory.
+    """Free a place that holds only zeros, so that memory does not grow in a long game.
 
     >>> numbers = SPARSE.ints(10)
     >>> numbers[3] = 5
@@ -215,7 +215,7 @@ def _compiled_wipe(records: Any, place: Any) -> Callable[..., Any]:
 
 @twin(_compiled_wipe, typed=True)
 def wipe(records: Records[Any], place: int) -> None:
-    """Make all numbers of a row zero; who has the row at hand must take it anew.
+    """Make all numbers of a row zero. References to the row become invalid.
 
     >>> class Visits(Record):
     ...     count: int

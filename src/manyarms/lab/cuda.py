@@ -92,7 +92,7 @@ class Load:
         self._lock = threading.Lock()
 
     def add(self, lanes: int) -> None:
-        """Count lanes that begin, or, below 0, that end."""
+        """Add lanes that begin; a negative number stands for lanes that end."""
         with self._lock:
             self._lanes += lanes
 
@@ -108,7 +108,7 @@ class Load:
 
 
 class Place:
-    """A stream, and memory that one batch after the other uses."""
+    """A stream, and the memory of its batches, which run one after the other."""
 
     def __init__(self, size: int, load: Load) -> None:
         self.size, self.load = size, load
@@ -171,7 +171,7 @@ class Bench(Pairing):
         self._lanes: dict[int, Workspace] = {}
 
     def lane(self) -> Workspace:
-        """Return the templates of what a lane has for itself that meets at most `arms` arms."""
+        """Return the templates of a lane that meets at most `arms` arms."""
         arms = self.arms
         if arms not in self._lanes:
             self._lanes[arms] = self.new_workspace(lanes(arms))
@@ -258,7 +258,7 @@ class Bench(Pairing):
         return count * own + shared + _SPARE
 
     def batch(self, numbers: NDArray[np.int64], place: Place, lane: Workspace) -> LaneBatch:
-        """Let replications of these numbers begin, each in such a lane."""
+        """Start these replications, one in each lane."""
         count = len(numbers)
         slab = place.slab(self._bytes(count, lane))
         own = lane._asdict()

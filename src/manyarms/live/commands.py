@@ -33,7 +33,7 @@ MOST_PULLS = 1_000_000  # of one ask: some 300 bytes each
 
 
 def ask(game: LiveGame, k: Any = None) -> Change[Pull | list[Pull]]:
-    """Return a change that gives the next pull, or a list of the next `k`.
+    """Return a change that returns the next pull, or a list of the next `k`.
 
     Pulls for which a reward was observed are answered, and not among them.
     """

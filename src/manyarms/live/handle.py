@@ -346,9 +346,9 @@ class Live:
     def __repr__(self) -> str:
         game, store = self._game, self._recorder.store
         of = "" if game.horizon is None else f" of {game.horizon}"
-        waiting = f", {len(game.flight)} pending" if game.flight else ""
+        pending = f", {len(game.flight)} pending" if game.flight else ""
         kept = "" if store is None else f", recorded in {store}"
-        arms = f"{estimates.count(game.n_arms, 'arm')}{waiting}{kept}"
+        arms = f"{estimates.count(game.n_arms, 'arm')}{pending}{kept}"
         return f"<Live {game.policy.label}: {game.pulls}{of} pulls on {arms}>"
 
     def __str__(self) -> str:

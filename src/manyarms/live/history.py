@@ -25,7 +25,7 @@ _TIMES = ("asked", "told")
 
 
 class Happening(NamedTuple):
-    """One thing that happened.
+    """An event, in words.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class GameHistory:
         self._check()
 
     def _check(self) -> None:
-        """Raise unless all places that are looked up are there: a store may hold anything."""
+        """Raise if events name pulls or arms that do not exist: a store may hold anything."""
         came = self._arm[self._kind == EventKind.ADDED]
         arms = len(self._names) or self._arms["count"] + came.sum()
         named = np.concatenate([self._arm[np.isin(self._kind, _OF_AN_ARM)], self._arms_pulled])
@@ -184,7 +184,7 @@ class GameHistory:
         return named | {"reward": reward, "told": told, "end": words}
 
     def _plain(self) -> dict[str, Any]:
-        """Return `table()` as others can read it: names of one kind, times that are times."""
+        """Return `table()` with names of one type, and times as timestamps."""
         table = self.table()
         times = {name: _micro(table[name]) for name in _TIMES}
         return table | times | {"arm": one_kind(table["arm"])}
@@ -233,7 +233,7 @@ def _micro(seconds: NDArray[Any]) -> NDArray[Any]:
 def _after_the_last_gap(
     parts: Sequence[Contents], opened: Sequence[tuple[dict[str, Any], Columns]]
 ) -> int:
-    """Return the first part from which on none is missing: one may have been dropped once."""
+    """Return the first part after which none is missing: some may have been dropped."""
     first = 0
     for k, part in enumerate(parts[:-1]):
         happened = (
@@ -247,5 +247,5 @@ def _after_the_last_gap(
 
 
 def _so_far(about: dict[str, Any], columns: Columns) -> tuple[int, int]:
-    """Return how many pulls a snapshot knows of, and how many of them have ended."""
+    """Return how many pulls were asked for before a snapshot, and how many had ended."""
     return about["pulls"], about["pulls"] - len(columns.get("flight number", ()))

@@ -1,4 +1,4 @@
-"""A store in memory: for a history without a file, and for tries."""
+"""A store in memory: for a history without a file, and for experiments."""
 
 from __future__ import annotations
 
@@ -70,5 +70,5 @@ class InMemory:
         return GameHistory(self.history())
 
     def close(self) -> None:
-        """Let it be loaded again."""
+        """Allow the store to be loaded again."""
         self._open = False

@@ -183,7 +183,7 @@ class Journal:
             return None
         if not stat.S_ISREG(os.fstat(file).st_mode):  # to read a pipe would take for ever
             os.close(file)
-            raise OSError(errno.EINVAL, "A journal must be a plain file", str(self))
+            raise OSError(errno.EINVAL, "A journal must be a regular file", str(self))
         self._file = file
         with open(file, "rb", closefd=False) as reader:
             data = reader.read()
@@ -200,7 +200,7 @@ class Journal:
         self._torn, self._failed_at, self._glance, self._time = False, 0, 0.0, 0
 
     def append(self, events: Sequence[Event], snapshot: Snapshot) -> None:
-        """Append a record for each event; or begin the file anew, where arms came."""
+        """Append a record for each event; if arms were added, write a new file instead."""
         parts, check, now = [], self._check, self._time
         if self._history and abs(time.time_ns() - now) >= _TICK:
             now = time.time_ns()
@@ -219,7 +219,7 @@ class Journal:
             self._compact(snapshot)
 
     def _compact(self, snapshot: Snapshot) -> None:
-        """Begin the file anew; if that fails all goes on, because the events are written."""
+        """Replace the file; if that fails the game goes on, because the events are written."""
         try:
             self.save(snapshot())
         except Exception as error:
@@ -262,7 +262,7 @@ class Journal:
             return [*parts, read_file(self.path.read_bytes(), str(self))[0]]
 
     def events(self) -> GameHistory:
-        """Return what happened, for `live.events()` and for those who have the file only.
+        """Return the events in the file, as `live.events()` does.
 
         Without `history=True` these are the events since the file was last compacted, and when
         they happened is not known. A journal that is in use elsewhere may be read.
@@ -270,7 +270,7 @@ class Journal:
         return GameHistory(self.history())
 
     def close(self) -> None:
-        """Make the file durable and let go of it."""
+        """Sync the file, close it and release the lock."""
         if self._process != os.getpid():
             return  # never opened, or a fork's: it must not touch what is its parent's
         timer, self._timer = self._timer, None
@@ -325,7 +325,7 @@ class Journal:
             os.close(file)
 
     def _sync_soon(self) -> bool:
-        """Start the clock, if it does not run; return False if there can be none."""
+        """Start a timer unless one runs; return False if no thread can be started."""
         if self._timer is None:
             timer = threading.Timer(self._pause or 0, _sync_later, [weakref.ref(self)])
             timer.daemon = True
@@ -369,7 +369,7 @@ def _check_sync(sync: Any) -> float | None:
 
 
 def record(event: Event, check: int) -> tuple[bytes, int]:
-    """Return a record, and the check that the next one continues."""
+    """Return a record, and the check that the next record continues from."""
     kind, pull, arm, reward, _ = event
     layout = _REST[kind]
     rest = arm if layout is _WITH_ARM else reward
@@ -388,12 +388,12 @@ def begin_file(saved: bytes) -> bytes:
 
 
 def first_check(saved: bytes) -> int:
-    """Return the check that the first record continues."""
+    """Return the check that the first record continues from."""
     return zlib.crc32(saved[:64])
 
 
 def read_file(data: bytes, what: str) -> tuple[Contents, int, int]:
-    """Return what a file holds, the end of its sound part, and the check to be continued."""
+    """Return what a file holds, where its valid part ends, and the check to continue from."""
     saved = _read_header(data, what)
     begin = _HEADER.size + len(saved)
     rows = np.frombuffer(data, _ROW, (len(data) - begin) // RECORD_BYTES, begin)

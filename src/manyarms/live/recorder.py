@@ -34,7 +34,7 @@ class _SnapshotOf:
 
 
 class EventRecorder:
-    """Lets one command at a time change the game, as a whole; its events go to the store.
+    """Runs one command at a time, all or nothing, and records its events in the store.
 
     Until all of that is done, every other call is refused: one from a signal handler, which the
     lock of its own thread would let in, and all that come after one was interrupted midway.
@@ -85,7 +85,7 @@ class EventRecorder:
                     self.doing = None
 
     def _ended_midway(self, error: BaseException) -> None:
-        """Stop, unless nothing had changed; say so where a state from a file may be the reason."""
+        """Shut the handle, unless nothing had changed; blame a loaded state if there is one."""
         if self.doing in (None, _LOOKING, _CLOSED, _STOPPED):
             return
         what = f"`{self.doing}`"
@@ -112,7 +112,7 @@ class EventRecorder:
 
     @contextlib.contextmanager
     def looking(self) -> Iterator[LiveGame]:
-        """Let nothing change while somebody looks. A handle that was closed may be looked at."""
+        """Refuse changes while the game is read. A closed handle may still be read."""
         with self.lock:
             before = self.doing
             if before not in (None, _CLOSED) or (self.store is not None and self.store.failure):
@@ -130,7 +130,7 @@ class EventRecorder:
                     self.doing = before
 
     def compact(self) -> None:
-        """Let the store keep a snapshot; if that fails, the game goes on."""
+        """Save a snapshot in the store; if that fails, the game goes on."""
         self.do(self._compact, self.game)
 
     def _compact(self, game: LiveGame) -> None:
@@ -142,7 +142,7 @@ class EventRecorder:
                 raise StoreError(f"{self.store} could not be compacted: {error!r}.") from error
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         with self.lock:
             store = self.store
             if store is None:
@@ -160,7 +160,7 @@ class EventRecorder:
                 self._raise(error)
 
     def forked(self) -> None:
-        """Hear that this process is a fork: other threads have stayed behind, with the lock."""
+        """Give up the store after a fork. The lock is new: its owner stayed in the parent."""
         self.lock = threading.RLock()
         if self.store is not None:
             _left_behind.append(self.store)
@@ -173,7 +173,7 @@ class EventRecorder:
             self.doing = None
 
     def _stop(self, refusal: str) -> None:
-        """Refuse everything from now on."""
+        """Refuse all calls from now on."""
         self.doing, self._refusal = _STOPPED, refusal
 
     def _raise(self, error: BaseException) -> NoReturn:

@@ -16,7 +16,7 @@ from manyarms.live.store import EventKind, Events
 
 
 def replay(game: LiveGame, events: Events, what: str) -> None:
-    """Let all events happen again to the game that was saved before them.
+    """Play events again, on the game that was saved before them.
 
     `what` names their store in errors. After an error the game is of no use any more.
     """

@@ -17,7 +17,7 @@ COMPACT_EVERY = 20_000  # events, at least: to play them again takes a fraction 
 
 
 class EventKind(IntEnum):
-    """What happened: stores keep the number, and people read the word."""
+    """The kinds of events. Stores keep the number; exports show the word."""
 
     ASKED = 1  # for a pull
     TOLD = 2  # its reward
@@ -31,7 +31,7 @@ class EventKind(IntEnum):
 
     @property
     def word(self) -> str:
-        """The word for it in histories and exports."""
+        """The kind as histories and exports show it."""
         return self.name.lower()
 
 
@@ -99,7 +99,7 @@ class Contents(NamedTuple):
 
 
 class Snapshot(Protocol):
-    """Returns the game as it is now, as bytes; that takes some microseconds for each arm tried."""
+    """Returns the current game as bytes, in some microseconds for each arm tried."""
 
     @property
     def arms_tried(self) -> int: ...
@@ -108,7 +108,7 @@ class Snapshot(Protocol):
 
 
 def is_long(events: int, arms_tried: int, least: int = COMPACT_EVERY) -> bool:
-    """Whether so many events since the last snapshot call for another one.
+    """Whether a new snapshot is due after so many events.
 
     A snapshot takes time in proportion to the arms tried. So events take at most a constant share
     of their own time for snapshots, and a store opens in a small multiple of the time that its
@@ -160,7 +160,7 @@ class Store(Protocol):
     failure: str
 
     def load(self) -> Contents | None:
-        """Make the store this process's own, and return what it holds; None if that is nothing.
+        """Claim the store for this process, and return its contents; None if it is empty.
 
         Raises if another process has it; then, and whenever it raises, nothing is held on to.
         A store that was closed may be loaded again.
@@ -174,10 +174,10 @@ class Store(Protocol):
         """
 
     def save(self, snapshot: bytes) -> None:
-        """Keep a snapshot: from now on it stands for all that was kept before, or raise.
+        """Keep a snapshot that replaces all that was kept before, or raise.
 
         If it raises, what was kept before stays, and events may still be appended.
         """
 
     def close(self) -> None:
-        """Make everything durable and let others have the store. Closed twice is closed."""
+        """Make everything durable and release the store. Closing twice is allowed."""

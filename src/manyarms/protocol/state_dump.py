@@ -70,7 +70,7 @@ def classes_in(state: Any) -> set[type]:
 
 
 def _parts(state: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield what changes in a state, part by part, with the way to it."""
+    """Yield the changeable parts of a state, each with its path."""
     if isinstance(state, PlainState):
         raise ParameterError(
             f"{state.policy.label} is a plain Python class and cannot be saved: nobody knows what "
@@ -130,7 +130,7 @@ def _restore(part: Any, columns: Columns) -> None:
 
 
 def _boards(columns: Columns) -> Columns:
-    """Add what a tournament's board says before its tree is built."""
+    """Add the fields that a tournament's board has before its tree is built."""
     blank = tournament(SPARSE, 1)
     clear(blank)
     board: Any = blank.board[0]
@@ -139,7 +139,7 @@ def _boards(columns: Columns) -> Columns:
 
 
 def _seats(columns: Columns) -> Columns:
-    """Read the keys as format 1 of files has them: as integers in the same order, in two parts."""
+    """Convert the keys of format 1, which are pairs of integers in the same order."""
     if "high" not in columns:
         return columns
     order = (columns["high"] << 2) | (columns["low"] >> 60)  # then came a random priority

@@ -185,14 +185,16 @@ class Access:
             raise refuse(
                 403, "experiment", f"The token {caller.name!r} is for {caller.experiment!r} only."
             )
+        if caller.rate is not None:
+            self._check_rate(caller, (scope.get("client") or ("", 0))[0])
+        if not caller.cookie and caller.role != "browser":
+            return
         headers: Headers = dict(scope["headers"])
         origin = headers.get(b"origin", b"").decode("latin-1")
         if caller.cookie and scope["method"] not in ("GET", "HEAD"):
             _check_same_origin(origin, headers)
         if caller.role == "browser" and origin not in caller.origins:
             raise refuse(403, "origin", f"Pages of {origin or 'no origin'} may not use this token.")
-        if caller.rate is not None:
-            self._check_rate(caller, (scope.get("client") or ("", 0))[0])
 
     def _check_rate(self, caller: Caller, address: str) -> None:
         """Let `rate` requests a second through, and as many at once; of pages, for each address."""

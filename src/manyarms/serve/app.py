@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from manyarms.serve.api import HANDLERS
 from manyarms.serve.errors import RefusedError, failed, refuse
 from manyarms.serve.messages import NAME
-from manyarms.serve.requests import Request, Response, refused
+from manyarms.serve.requests import BodyClock, Request, Response, refused
 from manyarms.serve.routes import ROUTES, Route
 from manyarms.serve.service import Service
 
@@ -69,6 +69,7 @@ class App:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._pages: Starlette | None = None
+        self._clock = BodyClock()
         self._root = service.root_path
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -86,7 +87,7 @@ class App:
         try:
             _check_text(path, scope["query_string"])
             found = self._route(scope["method"], path)
-            request = Request(scope, receive, found[1] if found else {})
+            request = Request(scope, receive, found[1] if found else {}, self._clock)
             if found is None:
                 await self._page(request, send)
                 return
@@ -128,7 +129,9 @@ class App:
             return await self._preflight(request, more)
         if route.right != "public":
             self.service.leader.check_leads()
-            request.caller = caller = await self.service.caller(request.scope)
+            header = request.headers.get(b"authorization", b"")
+            caller = self.service.access.known(header) or await self.service.caller(request.scope)
+            request.caller = caller
             experiment = request.arguments.get("experiment")
             if caller is not None and route.name in ("list_all", "session"):
                 experiment = caller.experiment

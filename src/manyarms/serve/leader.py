@@ -217,10 +217,14 @@ class Leader:
 
     # Loading
 
+    def playing(self, name: str) -> Experiment | None:
+        """Return an experiment if it is loaded."""
+        return self.games.get(name) if self.leads else None
+
     async def find(self, name: str) -> Experiment:
         """Return an experiment, loaded."""
-        experiment = self.games.get(name)
-        if experiment is not None and self.leads:
+        experiment = self.playing(name)
+        if experiment is not None:
             return experiment
         self.check_leads()
         until, failure = self._unplayable.get(name, (0.0, None))

@@ -74,7 +74,7 @@ def _key_in(headers: Headers) -> str | None:
 
 async def _asked_before(service: Service, name: str, key: str) -> AskedBefore | None:
     """Return what the database says of a key, if the experiment does not remember all of them."""
-    experiment = await service.leader.find(name)
+    experiment = service.leader.playing(name) or await service.leader.find(name)
     if experiment.all_keys or key in experiment.keys:
         return None
     x = experiment.id

@@ -87,17 +87,59 @@ async def _until_gone(receive: Any) -> None:
         pass
 
 
+class BodyClock:
+    """Ends the wait for bodies that do not come.
+
+    One timer looks at all of them: one for each would cost an ask a tenth of its time.
+    """
+
+    def __init__(self) -> None:
+        self._until: dict[asyncio.Task[Any], float] = {}  # 0: its time is over
+        self._looking = False
+
+    async def wait(self, receive: Any) -> Any:
+        """Return what comes next. Raises a `TimeoutError` if nothing does."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._until[task] = time.monotonic() + SLOWEST
+        if not self._looking:
+            self._looking = True
+            asyncio.get_running_loop().call_later(SLOWEST / 4, self._look)
+        try:
+            return await receive()
+        except asyncio.CancelledError:
+            if self._until[task] or task.uncancel():
+                raise  # the process is about to end
+            raise TimeoutError from None
+        finally:
+            del self._until[task]
+
+    def _look(self) -> None:
+        now, self._looking = time.monotonic(), bool(self._until)
+        for task, until in list(self._until.items()):
+            if until < now:
+                self._until[task] = 0.0
+                task.cancel()
+        if self._looking:
+            asyncio.get_running_loop().call_later(SLOWEST / 4, self._look)
+
+
 class Request:
     """What came: `arguments` are those of the path."""
 
-    __slots__ = ("_begun", "_came", "_receive", "arguments", "caller", "headers", "scope")
+    __slots__ = (
+        *("_begun", "_came", "_clock", "_receive"),
+        *("arguments", "caller", "headers", "scope"),
+    )
 
-    def __init__(self, scope: Any, receive: Any, arguments: dict[str, str]) -> None:
+    def __init__(
+        self, scope: Any, receive: Any, arguments: dict[str, str], clock: BodyClock
+    ) -> None:
         self.scope = scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.arguments = arguments
         self.caller: Caller | None = None
-        self._receive = receive
+        self._receive, self._clock = receive, clock
         self._begun, self._came = time.monotonic(), 0  # seconds, and bytes of the body
 
     @property
@@ -120,8 +162,7 @@ class Request:
     async def _next(self) -> tuple[bytes, bool]:
         """Return the next piece of the body, and whether there are more."""
         try:
-            async with asyncio.timeout(SLOWEST):
-                message = await self._receive()
+            message = await self._clock.wait(self._receive)
         except TimeoutError:
             raise _last(408, "slow", f"No data came for {SLOWEST:g} seconds.") from None
         if message["type"] == "http.disconnect":

@@ -147,9 +147,6 @@ class Service:
         """Return who sends a request; None if that is not known."""
         headers: Headers = dict(scope["headers"])
         header = headers.get(b"authorization", b"")
-        caller = self.access.known(header)
-        if caller is not None:
-            return caller
         token = self.access.token_in(headers, scope["query_string"])
         if token is None:
             return await self._of_session(headers)
@@ -202,7 +199,7 @@ class Service:
         Returns the experiment, what `change` returned, and the batch that holds it. Even a refusal
         waits for a commit: a process that leads no longer must not say anything.
         """
-        experiment = await self.leader.find(name)
+        experiment = self.leader.playing(name) or await self.leader.find(name)
         refusal: RefusedError | None = None
         try:
             try:
