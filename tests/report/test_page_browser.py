@@ -268,8 +268,13 @@ def test_differences_follow_the_chosen_policy(paper: Page) -> None:
     after = paper.evaluate(rows)
     assert set(after) == set(SIX) - {"moss"}
     assert after[SIX[best]] == before["moss"].replace("+", "\N{MINUS SIGN}")
-    pair = setting["pairs"][3 * (best - 1)]  # the pair (moss, the best)
-    assert float(before["moss"]) == pytest.approx(pair, rel=0.01)
+    pair = setting["pairs"][10 * (best - 1) : 10 * best]  # (moss, the best)
+    assert float(before["moss"]) == pytest.approx(pair[3], rel=0.01)
+    said = paper.evaluate(
+        """document.querySelector('#differences [data-policy="moss++"]').textContent"""
+    )
+    assert re.search(r"more in \d+ of \d+ runs", said)
+    assert "on average" in said
 
 
 def test_runs_show_what_means_hide(paper: Page) -> None:

@@ -31,7 +31,7 @@ from manyarms.cli.printable import broken, printable
 from manyarms.core.files import fix_for, replace_file
 from manyarms.errors import FolderError
 from manyarms.lab.experiment import Objective
-from manyarms.lab.summary import Summary, digits_of
+from manyarms.lab.summary import SAYS, Summary, digits_of
 from manyarms.lab.tables import ResultsFolder
 from manyarms.report.text import Table
 
@@ -191,8 +191,8 @@ def summary_parts(summary: Summary) -> list[Table | str]:
     ]
     parts += summary.wrapped_notes()
     if differences := summary.differences():
-        names = ["paired difference", "mean", f"{100 * summary.confidence:g} % interval"]
-        parts += ["", Table(names, differences)]
+        head = ["paired difference", *summary.differences_head()[1:]]
+        parts += ["", Table(head, differences), *SAYS, *summary.undecided()]
     return parts
 
 

@@ -11,12 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_choice, check_int, refusal
-from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
+from manyarms.core.statistics import (
+    Interval,
+    Paired,
+    mean_interval,
+    mean_limits,
+    paired,
+    ratio_interval,
+)
 from manyarms.core.tabular import Library, Tabular, data_frame
 from manyarms.errors import ParameterError, ResultsError
 from manyarms.lab.experiment import Cell, Objective, check_objective
 from manyarms.lab.players import label_of
-from manyarms.lab.summary import PairedDifference, PolicySummary, Summary, summarise
+from manyarms.lab.summary import PairedDifference, PolicySummary, Summary, compared, summarise
 from manyarms.protocol.policy import Policy
 
 
@@ -230,6 +237,22 @@ class Result(Tabular):
         a, b, most = self._paired(first, second, time)
         return mean_interval(a - b, bounds=(-most, most), confidence=confidence)
 
+    def paired(
+        self,
+        first: str | Policy,
+        second: str | Policy,
+        *,
+        time: int | None = None,
+        confidence: float = 0.95,
+    ) -> Paired:
+        """Return what `first` usually loses beyond `second`: the median of the differences.
+
+        `difference` says what it loses on average, rare misses included. It is of the replications
+        that both have; parameters as for `interval`.
+        """
+        a, b, _ = self._paired(first, second, time)
+        return paired(a - b, confidence=confidence)
+
     def ratio(
         self,
         over: str | Policy,
@@ -304,8 +327,10 @@ class Result(Tabular):
                 both = min(len(regret[first]), count)
                 beyond = np.array([regret[first][:both] - regret[name][:both] for name in names])
                 low, high = mean_limits(beyond.T, bounds=(-most, most), confidence=confidence)
-                for name, *found in zip(names, beyond.mean(axis=1), low, high, strict=True):
-                    yield PairedDifference(first, name, *map(float, found))
+                for name, gaps, *ends in zip(names, beyond, low, high, strict=True):
+                    mean = Interval(float(gaps.mean()), *map(float, ends))
+                    how = {"largest": most, "confidence": confidence}
+                    yield compared(first, name, gaps, mean, **how)
 
     def _columns(self) -> dict[str, Any]:
         return self._tidy(over_time=False)

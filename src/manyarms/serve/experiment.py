@@ -94,8 +94,7 @@ class Experiment(Game):
         self.committed_head = row.head
         self.saved_head = 0
         self.gone = False
-        self.changed: set[int] = set()  # arms, since views last looked
-        self.look = Replica(self, self.names, self.changed)
+        self.look = Replica(self, self.names)
         self.importing = asyncio.Lock()
         self.tidying: asyncio.Task[None] | None = None  # deletes what an import has left
         self.wake: Callable[[Experiment], None] = lambda experiment: None  # hears of work
@@ -425,8 +424,7 @@ class Experiment(Game):
             rows.append(_new(LogRow, (head, int(kind), pull, arm, reward, now, more)))
         self.head = head
         self.count(rows)
-        self.changed.update(row.arm for row in rows)
-        if len(self.changed) > _MOST_CHANGED:
+        if self.live is not None and len(self.live.changed or ()) > _MOST_CHANGED:
             self.look.refresh()
         batch.events += rows
         return minute

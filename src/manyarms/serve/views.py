@@ -50,7 +50,7 @@ def summary(replica: Replica) -> m.ExperimentSummary:
     assert tallies is not None
     best = tallies.best(1)
     kept = tallies.at(best[0]) if best else None
-    verdict = replica.verdict(kept)
+    verdict = None if kept is None else replica.verdict()
     told, reward = replica.last_hour()
     shown = m.ExperimentSummary.__struct_fields__
     known = {name: value for name, value in dataclasses.asdict(how).items() if name in shown}
@@ -58,7 +58,7 @@ def summary(replica: Replica) -> m.ExperimentSummary:
         **about | known | {"mean_reward": _number(how.mean_reward)},
         recommended=None if kept is None else _seen(replica, [kept])[0],
         rivals=tallies.rivals(best[0]) if best else 0,
-        untried=how.n_arms - int((~tallies.retired[: tallies.size]).sum()),
+        untried=how.n_arms - int((~tallies.retired).sum()),
         may_stop=None if verdict is None else verdict.stop,
         advice="" if verdict is None else _advice(verdict),
         last_hour=reward / told if told else None,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.statistics import mean_interval
+from manyarms.core.statistics import mean_interval, median_rank
 from manyarms.core.theme import on_dark
 from manyarms.lab.results import Result
 from manyarms.report.style import LineStyle, policy_styles, policy_title
@@ -36,7 +34,8 @@ def summary(result: Result, most_times: int) -> dict[str, Any]:
     """Return what a page shows of a cell, as plain data, at a limited number of checkpoints.
 
     The pairs are in the order of `itertools.combinations`: the mean of the differences of final
-    regrets, and the ends of its 95 % interval.
+    regrets and the ends of its 95 % interval, the same of their median, how many runs have a
+    difference above 0, below 0, and in all, and how many would decide the mean.
     """
     kept = _thinned(len(result.times), most_times)
     final = result.summary()
@@ -49,7 +48,7 @@ def summary(result: Result, most_times: int) -> dict[str, Any]:
         "series": [_series(result, policy, kept) for policy in result.policies],
         "missed": [row.miss_rate for row in final.policies],
         "runs": [_runs(rows) for rows in result.rows],
-        "pairs": [number for p in final.pairs for number in (p.difference, p.low, p.high)],
+        "pairs": [number for pair in final.pairs for number in pair[2:]],
     }
 
 
@@ -88,28 +87,11 @@ def _series(result: Result, policy: str, kept: NDArray[np.int64]) -> dict[str, l
     limits = (ends[kept] for ends in result.limits(policy))
     ordered = np.sort(regret, axis=0)
     q05, median, q95 = np.quantile(ordered, [0.05, 0.5, 0.95], axis=0)
-    rank, none = _median_rank(len(regret)), np.full(len(kept), np.nan)
+    rank, none = median_rank(len(regret)), np.full(len(kept), np.nan)
     ends = (ordered[rank - 1], ordered[len(regret) - rank]) if rank else (none, none)
     names = ("mean", "least", "most", "median", "low", "high", "q05", "q95")
     values = (regret.mean(axis=0), *limits, median, *ends, q05, q95)
     return {name: value.tolist() for name, value in zip(names, values, strict=True)}
-
-
-@functools.cache
-def _median_rank(count: int) -> int:
-    """Return r such that the r-th smallest and largest values hold the median with 95 %; else 0.
-
-    The number of values below the median is binomial, whatever their distribution: the interval
-    misses it with probability 2 P(B < r).
-
-    >>> [_median_rank(count) for count in (5, 6, 20, 100, 5000)]
-    [0, 1, 6, 40, 2431]
-    """
-    # by logarithms: 2 to the power of thousands is no float
-    logs = [math.lgamma(k + 1) for k in range(count + 1)]
-    all_ways = logs[count] - count * math.log(2.0)
-    chances = (math.exp(all_ways - logs[k] - logs[count - k]) for k in range(count))
-    return sum(2.0 * below <= 0.05 for below in itertools.accumulate(chances))
 
 
 def _thinned(count: int, most: int) -> NDArray[np.int64]:
