@@ -36,7 +36,7 @@ from manyarms.policies.emp_moss_plus_plus import (
 from manyarms.policies.parts.best_means import choose_slot
 from manyarms.policies.parts.fresh import draw_arm
 from manyarms.policies.parts.mixtures import real_arm
-from manyarms.policies.parts.slots import open_slot, refresh, set_scale
+from manyarms.policies.parts.moss_slots import open_slot, refresh, set_scale
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 _OUTSIDE = -1  # `asked` of a slot that is not in the set

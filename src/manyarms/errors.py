@@ -78,7 +78,7 @@ class ManyarmsError(Exception):
         return f"{self._before}{message}{self._after}"
 
     def framed(self, before: str, after: str) -> Self:
-        """Return this error, whose message now stands between these words."""
+        """Return this error with text before and after its message."""
         self._before, self._after = before, after
         return self
 
@@ -101,7 +101,7 @@ class UnknownNameError(ManyarmsError, KeyError):
 
 
 class DuplicateNameError(ManyarmsError, ValueError):
-    """A name that something else carries already."""
+    """A name that is already taken."""
 
 
 class CompilationError(ManyarmsError, TypeError):

@@ -14,7 +14,7 @@ import manyarms as ma
 from manyarms.live.store import Event
 from manyarms.policies import field
 from tests.attack.arena import Arena, Attempt, attack, in_child, survives
-from tests.helpers import EVERY_POLICY, flipped
+from tests.helpers import flipped
 from tests.live.crafted import (
     crafted_bytes,
     crafted_events,
@@ -48,9 +48,10 @@ def _is_refused(data: bytes) -> bool:
 # Crafted files: their checksums are right
 
 
-@attack("handle: crafted, of every policy")
+@attack("handle: crafted")
 def crafted_handles(arena: Arena) -> Iterator[Attempt]:
-    for number, policy in enumerate(EVERY_POLICY):
+    policies = (ma.MOSS(), ma.EmpMOSSPlusPlus(), ma.Prospector(), field.UCB1())
+    for number, policy in enumerate(policies):
         yield from in_child(_craft, policy, number)
 
 
@@ -58,7 +59,8 @@ def _craft(policy: ma.Policy, seed: int) -> Iterator[Attempt]:
     data = saved(policy)
     yield f"{policy.label}, unchanged", opened_and_played(data) == "played"
     for number, crafted in enumerate(crafted_bytes(data, one_in=6, seed=seed)):
-        yield f"{policy.label}, file {number}", survives(partial(opened_and_played, crafted))
+        played = partial(opened_and_played, crafted, seconds=1.0)  # it may play for ever
+        yield f"{policy.label}, file {number}", survives(played)
 
 
 @attack("handle: crafted, of more than memory holds")

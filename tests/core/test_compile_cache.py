@@ -279,6 +279,28 @@ def test_without_a_cache_everything_still_works(tmp_path: Path) -> None:
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("name", ["_reduce", "_rebuild"])
+def test_a_numba_that_cannot_keep_code_still_compiles(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    from numba.core.compiler import CompileResult
+
+    def loop(number: int) -> int:
+        return number + 1
+
+    monkeypatch.delattr(CompileResult, name)
+    for _ in "compiled", "again":
+        jit._compiled.cache_clear()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            assert jit.compiled(loop)(1) == 2
+        if name == "_reduce":
+            assert not list(root.rglob("*.code"))
+    assert not said, "it is said once"
+    assert bool(compile_cache._warned) == (name == "_reduce")
+
+
+@pytest.mark.compiled
 def test_numbas_own_cache_is_left_alone(root: Path) -> None:
     import numba
 

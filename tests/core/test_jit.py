@@ -63,7 +63,8 @@ def test_kernels_cannot_allocate() -> None:
 def test_another_numba_compiles_in_its_usual_way(monkeypatch: pytest.MonkeyPatch) -> None:
     def usual() -> bool:
         parts = [loop_compiler.part_options(options) for options in (jit.CALLED, jit.INLINE)]
-        return parts == [jit.CALLED, jit.INLINE] and not loop_compiler.whole_options()
+        whole = loop_compiler.whole_options(jit.LOOP_OPTIONS)
+        return parts == [jit.CALLED, jit.INLINE] and whole == jit.LOOP_OPTIONS
 
     monkeypatch.setattr(loop_compiler, "_STEPS", ())
     monkeypatch.setattr(loop_compiler, "_VERSIONS", ((0, 0), (99, 0)))
@@ -73,6 +74,33 @@ def test_another_numba_compiles_in_its_usual_way(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(loop_compiler, "_STEPS", ())
     monkeypatch.setattr(loop_compiler, "_VERSIONS", ((99, 1), (99, 2)))
     assert usual()
+    monkeypatch.setattr(loop_compiler, "_has_option", lambda name: name != "_nrt")
+    assert loop_compiler.whole_options(jit.LOOP_OPTIONS) == {"nogil": True, **jit.CALLED}
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_a_numba_without_its_private_names_plays_the_same(tmp_path: Path) -> None:
+    """What docs/private_names.md says of each: compiling takes longer, and nothing else changes."""
+    play = (
+        "import manyarms as ma\n"
+        "arms = ma.instances.planted(n=300, m=10)\n"
+        "game = ma.simulate(ma.MOSS(), arms, horizon=500, replications=2, record_arms=True)\n"
+        "print(game.arms.tolist())\n"
+    )
+    without = (
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "from numba.core.compiler import CompileResult\n"
+        "from numba.core.options import DefaultOptions\n"
+        "del CompileResult._reduce, CompileResult._rebuild\n"
+        "del DefaultOptions._nrt, DefaultOptions.no_cfunc_wrapper\n"
+        "from manyarms.core import loop_compiler\n"
+        "loop_compiler._STEPS = ('_a_step_of_another_version',)\n"
+    )
+    expected = run_python(play).stdout
+    cache = str(tmp_path / "cache")
+    assert run_python(without + play, MANYARMS_CACHE=cache).stdout == expected
+    assert not list((tmp_path / "cache").rglob("*.code"))
 
 
 def test_two_states_of_one_name_are_refused() -> None:

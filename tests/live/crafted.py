@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import manyarms as ma
-from manyarms.live import store
 from manyarms.live.journal import begin_file, first_check, read_file, record
 from manyarms.live.replay import replay
 from manyarms.live.saving import JOURNAL_MAGIC, pack, restored, unpack
-from manyarms.live.store import Event
+from manyarms.live.store import Event, EventKind
 from manyarms.protocol.policy import arrive, retire
 from manyarms.protocol.state_dump import Columns
 
@@ -38,7 +37,7 @@ _FLOATS = (float("nan"), float("inf"), float("-inf"), 1e308, -1.0, 0.0, 0.5)
 _TEXTS: tuple[Any, ...] = (-1, 0, 1, 1 << 40, 1 << 63, 1 << 70, 1.5, "x", None, [], {}, True)
 _TEXTS += (float("nan"), [1, 2, 3], {"name": "moss"}, 10**5000)
 
-_KINDS = [k for k in range(store.ASKED, store.RESTORED + 1) if k != store.ARRIVED]
+_KINDS = [kind for kind in EventKind if kind < EventKind.REPORTED and kind != EventKind.ADDED]
 Change = Callable[[NDArray[Any], random.Random], NDArray[Any]]
 
 

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 
 import manyarms as ma
-from manyarms.live.replay import replay_compiled
-from manyarms.live.saving import pack, restored, unpack
-from manyarms.live.store import Events
+from manyarms.live.saving import pack, unpack
 from manyarms.policies import field
-from tests.helpers import EVERY_POLICY, label
+from tests.helpers import label
 from tests.live.crafted import (
     crafted_bytes,
     crafted_events,
@@ -24,13 +22,12 @@ from tests.live.crafted import (
     opened_and_played,
     saved,
 )
-from tests.live.games import in_turn, new
+from tests.live.games import in_turn
 from tests.live.stores import on_shelf
 
 
-@pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
+@pytest.mark.parametrize("policy", [ma.MOSS(), ma.EmpMOSSPlusPlus(), field.UCB1()], ids=label)
 def test_every_number_of_a_saved_handle_may_be_wrong(policy: ma.Policy) -> None:
     data = saved(policy)
     assert opened_and_played(data) == "played"
@@ -67,7 +64,7 @@ def _columns(data: bytes, **changes: Any) -> bytes:
 def test_what_shows_only_later_is_refused_then() -> None:
     data = _columns(saved(ma.MOSS(), moves=False), slot__pulls=lambda pulls: pulls * 0 - 1)
     live = ma.Live.from_bytes(data)
-    with pytest.raises(ma.SavedFileError, match=r"`tell_many` ended midway with .* Use a copy"):
+    with pytest.raises(ma.SavedFileError, match="`tell_many` ended midway .* Use another"):
         live.tell_many((pull, 1.0) for pull in live.pending)
     with pytest.raises(ma.TurnError, match="`tell_many` ended midway"):
         live.progress()
@@ -94,20 +91,3 @@ def test_a_handle_that_is_nearly_all_zeros_can_be_read(tmp_path: Path) -> None:
     assert whole > 32 << 20
     assert (tmp_path / "game").stat().st_size > whole / 16
     assert ma.Live.load(tmp_path / "game").pulls == 1_000_000
-
-
-# Compiled code
-
-
-@pytest.mark.compiled
-def test_compiled_replay_checks_the_ends_of_arrays() -> None:
-    """What passed all checks, and still leads out of an array, ends in an error, not in a crash."""
-    live = new(ma.MOSS())
-    saved_then, log = on_shelf(live)
-    in_turn(live, 20)
-    game, events = restored(saved_then, None, "it"), Events.of(log)
-    assert replay_compiled(restored(saved_then, None, "it"), events)
-    for beyond in (1 << 20, 1 << 40, -(1 << 40)):
-        game.state.arms.slots.run[0].opened = beyond
-        game.state.arms.slots.run[0].members = beyond + 5
-        assert not replay_compiled(game, events)

@@ -37,7 +37,9 @@ def _report(results: Results, out: Path) -> Report:
     return Report(shown=[", ".join(results)])
 
 
-PLAIN = Study("what plain results look like", 4, _experiments, _report, fewest=2, name="plain")
+PLAIN = Study(
+    4, _experiments, _report, fewest=2, name="plain", title="what plain results look like"
+)
 
 
 def test_a_study_that_says_nothing_of_a_page_has_one(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Numbers = NDArray[np.float64]
 
-# means that a doubted one is compared with, in parts of it: far ones show after a few values
+# smaller means that a doubted one is compared with, as fractions of it: the far ones show soon
 _PARTS = np.array([1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16])
 _BLOCK = 1 << 14
 _TINY = 1e-300  # a sum below gives a limit of 0, as any other that is far too small to matter
@@ -60,7 +60,8 @@ def uniform_limits(
     count, total
         N >= 1 and S, of one sequence or of many.
     bounds
-        What no value can be below, and above; None for values without bounds (default: 0 and 1).
+        The least and the largest value that is possible; None for values without bounds
+        (default: 0 and 1).
     sigma
         Values without bounds are sigma-sub-Gaussian (default: 0.5).
     error

@@ -36,7 +36,7 @@ Numbers = NDArray[np.float64]
 
 
 def _crossing(below: Callable[[float], bool]) -> float:
-    """Return where a statement that holds at 0 ceases to, by bisection."""
+    """Return where a condition that holds at 0 stops holding, by bisection."""
     low, high = 0.0, 1.0
     while below(high):
         low, high = high, 2.0 * high
@@ -62,14 +62,14 @@ def mean_interval(
     bounds: tuple[float, float],
     confidence: float = 0.95,
 ) -> Interval:
-    """Return the mean with an interval that holds whatever law the values have.
+    """Return the mean, with an interval that is valid for every law of the values.
 
     Parameters
     ----------
     values
         The values, independent of each other.
     bounds
-        What no value can be below, and above.
+        The least and the largest value that is possible.
     confidence
         How often it holds (default: 0.95).
 
@@ -95,7 +95,8 @@ def mean_limits(
     values
         By (run, ...): the means are those over runs.
     bounds
-        What no value can be below, and above: two numbers, or one for each column.
+        The least and the largest value that is possible: numbers, or arrays with one for each
+        column.
     confidence
         How often an interval holds (default: 0.95).
 
@@ -160,8 +161,8 @@ def ratio_interval(
     over, under
         The values, pair by pair.
     at_most
-        What no value of `over`, and none of `under`, can be above; none can be below 0. The
-        interval holds the ratios r for which the mean of `over` - r `under` may be 0, whatever law
+        The largest possible values of `over` and of `under`; the least is 0. The interval holds
+        the ratios r for which the mean of `over` - r `under` may be 0, whatever law
         the pairs have.
     confidence
         How often it holds (default: 0.95).

@@ -23,7 +23,7 @@ REWARDS = 1
 
 
 class ArmRecord(Record):
-    """What the world knows of an arm that was pulled: 32 bytes, as much as a GPU reads at once."""
+    """What the tape knows about an arm that was pulled: 32 bytes, which a GPU reads at once."""
 
     key: Word  # of its rewards
     mean: float
@@ -32,7 +32,7 @@ class ArmRecord(Record):
 
 
 class LastRecord(ArmRecord):
-    """The record asked for last, at hand; it is put back when another one is asked for."""
+    """A copy of the record used last; it is written back when another one is used."""
 
     arm: int
     number: int
@@ -65,7 +65,7 @@ def rewind(tape: Tape) -> None:
 
 @kernel
 def _write_back(tape: Tape) -> None:
-    """Write down what was learned of the arm pulled last."""
+    """Write the copy back to its record."""
     last = tape.last[0]
     if last.arm != _NOBODY:
         tape.record[last.number].pulls = last.pulls
@@ -74,7 +74,7 @@ def _write_back(tape: Tape) -> None:
 
 @kernel
 def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
-    """Return the number of the arm's record, written at its first pull, and have it at hand.
+    """Return the number of the arm's record, made at its first pull, and copy it to `last`.
 
     Returns NO_ARM if there is no such arm, and NO_ROOM if the policy, or the tape, has no room
     for it.
@@ -111,7 +111,7 @@ def record_of(tape: Tape, world: World, key: int, arm: int) -> int:
 
 @kernel
 def next_reward(tape: Tape, world: World) -> float:
-    """Pull the arm whose record was asked for last: return its next reward."""
+    """Pull the arm whose record was used last: return its next reward."""
     record = tape.last[0]
     word = draw(record.key, record.pulls)
     reward = reward_of(world, record.arm, record.mean, word)

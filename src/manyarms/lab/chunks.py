@@ -1,4 +1,4 @@
-"""The pieces of an experiment that are played, and stored, as a whole."""
+"""The parts of an experiment that are played, and stored, as a whole."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ class ChunkStore:
     """The files of an experiment's finished chunks.
 
     A file is a line, a digest of all that the content follows from, the seconds it took, the
-    rows, and a checksum. Whatever else lies under its name is not taken for it: files that are
-    cut short, and those of another spec, of other data, or of other code.
+    rows, and a checksum. A file is ignored if it is cut short, or if it belongs to another spec,
+    other data or other code.
     """
 
     def __init__(self, folder: Path, experiment: Experiment) -> None:

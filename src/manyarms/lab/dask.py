@@ -1,9 +1,8 @@
 """The chunks of an experiment on a Dask cluster.
 
-A chunk goes out with the instance and the policy it needs, and comes back as rows, which this
-process stores: workers need no common disk. What a chunk holds follows from the spec alone, so it
-does not matter who plays it, or how often: the scheduler gives the chunks of a worker that died to
-others.
+A chunk is sent with its instance and its policy and comes back as rows, which this process stores:
+workers need no common disk. What a chunk holds follows from the experiment alone, so it does not
+matter who plays it, or how often. The scheduler gives the chunks of a worker that died to others.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def need_dask() -> Any:
 
 
 def check_scheduler(address: Any) -> None:
-    """Refuse what cannot be a scheduler, before Dask waits for it; None stands for one of ours."""
+    """Refuse an address that cannot be right before Dask waits for it; None is a local cluster."""
     need_dask()
     if address is None:
         need("cryptography", "to start a cluster that is safe from other users", "dask")
@@ -120,9 +119,9 @@ class Cluster(Pool):
 def _local(workers: int, security: Any) -> Iterator[str]:
     """Start a cluster of processes on this machine; yield its address.
 
-    Others on this machine can reach it, and whoever a scheduler listens to can run code as us. So
-    it listens only to who has the credentials, which exist in the memory of our processes alone;
-    and it has no pages to look at, which know none.
+    Other users of this machine can reach its ports, and a scheduler runs the code of its clients.
+    So it accepts only clients with credentials, which exist in the memory of our processes alone,
+    and serves no pages, because pages ask for no credentials.
     """
     from dask import config
 

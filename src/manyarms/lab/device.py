@@ -1,4 +1,4 @@
-"""Who plays chunks on a GPU: threads of this process, each with a batch of its own under way.
+"""Chunks on a GPU: threads of this process play them, each with a batch of its own.
 
 Chunks of one player that wait at the same time become one batch, with as many lanes as the GPU has
 room for. Two batches run side by side, so that the GPU is busy while the host reads one of them;
@@ -32,7 +32,7 @@ Queue: TypeAlias = list[tuple[Chunk, "Future[Played]"]]
 
 
 def _game(chunk: Chunk) -> tuple[str, int, int]:
-    """Return what decides, for the most part, how many arms are met."""
+    """Return what mostly decides how many arms are met."""
     return chunk.player.policy.label, chunk.cell.instance.n_arms, chunk.cell.horizon
 
 
@@ -68,7 +68,7 @@ class Device(ChunkPlayer):
         self._bench(chunk).compile(self._compiling)
 
     def submit(self, chunk: Chunk) -> Future[Played]:
-        """Let a chunk wait until a batch of its player begins."""
+        """Queue a chunk for the next batch of its player."""
         future: Future[Played] = Future()
         self._bench(chunk)
         with self._changed:
@@ -80,7 +80,7 @@ class Device(ChunkPlayer):
         return future
 
     def close(self) -> None:
-        """Stop soon, and wait until everything has."""
+        """Stop the threads, and wait for them."""
         self._stop.set()
         with self._changed:
             self._changed.notify_all()

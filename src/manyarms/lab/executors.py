@@ -17,9 +17,9 @@ from manyarms.lab.chunks import Chunk, digest_of_code
 from manyarms.lab.experiment import Engine, Experiment
 from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.workbench import Played, Workbench
-from manyarms.protocol.plain import plays_plainly
+from manyarms.protocol.plain_classes import plays_plainly
 
-_PULLS_PER_SECOND = 2e7  # of one processor, roughly
+PULLS_PER_SECOND = 2e7  # of one processor, roughly
 _COMPILING = 20.0  # seconds for the GPU's kernel of a policy, at worst
 CHUNKS_PER_WORKER = 3  # one is played, two are queued: results travel in the meantime
 
@@ -132,7 +132,7 @@ def chosen_engine(
     if engine != "auto":
         return engine
     policies = {repr(p.policy): p.policy for cell in experiment.cells for p in cell.players}
-    seconds = experiment.pulls / (_PULLS_PER_SECOND * processors(workers))
+    seconds = experiment.pulls / (PULLS_PER_SECOND * processors(workers))
     if seconds < _COMPILING * len(policies) or any(map(plays_plainly, policies.values())):
         return "threads"
     from manyarms.core.cuda import gpu_is_there

@@ -320,7 +320,7 @@ class Experiment:
 
 
 def _check_parameters(parameters: Mapping[str, Any]) -> dict[str, Scalar]:
-    """Return what tells a cell from others as plain values, or raise."""
+    """Return the parameters of a cell as numbers and strings, or raise."""
     found: dict[str, Scalar] = {}
     for name, value in parameters.items():
         if name in _TAKEN:

@@ -1,7 +1,7 @@
 """Logged data: what other policies would have earned, from a log of random choices.
 
-The replay method of Li, Chu, Langford & Wang (2011): a policy goes through the log, and what it
-asks for is answered by the next row of that arm; the rows before are skipped. If every choice of
+The replay method of Li, Chu, Langford & Wang (2011): a policy goes through the log, and each
+pull is answered with the next row of its arm; the rows in between are skipped. If every choice of
 the log was uniformly random, the rewards it gets are those of a real game.
 """
 
@@ -217,7 +217,7 @@ def _arm_count(given: int | None, recorded: int | None, names: NDArray[Any]) -> 
 def _check_rows(
     codes: NDArray[Any], rewards: NDArray[np.float64], n_arms: int, limits: Any
 ) -> None:
-    """Refuse choices that were not random, and rewards that cannot be."""
+    """Refuse a log whose choices were not random or whose rewards are out of range."""
     doubt = uniformity_doubt(codes, rewards, n_arms)
     if doubt:
         raise ParameterError(
@@ -248,7 +248,7 @@ def _pulls(horizon: int | None, rows: int, n_arms: int) -> int:
 
 
 def _played(live: Live, places: list[list[int]], rewards: list[float]) -> ReplayedPolicy:
-    """Let a policy go through the log: `places` are the rows of each arm."""
+    """Play a policy on the log; `places` are the rows of each arm."""
     at, total, matched = 0, 0.0, 0
     while matched < (live.horizon or 0):
         pull = live.ask()

@@ -42,7 +42,7 @@ class Result(Tabular):
     seconds
         By policy: computing time, over all workers.
     parameters, policy_parameters
-        What tells the cell from others of its experiment; by policy, what tables say of it.
+        What distinguishes the cell from others of its experiment; by policy, what tables say.
     n_best, is_stand_in
         The number of best arms, or None where means are drawn; whether the instance stands in for
         data that are not there.
@@ -342,21 +342,13 @@ class Result(Tabular):
 
     def _tidy(self, *, over_time: bool) -> dict[str, Any]:
         """Return a column for each thing measured, with a row for each run, or run and time."""
-        each = len(self.times) if over_time else 1
-        runs = [len(rows) for rows in self.rows]
-        first = self.first_replication
-        numbers = np.concatenate([np.arange(first, first + count) for count in runs])
-        found: dict[str, Any] = {
-            "policy": np.repeat(np.array(self.policies, object), np.multiply(runs, each)),
-            "replication": np.repeat(numbers, each),
-        }
-        if over_time:
-            found["time"] = np.tile(self.times, sum(runs))
-            found["regret"] = np.concatenate([rows["regret"].ravel() for rows in self.rows])
-            return found
-        found["regret"] = np.concatenate([rows["regret"][:, -1] for rows in self.rows])
-        others = (name for name in self.rows[0].dtype.names or () if name != "regret")
-        return found | {name: np.concatenate([rows[name] for rows in self.rows]) for name in others}
+        parts = [
+            tidy_columns(rows, self.times, self.first_replication, over_time=over_time)
+            for rows in self.rows
+        ]
+        runs = [len(part["regret"]) for part in parts]
+        found = {"policy": np.repeat(np.array(self.policies, object), runs)}
+        return found | {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
     def _checkpoint(self, time: int | None) -> int:
         if time is None:
@@ -367,6 +359,24 @@ class Result(Tabular):
             nearest = int(self.times[np.abs(self.times - time).argmin()])
             raise refusal("time", "a checkpoint", time, f"The nearest one is {nearest}.")
         return int(places[0])
+
+
+def tidy_columns(
+    rows: NDArray[Any], times: NDArray[np.int64], first: int, *, over_time: bool
+) -> dict[str, NDArray[Any]]:
+    """Return the rows of one policy as columns, with a row for each run, or run and time.
+
+    `first` is the number of the first replication.
+    """
+    numbers = first + np.arange(len(rows))
+    if over_time:
+        return {
+            "replication": np.repeat(numbers, len(times)),
+            "time": np.tile(times, len(rows)),
+            "regret": rows["regret"].ravel(),
+        }
+    found = {name: np.ascontiguousarray(rows[name]) for name in rows.dtype.names or ()}
+    return {"replication": numbers} | found | {"regret": rows["regret"][:, -1].copy()}
 
 
 def summaries(
@@ -387,7 +397,7 @@ def summaries(
 
 
 def facts_of(cell: Cell) -> dict[str, Any]:
-    """Return what results say of their cell, as plain data; `provenance.json` keeps it."""
+    """Return what results say about their cell, as plain data for `provenance.json`."""
     instance = cell.instance
     return {
         "parameters": dict(cell.parameters),
@@ -407,7 +417,7 @@ def facts_of(cell: Cell) -> dict[str, Any]:
 
 
 def result_of(facts: Mapping[str, Any], **measured: Any) -> Result:
-    """Return a cell's result, from what `facts_of` said, maybe years ago, and what was measured."""
+    """Make the result of a cell from `facts_of`, maybe of an earlier version, and measurements."""
     policies, known = facts["policies"], {one.name for one in fields(Result)} - {"policies"}
     own = {"first_replication": 0} | {key: facts[key] for key in facts if key in known}
     labels, specifications = tuple(policies), tuple(policies.values())

@@ -128,7 +128,7 @@ class _Run:
         workers: int | None,
         scheduler: str | None,
     ) -> None:
-        """Do what is left to do."""
+        """Play what is missing and write the tables, unless the run is finished."""
         finished = before.get("status") == "finished"
         if not finished or before.get("sha256") != self._checksums():
             started, sessions = before.get("started", _now()), before.get("sessions", 0) + 1
@@ -184,7 +184,7 @@ def _now() -> str:
 
 
 def _provenance(experiment: Experiment, *, started: str, sessions: int) -> dict[str, Any]:
-    """Return what is known of a run when it begins, or goes on."""
+    """Return what is known about a run when it starts or resumes."""
     return {
         "format": tables.FORMAT,
         "status": "running",

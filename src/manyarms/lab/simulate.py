@@ -162,7 +162,7 @@ def run_in_memory(
 
 
 def _check_room(experiment: Experiment, record_arms: bool) -> None:
-    """Refuse what would fail for want of memory, hours later."""
+    """Refuse an experiment whose results do not fit into memory."""
     numbers = sum(
         player.replications * (len(game.times) + 3 + game.horizon * record_arms)
         for game in experiment.cells
@@ -186,7 +186,7 @@ def _check_engine(engine: str, workers: int | None) -> None:
 
 
 def _gather(game: Cell, seed: int, played: list[dict[int, Played]]) -> Result:
-    """Put the parts of a cell together, which are known by player and first replication."""
+    """Join the parts of a cell, given by player and first replication."""
     own = [[parts[first] for first in sorted(parts)] for parts in played]
     arms = [[part.arms for part in mine if part.arms is not None] for mine in own]
     spent = [sum(part.seconds for part in mine) for mine in own]

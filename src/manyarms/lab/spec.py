@@ -156,7 +156,7 @@ def _experiment_from(content: Mapping[str, Any], source: str) -> Experiment:
     policies = read_policies(problems, content)
     cells: tuple[Cell, ...] = ()
     if instance is not None and settings is not None and settings["horizon"] is not None:
-        # also where other things are wrong: all is to be said at once
+        # also if something else is wrong: all errors are reported at once
         cells = build_cells(problems, settings, instance, policies)
     if problems.lines or instance is None or settings is None:
         raise SpecError(source, problems.lines)

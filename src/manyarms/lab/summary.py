@@ -123,7 +123,7 @@ class Summary(Tabular):
         ]
 
     def notes(self) -> list[str]:
-        """Say of whom no miss was seen, or nothing else, and what the runs still allow."""
+        """Say which policies never missed, or always, and which miss rates the runs allow."""
         if self.objective == "find":
             return ["best: the share of runs whose recommended arm is a best arm"]
         alike: dict[str, list[str]] = {}

@@ -48,7 +48,7 @@ def build_cells(
     instance: SpecTable,
     policies: list[SpecTable],
 ) -> tuple[Cell, ...]:
-    """Build all cells, unless there are too many; a slip of the pen makes many."""
+    """Build all cells, unless a slip of the pen makes far too many."""
     axes = _axes(settings, instance)
     if not _fits(problems, settings, axes, policies):
         return ()
@@ -131,7 +131,7 @@ def _policy_at(
     alpha: float | None,
     horizon: int,
 ) -> Policy | None:
-    """Make the policy, told by the instance what it must know, and see that it can be played."""
+    """Make the policy with what it needs to know about the instance; check that it can play."""
 
     def make(**parameters: Any) -> Policy:
         known = told(entry.name, parameters, instance, alpha)
@@ -145,7 +145,7 @@ def _policy_at(
 def told(
     name: str, parameters: Mapping[str, Any], instance: Instance, alpha: float | None
 ) -> dict[str, Any]:
-    """Return what an oracle knows where the spec does not say: the hardness, or m."""
+    """Return what MOSS Oracle is given if the spec does not say it: the hardness, or m."""
     if name != "moss-oracle" or parameters.keys() & {"alpha", "m", "size"}:
         return {}
     if alpha is not None:
@@ -174,7 +174,7 @@ def _entries(policies: list[SpecTable]) -> list[_Entry]:
 
 
 def _label(table: SpecTable, parameters: Mapping[str, Any], name: str | None = None) -> str:
-    """Return the name with what was swept, and with what is not as it would be by default."""
+    """Return the name with the parameters that are swept or not the default ones."""
     defaults = {one.name: one.default for one in inspect.signature(table.make).parameters.values()}
     shown = []
     for key, value in parameters.items():
@@ -192,7 +192,7 @@ def _column(entry: _Entry, played: Policy, key: str) -> Scalar | None:
 
 
 def _refuse_twins(problems: Problems, cells: list[Cell], entries: list[_Entry]) -> None:
-    """Two policies that are the same in every cell would only say everything twice."""
+    """Refuse two policies that are the same in every cell."""
     complete = [cell for cell in cells if len(cell.players) == len(entries)]
     seen: dict[tuple[str, ...], _Entry] = {}
     for place, entry in enumerate(entries):

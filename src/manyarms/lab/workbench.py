@@ -1,4 +1,4 @@
-"""All that playing one policy in one cell needs, for any machine, and the one with threads."""
+"""What it takes to play one policy in one cell, on any machine; and the workbench for threads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from manyarms.lab.experiment import Cell, new_state
 from manyarms.lab.play import InTurn, Late, Recorder, Stretch, late, play
 from manyarms.lab.players import Player
 from manyarms.protocol.keys import run_key
-from manyarms.protocol.plain import plays_plainly
+from manyarms.protocol.plain_classes import plays_plainly
 from manyarms.protocol.recommend import scale_of
 from manyarms.protocol.state_dump import classes_in
 
@@ -25,7 +25,7 @@ PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls that take some 30 ms: compiled, an
 
 
 class Played(NamedTuple):
-    """What replications measured: a row for each, the arms if they were wanted, the time taken."""
+    """What was measured: a row for each replication, the arms if recorded, and the time taken."""
 
     rows: NDArray[Any]
     arms: NDArray[np.int64] | None
@@ -101,7 +101,7 @@ class Workbench(Pairing):
 
     @property
     def is_compiled(self) -> bool:
-        """Whether nobody waits for the compiler: machine code is there, or none is needed."""
+        """Whether playing can begin at once: machine code exists, or none is needed."""
         return not self._compiles or is_cached(play, *self._classes)
 
     def compile(self) -> None:
@@ -113,7 +113,7 @@ class Workbench(Pairing):
     def play(
         self, first: int, count: int, stopped: Callable[[], bool], done: Callable[[int], None]
     ) -> Played:
-        """Play replications in blocks; a long one in pieces, so that `stopped` is heeded soon."""
+        """Play replications in blocks, long ones in pieces, and ask `stopped` between them."""
         begun = time.perf_counter()
         try:
             workspace = self._idle.pop()
@@ -165,7 +165,7 @@ class Workbench(Pairing):
 
 
 def no_such_arm(label: str, arm: int, n_arms: int) -> ParameterError:
-    """Return the error of a policy that chose an arm which is not there."""
+    """Return the error for a policy that chose an arm that does not exist."""
     return ParameterError(
         f"{label} chose arm {arm}, and there are {n_arms}, numbered from 0. Its `ask` must return "
         f"(slot, arm), in this order."
@@ -173,7 +173,7 @@ def no_such_arm(label: str, arm: int, n_arms: int) -> ParameterError:
 
 
 def rows_of(recorder: Recorder) -> NDArray[Any]:
-    """Return what was recorded, a row for each replication."""
+    """Return what was recorded as one row for each replication."""
     rows = np.zeros(len(recorder.best_pulls), row_type(len(recorder.times)))
     rows["regret"] = recorder.regret[:, :-1]
     for name in ("best_pulls", "distinct_arms", "recommended", "recommended_mean"):

@@ -30,22 +30,21 @@ T = TypeVar("T")
 Change: TypeAlias = Callable[[], T]
 
 MOST_PULLS = 1_000_000  # of one ask: some 300 bytes each
-_ANY = object()  # the arm of a pull of which only the id is given
 
 
 def ask(game: LiveGame, k: Any = None) -> Change[Pull | list[Pull]]:
-    """Return a change that gives the next pull, or a list of the next `k`.
+    """Return a change that returns the next pull, or a list of the next `k`.
 
     Pulls for which a reward was observed are answered, and not among them.
     """
     if k is None:
-        _check_horizon(game, 1)
+        check_horizon(game, 1)
         return partial(_ask_one, game) if game.stock else game.ask
     fix = "Pass the number of pulls, or nothing for a single one."
     if isinstance(k, int) and k > MOST_PULLS:
         fix = "Ask again for more: each pull takes memory until its reward is told."
     count = check_int("k", k, at_least=1, at_most=MOST_PULLS, fix=fix)
-    _check_horizon(game, count)
+    check_horizon(game, count)
     return partial(game.ask_for, count)
 
 
@@ -53,7 +52,8 @@ def _ask_one(game: LiveGame) -> Pull:
     return game.ask_for(1)[0]
 
 
-def _check_horizon(game: LiveGame, count: int) -> None:
+def check_horizon(game: LiveGame, count: int) -> None:
+    """Raise unless the horizon has room for so many pulls."""
     if game.horizon is None or game.pulls + count <= game.horizon:
         return
     left = game.horizon - game.pulls
@@ -73,7 +73,7 @@ def tell(game: LiveGame, pull: Any, reward: Any, again: str = "refuse") -> Chang
     """Return a change that tells a reward; None if its pull has ended and `again` is "ignore"."""
     value = check_reward(reward, game.reward_range)
     number = _in_flight(game, pull, again, "tell")
-    return None if number is None else partial(game.tell, number, value)
+    return None if number is None else lambda: game.tell(number, value)
 
 
 def tell_many(game: LiveGame, rewards: Any, again: str = "refuse") -> Change[None] | None:
@@ -168,20 +168,21 @@ def _in_flight(game: LiveGame, pull: Any, again: str, verb: str) -> int | None:
     """Return the number of a pull in flight; None if it has ended and that may be ignored."""
     if again != "refuse":
         check_choice("again", again, ("refuse", "ignore"))
-    arm, number = pull if isinstance(pull, Pull) else (_ANY, pull)
+    whole = type(pull) is Pull  # else only its id is known
+    number = pull.id if whole else pull
     if type(number) is not int:
         fix = "Pass what ask() returned, or its id."
         if isinstance(number, list | tuple):
             fix = "Tell a batch with tell_many([(pull, reward), ...])."
         number = check_int("pull", number, fix=fix)
-    if number not in game.flight:
+    flying = game.flight.get(number)
+    if flying is None:
         _check_ended(game, number, again, verb)
         return None
-    if arm is not _ANY and arm != game.arms.name(game.flight[number].arm):
-        ours = game.arms.name(game.flight[number].arm)
+    if whole and pull.arm != (ours := game.arms.name(flying.arm)):
         raise TurnError(
-            f"Cannot {verb} pull {number} of arm {arm!r}: this handle's pull {number} is of arm "
-            f"{ours!r}. Was it asked of another handle?",
+            f"Cannot {verb} pull {number} of arm {pull.arm!r}: this handle's pull {number} is of "
+            f"arm {ours!r}. Was it asked of another handle?",
             reason="other arm",
             pull=number,
             arm=ours,

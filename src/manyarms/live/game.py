@@ -15,15 +15,14 @@ from manyarms.core.checks import check_int, check_number
 from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.core.memory import ENDLESS
 from manyarms.errors import ParameterError
-from manyarms.live import store
 from manyarms.live.arms import Arms, Seats
-from manyarms.live.pull_ranges import PullRanges
-from manyarms.live.store import Event
+from manyarms.live.store import Event, EventKind
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
 from manyarms.protocol.policy import Policy, arrive, ask, layers, reset, retire, tell
 
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
+_ASKED = EventKind.ASKED  # looked up once
 ROOM = 1 << 40  # for the pulls of a game without a horizon
 MOST_REWARD = 1e100  # the sum of squares of such rewards is still a number
 
@@ -44,7 +43,7 @@ class Pull(NamedTuple):
 
 
 class ArmTally:
-    """What was seen of one arm: the pulls asked for, the rewards told, their sum."""
+    """The pulls of one arm: how many were asked for and told, and the sum of the rewards."""
 
     __slots__ = ("asked", "told", "total")
 
@@ -55,7 +54,7 @@ class ArmTally:
 
 
 class LiveGame:
-    """All that a handle knows. `log` gathers events where somebody wants to have them."""
+    """Everything a handle knows. Events are appended to `log`, unless it is None."""
 
     def __init__(
         self, policy: Policy, arms: Arms, horizon: Any, seed: Any, reward_range: Any
@@ -68,14 +67,14 @@ class LiveGame:
         self.first_arms = arms.count
         self.seats = Seats(arms.count)  # where the policy has which arm
         self.stock: dict[int, deque[float]] = {}  # rewards observed that answered no pull, by arm
-        self.waiting: dict[int, None] = {}  # arms that take the place of the next fresh ones
+        self.drawn_next: dict[int, None] = {}  # arms that the next draws of fresh arms return
         self.named: set[int] = set()  # arms that were not met by chance
         self.skipped = 0  # of the first arms: retired before anything was known of them
         self.retired: set[int] = set()
         self.tally: dict[int, ArmTally] = {}  # by arm, in order of the first pull
         self.pulls = 0
         self.flight: Any = ENDLESS.records(ROOM, InFlight)  # a dict, by the number of the pull
-        self.abandoned = PullRanges()
+        self.abandoned: set[int] = set()  # pulls: some 65 bytes each
         self.log: list[Event] | None = None
         self.columns: Any = None  # what `live.tallies` has made of it
         self.changed: Any = None  # a set of arms, for `columns`; None as long as there are none
@@ -95,7 +94,7 @@ class LiveGame:
                 f"{self.policy.label} chose arm {arm!r}, and there are {arms.count}, "
                 f"numbered from 0. Its `ask` must return (slot, arm), in this order."
             )
-        if self.waiting or self.seats.arm_at:
+        if self.drawn_next or self.seats.arm_at:
             arm = flight[number].arm = self._seated(arm)
         self.pulls = number + 1
         try:
@@ -105,22 +104,22 @@ class LiveGame:
         if self.changed is not None:
             self.changed.add(arm)
         if self.log is not None:
-            self.log.append(_new(Event, (store.ASKED, number, arm, 0.0, ())))
+            self.log.append(_new(Event, (_ASKED, number, arm, 0.0, ())))
         return _new(Pull, (arms.name(arm), number))
 
     def _seated(self, seat: int) -> int:
-        """Return the arm of a seat; to a fresh one comes the arm that has waited longest."""
+        """Return the arm of a seat; where that arm is fresh, the first of `drawn_next` takes it."""
         arm = self.seats.arm(seat)
-        if self.waiting and (arm in self.waiting or arm not in self.tally):
-            first = arm if not exchangeable(self.policy) else next(iter(self.waiting))
-            self.waiting.pop(first, None)
+        if self.drawn_next and (arm in self.drawn_next or arm not in self.tally):
+            first = arm if not exchangeable(self.policy) else next(iter(self.drawn_next))
+            self.drawn_next.pop(first, None)
             if first != arm:
                 self.seats.swap(first, arm)
             return first
         return arm
 
     def ask_for(self, count: int) -> list[Pull]:
-        """Return `count` pulls to be made; those of which a reward was observed are answered."""
+        """Return `count` pulls to be made, after answering those whose reward was observed."""
         pulls: list[Pull] = []
         while len(pulls) < count:
             pull = self.ask()
@@ -133,17 +132,17 @@ class LiveGame:
         return pulls
 
     def answer(self, number: int) -> float:
-        """Let the next reward that was observed of its arm be that of a pull in flight."""
+        """Answer a pull in flight with the next observed reward of its arm."""
         arm = self.flight[number].arm
         left = self.stock[arm]
         reward = left.popleft()
         if not left:
             del self.stock[arm]
-        self.tell(number, reward, store.ANSWERED)
+        self.tell(number, reward, EventKind.ANSWERED)
         return reward
 
-    def tell(self, number: int, reward: float, kind: int = store.TOLD) -> None:
-        """Let the reward of a pull in flight come."""
+    def tell(self, number: int, reward: float, kind: EventKind = EventKind.TOLD) -> None:
+        """Credit the reward of a pull in flight."""
         flight = self.flight
         arm = flight[number].arm
         land(self.state, flight, number, reward)
@@ -162,7 +161,7 @@ class LiveGame:
         arm = self.flight.pop(number).arm
         self.abandoned.add(number)
         if self.log is not None:
-            self.log.append(Event(store.ABANDONED, number, arm))
+            self.log.append(Event(EventKind.ABANDONED, number, arm))
 
     def arrive(self, names: Any) -> None:
         """Add the arms that `arms.fresh` returned."""
@@ -171,7 +170,7 @@ class LiveGame:
         arrive(self.state, len(names))
         if self.log is not None:
             kept = () if isinstance(names, range) else tuple(names)
-            self.log.append(Event(store.ARRIVED, -1, len(names), names=kept))
+            self.log.append(Event(EventKind.ADDED, -1, len(names), names=kept))
 
     def retire(self, arm: int) -> None:
         """Never choose an arm again."""
@@ -179,55 +178,55 @@ class LiveGame:
             if pull.arm == arm:
                 lose(self.state, self.flight, number)
         self.retired.add(arm)
-        self.waiting.pop(arm, None)
+        self.drawn_next.pop(arm, None)
         if arm < self.first_arms and self.known(arm)[0] == 0:
             self.skipped += 1
         retire(self.state, self.seats.seat(arm))
         if self.changed is not None:
             self.changed.add(arm)
         if self.log is not None:
-            self.log.append(Event(store.RETIRED, -1, arm))
+            self.log.append(Event(EventKind.RETIRED, -1, arm))
 
     def restore(self, arm: int) -> None:
-        """Let a retired arm come back: to the policy it is a fresh one, and the next."""
+        """Bring a retired arm back: the policy draws it next, as a fresh arm."""
         self.retired.remove(arm)
         self.seats.come_back(arm)
         arrive(self.state, 1)
-        self._let_wait(arm)
+        self._draw_next(arm)
         if self.changed is not None:
             self.changed.add(arm)
         if self.log is not None:
-            self.log.append(Event(store.RESTORED, -1, arm))
+            self.log.append(Event(EventKind.RESTORED, -1, arm))
 
     def observe(self, arm: int, rewards: Iterable[float]) -> None:
-        """Keep rewards of an arm that were seen elsewhere; the next pulls of it get them."""
+        """Store rewards of an arm that no pull earned; they answer its next pulls."""
         fresh = arm not in self.tally
         for reward in rewards:
             self.stock.setdefault(arm, deque()).append(reward)
             if self.log is not None:
-                self.log.append(Event(store.OBSERVED, -1, arm, reward))
+                self.log.append(Event(EventKind.OBSERVED, -1, arm, reward))
         if fresh and arm in self.stock:
             if arm not in self.retired:
-                self._let_wait(arm)
+                self._draw_next(arm)
             self.named.add(arm)
             self.tally[arm] = ArmTally()
         if self.changed is not None:
             self.changed.add(arm)
 
-    def _let_wait(self, arm: int) -> None:
-        self.waiting[arm] = None
+    def _draw_next(self, arm: int) -> None:
+        self.drawn_next[arm] = None
         if arm not in self.tally:
             self.named.add(arm)
 
     def known(self, arm: int) -> tuple[int, float]:
-        """Return the number and the sum of the rewards known of an arm, told or observed."""
+        """Return the number and the sum of an arm's rewards, told or observed."""
         tally, left = self.tally.get(arm), self.stock.get(arm, ())
         told, total = (0, 0.0) if tally is None else (tally.told, tally.total)
         return told + len(left), math.fsum((total, *left)) if left else total
 
     @property
     def n_arms(self) -> int:
-        """The number of arms there are now, retired ones apart."""
+        """The number of arms, without retired ones."""
         return self.arms.count - len(self.retired)
 
     def check_can(self, function: Dispatched[..., Any]) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, Self, overload
 
 from manyarms.core.checks import by_name, check_int, check_path
@@ -99,7 +98,6 @@ class Live:
         self.seed, self.reward_range = game.seed, game.reward_range
         self._game = game
         self._recorder = EventRecorder(game)
-        self._lock = threading.RLock()
         _handles.add(self)
 
     # What changes the game
@@ -118,7 +116,7 @@ class Live:
             The number of pulls, at most a million. Without it, one `Pull` is returned instead of a
             list.
         """
-        pulls: Pull | list[Pull] = self._do(commands.ask, k)
+        pulls: Pull | list[Pull] = self._recorder.do(commands.ask, self._game, k)
         return pulls
 
     def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
@@ -134,7 +132,7 @@ class Live:
             What to do if the pull was told or abandoned before: "refuse" raises, "ignore" does
             nothing, for callers that retry.
         """
-        self._do(commands.tell, pull, reward, again)
+        self._recorder.do(commands.tell, self._game, pull, reward, again)
 
     def tell_many(
         self, rewards: Iterable[tuple[Pull | int, float]], *, again: str = "refuse"
@@ -148,7 +146,7 @@ class Live:
         again
             As for `tell`.
         """
-        self._do(commands.tell_many, rewards, again)
+        self._recorder.do(commands.tell_many, self._game, rewards, again)
 
     def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
         """Give up a pull whose reward will never come.
@@ -163,7 +161,7 @@ class Live:
         again
             As for `tell`: its reward may come at this moment, from another thread.
         """
-        self._do(commands.abandon, pull, again)
+        self._recorder.do(commands.abandon, self._game, pull, again)
 
     def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
         """Report rewards of an arm that no pull of this game earned: from before, or elsewhere.
@@ -181,7 +179,7 @@ class Live:
             A reward, or several in the order in which they came. Give all there are, not only
             good ones: intervals and guarantees do not hold for rewards that were picked.
         """
-        self._do(commands.observe, arm, rewards)
+        self._recorder.do(commands.observe, self._game, arm, rewards)
 
     def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
         """Add arms, which can then be drawn as fresh arms. Return their names.
@@ -197,7 +195,7 @@ class Live:
         arms
             The number of new arms if arms have numbers, or their names if they have names.
         """
-        added: Sequence[Any] = self._do(commands.add_arms, arms)
+        added: Sequence[Any] = self._recorder.do(commands.add_arms, self._game, arms)
         return added
 
     def retire(self, arm: str | int | Iterable[str | int]) -> None:
@@ -212,7 +210,7 @@ class Live:
         arm
             The arm's number or name, or a list of them.
         """
-        self._do(commands.retire, arm)
+        self._recorder.do(commands.retire, self._game, arm)
 
     def restore(self, arm: str | int | Iterable[str | int]) -> None:
         """Let a retired arm come back, or several: all of them, or none if one is refused.
@@ -225,35 +223,26 @@ class Live:
         arm
             As for `retire`.
         """
-        self._do(commands.restore, arm)
-
-    def _do(self, command: Callable[..., Any], *given: Any) -> Any:
-        """Let a command change the game: it may refuse, and nothing has changed before."""
-        with self._lock, self._recorder as record:
-            change = command(self._game, *given)
-            if change is None:
-                return None
-            record.doing = command.__name__
-            return change()
+        self._recorder.do(commands.restore, self._game, arm)
 
     # What only looks
 
     @property
     def n_arms(self) -> int:
         """The number of arms now, without retired ones."""
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             return game.n_arms
 
     @property
     def pulls(self) -> int:
         """The number of pulls asked for."""
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             return game.pulls
 
     @property
     def pending(self) -> list[Pull]:
         """The pulls whose reward was not told yet, in the order of their asks."""
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             return [Pull(game.arms.name(p.arm), number) for number, p in game.flight.items()]
 
     def recommend(self) -> ArmEstimate:
@@ -276,7 +265,7 @@ class Live:
             The number of arms.
         """
         k = check_int("k", k, at_least=1)
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             best = tallies_of(game).top(k)
         if not best:
             raise TurnError(
@@ -286,12 +275,12 @@ class Live:
 
     def arms(self) -> list[ArmEstimate]:
         """Return what is known about every arm that was pulled, in the order of first pulls."""
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             return tallies_of(game).all()
 
     def progress(self) -> Progress:
         """Return how far the game has come."""
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             return estimates.progress(game)
 
     @by_name
@@ -320,7 +309,7 @@ class Live:
             The probability (default: 0.95). Choose it before you look.
         """
         asked = check_question(epsilon, quantile, confidence)
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             return give_verdict(tallies_of(game), *asked)
 
     def events(self) -> GameHistory:
@@ -329,7 +318,7 @@ class Live:
         Only a recorded handle knows it. Use `Journal(path, history=True)`, or `InMemory()` if you
         want no file.
         """
-        with self._lock, self._recorder.looking():
+        with self._recorder.looking():
             history = self._history()
         if history is None:
             raise TurnError(
@@ -357,19 +346,19 @@ class Live:
     def __repr__(self) -> str:
         game, store = self._game, self._recorder.store
         of = "" if game.horizon is None else f" of {game.horizon}"
-        waiting = f", {len(game.flight)} pending" if game.flight else ""
+        pending = f", {len(game.flight)} pending" if game.flight else ""
         kept = "" if store is None else f", recorded in {store}"
-        arms = f"{estimates.count(game.n_arms, 'arm')}{waiting}{kept}"
+        arms = f"{estimates.count(game.n_arms, 'arm')}{pending}{kept}"
         return f"<Live {game.policy.label}: {game.pulls}{of} pulls on {arms}>"
 
     def __str__(self) -> str:
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             best = tallies_of(game).top(5)
             return estimates.summary(game.policy.label, estimates.progress(game), best)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             best = tallies_of(game).top(MOST_ARMS_SHOWN)
             return handle_html(game.policy.label, estimates.progress(game), best, game.reward_range)
 
@@ -406,7 +395,7 @@ class Live:
         """
         if policy is not None and not isinstance(policy, Policy):
             raise ParameterError(f"`policy` must be a policy such as ma.MOSS(), got {policy!r}.")
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             policy = game.policy if policy is None else policy
             seed = game.seed if seed is None else seed
             return self._of(next_season(game, self._history(), policy, horizon, seed))
@@ -449,7 +438,7 @@ class Live:
 
     def to_bytes(self) -> bytes:
         """Return what `save` would write. Equal handles give equal bytes."""
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             return snapshot(game)
 
     @classmethod
@@ -483,16 +472,14 @@ class Live:
 
         The store is then small and opens quickly. If this fails, everything stays as it was.
         """
-        with self._lock, self._recorder as record:
-            record.compact()
+        self._recorder.compact()
 
     def close(self) -> None:
         """Make durable what was recorded, and let others open the store.
 
         The handle still answers calls that only look.
         """
-        with self._lock:
-            self._recorder.close()
+        self._recorder.close()
 
     def __enter__(self) -> Self:
         return self
@@ -510,9 +497,7 @@ _handles: weakref.WeakSet[Live] = weakref.WeakSet()
 
 
 def _renew_in_child() -> None:
-    # of a fork: whoever held the lock has stayed with the parent, and will not give it back
     for live in list(_handles):
-        live._lock = threading.RLock()
         live._recorder.forked()
 
 

@@ -1,4 +1,4 @@
-"""Doubling: any policy that wants a horizon, without one."""
+"""Doubling: makes a policy that needs a horizon anytime."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DoublingClock(Record):
 
 
 class DoublingState(NamedTuple):
-    """The state of the policy within, and how far its phase is."""
+    """The state of the inner policy, and the current phase."""
 
     inner: Any  # the policy's own state
     clock: Records[DoublingClock]  # [clock]
@@ -124,11 +124,8 @@ class Doubling(AroundPolicy):
         return DoublingState(inner, memory.records(1, DoublingClock))
 
 
-ANYTIME = (
-    Form(
-        "anytime-moss++",
-        MOSSPlusPlus,
-        Doubling,
+ANYTIME = {
+    "anytime-moss++": Form(
         About(
             needs="nothing",
             guarantee="as MOSS++, larger constant",
@@ -138,11 +135,10 @@ ANYTIME = (
             source="Zhu & Nowak 2020",
             kind="paper",
         ),
-    ),
-    Form(
-        "anytime-parallel",
-        Parallel,
+        MOSSPlusPlus,
         Doubling,
+    ),
+    "anytime-parallel": Form(
         About(
             needs="μ*",
             guarantee="as Parallel, larger constant",
@@ -153,5 +149,7 @@ ANYTIME = (
             kind="paper",
             knowledge="mu*",
         ),
+        Parallel,
+        Doubling,
     ),
-)
+}

@@ -1,4 +1,4 @@
-"""empMOSS++: MOSS++ as one would use it, keeping what it learned."""
+"""empMOSS++: MOSS++ that keeps its statistics from one iteration to the next."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ from manyarms.policies.parts.mixtures import (
     mixture_pulls,
     mixtures,
 )
-from manyarms.policies.parts.parameters import MixturePolicy, kl_form
-from manyarms.policies.parts.randomness import RANKING
-from manyarms.policies.parts.slots import (
+from manyarms.policies.parts.moss_slots import (
     GONE,
     begin,
     count_late_pulls,
@@ -38,6 +36,8 @@ from manyarms.policies.parts.slots import (
     refresh,
     set_scale,
 )
+from manyarms.policies.parts.parameters import MixturePolicy, kl_form
+from manyarms.policies.parts.randomness import RANKING
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import choice
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
@@ -176,7 +176,7 @@ def emp_moss_plus_plus_retire(state: EmpMossPlusPlusState, arm: int) -> None:
 
 @rare
 def choose_again(state: EmpMossPlusPlusState) -> None:
-    """Fill a set that lost all its arms: with all that were pulled before, or a fresh one."""
+    """Refill a set that lost all its arms: with all arms pulled before, or a fresh one."""
     slots, clock = state.arms.slots, state.clock[0]
     if clock.touched == 0:
         state.arms.sampler.n[0] = state.arms.pool[0]

@@ -1,4 +1,4 @@
-"""Guarded: any policy, Pareto optimal by a guard around it."""
+"""Guarded: a guard around any policy makes it Pareto optimal."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LabelClock(Record):
 
 
 class GuardedState(NamedTuple):
-    """The state of the policy within, the guard, and which slots stand for the policy's arms."""
+    """The state of the inner policy, the guard, and the slot of each of the policy's arms."""
 
     inner: Any  # the policy's own state
     guard: Guard
@@ -84,7 +84,7 @@ def guarded_ask(state: GuardedState) -> tuple[int, int]:
 
 @kernel
 def slot_of(state: GuardedState, label: int) -> int:
-    """Return the slot of a label; one that is named for the first time gets the next of the order.
+    """Return the slot of a label; a new label gets the next arm of the guard's order.
 
     So the policy and the guard open the same arms first, whatever the policy calls them.
     """
@@ -110,7 +110,7 @@ def guarded_tell(state: GuardedState, note: int, reward: float) -> None:
 
 
 def guarded_count_late(state: GuardedState, note: int, change: int) -> None:
-    """Hear that a pull is late, or abandoned; the policy hears it in its own time."""
+    """Count a late or abandoned pull, and pass it on to the policy when its turn comes."""
     by_rule = state.guard.flight[note].by_rule == 1
     if count_guarded_late(state.guard, note, change) and by_rule:
         lose(state.inner, state.flight, note)
@@ -235,7 +235,7 @@ class Guarded(AroundPolicy, GuardPolicy):
 
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # as the policy within is
-        """Whether it works without a horizon: if the policy does."""
+        """Whether it works without a horizon: if the inner policy does."""
         return self.policy.anytime
 
     @property
@@ -244,7 +244,7 @@ class Guarded(AroundPolicy, GuardPolicy):
 
     @property
     def sized_by_horizon(self) -> bool:
-        """Whether the policy within is made for one horizon: then `Doubling` cannot wear it."""
+        """Whether the inner policy depends on the horizon; `Doubling` refuses such policies."""
         return getattr(self.policy, "sized_by_horizon", False)
 
     def with_reward_range(self, reward_range: tuple[float, float] | None) -> Guarded:
@@ -273,23 +273,20 @@ class Guarded(AroundPolicy, GuardPolicy):
         )
 
 
-def guarded_subset(
+def _guarded_subset(
     policy: Policy, *, size: int | None = None, exponent: float | None = None, beta: float = 0.5
 ) -> Guarded:
     """Return `policy` on T^(1/2) random arms, unless another size is given, under the guard."""
     return Guarded(on_subset(policy, size=size, exponent=exponent), beta=beta)
 
 
-def guarded_alike(policy: EmpMOSSPlusPlus) -> Guarded:
+def _guarded_alike(policy: EmpMOSSPlusPlus) -> Guarded:
     """Return `policy` under a guard of the same beta."""
     return Guarded(policy, beta=policy.beta)
 
 
-GUARDED_FORMS = (
-    Form(
-        "guarded-ss-greedy",
-        Greedy,
-        guarded_subset,
+GUARDED_FORMS = {
+    "guarded-ss-greedy": Form(
         About(
             needs="horizon",
             guarantee="Pareto optimal, as MOSS++, constant 10",
@@ -300,11 +297,10 @@ GUARDED_FORMS = (
             kind="ours",
             rewards="[0, 1]",
         ),
+        Greedy,
+        _guarded_subset,
     ),
-    Form(
-        "guarded-empmoss++",
-        EmpMOSSPlusPlus,
-        guarded_alike,
+    "guarded-empmoss++": Form(
         About(
             needs="horizon",
             guarantee="Pareto optimal, as MOSS++, constant 10",
@@ -315,5 +311,7 @@ GUARDED_FORMS = (
             kind="ours",
             rewards="[0, 1]",
         ),
+        EmpMOSSPlusPlus,
+        _guarded_alike,
     ),
-)
+}

@@ -1,4 +1,4 @@
-"""Hybrid MOSS++: Pareto optimal as MOSS++ is, and goes on with the arms that did best."""
+"""Hybrid MOSS++: MOSS++ whose sets also contain the arms that did best so far."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from manyarms.policies.parts.iterations import (
     reset_iterations,
 )
 from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit, open_slot
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
-from manyarms.policies.parts.slots import begin, count_late_pulls, credit, open_slot
 from manyarms.protocol import About, plays
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
@@ -55,7 +55,7 @@ def hybrid_reset(state: HybridMossPlusPlusState, key: int, horizon: int) -> None
 
 @rare
 def remember_arms(state: HybridMossPlusPlusState) -> None:
-    """Remember how the arms of the iteration that ended did."""
+    """Add the pulls and rewards of the iteration that ended to the history."""
     slots = state.arms.slots
     for k in range(slots.run[0].opened):
         slot = slots.slot[k]

@@ -17,15 +17,15 @@ from manyarms.policies.parts.fresh import (
     reset_arms,
     retire_arm,
 )
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
 from manyarms.policies.parts.parameters import IndexPolicy, kl_form
-from manyarms.policies.parts.slots import begin, count_late_pulls, credit
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Count, Probability
 from manyarms.theory.schedules import subset_size
 
 
 class MossOracleState(NamedTuple):
-    """How large the set is to be, and its arms pulled so far, ranked by their index."""
+    """The size of the set, and its arms pulled so far, ranked by their index."""
 
     alpha: float
     factor: float  # of T^alpha log sqrt(T): 2, or n/m with alpha = 0

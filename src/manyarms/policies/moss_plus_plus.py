@@ -19,14 +19,14 @@ from manyarms.policies.parts.iterations import (
     reset_iterations,
 )
 from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit, open_slot, unopened
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
-from manyarms.policies.parts.slots import begin, count_late_pulls, credit, open_slot, unopened
 from manyarms.protocol import About, plays
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 
 class MossPlusPlusState(NamedTuple):
-    """The set of this iteration, and the sets of those before as mixture-arms."""
+    """The set of this iteration, and the earlier sets as mixture-arms."""
 
     beta: float
     clock: Records[WaitingClock]  # [clock]
@@ -58,7 +58,7 @@ def next_iteration(state: MossPlusPlusState) -> None:
 
 @kernel
 def choose_member(state: MossPlusPlusState) -> int:
-    """Members without a pull come first, in random order, real and mixture-arms alike."""
+    """Return the next member: those without a pull first, in random order."""
     clock = state.clock[0]
     if clock.waiting > 0:
         at = below(next_word(state.order), unopened(state.arms.slots))

@@ -54,7 +54,7 @@ def parallel_reset(state: ParallelState, key: int, horizon: int) -> None:
 
 @rare
 def lowest_regret(state: ParallelState) -> int:
-    """Return the subroutine of lowest empirical regret, ties at random."""
+    """Return the subroutine of lowest empirical regret; ties are random."""
     lowest = 0
     least = math.inf
     least_word = next_word(state.epochs)

@@ -28,7 +28,7 @@ class PatienceArm(Record):
 
 
 class PatienceState(NamedTuple):
-    """The arm in play, and the order that the next ones come in."""
+    """The arm in play, and the order of the next ones."""
 
     best_mean: float
     spread: float  # (2 sigma)^2

@@ -14,8 +14,8 @@ from manyarms.policies.parts.doubling_rounds import (
     reset_rounds,
 )
 from manyarms.policies.parts.fresh import FreshArms, arrive_now, ask_arms, present, retire_arm
+from manyarms.policies.parts.moss_slots import count_late_pulls, credit
 from manyarms.policies.parts.parameters import kl_form
-from manyarms.policies.parts.slots import count_late_pulls, credit
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Share
 from manyarms.theory.schedules import quantile_arms

@@ -1,7 +1,7 @@
-"""What a policy is: its functions, its name in the registry, its keys, its state as plain data."""
+"""What a policy is: its functions, its name in the registry, its keys, its state as columns."""
 
 from manyarms.protocol.about import About, Variant
-from manyarms.protocol.plain import plain_policy
+from manyarms.protocol.plain_classes import plain_policy
 from manyarms.protocol.policy import (
     Policy,
     arrive,

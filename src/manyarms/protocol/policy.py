@@ -1,4 +1,4 @@
-"""What a policy is: plain data that makes a state, and three functions on that state.
+"""What a policy is: parameters that make a state, and functions on that state.
 
 A policy's file defines a state (a NamedTuple with a name of its own), functions on it, and a table
 that says which of them play it: `plays(State, reset=…, ask=…, tell=…)`. CPython runs these
@@ -7,7 +7,6 @@ functions live; the simulator compiles them.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -33,12 +32,12 @@ P = TypeVar("P", bound="Policy")
 
 @generic
 def reset(state: Any, key: int, horizon: int) -> None:
-    """Begin anew: `key` decides all random choices; `horizon` is 0 where none is known."""
+    """Start a new game. `key` decides all random choices; `horizon` is 0 if it is unknown."""
 
 
 @generic
 def ask(state: Any) -> tuple[int, int]:  # type: ignore[empty-body]  # bodies are registered
-    """Choose: return the slot that the reward will be credited to, and the arm to pull."""
+    """Choose an arm: return the slot that its reward will be credited to, and the arm."""
 
 
 @generic
@@ -51,7 +50,7 @@ def count_late(state: Any, slot: int, change: int) -> None:
     """Count `change` more late pulls of the slot.
 
     A pull is late when its reward is not told before the next pull is asked for. A change of 0
-    says that a pull was abandoned before it was late.
+    means that a pull was abandoned before it was late.
     """
 
 
@@ -59,26 +58,26 @@ def count_late(state: Any, slot: int, change: int) -> None:
 def generation(state: Any) -> int:
     """Return a number that changes when slots change their meaning.
 
-    Rewards of an earlier generation come too late to teach the policy anything.
+    Rewards of an earlier generation are dropped.
     """
     return 0
 
 
 @generic
 def arrive(state: Any, count: int) -> None:
-    """Add `count` arms, numbered on from the last one."""
+    """Add `count` arms; their numbers follow the last one."""
 
 
 @generic
 def retire(state: Any, arm: int) -> None:
-    """Never choose this arm again. The caller sees to it that others are left."""
+    """Never choose this arm again. The caller makes sure that others are left."""
 
 
 @optional
 def recommend(state: Any) -> int:
-    """Return the arm that the policy would keep; -1 if it knows none, or leaves it to the rule.
+    """Return the arm to keep, or -1 to leave the choice to the common rule.
 
-    The arm must be one that was pulled, and whose reward was told.
+    At least one reward of the arm must have been told.
     """
     return -1
 
@@ -143,7 +142,7 @@ def short_form(name: str, value: Any) -> str:
 
 
 def in_brackets(words: list[str]) -> str:
-    """Return words for the end of a label; nothing if there are none."""
+    """Return words in brackets for the end of a label, or "" if there are none."""
     return f"({', '.join(words)})" if words else ""
 
 
@@ -163,11 +162,12 @@ def table_labels(policies: Sequence[Policy]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Policy(ABC):
-    """A policy's parameters; a frozen dataclass. The state it makes does the work."""
+    """The parameters of a policy, a frozen dataclass. The state it makes does the work."""
 
     name: ClassVar[str]
     about: ClassVar[About | None] = None  # for lists and the leaderboard
     anytime: ClassVar[bool] = False  # works without knowing the horizon
+    in_name: ClassVar[tuple[str, ...]] = ()  # parameters that the name says already
 
     def __new__(cls: type[P], *values: Any, **given: Any) -> P:
         """Suggest the nearest parameter where a name is misspelled."""
@@ -179,7 +179,7 @@ class Policy(ABC):
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        """Check the parameters by their types, and keep them so: no float32 reaches a kernel."""
+        """Check and convert the parameters by their types: no float32 reaches a kernel."""
         for name, (check, none_too) in checks_of(type(self)).items():
             value = getattr(self, name)
             if value is not None or not none_too:
@@ -187,23 +187,23 @@ class Policy(ABC):
 
     @abstractmethod
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> Any:
-        """Make a state with room for `pulls` pulls: the horizon, or more than ever happen."""
+        """Make a state with room for `pulls` pulls: the horizon, or 2^40 if it is unknown."""
 
     def with_best_mean(self: P, best_mean: float) -> P:
-        """Return the policy with μ* given, if it needs to know it and does not yet."""
+        """Return the policy with this best mean, if it needs one and was given none."""
         return self
 
     def with_reward_range(self: P, reward_range: tuple[float, float] | None) -> P:
-        """Return the policy made for rewards of this range, where that was left open."""
+        """Return the policy with the parameters that follow from the range, if not given."""
         return self
 
     @property
     def unit_rewards(self) -> bool:
-        """Whether rewards outside of [0, 1] mean nothing to it."""
+        """Whether the policy is made for rewards in [0, 1] only."""
         return self.about is not None and self.about.rewards == "[0, 1]"
 
     def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
-        """Raise unless the policy is made for rewards of this range; None is not known."""
+        """Raise unless the policy can take rewards of this range; None if it is unknown."""
         low, high = reward_range or (0.0, 1.0)
         if self.unit_rewards and not 0.0 <= low <= high <= 1.0:
             raise ParameterError(
@@ -213,41 +213,43 @@ class Policy(ABC):
 
     @property
     def label(self) -> str:
-        """The name, with the parameters that are not the default ones."""
+        """The name, with the parameters that differ from their defaults."""
         return self.name + in_brackets(self.changed())
 
     def changed(self, *, given: bool = True) -> list[str]:
-        """Return the parameters that are not the default ones, as labels show them.
+        """Return the parameters that differ from their defaults, as labels show them.
 
-        `given` says whether those are among them that have no default, or None.
+        Without `given`, parameters whose default is None, or that have none, are left out.
         """
         found = []
         for field in fields(self):
             value = getattr(self, field.name)
-            hidden = not given and field.default in (None, MISSING)
+            hidden = field.name in self.in_name
+            hidden |= not given and field.default in (None, MISSING)
             if not (isinstance(value, Policy) or value == field.default or hidden):
                 found.append(short_form(field.name, value))
         return found
 
     @property
     def stored_label(self) -> str:
-        """The name with the parameters that are not the default ones, written out.
+        """The name with the parameters that differ from their defaults, written out.
 
-        Files know policies by it, so it does not change with the way in which labels are written.
+        Files use it as a key, so it must stay the same when labels are written differently.
         """
         changed = (
             f"{field.name}={value!r}"
             for field in fields(self)
             if (value := getattr(self, field.name)) != field.default
+            if field.name not in self.in_name
         )
         return self.name + in_brackets(list(changed))
 
     @property
     def short_label(self) -> str:
-        """The label without what the policy is given to know, such as the hardness: for tables.
+        """The label for tables: without what the policy was told about the problem.
 
-        That is what parameters say that have no default, or None; the others are the policy's own.
-        If two policies of a table would look alike, it shows their labels.
+        These are the parameters without a default, or with None, such as the hardness. If two
+        policies of a table would look alike, it shows their labels.
 
         >>> import manyarms as ma
         >>> ma.MOSSOracle(alpha=0.2, count_late=True).short_label
@@ -257,7 +259,7 @@ class Policy(ABC):
         return self.name + in_brackets(own)
 
     def stage(self, state: Any) -> str:
-        """Say in words where a state is, such as "iteration 3 of 8"; "" if there are no stages."""
+        """Describe where a state is, such as "iteration 3 of 8"; "" if there are no stages."""
         return ""
 
     @by_name
@@ -288,15 +290,15 @@ class Policy(ABC):
             the default, becomes half their distance. None accepts all rewards up to 1e100, and
             leaves `sigma` as it is.
         """
-        # by name, so that this room does not import the one above it
-        handle: type[Live] = importlib.import_module("manyarms.live.handle").Live
-        return handle(
+        from manyarms.live.handle import Live  # one of the two imports that go up
+
+        return Live(
             self, n_arms=n_arms, arms=arms, horizon=horizon, seed=seed, reward_range=reward_range
         )
 
 
 def layers(policy: Policy) -> Iterator[Policy]:
-    """Yield a policy, and those that it wraps, from the outside in."""
+    """Yield a policy and the policies that it wraps, from the outside in."""
     one: Any = policy
     while isinstance(one, Policy):
         yield one

@@ -24,7 +24,7 @@ _STEPS = 20  # enough for a billion rewards
 
 
 class Scale(NamedTuple):
-    """What rewards are like: between `low` and `low` + `width`; without bounds if that is 0."""
+    """The range of rewards: from `low` to `low` + `width`, or unbounded if `width` is 0."""
 
     low: float
     width: float
@@ -32,7 +32,7 @@ class Scale(NamedTuple):
 
 
 def scale_of(policy: Policy, reward_range: tuple[float, float] | None) -> Scale:
-    """Return the scale of rewards; where they have no bounds, the policy's sigma.
+    """Return the scale of rewards, with the policy's sigma for unbounded ones.
 
     >>> import manyarms as ma
     >>> scale_of(ma.MOSS(), (0.0, 100.0)), scale_of(ma.MOSS(sigma=2.0), None)
@@ -43,7 +43,7 @@ def scale_of(policy: Policy, reward_range: tuple[float, float] | None) -> Scale:
 
 
 def sigma_of(policy: Policy) -> float:
-    """Return the largest sigma that a policy, or one within it, takes for granted."""
+    """Return the largest sigma that a policy, or one that it wraps, assumes."""
     *around, inner = (getattr(one, "sigma", None) for one in layers(policy))
     sigmas: list[float] = [sigma for sigma in around if sigma is not None]
     return max([0.5 if inner is None else inner, *sigmas])

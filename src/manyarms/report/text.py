@@ -61,7 +61,7 @@ def part_of_page(name: str) -> str:
 
 
 def count_of(number: int, one: str, many: str = "") -> str:
-    """Say how many, in words that fit.
+    """Return a count with its noun, in the singular or the plural.
 
     >>> count_of(1, "policy", "policies"), count_of(12000, "pull")
     ('1 policy', '12,000 pulls')

@@ -300,4 +300,4 @@ def _draw(axes: Axes, played: Sequence[Result], order: list[str]) -> None:
     axes.xaxis.set_major_locator(MultipleLocator(1))
 
 
-CONTESTS = Study("the policies on every caption contest that is found", 20, experiments, report)
+CONTESTS = Study(20, experiments, report)

@@ -1,4 +1,4 @@
-"""What a study is: experiments, and a report on their results. `reproduce` plays and writes."""
+"""What a study is: experiments, and a report on their results; `reproduce` plays and reports."""
 
 from __future__ import annotations
 
@@ -50,8 +50,6 @@ class Study:
 
     Attributes
     ----------
-    title
-        What it shows, in one line.
     replications, fewest
         How often each policy plays by default, and the smallest number that is allowed.
     experiments
@@ -59,16 +57,16 @@ class Study:
         within the study.
     report
         A function of the results, by name, and of a folder; it draws, decides and writes.
-    name
-        What `manyarms reproduce` calls it; `find` fills it in.
+    name, title
+        What `manyarms reproduce` calls it, and what it shows, in one line; `find` fills them in.
     """
 
-    title: str
     replications: int
     experiments: Callable[[int, int], Sequence[Experiment]]
     report: Callable[[Results, Path], Report]
     fewest: int = 1
     name: str = ""
+    title: str = ""
 
 
 def reproduce(

@@ -1,4 +1,4 @@
-"""Formulas take numbers or arrays of them, checked alike."""
+"""Checks for formulas that take numbers or arrays of numbers."""
 
 from __future__ import annotations
 

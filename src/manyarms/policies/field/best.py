@@ -1,4 +1,4 @@
-"""Best: it pulls the arm that it was given; no policy can do better."""
+"""Best: always pulls the arm it was given; with a best arm, no policy does better."""
 
 from __future__ import annotations
 
@@ -29,12 +29,7 @@ def best_tell(state: BestState, slot: int, reward: float) -> None:
     pass
 
 
-plays(
-    BestState,
-    reset=best_reset,
-    ask=best_ask,
-    tell=best_tell,
-)
+plays(BestState, reset=best_reset, ask=best_ask, tell=best_tell)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ _BRACKETS = 48  # more than 2^50 pulls open
 
 
 class BracketingState(NamedTuple):
-    """The brackets, each with a run of its own, and whose turn it is."""
+    """The brackets with their runs, and whose turn it is."""
 
     clock: Ints  # [pulls asked for, the bracket whose turn it is]
     budget: Ints  # by bracket: of its run
@@ -79,7 +79,7 @@ def bracketing_tell(state: BracketingState, slot: int, reward: float) -> None:
 
 
 def bracketing_recommend(state: BracketingState) -> int:
-    """Return the winner of the largest mean, of the last run of each bracket."""
+    """Return the arm of largest mean among the winners of the brackets' last runs."""
     kept, largest = -1, 0.0
     for number in range(state.table.used[1]):
         if state.won[number] > 0 and (kept < 0 or state.mean[number] > largest):

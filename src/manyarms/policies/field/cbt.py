@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from manyarms.core.memory import Memory, Record, Records, wipe
 from manyarms.policies.parts.losses import Factor, Losses, Shape, confidence_factor, suffer
-from manyarms.policies.parts.parameters import about_perfect
-from manyarms.policies.parts.sequential import (
+from manyarms.policies.parts.one_by_one import (
     OneByOne,
     arm_in_play,
     in_play,
@@ -17,6 +16,7 @@ from manyarms.policies.parts.sequential import (
     one_by_one,
     reset_one_by_one,
 )
+from manyarms.policies.parts.parameters import about_perfect
 from manyarms.protocol import Policy, plays
 
 
@@ -56,12 +56,7 @@ def cbt_tell(state: CbtState, slot: int, reward: float) -> None:
             wipe(state.losses, 0)
 
 
-plays(
-    CbtState,
-    reset=cbt_reset,
-    ask=lambda state: arm_in_play(state.arms),
-    tell=cbt_tell,
-)
+plays(CbtState, reset=cbt_reset, ask=lambda state: arm_in_play(state.arms), tell=cbt_tell)
 
 
 @dataclass(frozen=True, kw_only=True)

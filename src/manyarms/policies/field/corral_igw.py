@@ -31,7 +31,7 @@ class CorralPull(Record):
 
 
 class CorralIgwState(NamedTuple):
-    """The mean of each arm pulled so far, the rules' chances, how pulls in flight were chosen."""
+    """The mean of each arm pulled, the probability of each rule, and how pulls were chosen."""
 
     n_arms: int
     bases: int

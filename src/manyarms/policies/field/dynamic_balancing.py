@@ -27,7 +27,7 @@ from manyarms.policies.parts.subroutines import (
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Positive
 
-FACTOR = 2.0  # of the sets' sizes, as in the text of Zhu & Nowak
+_FACTOR = 2.0  # of the sets' sizes, as in the text of Zhu & Nowak
 
 
 class BalancedClock(SubroutineClock):
@@ -41,7 +41,7 @@ class BalancedSubroutine(Subroutine):
 
 
 class BalancedState(NamedTuple):
-    """The arms of all subroutines, and what the rewards of each say of the best mean."""
+    """The arms of all subroutines, and the bounds on the best mean that each one gives."""
 
     factor: float
     c: float
@@ -65,7 +65,7 @@ def balanced_reset(state: BalancedState, key: int, horizon: int) -> None:
 
 @kernel
 def least_allowed(state: BalancedState) -> int:
-    """Return the active subroutine that may have lost least, ties at random."""
+    """Return the active subroutine with the smallest allowed loss; ties are random."""
     q = state.clock[0].subroutines
     floor = -math.inf
     for i in range(q):
@@ -175,9 +175,9 @@ class DynamicBalancing(SubroutinePolicy):
     regret_factor: Positive = 1.0
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> BalancedState:
-        room = room_for(memory, n_arms, pulls, FACTOR)
+        room = room_for(memory, n_arms, pulls, _FACTOR)
         return BalancedState(
-            factor=FACTOR,
+            factor=_FACTOR,
             c=self.c,
             regret_factor=self.regret_factor,
             clock=memory.records(1, BalancedClock),

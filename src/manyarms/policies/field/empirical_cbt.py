@@ -25,7 +25,7 @@ class EmpiricalCbtClock(Record):
 
 
 class EmpiricalCbtState(NamedTuple):
-    """The losses of every arm opened so far, ranked by their bounds, and of all together."""
+    """The losses of every opened arm, ranked by their bounds, and the total loss."""
 
     factor: float  # 0 for log log T
     clock: Records[EmpiricalCbtClock]  # [clock]

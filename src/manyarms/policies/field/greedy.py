@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from manyarms.core.memory import Memory
 from manyarms.policies.parts.fresh import FreshArms, ask_arms, present, reset_arms
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
 from manyarms.policies.parts.parameters import RankingPolicy
-from manyarms.policies.parts.slots import begin, count_late_pulls, credit
 from manyarms.protocol import About, plays
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.parameters import about_perfect
-from manyarms.policies.parts.sequential import (
+from manyarms.policies.parts.one_by_one import (
     Length,
     OneByOne,
     arm_in_play,
@@ -17,6 +16,7 @@ from manyarms.policies.parts.sequential import (
     one_by_one,
     reset_one_by_one,
 )
+from manyarms.policies.parts.parameters import about_perfect
 from manyarms.protocol import Policy, plays
 
 

@@ -58,7 +58,7 @@ def kl_ucb_ask(state: KlUcbState) -> tuple[int, int]:
 
 @kernel
 def largest_kl_index(state: KlUcbState, level: float) -> int:
-    """Compute the index for the heads of the queues, unless a cheaper look rules them out."""
+    """Compute the index for the heads of the queues that a cheaper bound does not rule out."""
     arms = state.arms
     favourite = arms.node[state.last[0]].pulls  # the slot pulled last, or one as good, often leads
     best = -math.inf

@@ -16,7 +16,7 @@ from manyarms.policies.parts.doubling_rounds import (
     reset_rounds,
 )
 from manyarms.policies.parts.fresh import FreshArms, ask_arms, present
-from manyarms.policies.parts.slots import count_late_pulls, credit
+from manyarms.policies.parts.moss_slots import count_late_pulls, credit
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Share
 

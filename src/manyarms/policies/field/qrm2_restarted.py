@@ -11,8 +11,8 @@ from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.tournament import leader
 from manyarms.policies.parts.doubling_rounds import RoundPolicy, last_round
 from manyarms.policies.parts.fresh import FreshArms, draw_arm, present, reset_arms
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit, open_slot
 from manyarms.policies.parts.randomness import ORDER
-from manyarms.policies.parts.slots import begin, count_late_pulls, credit, open_slot
 from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Share
 from manyarms.theory.schedules import quantile_arms
@@ -26,7 +26,7 @@ class Qrm2Clock(Record):
 
 
 class Qrm2RestartedState(NamedTuple):
-    """The set so far, and what this round saw of it."""
+    """The set, and the statistics of this round."""
 
     exponent: float
     clock: Records[Qrm2Clock]  # [clock]
@@ -43,7 +43,7 @@ def qrm2_restarted_reset(state: Qrm2RestartedState, key: int, horizon: int) -> N
 
 @rare
 def next_qrm2_round(state: Qrm2RestartedState) -> None:
-    """Double the length, widen the set, and forget what its arms did."""
+    """Start a round of twice the length on a larger set, without the old statistics."""
     clock = state.clock[0]
     clock.round += 1
     clock.left = 1 << clock.round

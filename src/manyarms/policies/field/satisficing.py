@@ -37,7 +37,7 @@ class SatisficingSlot(Record):
 
 
 class SatisficingState(NamedTuple):
-    """The successes and failures of every arm opened so far, and its chance to pass."""
+    """The successes and failures of every opened arm, and its probability to pass."""
 
     target: float
     slot: Records[SatisficingSlot]  # from 1 on, in the order the arms were opened
@@ -75,12 +75,7 @@ def satisficing_tell(state: SatisficingState, slot: int, reward: float) -> None:
     set_chance(state.chances, slot, chance)
 
 
-plays(
-    SatisficingState,
-    reset=satisficing_reset,
-    ask=satisficing_ask,
-    tell=satisficing_tell,
-)
+plays(SatisficingState, reset=satisficing_reset, ask=satisficing_ask, tell=satisficing_tell)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from manyarms.policies.parts.posterior_groups import (
 from manyarms.policies.parts.randomness import SAMPLES
 from manyarms.protocol import About, Policy, plays
 
-LARGE = 64  # pulls + 2 from which on an arm alone is sampled without a quantile, which takes longer
+_LARGE = 64  # pulls + 2 from which on an arm alone is sampled without a quantile: that is slower
 
 
 class ThompsonState(NamedTuple):
@@ -65,7 +65,7 @@ def largest_sample(arms: Groups, number: int, key: int, best: float) -> float:
     a, b = group.successes + 1.0, group.failures + 1.0
     k = size_of(arms, number)
     word = draw(key, name_of(group.successes, group.failures))
-    if k == 1 and a + b > LARGE:
+    if k == 1 and a + b > _LARGE:
         return beta_variate(a, b, word)
     u = open_unit(word)  # the probability that the largest of k samples is above ours
     if best > 0.0:
@@ -78,7 +78,7 @@ def largest_sample(arms: Groups, number: int, key: int, best: float) -> float:
 
 @kernel
 def most_tail(ways: float, b: int, mean: float, n: float, x: float) -> float:
-    r"""Return a number not below the probability that a sample is above x, by cheap means.
+    r"""Return a cheap upper bound of the probability that a sample is above x.
 
     It is :math:`P(\mathrm{Bin}(n - 1, 1 - x) \ge b) \le \binom{n-1}{b} (1 - x)^b`, and a Beta
     number is sub-Gaussian: the probability is at most :math:`e^{-s} \le 1 / (1 + s)` with

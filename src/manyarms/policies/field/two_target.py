@@ -9,8 +9,7 @@ from typing import NamedTuple
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.policies.parts.losses import Shape
-from manyarms.policies.parts.parameters import about_perfect
-from manyarms.policies.parts.sequential import (
+from manyarms.policies.parts.one_by_one import (
     Length,
     OneByOne,
     arm_in_play,
@@ -20,6 +19,7 @@ from manyarms.policies.parts.sequential import (
     one_by_one,
     reset_one_by_one,
 )
+from manyarms.policies.parts.parameters import about_perfect
 from manyarms.protocol import Policy, plays
 
 
@@ -41,7 +41,7 @@ class TwoTargetState(NamedTuple):
 
 @kernel
 def whole(number: float) -> int:
-    """Return the floor; 64^(1/3) is 3.9999999999999996 in floating point, hence the guard."""
+    """Return the floor, with a margin: 64^(1/3) is 3.9999999999999996 in floating point."""
     return math.floor(min(number * (1.0 + 1e-12), 1e15))
 
 

@@ -39,7 +39,7 @@ def ucb_air_reset(state: UcbAirState, key: int, horizon: int) -> None:
 
 @rare
 def opening_time(opened: int, exponent: float) -> int:
-    """Return the first time t with `opened` < t^exponent; the guard is wider than `pow` errs."""
+    """Return the first t with `opened` < t^exponent; the margin covers the error of `pow`."""
     if math.log(opened) > 41.0 * exponent:  # after e^41 = 6e17 pulls
         return _NEVER
     return math.floor(math.pow(opened, 1.0 / exponent) * (1.0 + 1e-12)) + 1

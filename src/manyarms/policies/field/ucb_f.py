@@ -32,7 +32,7 @@ class UcbFState(NamedTuple):
 
 @kernel
 def arms_for(horizon: int, exponent: float, n_arms: int) -> int:
-    """Return K = ⌈T^exponent⌉, at most n; the guard is wider than errors of `pow`."""
+    """Return K = ⌈T^exponent⌉, at most n; the margin covers the error of `pow`."""
     wanted = math.ceil(math.pow(horizon, exponent) * (1.0 - 1e-12))
     return max(1, min(wanted, n_arms))
 

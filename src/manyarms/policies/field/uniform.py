@@ -1,4 +1,4 @@
-"""Uniform: every pull an arm at random, the lower end of every table."""
+"""Uniform: every pull a random arm; the lower end of every table."""
 
 from __future__ import annotations
 
@@ -31,12 +31,7 @@ def uniform_tell(state: UniformState, slot: int, reward: float) -> None:
     pass
 
 
-plays(
-    UniformState,
-    reset=uniform_reset,
-    ask=uniform_ask,
-    tell=uniform_tell,
-)
+plays(UniformState, reset=uniform_reset, ask=uniform_ask, tell=uniform_tell)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ class Queue(Record):
 
 
 class LateReward(Record):
-    """What is in flight for a slot."""
+    """The pulls in flight of a slot."""
 
     pulls: int
     queued: int  # 1 while the slot stands in queue 0
@@ -97,7 +97,7 @@ def next_pull(arms: Queues) -> int:
 
 @kernel
 def due(arms: Queues) -> int:
-    """Return the slot of an arm whose index is infinite, a fresh one if there is; 0 if none."""
+    """Return the slot of an arm with an infinite index, a fresh one if possible; 0 if none."""
     if fresh_left(arms) > 0:
         return open_fresh(arms)
     return unobserved(arms) if waits(arms) else 0
@@ -124,13 +124,13 @@ def open_fresh(arms: Queues) -> int:
 
 @kernel
 def waits(arms: Queues) -> bool:
-    """Whether an arm with a slot has no reward so far."""
+    """Whether there is an opened arm without a reward."""
     return arms.queue[0].root != 0
 
 
 @kernel
 def unobserved(arms: Queues) -> int:
-    """Return the slot of an arm without any reward so far, fewest pulls in flight."""
+    """Return the slot of an arm without a reward, one with fewest pulls in flight."""
     forget_leaders(arms)
     lead(arms, 0, True)
     return any_leader(arms)
@@ -150,15 +150,15 @@ def head(arms: Queues, number: int) -> int:
 
 @kernel
 def forget_leaders(arms: Queues) -> None:
-    """Begin to look for the queues whose heads have the largest index."""
+    """Start a new search for the queues whose heads have the largest index."""
     arms.clock[0].leading = 0
 
 
 @kernel
 def lead(arms: Queues, number: int, alone: bool) -> None:
-    """Let the queue of N = `number` lead: alone, or with those of the same index so far.
+    """Make the queue of N = `number` a leader: the only one, or one of those that tie.
 
-    If their means differ the index is the same by rounding only, and the larger mean leads.
+    If their means differ, the indices tie by rounding only, and the larger mean leads.
     """
     clock = arms.clock[0]
     if not alone:
@@ -177,7 +177,7 @@ def lead(arms: Queues, number: int, alone: bool) -> None:
 
 @kernel
 def any_leader(arms: Queues) -> int:
-    """Return a slot of largest index, any with the same chance; several cost a word of TIES."""
+    """Return a random slot among those of largest index; a tie takes a word of TIES."""
     tied = 0
     for k in range(arms.clock[0].leading):
         tied += arms.queue[arms.leading[k]].tied
@@ -229,7 +229,7 @@ def credit(arms: Queues, slot: int, reward: float) -> None:
 
 @kernel
 def count_late_pulls(arms: Queues, slot: int, change: int) -> None:
-    """Count pulls that are late, or no longer."""
+    """Count `change` more late pulls."""
     arms.late[slot].pulls += change
     if arms.node[slot].pulls == 0:
         _await(arms, slot)
@@ -237,7 +237,7 @@ def count_late_pulls(arms: Queues, slot: int, change: int) -> None:
 
 @rare
 def _await(arms: Queues, slot: int) -> None:
-    """Queue an arm never observed: fewest pulls in flight first."""
+    """Put an arm without a reward into queue 0, by its pulls in flight."""
     late = arms.late[slot]
     if late.queued == 1:
         _unqueue(arms, slot, 0)

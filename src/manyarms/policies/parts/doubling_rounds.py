@@ -11,13 +11,11 @@ from typing import Any
 from manyarms.core.jit import rare
 from manyarms.core.memory import Record, wipe
 from manyarms.policies.parts.fresh import reset_arms, resize
+from manyarms.policies.parts.moss_slots import begin
 from manyarms.policies.parts.parameters import IndexPolicy
-from manyarms.policies.parts.slots import begin
 
 
 class RoundClock(Record):
-    """Where the game is."""
-
     horizon: int  # T, or 0 if not known
     round: int  # l
     left: int  # pulls left in the round
@@ -49,7 +47,7 @@ def last_round(pulls: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class RoundPolicy(IndexPolicy):
-    """A policy that plays such rounds, and so needs no horizon."""
+    """An anytime policy that plays such rounds."""
 
     anytime = True
 

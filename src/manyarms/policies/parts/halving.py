@@ -111,7 +111,7 @@ def start_run(table: Halving, number: int, budget: int) -> None:
         table.order[slot] = slot
         table.arm[slot].pulls = 0
         table.arm[slot].total = 0.0
-    start_round(table, number)
+    _start_round(table, number)
 
 
 @kernel
@@ -124,7 +124,7 @@ def rounds_of(size: int) -> int:
 
 
 @kernel
-def start_round(table: Halving, number: int) -> None:
+def _start_round(table: Halving, number: int) -> None:
     bracket = table.bracket[number]
     share = bracket.budget // bracket.rounds
     bracket.each = max(1, share // bracket.left)
@@ -134,7 +134,7 @@ def start_round(table: Halving, number: int) -> None:
 
 @kernel
 def ask_bracket(table: Halving, number: int) -> tuple[int, int]:
-    """Return the slot to pull next and its arm; once the run is over the winner, which is left."""
+    """Return the slot to pull next and its arm; after the run, those of the winner."""
     bracket = table.bracket[number]
     slot = table.order[bracket.first + bracket.asked % bracket.left]
     bracket.asked += 1
@@ -153,11 +153,11 @@ def tell_bracket(table: Halving, slot: int, reward: float) -> None:
     if bracket.rounds > 0:
         all_told = bracket.budget <= 0 and bracket.told >= bracket.asked
         if all_told or bracket.told >= bracket.each * bracket.left:
-            end_round(table, record.bracket)
+            _end_round(table, record.bracket)
 
 
 @rare
-def end_round(table: Halving, number: int) -> None:
+def _end_round(table: Halving, number: int) -> None:
     """Keep the better half."""
     bracket = table.bracket[number]
     clear(table.rank)
@@ -173,16 +173,16 @@ def end_round(table: Halving, number: int) -> None:
         if place == 0:
             bracket.winner = chosen
             bracket.mean = table.arm[chosen].total / max(1, table.arm[chosen].pulls)
-    keep_chosen(table, bracket)
+    _keep_chosen(table, bracket)
     bracket.left = kept
     bracket.rounds -= 1
     if bracket.rounds > 0:
-        start_round(table, number)
+        _start_round(table, number)
 
 
 @kernel
-def keep_chosen(table: Halving, bracket: Bracket) -> None:
-    """Move those that were chosen, which are below 0 now, to the front."""
+def _keep_chosen(table: Halving, bracket: Bracket) -> None:
+    """Move the chosen slots, which are marked by numbers below 0, to the front."""
     write = bracket.first
     for place in range(bracket.first, bracket.first + bracket.left):
         if table.order[place] < 0:

@@ -22,21 +22,17 @@ from manyarms.policies.parts.mixtures import (
     real_arm,
     reset_mixtures,
 )
+from manyarms.policies.parts.moss_slots import GONE, Slots, close_slot
 from manyarms.policies.parts.randomness import MIXTURES, ORDER
-from manyarms.policies.parts.slots import GONE, Slots, close_slot
 
 
 class IterationClock(Record):
-    """Where the game is."""
-
     horizon: int  # T
     iteration: int  # i
     left: int  # pulls left in the iteration
 
 
 class WaitingClock(IterationClock):
-    """The same, and how many members of the set wait."""
-
     waiting: int  # members without a pull in this iteration
 
 
@@ -52,7 +48,7 @@ def reset_iterations(state: Any, key: int, horizon: int) -> None:
 
 @kernel
 def ask_member(mixtures: Mixtures, slots: Slots, number: int) -> tuple[int, int]:
-    """Count a choice of the slot; return it and its arm, or one drawn from its mixture-arm."""
+    """Count a pull of the slot; return it with its arm, or one drawn from its mixture-arm."""
     slot = slots.slot[number]
     slot.asked += 1
     return number, real_arm(mixtures, slot.member)
@@ -68,13 +64,13 @@ def become_mixture(state: Any) -> None:
 
 
 def iteration_of(state: Any) -> int:
-    """Return the iteration: a body of `generation` where slots are given out anew in each."""
+    """Return the iteration; it is the generation where each iteration has new slots."""
     iteration: int = state.clock[0].iteration
     return iteration
 
 
 def arrive_later(state: Any, count: int) -> None:
-    """Let new arms be drawn from the next iteration on: a body of `arrive`."""
+    """Add new arms, which are drawn from the next iteration on."""
     state.arms.pool[0] += count
 
 

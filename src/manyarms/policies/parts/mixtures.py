@@ -1,4 +1,4 @@
-"""Mixture-arms: to pull one is to pull an arm drawn as an earlier iteration drew its arms.
+"""Mixture-arms: pulling one pulls an arm drawn with the frequencies of an earlier iteration.
 
 Mixture-arm j has a share for every member of iteration j's set: the pulls that the member got.
 Drawing one is inverting the cumulative shares, with a guide table that starts the search next to
@@ -26,8 +26,6 @@ class Share(Record):
 
 
 class Tally(Record):
-    """How many there are."""
-
     closed: int  # mixture-arms
     filled: int  # shares
 
@@ -81,7 +79,7 @@ def close_mixture(mixtures: Mixtures) -> None:
 
 @rare
 def leave_mixtures(mixtures: Mixtures, arm: int) -> None:
-    """Take a retired arm out of all mixture-arms, and those out that are left without pulls."""
+    """Remove a retired arm from all mixture-arms, and mixture-arms that are now empty."""
     for j in range(1, mixtures.tally[0].closed + 1):
         before, until = 0, 0
         for at in range(mixtures.end[j - 1], mixtures.end[j]):

@@ -93,7 +93,7 @@ def reset_groups(arms: Groups, key: int) -> None:
 
 @kernel
 def name_of(successes: int, failures: int) -> int:
-    """Return a number for the pair: Cantor's way keeps it small."""
+    """Return a number for the pair: Cantor's, which is small."""
     pulls = successes + failures
     return pulls * (pulls + 1) // 2 + successes
 
@@ -107,7 +107,7 @@ def size_of(arms: Groups, number: int) -> int:
 
 @kernel
 def choose_from(arms: Groups, number: int) -> int:
-    """Return the slot of a member of the group, any with the same chance."""
+    """Return the slot of a random member of the group."""
     at = below(next_word(arms.ties), size_of(arms, number))
     group = arms.group[number]
     if at < group.size:
@@ -124,7 +124,7 @@ def credit(arms: Groups, slot: int, reward: float) -> None:
     """Move a slot to the group with one more success, or failure."""
     clock = arms.clock[0]
     if max(2 * clock.groups, clock.places) > 8 * clock.opened + _SPARE:
-        clear_up(arms)
+        _clear_up(arms)
     success = is_success(reward, arms.rounding)
     group = arms.group[arms.slot[slot].group]
     number = _group(arms, group.successes + int(success), group.failures + int(not success))
@@ -134,7 +134,7 @@ def credit(arms: Groups, slot: int, reward: float) -> None:
 
 @kernel
 def _group(arms: Groups, successes: int, failures: int) -> int:
-    """Return the group's number; it is made if it never was."""
+    """Return the number of the group, which is made if it is new."""
     name = name_of(successes, failures)
     at = find(arms.number, name)
     if arms.number.cells[at] != 0:
@@ -196,8 +196,8 @@ def _leave(arms: Groups, slot: int) -> None:
 
 
 @rare
-def clear_up(arms: Groups) -> None:
-    """Keep the groups that have members, in the order of their numbers, and no place between them.
+def _clear_up(arms: Groups) -> None:
+    """Compact the groups that have members, in the order of their numbers.
 
     Neither the order of the list nor that of a group's members changes.
     """

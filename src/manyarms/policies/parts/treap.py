@@ -84,7 +84,7 @@ def leave(nodes: Records[Node], root: int, slot: int) -> int:
 
 @rare
 def _lift(nodes: Records[Node], slot: int) -> None:
-    """Let a slot change places with the one above it."""
+    """Swap a slot with its parent."""
     node, below = nodes[slot], nodes[slot].up
     old = nodes[below]
     if old.left == slot:
@@ -108,7 +108,7 @@ def _lift(nodes: Records[Node], slot: int) -> None:
 
 @kernel
 def nth(nodes: Records[Node], root: int, place: int) -> int:
-    """Return the slot at a place, from 0 on."""
+    """Return the slot at a place; places count from 0."""
     at = root
     before = nodes[nodes[at].left].size
     while place != before:

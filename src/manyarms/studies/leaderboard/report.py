@@ -228,4 +228,4 @@ def _profile(table: Sequence[Placing], policy: str) -> tuple[Any, Any]:
     return factors, (own[:, None] <= factors * (1 + 1e-12)).mean(axis=0)
 
 
-LEADERBOARD = Study("every policy on a suite of problems", 100, experiments, report, fewest=2)
+LEADERBOARD = Study(100, experiments, report, fewest=2)

@@ -16,7 +16,7 @@ _FACTS = ("n_arms", "horizon", "seed")  # what a class is given if it asks for i
 
 
 class PlainState:
-    """The player of the game that is on, and what players are given."""
+    """The player of the current game, and what it needs to be made."""
 
     def __init__(self, policy: PlainPolicy, n_arms: int) -> None:
         self.policy, self.n_arms = policy, n_arms
@@ -88,7 +88,7 @@ class PlainPolicy(Policy):
 
     @property
     def name(self) -> str:  # type: ignore[override]  # that of the class
-        """The class's `name`, or what it is called."""
+        """The `name` of the class, or `__name__` if it has none."""
         return str(getattr(self.make, "name", self.make.__name__))
 
     def changed(self, *, given: bool = True) -> list[str]:
@@ -97,23 +97,22 @@ class PlainPolicy(Policy):
 
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # it depends on the class
-        """Whether it works without a horizon: unless it must know one."""
+        """Whether the class can be made without a horizon."""
         horizon = _known(self.make).get("horizon")
         return horizon is None or horizon.default is not horizon.empty
 
     def player(self, facts: dict[str, Any]) -> Any:
-        """Return a new player, which is given what its class asks for."""
+        """Make a player, and give it the facts that its constructor has parameters for."""
         known, given = _known(self.make), dict(self.parameters)
         asked = {key: value for key, value in facts.items() if key in known and key not in given}
         return self.make(**given, **asked)
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> PlainState:
-        """Make a state; its player comes with the game."""
         return PlainState(self, n_arms)
 
 
 class PlainMaker:
-    """Makes policies of a plain class; its signature has the parameters that a user gives."""
+    """Makes policies of a plain class. Its signature lists the parameters that users may give."""
 
     def __init__(self, make: type) -> None:
         self.make = make
@@ -122,12 +121,11 @@ class PlainMaker:
         self.__doc__ = make.__doc__
 
     def __call__(self, **parameters: Any) -> PlainPolicy:
-        """Make the policy, which makes a player of the class for each game."""
         return plain_policy(self.make, **parameters)
 
 
 def is_plain(make: Any) -> bool:
-    """Whether this is a class with `ask` and `tell`, and no policy of ours."""
+    """Whether this is a class with `ask` and `tell` that is no `Policy`."""
     own = isinstance(make, type) and not issubclass(make, Policy)
     return own and all(callable(getattr(make, name, None)) for name in ("ask", "tell"))
 
@@ -203,7 +201,7 @@ def _check_tell(make: type) -> None:
 
 
 def plays_plainly(policy: Any) -> bool:
-    """Whether a policy, or one within, is a plain class, so that CPython must play it."""
+    """Whether a policy, or one that it wraps, is a plain class, which only CPython can play."""
     return any(isinstance(one, PlainPolicy) for one in layers(policy))
 
 

@@ -7,7 +7,7 @@ import pytest
 import manyarms as ma
 from manyarms.core.memory import SPARSE
 from manyarms.core.rng import restart
-from manyarms.policies.parts.slots import begin, credit, moss_index, open_slot, slots
+from manyarms.policies.parts.moss_slots import begin, credit, moss_index, open_slot, slots
 
 
 def _indices(spread: float, rewards: list[float], *, members: int, horizon: int) -> list[float]:

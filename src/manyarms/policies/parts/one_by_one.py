@@ -22,7 +22,7 @@ Length: TypeAlias = Annotated[int, whole(at_least=1, at_most=1 << 40)]  # of a r
 
 
 class Visit(Record):
-    """The arm in play, or the last one that was."""
+    """The arm in play, or the last one."""
 
     number: int  # of the visit, from 1
     arm: int
@@ -32,7 +32,7 @@ class Visit(Record):
 
 
 class OneByOne(NamedTuple):
-    """The arm in play, and the order the next ones come in."""
+    """The arm in play, and the order of the next ones."""
 
     visit: Records[Visit]  # [visit]
     sampler: Sampler
@@ -57,7 +57,7 @@ def reset_one_by_one(arms: OneByOne, key: int) -> None:
 
 @kernel
 def arm_in_play(arms: OneByOne) -> tuple[int, int]:
-    """Return the visit and the arm in play; if the last one was left, the next."""
+    """Return the visit and its arm; if the last arm was left, go on to the next."""
     visit = arms.visit[0]
     if visit.over == 1:
         if arms.sampler.drawn[0] >= arms.sampler.n[0]:

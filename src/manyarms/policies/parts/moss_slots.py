@@ -119,7 +119,7 @@ def open_slot(slots: Slots, member: int) -> int:
         number = slots.rank.base + run.opened
         run.opened += 1
     else:
-        number = free_slot(slots)
+        number = _free_slot(slots)
     wipe(slots.slot, number)
     slots.slot[number].member = member
     slots.late[number] = 0
@@ -143,7 +143,7 @@ def close_slot(slots: Slots, slot: int) -> None:
 
 
 @rare
-def free_slot(slots: Slots) -> int:
+def _free_slot(slots: Slots) -> int:
     """Return a slot that was closed; there must be one."""
     slots.run[slots.rank.number].gone -= 1
     number = slots.rank.base
@@ -181,7 +181,7 @@ def refresh(slots: Slots, slot: int) -> None:
 
 @kernel
 def count_late_pulls(slots: Slots, slot: int, change: int) -> None:
-    """Count pulls that are late, or no longer.
+    """Count `change` more late pulls.
 
     Indices are made of observed rewards only, so they stay valid. An arm whose first reward is
     late is not fresh any more; when no fresh arm is left, among the arms never observed the one
@@ -208,7 +208,7 @@ def moss_index(slots: Slots, slot: int, late: int) -> float:
     pulls += late
     if pulls >= run.scale:
         return mean
-    log_ratio = max(0.0, run.log_scale - log_of(slots, pulls))  # log(H / K) - log(N)
+    log_ratio = max(0.0, run.log_scale - _log_of(slots, pulls))  # log(H / K) - log(N)
     if pulls <= run.kl_until:
         if slots.plus:
             log_ratio += math.log1p(log_ratio * log_ratio)
@@ -218,7 +218,7 @@ def moss_index(slots: Slots, slot: int, late: int) -> float:
 
 
 @kernel
-def log_of(slots: Slots, number: int) -> float:
+def _log_of(slots: Slots, number: int) -> float:
     """Return the logarithm; half of a pull's time would go into it without the table."""
     if number >= places(slots.log):
         return math.log(number)
