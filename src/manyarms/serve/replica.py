@@ -18,6 +18,7 @@ from manyarms.serve import tables
 from manyarms.serve.game import Game, policy_of
 
 _MOST_NAMES = 100_000  # keys that are remembered
+_REST = 20  # times as long as the verdict of a summary took, until it is given anew
 
 
 def place_of(cursor: str) -> int:
@@ -58,6 +59,7 @@ class Replica:
         self.answers: dict[str, Any] = {}
         self.policy = policy_of(game.spec.policy).label
         self._cache: dict[str, tuple[int, Any]] = {}
+        self._judged: tuple[float, StopVerdict] | None = None
 
     @property
     def n_arms(self) -> int:
@@ -100,12 +102,20 @@ class Replica:
         return how
 
     def verdict(self) -> StopVerdict | None:
-        """Return whether the game may stop, by the defaults of `Live.verdict`."""
-        live = self.game.live
+        """Return whether the game may stop, by the defaults of `Live.verdict`.
+
+        With very many arms it takes time, so it is given anew only after a rest.
+        """
+        live, begun = self.game.live, time.monotonic()
         if live is None:
             return None
-        low, high = live.reward_range or (0.0, 2.0 * sigma_of(live.policy))
-        return self.judged(EPSILON * (high - low), QUANTILE, CONFIDENCE)
+        if self._judged is None or begun > self._judged[0]:
+            low, high = live.reward_range or (0.0, 2.0 * sigma_of(live.policy))
+            said = self.judged(EPSILON * (high - low), QUANTILE, CONFIDENCE)
+            assert said is not None
+            ended = time.monotonic()
+            self._judged = ended + _REST * (ended - begun), said
+        return self._judged[1]
 
     def judged(self, epsilon: float, quantile: float, confidence: float) -> StopVerdict | None:
         """Return the answer to one's own question; None without arms."""
