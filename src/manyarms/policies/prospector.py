@@ -23,6 +23,17 @@ from manyarms.policies.parts.guard_slots import (
 from manyarms.policies.parts.kl import kl_upper
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import TIES
+from manyarms.policies.parts.shrunk_means import (
+    ShrunkMeans,
+    add_reward,
+    clear_means,
+    highest_mean,
+    leading_slot,
+    shrink_to,
+    shrunk_mean,
+    shrunk_means,
+    strike_out,
+)
 from manyarms.protocol import About, Variant, arrive, ask, count_late, reset, retire, tell
 from manyarms.protocol.parameters import Flag
 from manyarms.protocol.soundness import Known, holds, sound
@@ -40,8 +51,6 @@ _UNSEEN = -1e50  # an arm never observed whose pulls were abandoned
 
 
 class ProspectArm(Record):
-    pulls: int  # N
-    total: float
     rests: int  # 1 while too much of it is in flight
 
 
@@ -68,8 +77,8 @@ class ProspectState(NamedTuple):
     guard: Guard
     arm: Records[ProspectArm]  # by slot
     clock: Records[ProspectClock]  # [clock]
+    shrunk: ShrunkMeans  # by slot: N, rewards, and (rewards + average of first ones) / (N + 1)
     by_mean: Tournament
-    by_shrunk: Tournament
     by_upper: Tournament  # once no fresh arm is left
     ties: Stream
 
@@ -80,8 +89,8 @@ def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
         wipe(state.arm, slot)
     reset(state.guard, key, 0 if state.guess else horizon)
     restart(state.ties, draw(key, TIES))
+    clear_means(state.shrunk)
     clear(state.by_mean)
-    clear(state.by_shrunk)
     clear(state.by_upper)
     wipe(state.clock, 0)
     state.clock[0].current = -1
@@ -101,7 +110,7 @@ def set_target(state: ProspectState) -> None:
     `reaches` compares powers, which is cheaper.
     """
     guard, clock = state.guard, state.clock[0]
-    clock.best = min(highest(state.by_shrunk), guard.top)
+    clock.best = min(highest_mean(state.shrunk), guard.top)
     cost = max(0.0, clock.told * clock.best - clock.total)
     scale = (guard.top - guard.bottom) * guard.clock[0].power
     if cost < _C1 * scale:
@@ -133,7 +142,9 @@ def choose(state: ProspectState) -> int:
         return keep_or_lead(state, state.by_mean)
     searching = not reaches(state, clock.best)
     if clock.resting > 0 and clock.spent > 0.0 and not searching:  # its rewards are on their way
-        return keep_or_lead(state, state.by_shrunk)
+        if clock.current >= 0 and shrunk_mean(state.shrunk, clock.current) >= clock.best:
+            return clock.current
+        return leading_slot(state.shrunk, state.ties)
     if has_fresh(guard):
         return open_next(guard)
     if searching:
@@ -156,7 +167,7 @@ def keep_or_lead(state: ProspectState, rank: Tournament) -> int:
 def prospector_ask(state: ProspectState) -> tuple[int, int]:
     guard = state.guard
     if stage_begins(guard):
-        guard.clock[0].hint = leader(state.by_shrunk, state.ties)
+        guard.clock[0].hint = leading_slot(state.shrunk, state.ties)
     slot = guard_turn(guard)
     by_rule = 0
     if slot < 0:
@@ -169,15 +180,14 @@ def prospector_ask(state: ProspectState) -> tuple[int, int]:
 @tell.register(ProspectState)
 def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
     slot = guard_learn(state.guard, note, reward)
-    clock, arm = state.clock[0], state.arm[slot]
-    if arm.pulls == 0:
+    clock = state.clock[0]
+    if state.shrunk.arm[slot].pulls == 0:
         clock.seen += 1
         clock.firsts += reward
-    arm.pulls += 1
-    arm.total += reward
+        shrink_to(state.shrunk, clock.firsts / clock.seen)
+    add_reward(state.shrunk, slot, reward)
     clock.told += 1
     clock.total += reward
-    rekey(state.by_shrunk, slot, (arm.total + clock.firsts / clock.seen) / (arm.pulls + 1.0))
     rank(state, slot)
     set_target(state)
 
@@ -185,12 +195,12 @@ def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
 @kernel
 def rank(state: ProspectState, slot: int) -> None:
     """Give the arm its place by mean, and by upper bound where that is wanted."""
-    clock, arm, late = state.clock[0], state.arm[slot], state.guard.slot[slot].late
+    clock, late, pulls = state.clock[0], state.guard.slot[slot].late, state.shrunk.arm[slot].pulls
     rests = 0
-    if late > 0 and (arm.pulls == 0 or (state.late_counts and late >= _FEW * arm.pulls)):
+    if late > 0 and (pulls == 0 or (state.late_counts and late >= _FEW * pulls)):
         rests = 1
-    clock.resting += rests - arm.rests
-    arm.rests = rests
+    clock.resting += rests - state.arm[slot].rests
+    state.arm[slot].rests = rests
     rekey(state.by_mean, slot, mean_of(state, slot))
     if clock.ranked > 0:
         rekey(state.by_upper, slot, upper_of(state, slot))
@@ -198,8 +208,8 @@ def rank(state: ProspectState, slot: int) -> None:
 
 @kernel
 def mean_of(state: ProspectState, slot: int) -> float:
-    arm = state.arm[slot]
-    if arm.rests == 1:
+    arm = state.shrunk.arm[slot]
+    if state.arm[slot].rests == 1:
         return _RESTING * (1.0 + state.guard.slot[slot].late) / (1.0 + arm.pulls)
     return arm.total / arm.pulls if arm.pulls > 0 else _UNSEEN
 
@@ -207,8 +217,8 @@ def mean_of(state: ProspectState, slot: int) -> float:
 @kernel
 def upper_of(state: ProspectState, slot: int) -> float:
     r"""Return the upper bound of level :math:`\tfrac12 \log^+(T / (n N))`."""
-    guard, arm = state.guard, state.arm[slot]
-    if arm.rests == 1:
+    guard, arm = state.guard, state.shrunk.arm[slot]
+    if state.arm[slot].rests == 1:
         return mean_of(state, slot)
     if arm.pulls == 0:
         return math.inf
@@ -251,7 +261,7 @@ def prospector_retire(state: ProspectState, arm: int) -> None:
         clock.resting -= state.arm[slot].rests
         state.arm[slot].rests = 0
         rekey(state.by_mean, slot, -math.inf)
-        rekey(state.by_shrunk, slot, -math.inf)
+        strike_out(state.shrunk, slot)
         if clock.current == slot:
             clock.current = -1
         if clock.told > 0:
@@ -265,7 +275,7 @@ def prospector_holds(state: ProspectState, note: int) -> bool:
 
 @sound.register(ProspectState)
 def prospector_is_sound(state: ProspectState, known: Known) -> bool:
-    ranks, opened = (state.by_mean, state.by_shrunk, state.by_upper), state.guard.clock[0].opened
+    ranks, opened = (state.by_mean, state.by_upper), state.guard.clock[0].opened
     fit = all(rank.board[0].size <= opened and sound(rank, known) for rank in ranks)
     return fit and -1 <= state.clock[0].current < opened and sound(state.guard, known)
 
@@ -373,8 +383,8 @@ class Prospector(GuardPolicy):
             guard=self._guard(memory, n_arms, pulls),
             arm=memory.records(room, ProspectArm),
             clock=memory.records(1, ProspectClock),
+            shrunk=shrunk_means(memory, room),
             by_mean=tournament(memory, room),
-            by_shrunk=tournament(memory, room),
             by_upper=tournament(memory, room),
             ties=stream(memory),
         )
