@@ -98,7 +98,7 @@ class Rule(Guarded):
     def upper(self, j: int) -> float:
         slot = self.slots[j]
         log = max(1.0, math.log(self.horizon)) - math.log(self.n) - math.log(slot.pulls)
-        return largest(slot.mean, 0.5 * max(0.0, log) / slot.pulls)
+        return largest(slot.mean, max(0.0, 0.5 * log, log - math.log(self.n)) / slot.pulls)
 
     def tell(self, who: str, slot: int, reward: float) -> None:
         super().tell(who, slot, reward)

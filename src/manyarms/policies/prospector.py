@@ -216,15 +216,16 @@ def mean_of(state: ProspectState, slot: int) -> float:
 
 @kernel
 def upper_of(state: ProspectState, slot: int) -> float:
-    r"""Return the upper bound of level :math:`\tfrac12 \log^+(T / (n N))`."""
+    r"""Return the upper bound of level max(½ log⁺(T / (n N)), log⁺(T / (n² N)))."""
     guard, arm = state.guard, state.shrunk.arm[slot]
     if state.arm[slot].rests == 1:
         return mean_of(state, slot)
     if arm.pulls == 0:
         return math.inf
     clock, mean = guard.clock[0], arm.total / arm.pulls
-    excess = max(0.0, clock.log - math.log(clock.arms) - math.log(arm.pulls))
-    bound = 0.5 * excess / arm.pulls
+    log_n = math.log(clock.arms)
+    excess = clock.log - log_n - math.log(arm.pulls)
+    bound = max(0.0, 0.5 * excess, excess - log_n) / arm.pulls
     if guard.kl:
         return kl_upper(mean, bound)
     return mean + guard.sigma * math.sqrt(2.0 * bound)
@@ -293,9 +294,10 @@ class Prospector(GuardPolicy):
 
     The current arm stays while :math:`\bar x` is at least :math:`\zeta` and no other arm's is
     larger. Else the arm of largest mean is next if that reaches :math:`\zeta`, and a fresh one if
-    not. When no fresh arm is left it is the largest upper bound of level :math:`\tfrac12
-    \log^+(T/(nN))` while :math:`\zeta > M`, then the largest mean. Around this stands the guard of
-    `Guarded`; here the rule learns from the guard's pulls, too.
+    not. When no fresh arm is left it is the largest upper bound of level :math:`\max(\tfrac12
+    \log^+(T/(nN)), \log^+(T/(n^2 N)))` while :math:`\zeta > M`, then the largest mean. (The second
+    level is for very few arms, where one that is given up for good costs most.) Around this stands
+    the guard of `Guarded`; here the rule learns from the guard's pulls, too.
 
     Parameters
     ----------
