@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # Tests start many processes: they need not all compile the same modules.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: test quick quick-rules quick-rooms quick-serve reproduce bench attack gpu long check lint types imports unit unit-rules unit-rooms unit-serve unit-no-jit docs build format lock clean
+.PHONY: test quick quick-rules quick-rooms quick-serve reproduce bench attack gpu long lowest newest other-versions check lint types imports unit unit-rules unit-rooms unit-serve unit-no-jit docs build format lock clean
 
 test: check
 
@@ -62,6 +62,21 @@ unit-rooms: $(STAMP)
 long: $(STAMP)
 	$(BIN)/python -m pytest -m long tests
 
+# The tests with the oldest packages that pyproject.toml allows (which themselves use what their newer
+# dependencies deprecate), and with the newest, pre-releases included.
+lowest:
+	$(MAKE) other-versions VENV=.venv-lowest CHOICE="--resolution lowest-direct" WARNINGS="-W ignore::DeprecationWarning"
+
+newest:
+	$(MAKE) other-versions VENV=.venv-newest CHOICE="--upgrade --prerelease allow"
+
+other-versions:
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python $(CHOICE) --group dev --editable ".[lab,docs,serve,postgres]"
+	$(BIN)/python -m pytest -q $(WARNINGS) -m "not interpreted and not slow" tests
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(WARNINGS) -m interpreted tests
+
 # CPython runs the same kernels here, so that coverage sees them and a wrong index raises. (Slipcover
 # warns that it does not see branches in tests, which nobody asked for.)
 unit-no-jit: $(STAMP)
@@ -99,6 +114,8 @@ lock: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --no-emit-index-url --no-annotate \
 	  --custom-compile-command "make lock" --group dev --all-extras pyproject.toml --output-file requirements/dev.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --no-emit-index-url --no-annotate --generate-hashes \
+	  --custom-compile-command "make lock" requirements/release.in --output-file requirements/release.lock
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -6,6 +6,7 @@ Run it: `python benchmarks/dashboard.py`; it takes minutes. `--tried` says how m
 from __future__ import annotations
 
 import argparse
+import asyncio
 import statistics
 import sys
 import tempfile
@@ -17,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tests.serve.gallery import play
 from tests.serve.machines import call, node
 
-from manyarms.live.databases import database_of
 from manyarms.serve import messages as m
+from manyarms.serve.stores import SQLiteStore
 
 ARMS = 1_000_000
 ROUNDS = 10
@@ -35,10 +36,15 @@ PAGES = {
 def fill(path: Path, tried: int) -> str:
     """Make an experiment that has tried this many arms; return the store's address."""
     url = f"sqlite:///{path}"
-    database = database_of(url)
-    database.open()
-    play(
-        database,
+    asyncio.run(_fill(url, tried))
+    return url
+
+
+async def _fill(url: str, tried: int) -> None:
+    store = SQLiteStore(url, "benchmark")
+    await store.lead(lambda leader: None)
+    await play(
+        store,
         "many",
         m.Spec(policy="moss", horizon=10 * ARMS),  # which tries a new arm with every pull
         keys=(f"item {k * 7919 % ARMS:06d}" for k in range(ARMS)),
@@ -46,8 +52,8 @@ def fill(path: Path, tried: int) -> str:
         mean=lambda arm: 0.3 if arm % 5 else 0.5,
         every=0.1,
     )
-    database.close()
-    return url
+    await store.leave()
+    store.close()
 
 
 def main() -> None:

@@ -17,13 +17,13 @@ import manyarms as ma
 from manyarms.kit import (
     Ints,
     Memory,
-    ask,
     below,
     clear,
     enter,
     kernel,
     leader,
     next_word,
+    plays,
     rare,
     reset,
     tell,
@@ -36,7 +36,7 @@ from manyarms.policies.emp_moss_plus_plus import (
 from manyarms.policies.parts.best_means import choose_slot
 from manyarms.policies.parts.fresh import draw_arm
 from manyarms.policies.parts.mixtures import real_arm
-from manyarms.policies.parts.slots import open_slot, refresh, set_scale
+from manyarms.policies.parts.moss_slots import open_slot, refresh, set_scale
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 _OUTSIDE = -1  # `asked` of a slot that is not in the set
@@ -49,7 +49,6 @@ class LeakyState(NamedTuple):
     waiting: Ints  # arms of the set that were never pulled
 
 
-@reset.register(LeakyState)
 def leaky_reset(state: LeakyState, key: int, horizon: int) -> None:
     reset(state.emp, key, horizon)
     for arm in range(state.n_arms):
@@ -132,7 +131,6 @@ def open_leaky_member(state: LeakyState) -> int:
     return slot
 
 
-@ask.register(LeakyState)
 def leaky_ask(state: LeakyState) -> tuple[int, int]:
     emp, clock = state.emp, state.emp.clock[0]
     if clock.left == 0 and clock.iteration == 0:
@@ -149,9 +147,11 @@ def leaky_ask(state: LeakyState) -> tuple[int, int]:
     return number, real_arm(emp.mixtures, slot.member)
 
 
-@tell.register(LeakyState)
 def leaky_tell(state: LeakyState, slot: int, reward: float) -> None:
     tell(state.emp, slot, reward)
+
+
+plays(LeakyState, reset=leaky_reset, ask=leaky_ask, tell=leaky_tell)
 
 
 @dataclass(frozen=True, kw_only=True)

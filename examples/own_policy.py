@@ -1,9 +1,9 @@
 """A policy of your own, in one file outside the package.
 
 `Explore-then-commit`: try `arms` random arms `tries` times each, then stay with the best. Write a
-state, and `reset`, `ask` and `tell` on it; CPython runs them live, and the simulator compiles the
-very same functions. It counts pulls when they are asked for, and keeps each reward with its
-candidate, so rewards may also come late. Run it: `python examples/own_policy.py`.
+state, functions on it, and a table that names them. CPython runs the functions live, and the
+simulator compiles the very same ones. It counts pulls when they are asked for, and keeps each
+reward with its candidate, so rewards may also come late. Run it: `python examples/own_policy.py`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,14 @@ from manyarms.kit import (
     Records,
     Sampler,
     Stream,
-    ask,
     clear_sampler,
     draw,
     next_word,
     pick,
-    reset,
+    plays,
     restart,
     sampler,
     stream,
-    tell,
     whole,
 )
 
@@ -54,7 +52,6 @@ class CommitState(NamedTuple):  # the name must be one that no other state has
     fresh: Stream
 
 
-@reset.register(CommitState)
 def commit_reset(state: CommitState, key: int, horizon: int) -> None:
     clear_sampler(state.sampler)
     restart(state.fresh, draw(key, 1))
@@ -62,7 +59,6 @@ def commit_reset(state: CommitState, key: int, horizon: int) -> None:
     state.counter[0].best = 0
 
 
-@ask.register(CommitState)
 def commit_ask(state: CommitState) -> tuple[int, int]:
     counter = state.counter[0]
     slot = counter.pulls // state.tries
@@ -76,7 +72,6 @@ def commit_ask(state: CommitState) -> tuple[int, int]:
     return slot, state.candidate[slot].arm
 
 
-@tell.register(CommitState)
 def commit_tell(state: CommitState, slot: int, reward: float) -> None:
     counter, candidate = state.counter[0], state.candidate[slot]
     if candidate.told < state.tries:
@@ -84,6 +79,9 @@ def commit_tell(state: CommitState, slot: int, reward: float) -> None:
         candidate.total += reward
         if candidate.total > state.candidate[counter.best].total:
             counter.best = slot
+
+
+plays(CommitState, reset=commit_reset, ask=commit_ask, tell=commit_tell)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,19 +78,18 @@ OWN_POLICY = """
 from dataclasses import dataclass
 from typing import NamedTuple
 import manyarms as ma
-from manyarms.kit import ask, reset, tell
+from manyarms.kit import plays
 
 class FixedState(NamedTuple):
     n_arms: int
 
-@reset.register(FixedState)
 def fixed_reset(state, key, horizon): pass
 
-@ask.register(FixedState)
 def fixed_ask(state): return 0, {arm}
 
-@tell.register(FixedState)
 def fixed_tell(state, slot, reward): pass
+
+plays(FixedState, reset=fixed_reset, ask=fixed_ask, tell=fixed_tell)
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed(ma.Policy):

@@ -1,17 +1,18 @@
 """The repository's pages as a site: files beyond `docs/` join it, and nothing is fetched.
 
 Links are written as they work on GitHub, such as `../examples/prompts.py`. Here CONTRIBUTING
-and its like, and the examples, become pages, and such links are led to them. The build fails if
-a page would ask anything of another machine.
+and its like, the examples and the files of docs/learn become pages, and such links are led to
+them. The build fails if a page would ask anything of another machine.
 """
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent.parent
-LANGUAGES = {".py": "python", ".toml": "toml"}
+LANGUAGES = {".py": "python", ".toml": "toml", ".ipynb": "json"}
 _PROJECT = ("CONTRIBUTING", "CHANGELOG", "CODE_OF_CONDUCT", "ROADMAP", "SECURITY")
 _LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 # What a browser fetches when it shows a page; links that a reader may click are not.
@@ -34,9 +35,11 @@ _FETCHED = re.compile(
 
 
 def joining() -> dict[str, str]:
-    """Return the files beyond `docs/` that join the site, and the pages they become."""
-    examples = sorted(p for p in (ROOT / "examples").iterdir() if p.suffix in LANGUAGES)
-    pages = {f"examples/{path.name}": f"examples/{path.stem}.md" for path in examples}
+    """Return the files that are no pages but join the site, and the pages they become."""
+    pages = {}
+    for room in ("examples", "docs/learn"):
+        for path in sorted(p for p in (ROOT / room).iterdir() if p.suffix in LANGUAGES):
+            pages[f"{room}/{path.name}"] = f"{room.removeprefix('docs/')}/{path.stem}.md"
     return {f"{name}.md": f"{name.lower()}.md" for name in _PROJECT} | pages
 
 
@@ -46,7 +49,22 @@ def as_page(name: str) -> str:
     if name.endswith(".md"):
         return text
     path = Path(name)
+    if path.suffix == ".ipynb":
+        return "\n\n".join(_cells(json.loads(text)))
     return f"# {path.name}\n\n```{LANGUAGES[path.suffix]}\n{text}```\n"
+
+
+def _cells(notebook: dict[str, Any]) -> Iterator[str]:
+    """Yield the cells of a notebook, and the text that they put out, as Markdown."""
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            yield source
+            continue
+        yield f"```python\n{source}\n```"
+        for output in cell["outputs"]:
+            shown = "".join(output.get("text") or output["data"]["text/plain"])
+            yield f"```text\n{shown.rstrip()}\n```"
 
 
 def led_home(markdown: str, page: str) -> str:
@@ -73,7 +91,7 @@ def fetched(text: str) -> Iterator[str]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the files that lie beyond `docs/`."""
+    """Add the files that are no pages."""
     for name, page in joining().items():
         files.append(File.generated(config, page, content=as_page(name)))
     return files

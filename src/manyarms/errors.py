@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 
 def nearest(name: object, known: Iterable[str], listed: Iterable[str] | None = None) -> str:
@@ -71,9 +71,16 @@ class ManyarmsError(Exception):
 
     parameter: str | None = None
     _message = ""  # (default: the first argument)
+    _before = _after = ""
 
     def __str__(self) -> str:
-        return self._message or "".join(map(str, self.args[:1]))  # KeyError would print a repr
+        message = self._message or "".join(map(str, self.args[:1]))  # KeyError would print a repr
+        return f"{self._before}{message}{self._after}"
+
+    def framed(self, before: str, after: str) -> Self:
+        """Return this error with text before and after its message."""
+        self._before, self._after = before, after
+        return self
 
 
 class ParameterError(ManyarmsError, ValueError):
@@ -94,7 +101,7 @@ class UnknownNameError(ManyarmsError, KeyError):
 
 
 class DuplicateNameError(ManyarmsError, ValueError):
-    """A name that something else carries already."""
+    """A name that is already taken."""
 
 
 class CompilationError(ManyarmsError, TypeError):
@@ -106,7 +113,31 @@ class UnknownArmError(ManyarmsError, KeyError):
 
 
 class TurnError(ManyarmsError, RuntimeError):
-    """An ask or a tell that is not due now; nothing was changed."""
+    """A call that the game does not allow now; nothing was changed.
+
+    Attributes
+    ----------
+    reason
+        Why, for programs: "horizon" (fewer pulls are left), "unknown pull", "told", "abandoned",
+        "twice" (in one list), "other arm" (the pull is of another), "retired", "not retired" or
+        "last arm"; empty where there is nothing more to know.
+    pull, arm
+        The pull's id and the arm, where they matter.
+    left
+        The number of pulls that are left, where that is the reason.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str = "",
+        pull: int | None = None,
+        arm: Any = None,
+        left: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.reason, self.pull, self.arm, self.left = reason, pull, arm, left
 
 
 class StoppedError(TurnError):
@@ -119,7 +150,8 @@ class StoppedError(TurnError):
     """
 
     def __init__(self, message: str, recommended: Any = None) -> None:
-        super().__init__(message, recommended)  # by which it may cross processes
+        super().__init__(message)
+        self.args = (message, recommended)  # by which it may cross processes
         self.recommended = recommended
 
 

@@ -17,10 +17,20 @@ from manyarms.core.memory import ARRAYS, SPARSE, Floats, Ints, Memory, Record, R
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream, unit
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
-from manyarms.protocol import Policy, arrive, ask, count_late, generation, reset, retire, tell, uses
+from manyarms.protocol import (
+    Policy,
+    arrive,
+    ask,
+    count_late,
+    generation,
+    plays,
+    reset,
+    retire,
+    tell,
+)
 from manyarms.protocol.about import About
 from manyarms.protocol.parameters import choice, number, whole
-from manyarms.protocol.recommend import recommend
+from manyarms.protocol.policy import recommend
 
 __all__ = [
     "ARRAYS",
@@ -54,6 +64,7 @@ __all__ = [
     "next_word",
     "number",
     "pick",
+    "plays",
     "rare",
     "recommend",
     "rekey",
@@ -65,6 +76,5 @@ __all__ = [
     "tell",
     "tournament",
     "unit",
-    "uses",
     "whole",
 ]

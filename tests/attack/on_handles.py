@@ -14,16 +14,14 @@ import manyarms as ma
 from manyarms.live.store import Event
 from manyarms.policies import field
 from tests.attack.arena import Arena, Attempt, attack, in_child, survives
-from tests.helpers import EVERY_POLICY, flipped
+from tests.helpers import flipped
 from tests.live.crafted import (
-    Hang,
     crafted_bytes,
     crafted_events,
     inflating_bytes,
     journal_of,
     opened_and_played,
     saved,
-    within,
 )
 from tests.live.forking import what_forks_say
 from tests.live.games import counts, in_turn, new, step
@@ -50,9 +48,10 @@ def _is_refused(data: bytes) -> bool:
 # Crafted files: their checksums are right
 
 
-@attack("handle: crafted, of every policy")
+@attack("handle: crafted")
 def crafted_handles(arena: Arena) -> Iterator[Attempt]:
-    for number, policy in enumerate(EVERY_POLICY):
+    policies = (ma.MOSS(), ma.EmpMOSSPlusPlus(), ma.Prospector(), field.UCB1())
+    for number, policy in enumerate(policies):
         yield from in_child(_craft, policy, number)
 
 
@@ -60,16 +59,8 @@ def _craft(policy: ma.Policy, seed: int) -> Iterator[Attempt]:
     data = saved(policy)
     yield f"{policy.label}, unchanged", opened_and_played(data) == "played"
     for number, crafted in enumerate(crafted_bytes(data, one_in=6, seed=seed)):
-        yield f"{policy.label}, file {number}", _is_harmless(crafted)
-
-
-def _is_harmless(data: bytes, **options: Any) -> bool:
-    """Whether it is refused, or can be played and saved."""
-    try:
-        with within(20):
-            return survives(partial(opened_and_played, data, **options))
-    except Hang:
-        return False
+        played = partial(opened_and_played, crafted, seconds=1.0)  # it may play for ever
+        yield f"{policy.label}, file {number}", survives(played)
 
 
 @attack("handle: crafted, of more than memory holds")
@@ -90,20 +81,7 @@ def _craft_events(policy: ma.Policy, seed: int) -> Iterator[Attempt]:
     chance = random.Random(seed)
     for number in range(200):
         data = journal_of(snapshot, crafted_events(chance, events))
-        yield f"{policy.label}, journal {number}", _is_harmless(data)
-
-
-@attack("journal: crafted, played by compiled code")
-def crafted_journals_compiled(arena: Arena) -> Iterator[Attempt]:
-    for policy in (ma.MOSS(), ma.MOSSPlusPlus(), field.UCB1()):
-        yield from in_child(_craft_compiled, policy, seconds=300.0)
-
-
-def _craft_compiled(policy: ma.Policy) -> Iterator[Attempt]:
-    snapshot, events = _recorded(policy)
-    for number, crafted in enumerate(crafted_bytes(snapshot, one_in=5)):
-        data = journal_of(crafted, events)
-        yield f"{policy.label}, file {number}", _is_harmless(data, long=1)
+        yield f"{policy.label}, journal {number}", opened_and_played(data) != "hung"
 
 
 def _recorded(policy: ma.Policy) -> tuple[bytes, list[Event]]:

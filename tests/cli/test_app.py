@@ -224,14 +224,6 @@ def test_warm_compiles_everything(run: Run) -> None:
     assert "8 policies ready" in run("warm")
 
 
-def test_warm_compiles_what_reopens_journals(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[ma.Policy] = []
-    monkeypatch.setattr("manyarms.live.replay.compile_replay", made.append)
-    printed = run("warm", "--policies", "quantile,prospector", "--replay")
-    assert "2 policies ready" in printed
-    assert made == [ma.Quantile(), ma.Prospector()]
-
-
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_reproduce_plays_shows_and_writes(

@@ -72,7 +72,7 @@ def test_what_decides_results_is_in_the_digest_and_what_shows_them_is_not() -> N
         "protocol/keys.py",
         "lab/workbench.py",
         "lab/play.py",
-        "instances/_tape.py",
+        "instances/tape.py",
         "theory/schedules.py",
         "core/rng.py",
         "policies/moss.py",

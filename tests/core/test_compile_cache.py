@@ -40,6 +40,8 @@ ASK = (
     "print(loop(own.FixedState(10)), sum(loop.stats.cache_hits.values()))"
 )
 LOOP = """
+from manyarms.kit import ask
+
 def loop(state):
     slot, arm = ask(state)
     return arm
@@ -276,6 +278,28 @@ def test_without_a_cache_everything_still_works(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where a folder should be")
     quiet = "import warnings; warnings.simplefilter('ignore')\n"
     assert _played(tmp_path, quiet + ASK) == ["9", "0"]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["_reduce", "_rebuild"])
+def test_a_numba_that_cannot_keep_code_still_compiles(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    from numba.core.compiler import CompileResult
+
+    def loop(number: int) -> int:
+        return number + 1
+
+    monkeypatch.delattr(CompileResult, name)
+    for _ in "compiled", "again":
+        jit._compiled.cache_clear()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            assert jit.compiled(loop)(1) == 2
+        if name == "_reduce":
+            assert not list(root.rglob("*.code"))
+    assert not said, "it is said once"
+    assert bool(compile_cache._warned) == (name == "_reduce")
 
 
 @pytest.mark.compiled

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from manyarms.core import jit, loop_compiler
 from manyarms.errors import DuplicateNameError, ParameterError
-from manyarms.protocol.policy import ask
+from manyarms.protocol.policy import ask, plays
 from tests.helpers import OWN_POLICY, run_python
 
 
@@ -63,7 +63,8 @@ def test_kernels_cannot_allocate() -> None:
 def test_another_numba_compiles_in_its_usual_way(monkeypatch: pytest.MonkeyPatch) -> None:
     def usual() -> bool:
         parts = [loop_compiler.part_options(options) for options in (jit.CALLED, jit.INLINE)]
-        return parts == [jit.CALLED, jit.INLINE] and not loop_compiler.whole_options()
+        whole = loop_compiler.whole_options(jit.LOOP_OPTIONS)
+        return parts == [jit.CALLED, jit.INLINE] and whole == jit.LOOP_OPTIONS
 
     monkeypatch.setattr(loop_compiler, "_STEPS", ())
     monkeypatch.setattr(loop_compiler, "_VERSIONS", ((0, 0), (99, 0)))
@@ -73,6 +74,33 @@ def test_another_numba_compiles_in_its_usual_way(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(loop_compiler, "_STEPS", ())
     monkeypatch.setattr(loop_compiler, "_VERSIONS", ((99, 1), (99, 2)))
     assert usual()
+    monkeypatch.setattr(loop_compiler, "_has_option", lambda name: name != "_nrt")
+    assert loop_compiler.whole_options(jit.LOOP_OPTIONS) == {"nogil": True, **jit.CALLED}
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_a_numba_without_its_private_names_plays_the_same(tmp_path: Path) -> None:
+    """What docs/private_names.md says of each: compiling takes longer, and nothing else changes."""
+    play = (
+        "import manyarms as ma\n"
+        "arms = ma.instances.planted(n=300, m=10)\n"
+        "game = ma.simulate(ma.MOSS(), arms, horizon=500, replications=2, record_arms=True)\n"
+        "print(game.arms.tolist())\n"
+    )
+    without = (
+        "import warnings; warnings.simplefilter('ignore')\n"
+        "from numba.core.compiler import CompileResult\n"
+        "from numba.core.options import DefaultOptions\n"
+        "del CompileResult._reduce, CompileResult._rebuild\n"
+        "del DefaultOptions._nrt, DefaultOptions.no_cfunc_wrapper\n"
+        "from manyarms.core import loop_compiler\n"
+        "loop_compiler._STEPS = ('_a_step_of_another_version',)\n"
+    )
+    expected = run_python(play).stdout
+    cache = str(tmp_path / "cache")
+    assert run_python(without + play, MANYARMS_CACHE=cache).stdout == expected
+    assert not list((tmp_path / "cache").rglob("*.code"))
 
 
 def test_two_states_of_one_name_are_refused() -> None:
@@ -106,8 +134,21 @@ def test_a_state_without_bodies_says_what_to_write() -> None:
     class Bodiless(NamedTuple):
         n_arms: int
 
-    with pytest.raises(ParameterError, match=r"Bodiless has no `ask`.*@ask\.register\(Bodiless\)"):
+    with pytest.raises(ParameterError, match="Bodiless has no `ask`. Write one, and register"):
         ask(Bodiless(1))
+
+
+def test_a_table_without_a_function_is_refused() -> None:
+    class HalfState(NamedTuple):
+        n_arms: int
+
+    functions: Any = {"reset": lambda *_: None, "ask": lambda state: (0, 0)}
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'tell'"):
+        plays(HalfState, **functions)
+    with pytest.raises(ParameterError, match="`tell` must be a function on HalfState, got None"):
+        plays(HalfState, **functions | {"tell": None})
+    with pytest.raises(ParameterError, match="`retire` must be a function on HalfState, got 3"):
+        plays(HalfState, **functions | {"tell": print, "retire": 3})
 
 
 def test_without_the_jit_a_loop_is_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,9 +210,9 @@ def test_what_numba_refuses_is_said_in_one_sentence(tmp_path: Path) -> None:
         assert words in message
 
 
-def test_a_policy_without_a_tell_is_refused_before_it_plays(tmp_path: Path) -> None:
-    source = OWN_POLICY.format(arm=0).replace("@tell.register(FixedState)", "")
-    (tmp_path / "own.py").write_text(source)
+def test_a_state_that_nothing_plays_is_refused(tmp_path: Path) -> None:
+    lines = OWN_POLICY.format(arm=0).splitlines()
+    (tmp_path / "own.py").write_text("\n".join(line for line in lines if "plays(" not in line))
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "import manyarms as ma, own\n"
@@ -181,10 +222,9 @@ def test_a_policy_without_a_tell_is_refused_before_it_plays(tmp_path: Path) -> N
         "    try: play()\n"
         "    except ma.ParameterError as error: print(error)\n"
     )
-    expected = (
-        "FixedState has no `tell`. Write one and decorate it with @tell.register(FixedState)."
-    )
-    assert run_python(code).stdout.splitlines() == [expected, expected]
+    expected = "FixedState has no `reset`. Write one, and register it for this class "
+    said = run_python(code).stdout.splitlines()
+    assert [line[: len(expected)] for line in said] == [expected, expected]
 
 
 @pytest.mark.compiled

@@ -1,4 +1,4 @@
-"""One face: figures, reports, dashboard and site take colours, fonts and mark from one place."""
+"""One theme: figures, reports, dashboard and site take colours, fonts and mark from one place."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 from manyarms.core import theme
 from manyarms.protocol.colours import OTHERS, POLICY_COLOURS, page_css
+from manyarms.report import html_report
 from manyarms.report.style import policy_styles
-from manyarms.report.text import as_html
 from tests.helpers import run_python
 
 pytestmark = pytest.mark.compiled  # no kernels to cover: once is enough
@@ -51,11 +51,11 @@ def test_no_other_file_has_colours() -> None:
 
 
 def test_pages_and_the_site_have_it() -> None:
-    page = as_html(["# A page"], title="A page")
+    page = html_report._page("A page", "{}")
     assert page_css() in page
     assert theme.MARK in page
     pytest.importorskip("mkdocs", reason='the site needs pip install ".[docs]"')
-    made = importlib.import_module("face").made()
+    made = importlib.import_module("theme").made()
     assert made["icon.svg"] == theme.ICON
     slate = '[data-md-color-scheme="slate"]'
     assert made["theme.css"] == page_css(slate)

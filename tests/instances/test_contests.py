@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import logging
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +12,6 @@ import pytest
 from manyarms.errors import (
     ContestFileError,
     ContestNotFoundError,
-    DownloadError,
     ManyarmsError,
     MissingExtraError,
     ParameterError,
@@ -24,7 +20,6 @@ from manyarms.instances.contests import (
     cache_folder,
     find_contest,
     local_contests,
-    published_contests,
 )
 
 TEXT = b"caption,mean,precision,votes,not_funny,somewhat_funny,funny\nA,1.5,0.1,10,5,3,2\n"
@@ -50,36 +45,6 @@ def put(folder: Path, name: str, content: bytes = TEXT) -> Path:
 
 def data(tmp_path: Path, name: str) -> Path:
     return put(tmp_path / "data", name)
-
-
-def in_cache() -> list[str]:
-    return sorted(path.name for path in cache_folder().glob("*"))
-
-
-class FakePooch:
-    """What `find_contest` uses of pooch: it stores `content`, or raises `error`."""
-
-    def __init__(self, content: bytes = TEXT, error: BaseException | None = None) -> None:
-        self.content, self.error = content, error
-        self.calls: list[tuple[str, str | None]] = []
-        self.logger = logging.Logger("fake", level="INFO")
-
-    def get_logger(self) -> logging.Logger:
-        return self.logger
-
-    def retrieve(self, url: str, *, known_hash: str | None, fname: str, path: str) -> str:
-        self.calls.append((url, known_hash))
-        assert not self.logger.isEnabledFor(logging.INFO)
-        if self.error is not None:
-            raise self.error
-        if known_hash not in {None, "sha256:" + hashlib.sha256(self.content).hexdigest()}:
-            raise ValueError("the hashes do not match")
-        return str(put(Path(path), fname, self.content))
-
-
-def install(monkeypatch: pytest.MonkeyPatch, pooch: FakePooch) -> FakePooch:
-    monkeypatch.setitem(sys.modules, "pooch", pooch)
-    return pooch
 
 
 # Looking things up
@@ -204,30 +169,10 @@ def test_what_is_neither_path_nor_name_is_refused(contest: Any) -> None:
 # Checksums in the cache
 
 
-def test_a_changed_file_in_the_cache_is_refused_or_replaced(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    pooch = install(monkeypatch, FakePooch())
-    path = find_contest(700, download=True)
-    path.write_bytes(OTHER)
-    with pytest.raises(ContestFileError, match=r"must have the SHA-256 .* Delete it, or find_"):
-        find_contest(700)
-    assert find_contest(700, download=True).read_bytes() == TEXT
-    assert len(pooch.calls) == 2
-    assert find_contest(700) == path
-
-
-def test_the_papers_file_must_have_its_known_checksum(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_papers_file_must_have_its_known_checksum() -> None:
     put(cache_folder(), "652_lil-KLUCB.csv")
     with pytest.raises(ContestFileError, match="must have the SHA-256 c76e4e251fbb"):
         find_contest(652)
-    pooch = install(monkeypatch, FakePooch())
-    with pytest.raises(DownloadError, match="what came is not the contest file"):
-        find_contest(652, download=True)
-    known = "sha256:c76e4e251fbb8e9fc0b5f384bdfcaa9b8db9bff584458df023c45e1e56c4f7bd"
-    source = "https://raw.githubusercontent.com/nextml/caption-contest-data"
-    commit = "a7b79649e86308ef02f0af7e5d70039e31932d21"
-    assert pooch.calls == [(f"{source}/{commit}/summaries/652_lil-KLUCB.csv", known)]
 
 
 def test_a_record_that_is_no_checksum_is_no_record() -> None:
@@ -237,146 +182,7 @@ def test_a_record_that_is_no_checksum_is_no_record() -> None:
         assert find_contest(700) == path
 
 
-# Downloads, without a network
-
-
-def test_a_download_is_stored_with_its_checksum(monkeypatch: pytest.MonkeyPatch) -> None:
-    pooch = install(monkeypatch, FakePooch())
-    path = find_contest("731.csv", download=True)
-    assert path == cache_folder() / "731.csv"
-    assert path.read_bytes() == TEXT
-    record = cache_folder() / "731.csv.sha256"
-    assert record.read_text() == f"{hashlib.sha256(TEXT).hexdigest()}  731.csv\n"
-    assert in_cache() == ["731.csv", "731.csv.sha256"]
-    assert pooch.logger.level == logging.INFO
-    assert find_contest(731, download=True) == path
-    assert len(pooch.calls) == 1
-    # deleted, and other bytes come
-    path.unlink()
-    pooch.content = OTHER
-    with pytest.raises(DownloadError, match="not the contest file"):
-        find_contest(731, download=True)
-    assert in_cache() == ["731.csv.sha256"]
-
-
-def test_what_is_found_is_not_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, FakePooch(error=AssertionError("not now")))
-    path = data(tmp_path, "652_lil-KLUCB.csv")
-    assert find_contest(652, download=True) == path
-
-
-@pytest.mark.parametrize(
-    ("contest", "file"),
-    [
-        (559, "559"),
-        (560, "560_lil-KLUCB"),
-        (659, "659_lil-KLUCB"),
-        (660, "660"),
-        ("5_a-B", "5_a-B"),
-    ],
-)
-def test_numbers_become_published_names(
-    contest: str | int, file: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pooch = install(monkeypatch, FakePooch())
-    assert find_contest(contest, download=True).stem == file
-    assert pooch.calls[0][0].endswith(f"/summaries/{file}.csv")
-
-
-def test_only_published_names_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    pooch = install(monkeypatch, FakePooch())
-    for name in ("mine", "..", "652?x", "652 a", "6%2F"):
-        with pytest.raises(ParameterError, match="must be a published one such as 652, got"):
-            find_contest(name, download=True)
-    assert pooch.calls == []
-
-
-def response(status: int) -> OSError:
-    error = OSError(f"{status} Client Error")
-    error.response = SimpleNamespace(status_code=status)  # type: ignore[attr-defined]
-    return error
-
-
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (ConnectionError("[Errno -2] Name or service not known"), "the connection failed. Try"),
-        (TimeoutError("timed out"), "the connection failed. Try"),
-        (OSError("HTTPSConnectionPool(...): Max retries exceeded"), "the connection failed. Try"),
-        (response(404), "there is no such file. Contests before 660 have longer names"),
-        (response(503), "the server answered with status 503"),
-        (PermissionError("no"), "cannot be written. Set MANYARMS_CACHE"),
-        (OSError(28, "No space left on device"), "cannot be written. Set MANYARMS_CACHE"),
-    ],
-)
-def test_a_failed_download_is_one_sentence_and_leaves_nothing(
-    error: Exception, reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pooch = install(monkeypatch, FakePooch(error=error))
-    with pytest.raises(DownloadError) as caught:
-        find_contest(652, download=True)
-    message = str(caught.value)
-    assert message.startswith("https://raw.githubusercontent.com/nextml/")
-    assert f"652_lil-KLUCB.csv could not be downloaded: {reason}" in message.replace(
-        f"{cache_folder()} ", ""
-    )
-    assert "\n" not in message
-    assert isinstance(caught.value, ManyarmsError)
-    assert caught.value.__cause__ is error
-    assert in_cache() == []
-    assert pooch.logger.level == logging.INFO
-
-
-def test_an_interrupted_download_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, FakePooch(error=KeyboardInterrupt()))
-    with pytest.raises(KeyboardInterrupt):
-        find_contest(652, download=True)
-    assert in_cache() == []
-
-
-def test_a_page_in_place_of_the_file_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, FakePooch(b"<html>Please log in</html>"))
-    with pytest.raises(DownloadError, match="what came is not the contest file"):
-        find_contest(700, download=True)
-    assert in_cache() == []
-
-
-def test_a_cache_that_cannot_be_made_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    install(monkeypatch, FakePooch())
-    monkeypatch.setenv("XDG_CACHE_HOME", str(put(tmp_path, "a file")))
-    with pytest.raises(DownloadError, match="a file/manyarms/contests cannot be written"):
-        find_contest(652, download=True)
-
-
 def test_without_pooch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(MissingExtraError, match=r'pip install "manyarms\[lab\]"'):
         find_contest(652, download=True)
-
-
-# The list of all contests
-
-LISTING = b'[{"name": "20.csv", "type": "file", "sha": "ab"}]'
-
-
-def test_a_damaged_list_is_asked_for_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    pooch = install(monkeypatch, FakePooch(LISTING))
-    assert published_contests() == published_contests() == {"20": "ab"}
-    assert len(pooch.calls) == 1
-    (stored,) = cache_folder().glob("published-*.json")
-    for damage in ("", "{", "[1]", "3"):
-        stored.write_text(damage)
-        assert published_contests() == {"20": "ab"}
-    assert len(pooch.calls) == 5
-
-
-def test_a_list_that_cannot_be_kept_is_no_traceback(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    install(monkeypatch, FakePooch(LISTING))
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path / "file"))
-    with pytest.raises(DownloadError, match="Set MANYARMS_CACHE to another folder"):
-        published_contests()

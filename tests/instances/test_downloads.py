@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from manyarms.cli.main import main
-from manyarms.errors import DownloadError
+from manyarms.errors import ContestFileError, DownloadError, ParameterError
 from manyarms.instances import contests
 from manyarms.instances.contests import (
     cache_folder,
@@ -117,6 +117,59 @@ def test_pooch_downloads_the_whole_file_or_nothing(
     assert capsys.readouterr() == ("", "")
 
 
+def test_a_download_is_recorded_and_must_not_change(server: Server) -> None:
+    path, content = find_contest(20, download=True), server.files["20.csv"]
+    record = cache_folder() / "20.csv.sha256"
+    assert record.read_text() == f"{hashlib.sha256(content).hexdigest()}  20.csv\n"
+    assert find_contest(20, download=True) == path
+    assert server.asked == ["20.csv"]
+    path.write_text("changed")
+    with pytest.raises(ContestFileError, match=r"must have the SHA-256 .* Delete it, or find_"):
+        find_contest(20)
+    server.files["20.csv"] = server.files["21.csv"]  # what is published has changed, too
+    with pytest.raises(DownloadError, match="not the contest file"):
+        find_contest(20, download=True)
+    path.unlink()
+    with pytest.raises(DownloadError, match="not the contest file"):
+        find_contest(20, download=True)
+    assert list(cache_folder().iterdir()) == [record]
+
+
+@pytest.mark.parametrize(
+    ("contest", "file"),
+    [(559, "559"), (560, "560_lil-KLUCB"), (659, "659_lil-KLUCB"), (660, "660")],
+)
+def test_numbers_become_published_names(server: Server, contest: int, file: str) -> None:
+    server.files[f"{file}.csv"] = server.files["20.csv"]
+    assert find_contest(contest, download=True).stem == file
+
+
+def test_only_published_names_are_asked_for(server: Server) -> None:
+    for name in ("mine", "..", "652?x", "652 a", "6%2F"):
+        with pytest.raises(ParameterError, match="must be a published one such as 652, got"):
+            find_contest(name, download=True)
+    assert server.asked == []
+
+
+def test_a_page_in_place_of_the_file_is_not_kept(server: Server) -> None:
+    server.files["700.csv"] = b"<html>Please log in</html>"
+    with pytest.raises(DownloadError, match="what came is not the contest file"):
+        find_contest(700, download=True)
+    with pytest.raises(DownloadError, match="the server answered with status 503"):
+        find_contest(701, download=True)
+    assert list(cache_folder().iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_made_is_named(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MANYARMS_CACHE", str(tmp_path / "file"))
+    for download in (lambda: find_contest(20, download=True), published_contests):
+        with pytest.raises(DownloadError, match="cannot be written. Set MANYARMS_CACHE"):
+            download()
+
+
 def test_pooch_without_a_server_is_one_sentence(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +242,12 @@ def test_an_answer_that_is_no_list_is_not_kept(server: Server, listing: Any) -> 
         published_contests()
     server.listing = right
     assert list(published_contests()) == ["20", "21", "22", "23", "24", "25"]
+    (stored,) = cache_folder().glob("published-*.json")
+    asked = len(server.asked)
+    for damage in ("", "{", "[1]", "3", '{"20": "of an earlier version"}'):
+        stored.write_text(damage)
+        assert len(published_contests()) == len(published_contests()) == 6
+    assert len(server.asked) == asked + 5
 
 
 def test_a_server_that_does_not_list_is_told(

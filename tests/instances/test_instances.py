@@ -24,7 +24,7 @@ from manyarms.instances import (
     planted,
     reservoir,
 )
-from manyarms.instances._tape import arm_of, best_record, next_reward, record_of, rewind, tape
+from manyarms.instances.tape import arm_of, best_record, next_reward, record_of, rewind, tape
 from manyarms.protocol.recommend import scale_of
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from manyarms.core.rng import draw
-from manyarms.instances._variates import beta_variate, normal_variate
+from manyarms.instances.variates import beta_variate, normal_variate
 
 
 @pytest.mark.parametrize("key", [1, 2, 3])

@@ -15,14 +15,14 @@ import manyarms as ma
 from manyarms.core import cuda as device
 from manyarms.core.memory import NO_ROOM, SPARSE
 from manyarms.errors import DeviceError
-from manyarms.instances._tape import record_of, rewind, tape
+from manyarms.instances.tape import record_of, rewind, tape
 from manyarms.lab import Experiment, cell, parse_spec
 from manyarms.lab import cuda as engine
 from manyarms.lab.executors import chosen_engine
 from manyarms.lab.play import Stretch, play
 from manyarms.lab.workbench import Workbench, rows_of
 from tests.policies.battery import EVERY_POLICY, label
-from tests.protocol.test_plain import First
+from tests.protocol.test_plain_classes import First
 
 ROOT = Path(__file__).parents[2]
 # All of them take minutes: `make gpu` plays this whole file, and so does a job of the workflow.
@@ -99,6 +99,26 @@ def test_policies_compile_for_a_gpu(policy: ma.Policy, monkeypatch: pytest.Monke
 @pytest.mark.slow
 def test_late_rewards_compile_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ".visible .entry" in _ptx(ma.MOSS(), monkeypatch, delay=3)
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_a_numba_cuda_without_its_private_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrays, nvvm = device._numba("cuda.np.arrayobj"), device._numba("cuda.cudadrv.nvvm")
+    fix_index, compile_ir = arrays.fix_integer_index, nvvm.compile_ir
+    with device._exact():
+        assert arrays.fix_integer_index is not fix_index
+    assert (arrays.fix_integer_index, nvvm.compile_ir) == (fix_index, compile_ir)
+    monkeypatch.delattr(arrays, "fix_integer_index")
+    with device._exact():
+        assert nvvm.compile_ir is not compile_ir
+    monkeypatch.setattr(device._cuda(), "is_available", lambda: True)
+    device.need_gpu()
+    monkeypatch.delattr(nvvm, "compile_ir")
+    with pytest.raises(
+        DeviceError, match=r"has no numba\.cuda\.cudadrv\.nvvm\.compile_ir any more"
+    ):
+        device.need_gpu()
 
 
 @pytest.mark.compiled

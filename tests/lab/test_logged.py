@@ -82,10 +82,9 @@ def test_logs_come_from_anywhere(tmp_path: Path) -> None:
         with pytest.raises(ma.ParameterError, match=message):
             ma.replay(wrong, ma.MOSS())
     (tmp_path / "no.parquet").write_bytes(b"nothing")
-    with pytest.raises(ma.ParameterError, match="must be a CSV or Parquet file"):
-        ma.replay(tmp_path / "no.parquet", ma.MOSS())
-    with pytest.raises(ma.PathNotFoundError):
-        ma.replay(tmp_path / "none.csv", ma.MOSS())
+    for name, why in (("no.parquet", "Parquet"), ("none.csv", "there is none")):
+        with pytest.raises(ma.ParameterError, match=f"`log` must name a CSV or Parquet .*{why}"):
+            ma.replay(tmp_path / name, ma.MOSS())
 
 
 def test_rows_that_say_nothing_are_left_out_and_counted() -> None:

@@ -11,7 +11,7 @@ import manyarms as ma
 from manyarms.core.memory import SPARSE
 from manyarms.core.rng import draw
 from manyarms.instances import Gaussian, Instance, from_means, planted
-from manyarms.instances._tape import next_reward, record_of, rewind, tape
+from manyarms.instances.tape import next_reward, record_of, rewind, tape
 from manyarms.lab import play, workbench
 from manyarms.lab.experiment import cell
 from manyarms.lab.workbench import Played, Workbench

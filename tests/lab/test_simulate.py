@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 import manyarms as ma
 from manyarms.core.statistics import mean_interval
 from manyarms.lab.results import Result
+from tests.report.made import made_result
 
 INSTANCE = ma.instances.planted(n=300, m=10)
 POLICIES = [ma.MOSS(), ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus(), ma.Parallel()]
@@ -144,6 +146,29 @@ def test_summary_numbers() -> None:
     assert (low[49], high[49]) == pytest.approx((row.low, row.high))
     assert "regret on planted(n=300, m=10) after 100 pulls, 7 replications" in str(summary)
     assert "moss++" in str(summary)
+
+
+def test_a_summary_says_what_usually_happens_and_what_does_on_average() -> None:
+    luck = np.random.default_rng(1)
+    base = 1000.0 + 20.0 * luck.standard_normal(50)
+    regrets = {"moss++": base + 749.0 + luck.standard_normal(50), "empmoss++": base}
+    result = made_result(regrets, [50_000])
+    summary = result.summary()
+    (pair,) = summary.pairs
+    assert (pair.usually, pair.on_average) == (1, 0)
+    assert (pair.above, pair.below, pair.runs) == (50, 0, 50)
+    assert 748 < pair.median_low < pair.median < pair.median_high < 750
+    assert result.paired("moss++", "empmoss++")[:3] == pair[5:8]
+    back = result.paired("empmoss++", "moss++")
+    assert (back.low, back.above, back.below) == (-pair.median_high, 0, 50)
+    assert pair.runs_to_decide > 50
+    for shown in (str(summary), summary._repr_html_(), result._repr_html_()):
+        assert "50 of 50" in shown
+        assert "what usually happens; mean: what happens on average, rare misses" in shown
+        assert re.search(r"undecided on average, with an\s+estimate: .*about \d+\s+more", shown)
+    frame = summary.to_dataframe("pairs", library="pandas")
+    assert frame.loc[0, ["median_low", "above", "runs"]].tolist() == [pair.median_low, 50, 50]
+    assert list(summary.to_dataframe(library="pandas")["policy"]) == list(regrets)
 
 
 @pytest.mark.compiled

@@ -237,7 +237,7 @@ def test_chunks_cover_every_replication_once(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("manyarms.lab.chunks.CHUNK_PULLS", 3500)
     experiment = parse_spec(GOOD)
     seen = [
-        (chunk.number, chunk.player.label, chunk.first + k)
+        (chunk.cell_number, chunk.player.label, chunk.first + k)
         for chunk in plan(experiment)
         for k in range(chunk.replications)
     ]

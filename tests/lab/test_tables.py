@@ -99,7 +99,10 @@ def test_a_folder_without_means_of_recommended_arms_still_opens(folder: Path) ->
 def test_tables_hold_what_simulate_gives(experiment: Experiment, finished: Path) -> None:
     results = read_results(finished)
     assert results.parameters == ("horizon", "means", "beta")
-    regret, runs = results.arrays("regret"), results.arrays()
+    regret, runs = (
+        {name: table.column(name).to_numpy() for name in table.column_names}
+        for table in (results.regret, results.runs)
+    )
     assert list(regret) == [*results.parameters, "policy", "replication", "time", "regret"]
     counts = ["best_pulls", "distinct_arms", "recommended", "recommended_mean"]
     assert list(runs) == [*results.parameters, "policy", "replication", "regret", *counts]

@@ -1,7 +1,7 @@
 """Saved handles and journals that manyarms did not write, each with a right checksum.
 
 Everybody can compute the checksum. So each number and each column of a file is changed in turn;
-what opens all the same is played, and nothing may end in a crash, a hang or a raw error.
+what opens all the same is played, and nothing may end in a crash or a raw error.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import manyarms as ma
-from manyarms.live import store
 from manyarms.live.journal import begin_file, first_check, read_file, record
-from manyarms.live.replay import LONG, replay
+from manyarms.live.replay import replay
 from manyarms.live.saving import JOURNAL_MAGIC, pack, restored, unpack
-from manyarms.live.store import Event
+from manyarms.live.store import Event, EventKind
 from manyarms.protocol.policy import arrive, retire
 from manyarms.protocol.state_dump import Columns
 
@@ -38,7 +37,7 @@ _FLOATS = (float("nan"), float("inf"), float("-inf"), 1e308, -1.0, 0.0, 0.5)
 _TEXTS: tuple[Any, ...] = (-1, 0, 1, 1 << 40, 1 << 63, 1 << 70, 1.5, "x", None, [], {}, True)
 _TEXTS += (float("nan"), [1, 2, 3], {"name": "moss"}, 10**5000)
 
-_KINDS = [k for k in range(store.ASKED, store.RESTORED + 1) if k != store.ARRIVED]
+_KINDS = [kind for kind in EventKind if kind < EventKind.REPORTED and kind != EventKind.ADDED]
 Change = Callable[[NDArray[Any], random.Random], NDArray[Any]]
 
 
@@ -259,29 +258,35 @@ def journal_of(snapshot: bytes, events: list[Event]) -> bytes:
 # What becomes of them
 
 
-def opened(data: bytes, *, long: int = LONG) -> ma.Live:
-    """Return the handle of a saved one, or of a journal.
-
-    A journal of `long` events or more is played again by compiled code.
-    """
+def opened(data: bytes) -> ma.Live:
+    """Return the handle of a saved one, or of a journal."""
     if not data.startswith(JOURNAL_MAGIC):
         return ma.Live.from_bytes(data)
     held, _, _ = read_file(data, "it")
     game = restored(held.snapshot, None, "it")
-    replay(game, held.events, "it", long=long, very_long=long)
+    replay(game, held.events, "it")
     return ma.Live._of(game)
 
 
-def opened_and_played(data: bytes, *, long: int = LONG) -> str:
-    """Return "refused", "played", or "stopped" if it was refused while it was played."""
+def opened_and_played(data: bytes, *, seconds: float = 20.0) -> str:
+    """Return "refused", "played", "stopped" if an error of ours ends it, or "hung".
+
+    Whoever writes a snapshot decides what the policy believes, and it may believe in a loop.
+    """
     try:
-        live = opened(data, long=long)
+        with within(seconds):
+            live = opened(data)
     except ma.SavedFileError:
         return "refused"
+    except Hang:
+        return "hung"
     try:
-        _play(live)
-    except ma.SavedFileError:
+        with within(seconds):
+            _play(live)
+    except ma.ManyarmsError:
         return "stopped"
+    except Hang:
+        return "hung"
     return "played"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import manyarms as ma
 from manyarms.live.databases import store_of
-from manyarms.live.store import Contents, Event, Events, Store
+from manyarms.live.store import Contents, Event, Events, Snapshot, Store
 from tests.serve.machines import shared_postgres
 
 __all__ = ["MAKERS", "Memory", "Watched", "on_shelf"]
@@ -72,7 +72,7 @@ class Watched:
     def load(self) -> Contents | None:
         return self.store.load()
 
-    def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:
+    def append(self, events: Sequence[Event], snapshot: Snapshot) -> None:
         if self.error is not None:
             raise self.error
         self.appended.append(list(events))

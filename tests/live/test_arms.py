@@ -12,7 +12,7 @@ import pytest
 import manyarms as ma
 from manyarms.policies.emp_moss_plus_plus import EmpMossPlusPlusState
 from manyarms.policies.guarded import GuardedState
-from manyarms.policies.parts.slots import GONE, Slots, moss_index
+from manyarms.policies.parts.moss_slots import GONE, Slots, moss_index
 from manyarms.policies.parts.subroutines import slots_of
 from tests.helpers import ALL_POLICIES, label, play_live
 

@@ -1,23 +1,19 @@
-"""Files that manyarms did not write, with a right checksum: refused, or played without harm."""
+"""Files that manyarms did not write, with a right checksum: whatever they say, no raw error."""
 
 from __future__ import annotations
 
-import math
 import random
 import struct
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.live.replay import replay_compiled
-from manyarms.live.saving import pack, restored, unpack
-from manyarms.live.store import Events
+from manyarms.live.saving import pack, unpack
 from manyarms.policies import field
-from tests.helpers import EVERY_POLICY, label, run_python
+from tests.helpers import label
 from tests.live.crafted import (
     crafted_bytes,
     crafted_events,
@@ -25,22 +21,19 @@ from tests.live.crafted import (
     journal_of,
     opened_and_played,
     saved,
-    within,
 )
-from tests.live.games import in_turn, new
+from tests.live.games import in_turn
 from tests.live.stores import on_shelf
 
 
-@pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", EVERY_POLICY, ids=label)
+@pytest.mark.parametrize("policy", [ma.MOSS(), ma.EmpMOSSPlusPlus(), field.UCB1()], ids=label)
 def test_every_number_of_a_saved_handle_may_be_wrong(policy: ma.Policy) -> None:
     data = saved(policy)
     assert opened_and_played(data) == "played"
     counts: Counter[str] = Counter()
     for crafted in crafted_bytes(data, one_in=40, seed=len(policy.label)):
-        with within(20):
-            counts[opened_and_played(crafted)] += 1
+        counts[opened_and_played(crafted, seconds=1.0)] += 1
     assert counts["refused"] > 5
     assert counts.total() > 12
 
@@ -54,10 +47,9 @@ def test_every_event_of_a_journal_may_be_wrong() -> None:
         chance = random.Random(seed)
         for _ in range(60):
             data = journal_of(snapshot, crafted_events(chance, log))
-            with within(20):
-                counts[opened_and_played(data)] += 1
+            counts[opened_and_played(data)] += 1
     assert counts["refused"] > 100
-    assert counts["stopped"] == 0
+    assert counts["stopped"] == counts["hung"] == 0
 
 
 def _columns(data: bytes, **changes: Any) -> bytes:
@@ -69,68 +61,10 @@ def _columns(data: bytes, **changes: Any) -> bytes:
     return pack(about, columns)
 
 
-def _first(value: Any) -> Any:
-    def change(column: Any) -> Any:
-        column[0] = value
-        return column
-
-    return change
-
-
-@pytest.mark.parametrize(
-    ("policy", "changes"),
-    [
-        (field.UCB1(), {"queue__more": lambda more: np.maximum(more, 1)}),  # a circle
-        (field.UCB1(), {"node__left": lambda left: left * 0 + 1}),
-        (field.UCB1(), {"node__up": lambda up: np.maximum(up, 1)}),
-        (field.UCB1(), {"queue__tied": lambda tied: tied + 1}),
-        (ma.MOSS(), {"run__gone": lambda gone: gone + 1}),  # looks for a slot that is not there
-        (ma.MOSS(), {"run__opened": lambda opened: opened * 0 + (1 << 40)}),
-        (ma.MOSSPlusPlus(), {"share__guide": lambda guide: guide + (1 << 40)}),
-        (ma.MOSSPlusPlus(), {"share__member": lambda member: member * 0 - 1}),
-        (ma.Doubling(ma.MOSS()), {"clock__phase": lambda phase: phase + 10**9}),  # 2^phase
-        (field.SatisficingTS(target=0.5), {"flight slot": _first(0)}),
-        (field.EmpiricalCBT(), {"flight slot": _first(1 << 50)}),
-        (field.EmpiricalCBT(), {"seat key": _first(math.nan)}),
-        (field.EmpiricalCBT(), {"board top": _first(1 << 50)}),
-        (field.Greedy(), {"board leaders": _first(1 << 50)}),
-        (field.UCBAIR(), {"match__winner": lambda winner: winner + (1 << 50)}),
-        (field.UCBAIR(), {"match__tied": lambda tied: tied + 1}),
-        (field.UCBAIR(), {"clock__levels": lambda levels: levels + 10**9}),
-        (field.Thompson(), {"clock__groups": lambda groups: groups + (1 << 40)}),
-        (field.CorralIGW(), {"pull__place": lambda place: place + (1 << 40)}),
-    ],
-    ids=str,
-)
-def test_what_would_run_for_ever_is_refused(policy: ma.Policy, changes: dict[str, Any]) -> None:
-    data = saved(policy, moves=False)
-    crafted = _columns(data, **changes)
-    assert crafted != data
-    with within(20), pytest.raises(ma.SavedFileError, match="contradicts itself: .*checksum is"):
-        ma.Live.from_bytes(crafted)
-
-
-@pytest.mark.parametrize(
-    ("policy", "changes"),
-    [
-        (ma.MOSS(), {"slot__member": lambda member: member + 12}),
-        (ma.MOSSPlusPlus(), {"share__member": lambda member: member + 12}),
-        (field.UCB1(), {"node__arm": lambda arm: arm - 12}),
-        (field.Thompson(), {"slot__arm": lambda arm: arm + 12}),
-        (ma.Patience(best_mean=0.9), {"current__arm": lambda arm: arm + 12}),
-    ],
-    ids=str,
-)
-def test_arms_that_never_came_are_refused(policy: ma.Policy, changes: dict[str, Any]) -> None:
-    data = _columns(saved(policy, moves=False), **changes)
-    with pytest.raises(ma.SavedFileError, match="its state has arms that never came"):
-        ma.Live.from_bytes(data)
-
-
 def test_what_shows_only_later_is_refused_then() -> None:
     data = _columns(saved(ma.MOSS(), moves=False), slot__pulls=lambda pulls: pulls * 0 - 1)
     live = ma.Live.from_bytes(data)
-    with pytest.raises(ma.SavedFileError, match=r"`tell_many` ended midway with .* Use a copy"):
+    with pytest.raises(ma.SavedFileError, match="`tell_many` ended midway .* Use another"):
         live.tell_many((pull, 1.0) for pull in live.pending)
     with pytest.raises(ma.TurnError, match="`tell_many` ended midway"):
         live.progress()
@@ -157,48 +91,3 @@ def test_a_handle_that_is_nearly_all_zeros_can_be_read(tmp_path: Path) -> None:
     assert whole > 32 << 20
     assert (tmp_path / "game").stat().st_size > whole / 16
     assert ma.Live.load(tmp_path / "game").pulls == 1_000_000
-
-
-# Compiled code
-
-_COMPILED = """
-import sys
-import manyarms as ma
-from tests.live.crafted import crafted_bytes, journal_of, opened_and_played, saved
-from tests.live.games import in_turn
-from tests.live.stores import on_shelf
-from collections import Counter
-counts = Counter()
-for policy in (ma.MOSS(), ma.MOSSPlusPlus()):
-    data = saved(policy, moves=False)
-    live = ma.Live.from_bytes(data)
-    _, events = on_shelf(live)
-    in_turn(live, 60)
-    assert opened_and_played(journal_of(data, events), long=1) == "played"
-    for crafted in crafted_bytes(data, one_in=7):
-        counts[opened_and_played(journal_of(crafted, events), long=1)] += 1
-print(counts)
-assert "numba" in sys.modules
-assert counts["refused"] > 300, counts
-"""
-
-
-@pytest.mark.long
-@pytest.mark.compiled
-@pytest.mark.slow
-def test_compiled_replay_of_crafted_files_neither_crashes_nor_hangs() -> None:
-    run_python(_COMPILED)
-
-
-@pytest.mark.compiled
-def test_compiled_replay_checks_the_ends_of_arrays() -> None:
-    """What passed all checks, and still leads out of an array, ends in an error, not in a crash."""
-    live = new(ma.MOSS())
-    saved_then, log = on_shelf(live)
-    in_turn(live, 20)
-    game, events = restored(saved_then, None, "it"), Events.of(log)
-    assert replay_compiled(restored(saved_then, None, "it"), events)
-    for beyond in (1 << 20, 1 << 40, -(1 << 40)):
-        game.state.arms.slots.run[0].opened = beyond
-        game.state.arms.slots.run[0].members = beyond + 5
-        assert not replay_compiled(game, events)

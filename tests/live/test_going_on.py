@@ -53,7 +53,7 @@ def test_a_season_is_a_game_from_the_start_that_need_not_repeat_its_pulls(
     anew = ma.recorded(ma.InMemory(), ma.Prospector().live(n_arms=40, horizon=400, seed=5))
     order = list(remembered)
     for arm in order:  # in the same order of arms, and with no rewards: so it must pull them all
-        anew._game.waiting[anew._game.arms.number(arm)] = None
+        anew._game.drawn_next[anew._game.arms.number(arm)] = None
     play_tape(anew, second.pulls, {})
     assert all_arms(anew) == all_arms(second)
     assert second.pulls > 200  # some pulls were answered

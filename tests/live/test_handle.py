@@ -174,7 +174,7 @@ def test_larger_rewards_are_refused() -> None:
     live = ma.MOSS().live(n_arms=3, horizon=30, reward_range=None)
     pull = live.ask()
     for reward in (1e308, -1.01e100):
-        with pytest.raises(ma.ParameterError, match=r"at most 1e\+100 in size.*still waits"):
+        with pytest.raises(ma.ParameterError, match=r"at most 1e\+100 in size.*still in flight"):
             live.tell(pull, reward)
     for limits in ((0.0, 1e101), (-1e308, 0.0)):
         with pytest.raises(ma.ParameterError, match="`reward_range` must be a number"):
@@ -230,7 +230,7 @@ def test_a_list_that_is_refused_says_which_entry_is_wrong(
     with pytest.raises(error, match=message) as caught:
         live.tell_many([(first, 1.0), second])
     assert str(caught.value).endswith(" Nothing was told.")
-    assert "still waits" not in str(caught.value)
+    assert "still in flight" not in str(caught.value)
     assert len(live.pending) == 2
 
 

@@ -13,7 +13,7 @@ import pytest
 import manyarms as ma
 from manyarms.live.databases import store_of
 from manyarms.live.journal import read_file
-from manyarms.live.store import ASKED, OBSERVED, TOLD, Contents, Event, Events
+from manyarms.live.store import Contents, Event, EventKind, Events
 from tests.live.crafted import crafted_events, journal_of
 from tests.live.games import new
 from tests.live.test_going_on import play_on
@@ -102,10 +102,10 @@ def test_a_kill_within_a_compaction_tells_nothing_twice(tmp_path: Path) -> None:
 def test_what_was_dropped_once_is_not_bridged(tmp_path: Path) -> None:
     """A journal with history that was compacted, for a while, without it."""
     live = ma.recorded(ma.Journal(tmp_path / "game", history=True, compact_every=5), new())
-    live.ask(20)
+    live.ask(40)
     live.close()
     with ma.recorded(ma.Journal(tmp_path / "game", compact_every=5)) as live:
-        for pull in live.pending[:10]:
+        for pull in live.pending[:39]:
             live.tell(pull, 1.0)
     with ma.recorded(ma.Journal(tmp_path / "game", history=True)) as live:
         told = live.pending[0]
@@ -161,6 +161,10 @@ def test_crafted_histories_are_refused_or_read(tmp_path: Path) -> None:
         assert set(history.table()) == {"pull", "arm", "asked", "reward", "told", "end"}
         assert sum(map(len, history.rewards().values())) >= 0
     assert 30 < refused < 150
-    for event in (Event(OBSERVED, -1, 99, 1.0), Event(TOLD, 5, 0, 1.0), Event(ASKED, 0, -1)):
+    for event in (
+        Event(EventKind.OBSERVED, -1, 99, 1.0),
+        Event(EventKind.TOLD, 5, 0, 1.0),
+        Event(EventKind.ASKED, 0, -1),
+    ):
         with pytest.raises(ma.SavedFileError, match="contradicts itself"):
             ma.GameHistory([Contents(saved, Events.of([event]))])

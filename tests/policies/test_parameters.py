@@ -16,7 +16,6 @@ import manyarms as ma
 from manyarms.policies.field import (
     CBT,
     IMOSS,
-    KLMOSS,
     KLUCB,
     QRM1,
     UCB,
@@ -28,8 +27,6 @@ from manyarms.policies.field import (
     DynamicBalancing,
     EmpiricalCBT,
     KFailure,
-    KLUCBPlusPlus,
-    KLUCBSwitch,
     MRun,
     QRM2Restarted,
     SatisficingTS,
@@ -77,10 +74,7 @@ from tests.helpers import ALL_POLICIES, label
         (lambda: ma.Patience(bound="x"), "`bound` must be one of 'mean', 'kl', got 'x'"),
         (lambda: ma.Patience().live(n_arms=3, horizon=9), "`best_mean` must be given to Patience"),
         (lambda: ma.Parallel().live(n_arms=3, horizon=9), "`best_mean` must be given to Parallel"),
-        (lambda: KLMOSS(exploration=0.0), "`exploration` must be a number > 0"),
-        (lambda: KLUCBSwitch(exploration=0.0), "`exploration` must be a number > 0"),
-        (lambda: KLUCBPlusPlus(exploration=0.0), "`exploration` must be a number > 0"),
-        (lambda: KLMOSS(count_late=1), "`count_late` must be True or False, got 1"),  # type: ignore[arg-type]
+        (lambda: ma.MOSS(index="kl", exploration=0.0), "`exploration` must be a number > 0"),
         (lambda: UCB1(exploration=0.0), "`exploration` must be a number > 0"),
         (lambda: UCB(sigma=-1.0), "`sigma` must be a number > 0"),
         (lambda: UCB(sigma=None), "`sigma` must be a number > 0 .* got None"),  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import manyarms as ma
 from manyarms.core.memory import SPARSE
 from manyarms.core.rng import draw
 from manyarms.instances import BetaMeans, BetaRewards, Gaussian, Instance, planted, reservoir
-from manyarms.instances._tape import next_reward, record_of, rewind, tape
+from manyarms.instances.tape import next_reward, record_of, rewind, tape
 from manyarms.protocol.keys import run_key
 from tests.helpers import ALL_POLICIES, label, run_python
 

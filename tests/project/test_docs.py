@@ -41,7 +41,8 @@ def _anchors(page: Path) -> set[str]:
 @by_page
 def test_python_is_run(page: Path) -> None:
     """Each block is a doctest, or stands word for word in an example, which other tests run."""
-    examples = [path.read_text(encoding="utf-8") for path in (ROOT / "examples").glob("*.py")]
+    files = [*(ROOT / "examples").glob("*.py"), *(DOCS / "learn").glob("*.py")]
+    examples = [path.read_text(encoding="utf-8") for path in files]
     for block in _blocks(page, "python"):
         assert block.startswith(">>> ") or any(block in text for text in examples), block
         if block.startswith(">>> "):  # pytest collects these pages only

@@ -1,4 +1,4 @@
-"""empMOSS++: MOSS++ that keeps statistics and goes on with the best means."""
+"""empMOSS++: docs/learn/emp_moss_plus_plus.py, and how its sets are ranked."""
 
 from __future__ import annotations
 
@@ -6,18 +6,9 @@ import math
 from dataclasses import dataclass
 
 from tests.reference.leaders import Leaders
-from tests.reference.moss import PAPER, Game, Index, Shuffle, Slot, learn
-from tests.reference.moss_plus_plus import Mixtures, arms_in, iterations, pulls_in, smallest_power
-from tests.reference.words import (
-    FRESH,
-    MIXTURES,
-    ORDER,
-    RANKING,
-    TIES,
-    SplitMix64,
-    below,
-    stream,
-)
+from tests.reference.moss import PAPER, Dealt, Game, Index, Member, Slot, learned, numbered, options
+from tests.reference.moss_plus_plus import MixtureWords
+from tests.reference.words import RANKING, SplitMix64, below, stream
 
 
 def best_of(leaders: Leaders[Slot], slots: list[Slot], count: int) -> list[Slot]:
@@ -54,6 +45,23 @@ def choose_arms(
     return chosen + best_of(leaders, slots, min(places - len(chosen) - fresh, negative)), fresh
 
 
+@dataclass
+class RankingWords(MixtureWords):
+    """Words that also choose the arms of largest mean."""
+
+    rank: str = "all"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.ranking = stream(self.key, RANKING)
+
+    def best(self, n: int, k: int, means: dict[Member, float]) -> list[Member]:
+        arms = {Slot(pulls=1, total=means[arm]): arm for arm in self.opened if arm in means}
+        untouched = self.shuffle.left if self.rank == "all" else 0
+        chosen, fresh = choose_arms(list(arms), k, untouched, self.ranking)
+        return [arms[slot] for slot in chosen] + [Dealt(self.shuffle) for _ in range(fresh)]
+
+
 @dataclass(frozen=True)
 class EmpMossPlusPlus:
     """One slot for each arm and mixture-arm, for the whole game."""
@@ -64,48 +72,6 @@ class EmpMossPlusPlus:
 
     def play(self, n: int, horizon: int | None, key: int) -> Game:
         assert horizon is not None
-        fresh, order, ranking = (stream(key, k) for k in (FRESH, ORDER, RANKING))
-        leaders: Leaders[Slot] = Leaders(stream(key, TIES))
-        mixtures = Mixtures(stream(key, MIXTURES))
-        shuffle = Shuffle(n, fresh)
-        slots: list[Slot] = []  # all, in the order of opening
-        p = smallest_power(horizon, self.beta)
-        made = planned = 0
-        for i in iterations(p):
-            planned += pulls_in(p, i, horizon)
-            total = min(planned, horizon)
-            places = arms_in(p, i, n)
-            if i == 1:
-                members: list[Slot] = []
-                new_arms = places
-            else:
-                untouched = shuffle.left if self.rank == "all" else 0
-                members, new_arms = choose_arms(slots, places, untouched, ranking)
-                members += [slot for slot in slots if slot.mixture]
-            waiting = i > 1  # the newest mixture-arm, i - 1
-            size = len(members) + new_arms + waiting
-            leaders.forget()
-            for slot in slots:
-                slot.value = -math.inf
-            for slot in members:
-                slot.value = self.index.value(slot, total, size)
-            before = {id(slot): slot.pulls for slot in members}
-            for _ in range(pulls_in(p, i, horizon)):
-                if made == horizon:
-                    return
-                if waiting and below(order.next(), new_arms + 1) == 0:
-                    waiting = False
-                    slot = Slot(mixture=i - 1)
-                    slots.append(slot)
-                    members.append(slot)
-                elif new_arms > 0:
-                    new_arms -= 1
-                    slot = Slot(shuffle.next())
-                    slots.append(slot)
-                    members.append(slot)
-                else:
-                    slot = leaders.choose(slots)
-                learn(slot, (yield mixtures.real_arm(slot)))
-                leaders.changed(slot, self.index.value(slot, total, size))
-                made += 1
-            mixtures.add([(slot, slot.pulls - before.get(id(slot), 0)) for slot in members])
+        play, how = learned("emp_moss_plus_plus").emp_moss_plus_plus, options(self.index)
+        luck = RankingWords(key, rank=self.rank)
+        return numbered(play(n, horizon, float(self.beta), luck, **how))

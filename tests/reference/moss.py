@@ -1,16 +1,21 @@
-"""MOSS, its index, and MOSS on a random set (MOSS Oracle, the subroutine SR)."""
+"""MOSS, its index, and MOSS on a random set (MOSS Oracle, the subroutine SR).
+
+The game itself is docs/learn/moss.py. `Words` is the luck that it is given here.
+"""
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Generator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from tests.reference.leaders import Leaders
-from tests.reference.words import FRESH, TIES, SplitMix64, below, stream
+from tests.reference.words import FRESH, ORDER, TIES, SplitMix64, below, stream
 
 Game: TypeAlias = Generator[int, float, None]  # yields arms, is sent their rewards
 
@@ -78,34 +83,126 @@ class Shuffle:
         return self.places[k]
 
 
-class MossRun:
-    """MOSS on `size` random arms, to be resumed at will."""
+@dataclass(eq=False)
+class Dealt:
+    """One of the arms of a sample; which one, its first pull decides."""
 
-    def __init__(
-        self, index: Index, n: int, size: int, horizon: int, fresh: SplitMix64, ties: SplitMix64
-    ) -> None:
-        self.index, self.size, self.horizon = index, size, horizon
-        self.leaders: Leaders[Slot] = Leaders(ties)
-        self.shuffle = Shuffle(n, fresh)
-        self.slots: list[Slot] = []
+    shuffle: Shuffle
+    arm: int = -1
 
-    def choose(self) -> Slot:
-        if len(self.slots) < self.size:
-            self.slots.append(Slot(self.shuffle.next()))
-            return self.slots[-1]
-        return self.leaders.choose(self.slots)
+    def number(self) -> int:
+        if self.arm < 0:
+            self.arm = self.shuffle.next()
+        return self.arm
 
-    def learn(self, slot: Slot, reward: float) -> None:
-        learn(slot, reward)
-        self.leaders.changed(slot, self.index.value(slot, self.horizon, self.size))
+
+Member: TypeAlias = Any  # an arm that was dealt, or a mixture-arm of docs/learn/moss_plus_plus.py
+
+
+@dataclass(eq=False)
+class Ranked:
+    """A member of a set and its index."""
+
+    member: Member
+    value: float
+
+
+class Run:
+    """One MOSS of docs/learn: its indices, who leads, and whom it chose."""
+
+    def __init__(self, values: dict[Member, float], ties: SplitMix64) -> None:
+        self.values = values
+        unopened = [member for member in values if values[member] == math.inf]
+        self.members = [member for member in values if values[member] < math.inf]
+        self.fresh = [member for member in reversed(unopened) if isinstance(member, Dealt)]
+        self.waiting = [member for member in unopened if not isinstance(member, Dealt)]
+        self.leaders: Leaders[Ranked] = Leaders(ties)
+        self.ranked: list[Ranked] = []  # in the order of opening
+        self.chosen: list[Member] = []
+        self.last: Ranked | None = None
+
+
+@dataclass
+class Words:
+    """What the files of docs/learn leave to chance, read from the package's words."""
+
+    key: int
+    opened: dict[Member, None] = field(default_factory=dict)  # in this order
+    runs: list[Run] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.fresh, self.ties, self.order = (
+            stream(self.key, purpose) for purpose in (FRESH, TIES, ORDER)
+        )
+
+    def sample(self, n: int, k: int) -> list[Member]:
+        self.shuffle = Shuffle(n, self.fresh)
+        return [Dealt(self.shuffle) for _ in range(k)]
+
+    def largest(self, values: dict[Member, float]) -> Member:
+        run = next((run for run in self.runs if run.values is values), None)
+        if run is None:
+            run = Run(values, self.ties)
+            self.runs.append(run)
+        member = self._open(run) if run.fresh or run.waiting else self._leader(run)
+        run.chosen.append(member)
+        return member
+
+    def _open(self, run: Run) -> Member:
+        """Open a member that was never pulled: while a mixture-arm waits, a word says which."""
+        waiting = run.waiting
+        at = below(self.order.next(), len(waiting) + len(run.fresh)) if waiting else 0
+        if at < len(waiting):
+            waiting[at], waiting[-1] = waiting[-1], waiting[at]
+            member = waiting.pop()
+        else:
+            member = run.fresh.pop()
+        run.members.append(member)
+        self.opened.pop(member, None)  # a mixture-arm is opened again in each iteration of MOSS++
+        self.opened[member] = None
+        return member
+
+    def _leader(self, run: Run) -> Member:
+        if not run.ranked:
+            members = (member for member in self.opened if member in run.values)
+            run.ranked = [Ranked(member, run.values[member]) for member in members]
+        if run.last is not None:
+            run.leaders.changed(run.last, run.values[run.last.member])
+        run.last = run.leaders.choose(run.ranked)
+        return run.last.member
+
+
+def learned(name: str) -> Any:
+    """Return a module of docs/learn, which are plain Python without types."""
+    return importlib.import_module(name)
+
+
+def options(index: Index) -> dict[str, Any]:
+    """Return the options that give a policy of docs/learn another index than its own."""
+    if index == PAPER:
+        return {}
+    return {"index": lambda total, N, H, K: index.value(Slot(pulls=N, total=total), H, K)}  # noqa: N803
+
+
+def numbered(policy: Generator[Member, float | None, None]) -> Game:
+    """Play a policy of docs/learn, with its arms by number."""
+    reward = None
+    with suppress(StopIteration):
+        while True:
+            reward = yield policy.send(reward).number()
+
+
+def moss_run(index: Index, n: int, size: int, horizon: int, luck: Words) -> Any:
+    """Begin MOSS on `size` random arms, to be resumed at will."""
+    return learned("moss").Moss(luck.sample(n, size), horizon, luck, **options(index))
 
 
 def moss_game(index: Index, n: int, size: int, horizon: int, key: int) -> Game:
     """Play MOSS on `size` of `n` arms."""
-    run = MossRun(index, n, size, horizon, stream(key, FRESH), stream(key, TIES))
+    run = moss_run(index, n, size, horizon, Words(key))
     for _ in range(horizon):
-        slot = run.choose()
-        run.learn(slot, (yield slot.arm))
+        arm = run.choose()
+        run.learn(arm, (yield arm.number()))
 
 
 @dataclass(frozen=True)

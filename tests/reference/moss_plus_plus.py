@@ -1,15 +1,25 @@
-"""MOSS++ (Algorithm 1)."""
+"""MOSS++ (Algorithm 1): docs/learn/moss_plus_plus.py, and parts that other references share."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import count
+from itertools import accumulate, count
 
-from tests.reference.leaders import Leaders
-from tests.reference.moss import PAPER, Game, Index, Shuffle, Slot, learn
-from tests.reference.words import FRESH, MIXTURES, ORDER, TIES, SplitMix64, below, stream
+from tests.reference.moss import (
+    PAPER,
+    Game,
+    Index,
+    Member,
+    Slot,
+    Words,
+    learned,
+    numbered,
+    options,
+)
+from tests.reference.words import MIXTURES, SplitMix64, below, stream
 
 
 def smallest_power(horizon: int, beta: str) -> int:
@@ -66,6 +76,23 @@ def next_mixture(waiting: list[int], unopened: int, order: SplitMix64) -> int:
     return waiting.pop()
 
 
+@dataclass
+class MixtureWords(Words):
+    """Words that also draw from mixture-arms."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.mixtures = stream(self.key, MIXTURES)
+
+    def one_of(self, choices: list[Member]) -> Member:
+        """Count shares in the order of the set's members, and take the one that a word hits."""
+        run = next(run for run in self.runs if run.chosen == choices)
+        pulls = Counter(choices)
+        until = accumulate(pulls[member] for member in run.members)
+        target = below(self.mixtures.next(), len(choices))
+        return next(m for m, end in zip(run.members, until, strict=True) if end > target)
+
+
 @dataclass(frozen=True)
 class MossPlusPlus:
     """A new MOSS in each iteration, on fewer arms and more mixture-arms."""
@@ -75,28 +102,5 @@ class MossPlusPlus:
 
     def play(self, n: int, horizon: int | None, key: int) -> Game:
         assert horizon is not None
-        fresh, ties, order = (stream(key, purpose) for purpose in (FRESH, TIES, ORDER))
-        mixtures = Mixtures(stream(key, MIXTURES))
-        p = smallest_power(horizon, self.beta)
-        made = 0
-        for i in iterations(p):
-            arms = arms_in(p, i, n)
-            length = pulls_in(p, i, horizon)
-            size = arms + i - 1
-            shuffle = Shuffle(n, fresh)
-            waiting = list(range(1, i))
-            slots: list[Slot] = []
-            leaders: Leaders[Slot] = Leaders(ties)
-            for _ in range(length):
-                if made == horizon:
-                    return
-                if len(slots) < size:
-                    mixture = next_mixture(waiting, size - len(slots), order)
-                    slot = Slot(mixture=mixture) if mixture else Slot(shuffle.next())
-                    slots.append(slot)
-                else:
-                    slot = leaders.choose(slots)
-                learn(slot, (yield mixtures.real_arm(slot)))
-                leaders.changed(slot, self.index.value(slot, length, size))
-                made += 1
-            mixtures.add([(slot, slot.pulls) for slot in slots])
+        play, how = learned("moss_plus_plus").moss_plus_plus, options(self.index)
+        return numbered(play(n, horizon, float(self.beta), MixtureWords(key), **how))

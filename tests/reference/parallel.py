@@ -1,4 +1,4 @@
-"""Parallel (Algorithm 3), and dynamic balancing over the same subroutines."""
+"""Parallel (Algorithm 3): docs/learn/parallel.py; dynamic balancing over the same subroutines."""
 
 from __future__ import annotations
 
@@ -7,8 +7,19 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 
-from tests.reference.moss import PAPER, Game, Index, MossRun, power, subset_size
-from tests.reference.words import EPOCHS, FRESH, TIES, SplitMix64, below, stream, upper
+from tests.reference.moss import (
+    PAPER,
+    Game,
+    Index,
+    Words,
+    learned,
+    moss_run,
+    numbered,
+    options,
+    power,
+    subset_size,
+)
+from tests.reference.words import EPOCHS, SplitMix64, below, stream, upper
 
 
 def set_sizes(n: int, horizon: int, factor: int = 2) -> list[int]:
@@ -16,6 +27,19 @@ def set_sizes(n: int, horizon: int, factor: int = 2) -> list[int]:
     q = max(1, int(Decimal(horizon).ln().to_integral_value(ROUND_CEILING)))
     shares = [factor * power(horizon, Fraction(i, q)) for i in range(1, q + 1)]
     return [subset_size(n, horizon, share) for share in shares]
+
+
+class EpochWords(Words):
+    """Words that also choose the subroutine of an epoch."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.epochs = stream(self.key, EPOCHS)
+
+    def lowest(self, regrets: dict[int, float]) -> int:
+        self.epochs.next()  # stands for "none yet"
+        words = {i: upper(self.epochs.next()) for i in regrets}
+        return min(regrets, key=lambda i: (regrets[i], -words[i]))
 
 
 @dataclass(frozen=True)
@@ -28,28 +52,9 @@ class Parallel:
 
     def play(self, n: int, horizon: int | None, key: int) -> Game:
         assert horizon is not None
-        fresh, ties, epochs = (stream(key, purpose) for purpose in (FRESH, TIES, EPOCHS))
-        sizes = set_sizes(n, horizon, self.subset_factor)
-        q = len(sizes)
-        runs = [MossRun(self.index, n, size, horizon, fresh, ties) for size in sizes]
-        pulls = [0] * q
-        rewards = [0.0] * q
-        epoch = math.isqrt(horizon - 1) + 1  # ⌈√T⌉
-        made = 0
-        while True:
-            epochs.next()  # stands for "none yet"
-            words = [upper(epochs.next()) for _ in runs]
-            regrets = [pulls[i] * self.best_mean - rewards[i] for i in range(q)]
-            chosen = min(range(q), key=lambda i: (regrets[i], -words[i]))
-            for _ in range(epoch):
-                if made == horizon:
-                    return
-                slot = runs[chosen].choose()
-                reward = yield slot.arm
-                runs[chosen].learn(slot, reward)
-                pulls[chosen] += 1
-                rewards[chosen] += reward
-                made += 1
+        play, how = learned("parallel").parallel, options(self.index)
+        luck, factor = EpochWords(key), self.subset_factor
+        return numbered(play(n, horizon, self.best_mean, luck, factor=factor, **how))
 
 
 @dataclass(frozen=True)
@@ -92,14 +97,14 @@ class DynamicBalancing:
 
     def play(self, n: int, horizon: int | None, key: int) -> Game:
         assert horizon is not None
-        fresh, ties, epochs = (stream(key, purpose) for purpose in (FRESH, TIES, EPOCHS))
+        luck, epochs = Words(key), stream(key, EPOCHS)
         sizes = set_sizes(n, horizon)
-        runs = [MossRun(self.index, n, size, horizon, fresh, ties) for size in sizes]
+        runs = [moss_run(self.index, n, size, horizon, luck) for size in sizes]
         pulls, rewards = [0] * len(runs), [0.0] * len(runs)
         for _ in range(horizon):
             i = self.balance.next(pulls, rewards, sizes, horizon, epochs)
-            slot = runs[i].choose()
-            reward = yield slot.arm
-            runs[i].learn(slot, reward)
+            arm = runs[i].choose()
+            reward = yield arm.number()
+            runs[i].learn(arm, reward)
             pulls[i] += 1
             rewards[i] += reward

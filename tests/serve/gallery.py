@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from manyarms.live.databases import Database, database_of
 from manyarms.serve import messages as m
-from manyarms.serve.owned import Owned
+from manyarms.serve import tables
+from manyarms.serve.experiment import Experiment
+from manyarms.serve.stores import SQLiteStore
 
 HOSTILE = [
     "<script>alert('arm')</script>",
@@ -30,7 +31,7 @@ HOSTILE = [
 ]
 
 
-class _Past(Owned):
+class _Past(Experiment):
     """An experiment whose clock is ours."""
 
     at = 0.0
@@ -40,8 +41,8 @@ class _Past(Owned):
         return self.at
 
 
-def play(
-    database: Database,
+async def play(
+    store: SQLiteStore,
     name: str,
     spec: m.Spec,
     *,
@@ -56,33 +57,17 @@ def play(
     state = "running" if spec.n_arms else "empty"
     text = msgspec.json.encode(spec).decode()
     columns = {"keyed": int(spec.n_arms is None), "n_arms": spec.n_arms or 0}
-    assert database.create(name, text, state, "secret", **columns)
-    row = database.find(name)
+    await store.write(lambda db: db.create(name, text, state, "secret", **columns))
+    row = await store.write(lambda db: db.find(name))
     assert row is not None
-    assert database.acquire(name, "gallery", row.epoch)
-    asyncio.run(_played(database, name, keyed, pulls, mean, delay, every))
-    database.note("anna", name, "create")
-
-
-async def _played(
-    database: Database,
-    name: str,
-    keys: list[str],
-    pulls: int,
-    mean: Callable[[int], float],
-    delay: Callable[[random.Random, float], float],
-    every: float,
-) -> None:
-    row = database.find(name)
-    assert row is not None
-    owned = _Past.load(database, row)
+    owned = await store.write(lambda db: _Past.load(db, row))
     owned.start(lambda owned: None)
     begun = time.time() - pulls * every
     owned.at = begun
-    if keys:
-        for some in _pieces(enumerate(keys), 50_000):
-            database.add_arms(row.id, row.epoch, some)
-        owned.add_arms(len(keys))
+    if keyed:
+        for some in _pieces(enumerate(keyed), 50_000):
+            await store.write(lambda db, some=some: tables.add_arms(db, row.id, some))  # type: ignore[misc]
+        owned.add_arms(len(keyed))
     dice = random.Random(name)
     post: list[tuple[float, int, float]] = []  # (when, pull, reward), the earliest first
     for k in range(pulls):
@@ -95,15 +80,10 @@ async def _played(
         reward = float(dice.random() < mean(given.arms[pull]))
         heapq.heappush(post, (owned.at + delay(dice, reward), pull, reward))
         if k % 5000 == 4999:
-            _commit(database, owned)
-    _commit(database, owned)
-    assert owned.live is not None
-    database.save(owned.id, owned.head, owned.engine, *owned.snapshot(), epoch=owned.epoch)
-    database.release(owned.id, owned.epoch)
-
-
-def _commit(database: Database, owned: Owned) -> None:
-    assert database.commit([owned.take().batch]) == [True]
+            await store.commit([owned.take()])
+    await store.commit([owned.take()])
+    await store.write(lambda db: db.save(owned.id, owned.head, *owned.snapshot()))
+    await store.write(lambda db: tables.note(db, "anna", name, "create"))
 
 
 def _pieces(rows: Iterable[Any], size: int) -> Iterable[list[Any]]:
@@ -115,8 +95,13 @@ def _pieces(rows: Iterable[Any], size: int) -> Iterable[list[Any]]:
 def fill(path: Path, *, arms: int = 20_000, pulls: int = 20_000) -> str:
     """Make a gallery; return the store's address."""
     url = f"sqlite:///{path}"
-    database = database_of(url)
-    database.open()
+    asyncio.run(_fill(url, arms, pulls))
+    return url
+
+
+async def _fill(url: str, arms: int, pulls: int) -> None:
+    store = SQLiteStore(url, "gallery")
+    await store.lead(lambda leader: None)
 
     def good(arm: int) -> float:
         return 0.62 if arm % 97 == 0 else 0.1 + 0.35 * (arm * 2654435761 % 1000) / 1000
@@ -129,12 +114,14 @@ def fill(path: Path, *, arms: int = 20_000, pulls: int = 20_000) -> str:
 
     captions = (f"caption {k:06d}" for k in range(arms))
     spec = m.Spec(policy="prospector", horizon=2 * pulls, seed=3)
-    play(database, "captions", spec, keys=captions, pulls=pulls, mean=good, delay=plain, every=1.3)
+    await play(
+        store, "captions", spec, keys=captions, pulls=pulls, mean=good, delay=plain, every=1.3
+    )
     spec = m.Spec(policy="moss", horizon=6000)
-    play(database, "hostile", spec, keys=HOSTILE, pulls=3000, mean=good, delay=slow, every=1.0)
-    play(database, "buttons", m.Spec(policy="moss", n_arms=4, horizon=2000), pulls=2000,
-         mean=lambda arm: 0.1 + 0.25 * arm, every=20.0)  # fmt: skip
+    await play(store, "hostile", spec, keys=HOSTILE, pulls=3000, mean=good, delay=slow, every=1.0)
+    await play(store, "buttons", m.Spec(policy="moss", n_arms=4, horizon=2000), pulls=2000,
+               mean=lambda arm: 0.1 + 0.25 * arm, every=20.0)  # fmt: skip
     text = msgspec.json.encode(m.Spec()).decode()
-    assert database.create("new", text, "empty", "secret", keyed=1, n_arms=0)
-    database.close()
-    return url
+    await store.write(lambda db: db.create("new", text, "empty", "secret", keyed=1, n_arms=0))
+    await store.leave()
+    store.close()

@@ -24,10 +24,10 @@ from typing import Any
 
 import pytest
 
-from manyarms.live.databases import Database, ExperimentRow, database_of
+from manyarms.live.databases import Database, ExperimentRow
+from manyarms.serve import tables
 
 __all__ = [
-    "LEASE",
     "TOKEN",
     "InThread",
     "Node",
@@ -38,20 +38,16 @@ __all__ = [
     "new_name",
     "node",
     "opened",
+    "path_of",
     "postgres",
     "postgres_folder",
     "request",
     "row_of",
     "shared_postgres",
+    "wait",
 ]
 
 TOKEN = "ma_for_tests_and_nothing_else"
-_COMMAND = """import sys
-from manyarms.live.databases import Database
-Database.lease = float(sys.argv.pop(1))
-from manyarms.cli.main import main
-sys.exit(main(sys.argv[1:]))"""
-LEASE = 5.0  # seconds, as nodes have it
 _NEEDED = "MANYARMS_NEEDS_POSTGRES"
 
 
@@ -60,11 +56,22 @@ def new_name() -> str:
     return f"x{uuid.uuid4().hex[:8]}"
 
 
+def path_of(name: str) -> str:
+    return f"/v1/experiments/{name}"
+
+
+def wait(true: Callable[[], Any], seconds: float = 20) -> None:
+    """Wait until something is true."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 @contextlib.contextmanager
 def opened(store: str) -> Iterator[Database]:
     """A database, opened."""
-    database = database_of(store)
-    database.open()
+    database = tables.opened(store)
     try:
         yield database
     finally:
@@ -124,8 +131,8 @@ def call(
 class Node:
     """A node in a process of its own."""
 
-    def __init__(self, store: str, *, lease: float = LEASE) -> None:
-        self.store, self.port, self._lease = store, free_port(), lease
+    def __init__(self, store: str, *words: str) -> None:
+        self.store, self.port, self._words = store, free_port(), words
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -135,8 +142,8 @@ class Node:
     def start(self, *, wait: bool = True) -> Node:
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-c", _COMMAND, str(self._lease), "serve"),
-                *("--store", self.store, "--port", str(self.port), "--quiet"),
+                *(sys.executable, "-m", "manyarms", "serve", "--store", self.store),
+                *("--port", str(self.port), "--quiet", *self._words),
             ],
             env=os.environ | {"MANYARMS_TOKEN": TOKEN},
             stdout=subprocess.DEVNULL,
@@ -146,12 +153,15 @@ class Node:
         return self
 
     def wait(self, seconds: float = 30) -> None:
+        self.wait_for("/readyz", seconds)
+
+    def wait_for(self, path: str, seconds: float = 30) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             assert self.process is not None
             assert self.process.poll() is None, "the node has ended"
             with contextlib.suppress(OSError, http.client.HTTPException):
-                if call(self.port, "GET", "/readyz", timeout=2)[0] == 200:
+                if call(self.port, "GET", path, timeout=2)[0] == 200:
                     return
             time.sleep(0.02)
         raise TimeoutError(f"no node at {self.address} after {seconds} s")
@@ -213,6 +223,12 @@ class InThread:
         if self.failure is not None:
             raise self.failure
         return self
+
+    def wait_until_ready(self, seconds: float = 20) -> None:
+        end = time.monotonic() + seconds
+        while call(self.port, "GET", "/readyz", token=None)[0] != 200:
+            assert time.monotonic() < end
+            time.sleep(0.02)
 
     def stop(self) -> None:
         end, self._end = self._end, None

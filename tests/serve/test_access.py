@@ -193,7 +193,9 @@ def test_tickets_of_an_earlier_generation(served: InThread) -> None:
             "SELECT secret FROM experiments WHERE name = ?", (path[16:],)
         ).fetchone()
     link.close()
-    call(served.port, "POST", f"{path}/asks", {})
+    assert call(served.port, "POST", f"{path}/asks", {})[0] == 503  # it is loaded anew
+    served.wait_until_ready()
+    assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
     tell = {"tells": [{"ticket": ticket(secret, path[16:], 0, 1), "reward": 1}]}
     result = call(served.port, "POST", f"{path}/tells", tell)[1]["results"][0]
     assert (result["status"], result["code"]) == (410, "old_ticket")
@@ -320,7 +322,7 @@ def test_other_addresses_need_a_token(
     monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
     monkeypatch.setattr("manyarms.serve.server._bound", lambda host, port: socket.socket())
     settings = Settings(store=f"sqlite:///{tmp_path}/new.db", host=host, port=0)
-    monkeypatch.setattr("manyarms.serve.server._config", _never)
+    monkeypatch.setattr("manyarms.serve.server.config", _never)
     with pytest.raises(ma.ParameterError, match="can be reached by others, and there is no token"):
         run(settings)
     monkeypatch.setenv("MANYARMS_TOKEN", "short")

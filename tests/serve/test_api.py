@@ -88,8 +88,6 @@ def test_asks_with_a_key_are_answered_once(served: InThread) -> None:
     assert [p["pull"] for p in game.ask(1, key="b")] == [3]
     status, answer = game("POST", "/asks", {"k": 2}, Idempotency_Key="a")
     assert (status, answer["code"]) == (422, "key_reused")
-    status, answer = game("POST", "/asks", {"k": 2}, Idempotency_Key="~a")
-    assert (status, answer["code"]) == (422, "key")
 
 
 def test_tells_are_applied_once(served: InThread) -> None:
@@ -419,5 +417,4 @@ def test_health_and_metrics(served: InThread) -> None:
     assert "experiment=" not in text  # names are not for everybody
     health = game("GET", "/health")[1]
     assert health["head"] == 2
-    assert health["replay"] == "ok"
-    assert health["owner"].endswith(served.address)
+    assert (health["leader"].partition(":")[2], health["standbys"]) == (str(served.port), [])

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from manyarms.live.databases import Database, database_of
-from manyarms.serve import importing, node
+from manyarms.live.databases import Database
+from manyarms.serve import importing, leader, tables
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.importing import _csv
 from tests.serve.machines import call, in_thread, new_name, row_of
@@ -61,22 +61,21 @@ def test_what_an_import_leaves_is_deleted_while_asks_go_on(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dropped: list[tuple[float, int]] = []
-    drop = Database.drop_unpublished
+    drop = tables.drop_unpublished
 
-    def slowly(self: Database, x: int, epoch: int, begin: int, end: int) -> None:
-        drop(self, x, epoch, begin, end)
+    def slowly(database: Database, x: int, begin: int, end: int) -> None:
+        drop(database, x, begin, end)
         time.sleep(0.02)
         dropped.append((time.monotonic(), end - begin))
 
-    monkeypatch.setattr(Database, "drop_unpublished", slowly)
-    for module in (node, importing):
+    monkeypatch.setattr(tables, "drop_unpublished", slowly)
+    for module in (leader, importing):
         monkeypatch.setattr(module, "SOME_ARMS", 200)
     name = new_name()
     path = f"/v1/experiments/{name}"
     kind: dict[str, Any] = {"Content_Type": "application/x-ndjson"}
     keys = "".join(f'"{k}"\n' for k in range(2_000)).encode()
-    database = database_of(store)
-    database.open()
+    database = tables.opened(store)
     with in_thread(store) as one:
         assert call(one.port, "PUT", path, {"policy": "prospector"})[0] == 201
         assert call(one.port, "POST", f"{path}/arms", {"keys": ["a", "b"]})[0] == 200
@@ -89,7 +88,7 @@ def test_what_an_import_leaves_is_deleted_while_asks_go_on(
         assert max(size for _, size in dropped) <= 200
         assert dropped[-1][0] > asked
     row = row_of(database, name)
-    assert database.add_arms(row.id, row.epoch, [(2_002 + k, f"left {k}") for k in range(2_000)])
+    tables.add_arms(database, row.id, [(2_002 + k, f"left {k}") for k in range(2_000)])
     dropped.clear()
     with in_thread(store) as one:  # as after a kill
         assert call(one.port, "POST", f"{path}/asks", {})[0] == 200

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from manyarms.live.databases import Batch, Database, LogRow
-from manyarms.live.store import ASKED
-from tests.serve.machines import InThread, call, in_thread, opened, row_of
+from manyarms.serve import tables
+from tests.serve.machines import InThread, call, in_thread, new_name, opened
 
 PATH = "/v1/experiments/x"
 
@@ -49,23 +48,19 @@ def test_tickets_of_the_lost_time_are_refused(tmp_path: Path) -> None:
         assert "code" not in told(one, again["ticket"])
 
 
-def test_a_node_of_the_lost_time_is_kept_out(tmp_path: Path) -> None:
-    """One that still runs has an epoch and a head that the restored log may reach again."""
-    with opened(f"sqlite:///{tmp_path}/x.db") as database:
-        database.create("x", "{}", "running", "secret", n_arms=5)
-        row = row_of(database, "x")
-        stale = Batch(row.id, row.epoch + 1, 1, [LogRow(2, ASKED, 1, 0, 0.0, 0.0)])
-        database.after_restore()
-        assert owned(database, "the new owner") > stale.epoch
-        assert database.commit([Batch(row.id, owned(database, "a"), 0, [_event()])]) == [True]
-        assert database.commit([stale]) == [False]
-
-
-def _event() -> LogRow:
-    return LogRow(1, ASKED, 0, 0, 0.0, 0.0)
-
-
-def owned(database: Database, who: str) -> int:
-    row = row_of(database, "x")
-    assert database.acquire("x", who, row.epoch)
-    return row.epoch + 1
+def test_a_leader_of_the_lost_time_is_kept_out(store: str) -> None:
+    """One that still runs has a head that the restored log may reach again: it loads anew."""
+    path = f"/v1/experiments/{new_name()}"
+    with in_thread(store) as one:
+        assert call(one.port, "PUT", path, {"n_arms": 50})[0] == 201
+        first = call(one.port, "POST", f"{path}/asks", {"tickets": True})[1]["pulls"][0]
+        with opened(store) as database:
+            tables.after_restore(database)
+        status, answer = call(one.port, "POST", f"{path}/asks", {}, Idempotency_Key="k")
+        assert (status, answer["code"]) == (503, "unknown")
+        one.wait_until_ready()
+        status, answer = call(one.port, "POST", f"{path}/asks", {}, Idempotency_Key="k")
+        assert (status, answer["pulls"][0]["pull"]) == (200, 1)
+        tell = {"tells": [{"ticket": first["ticket"], "reward": 1.0}]}
+        refused = call(one.port, "POST", f"{path}/tells", tell)[1]["results"][0]
+        assert (refused["status"], refused["code"]) == (410, "old_ticket")

@@ -32,7 +32,7 @@ VALUES: dict[str, tuple[ma.Policy, Value]] = {
         ma.MOSSOracle(size=50),
         lambda slot, t: Index().value(slot, PULLS, 50),
     ),
-    "kl-moss": (field.KLMOSS(), lambda slot, t: KLIndex().value(slot, PULLS, ARMS)),
+    "kl-moss": (ma.MOSS(index="kl"), lambda slot, t: KLIndex().value(slot, PULLS, ARMS)),
     "greedy": (field.Greedy(), lambda slot, t: slot.mean),
     "ucb1": (field.UCB1(), lambda slot, t: (Ucb1().index(slot, t, ARMS), slot.mean)),
     "ucb": (field.UCB(), lambda slot, t: (Ucb().index(slot, t, ARMS), slot.mean)),

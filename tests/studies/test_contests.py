@@ -16,7 +16,7 @@ from manyarms.errors import ContestNotFoundError
 from manyarms.lab import Cell, Experiment, Result, cell
 from manyarms.studies.contests import (
     CONTESTS,
-    PLAIN,
+    NO_THRESHOLD,
     THRESHOLDS,
     _data,
     _markdown,
@@ -170,8 +170,8 @@ def test_standings_by_hand() -> None:
 
 
 def test_markdown() -> None:
-    plain = [_played("1", [10.0, 40.0, 20.0], threshold=PLAIN)]
-    lines = _markdown({0.8: PLAYED, PLAIN: plain}, ["5: broken."]).splitlines()
+    plain = [_played("1", [10.0, 40.0, 20.0], threshold=NO_THRESHOLD)]
+    lines = _markdown({0.8: PLAYED, NO_THRESHOLD: plain}, ["5: broken."]).splitlines()
     assert lines[0] == "# 3 caption contests, 1000 pulls, 2 replications, seed 4"
     first = lines[lines.index("## Best: all within 0.8 of the funniest") + 4 :]
     assert first[0].startswith("| MOSS | 1.00 | 2 | 1.50 [")
@@ -197,8 +197,8 @@ def test_data_is_that_of_the_standings() -> None:
 
 
 def test_the_figure_shows_ranks_and_intervals() -> None:
-    plain = [_played(str(k), [10.0, 40.0, 20.0 - 15.0 * k], threshold=PLAIN) for k in (0, 1)]
-    left, right = contest_ranks({0.8: PLAYED, PLAIN: plain}).axes
+    plain = [_played(str(k), [10.0, 40.0, 20.0 - 15.0 * k], threshold=NO_THRESHOLD) for k in (0, 1)]
+    left, right = contest_ranks({0.8: PLAYED, NO_THRESHOLD: plain}).axes
     assert left.get_xlabel() == "mean rank over 3 contests"
     assert right.get_title() == "best: the funniest alone"
     assert left.get_yticklabels()[2].get_text() == "Quantile"

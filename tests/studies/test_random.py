@@ -129,7 +129,7 @@ def test_a_short_run_from_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(
         drawn, "random_problems", lambda half, make=drawn.random_problems: make(half, 2)
     )
-    study = Study(RANDOM.title, 3, drawn.experiments, RANDOM.report, name="random")
+    study = Study(3, drawn.experiments, RANDOM.report, name="random", title="random problems")
     report = reproduce([study], tmp_path, workers=1)
     assert {path.name for path in report.files} >= {"random.md", "random.csv", "random.svg"}
     assert "## 2 problems, held out" in (tmp_path / "random.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ import pytest
 import manyarms as ma
 from manyarms.errors import ParameterError
 from manyarms.lab.experiment import Experiment, cell
-from manyarms.report.html_report import write_report
+from manyarms.report.html_report import write_page, write_report
 from manyarms.studies import STUDIES, find
 from manyarms.studies.study import Report, Results, Study, reproduce
 from tests.report.test_page import data_in
@@ -37,7 +37,9 @@ def _report(results: Results, out: Path) -> Report:
     return Report(shown=[", ".join(results)])
 
 
-PLAIN = Study("what plain results look like", 4, _experiments, _report, fewest=2, name="plain")
+PLAIN = Study(
+    4, _experiments, _report, fewest=2, name="plain", title="what plain results look like"
+)
 
 
 def test_a_study_that_says_nothing_of_a_page_has_one(tmp_path: Path) -> None:
@@ -66,8 +68,8 @@ def test_results_that_are_too_many_for_a_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reproduce([PLAIN], tmp_path)
-    small = partial(write_report, most_bytes=100)
-    monkeypatch.setattr("manyarms.studies.study.write_report", small)
+    small = partial(write_page, most_bytes=100)
+    monkeypatch.setattr("manyarms.studies.study.write_page", small)
     report = reproduce([PLAIN], tmp_path, seed=1)
     assert str(report.shown[-1]).startswith("No page was written: `folder` must hold results that")
     assert not (tmp_path / "report.html").exists()  # the old one showed other runs

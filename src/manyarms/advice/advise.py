@@ -20,7 +20,7 @@ from manyarms.instances import Instance
 from manyarms.lab.experiment import Objective
 from manyarms.lab.progress import ProgressCallback
 from manyarms.protocol import Policy
-from manyarms.report.text import plain
+from manyarms.report.text import for_json
 
 _WIDTH = 80  # of the text
 
@@ -145,7 +145,7 @@ class Advice:
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain values; what is not finite becomes None."""
         whole = {key: value for key, value in vars(self).items() if key != "recommended"}
-        return dict(plain({**whole, "rows": self.records()}))
+        return dict(for_json({**whole, "rows": self.records()}))
 
     def __repr__(self) -> str:
         return self.text()

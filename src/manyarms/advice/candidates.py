@@ -18,7 +18,7 @@ from manyarms.errors import ParameterError
 from manyarms.lab.experiment import Objective
 from manyarms.policies import Doubling
 from manyarms.protocol import About, Policy, described, policy
-from manyarms.protocol.plain import PlainMaker, PlainPolicy
+from manyarms.protocol.plain_classes import PlainMaker, PlainPolicy
 from manyarms.protocol.policy import table_labels
 from manyarms.protocol.registry import maker, name_of, own_name
 

@@ -1,4 +1,4 @@
-"""What is asked, checked once, and the cases that it is played on."""
+"""The question, checked, and the problems that policies play to answer it."""
 
 from __future__ import annotations
 

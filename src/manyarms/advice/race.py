@@ -206,13 +206,13 @@ class _Rounds:
 
 def _play(question: Question, state: Race, runs: int, *, seed: int, **how: Any) -> None:
     """Let those that are still in play `runs` more runs."""
-    seats = [
-        Player(state.players[k].policy, state.players[k].label, runs, {"seat": k})
+    players = [
+        Player(state.players[k].policy, state.players[k].label, runs, {"candidate": k})
         for k in state.left
     ]
     cells = [
         cell(
-            seats,
+            players,
             case.instance,
             horizon=question.horizon,
             first_replication=state.runs,
@@ -224,8 +224,8 @@ def _play(question: Question, state: Race, runs: int, *, seed: int, **how: Any) 
     ]
     experiment = Experiment("advice", tuple(cells), seed)
     played = [each.by(question.objective) for each in run_in_memory(experiment, **how)]
-    for seat, k in enumerate(state.left):
-        rows = [result.rows[seat] for result in played]
+    for place, k in enumerate(state.left):
+        rows = [result.rows[place] for result in played]
         regrets = np.stack([row["regret"][:, -1] for row in rows], axis=1)
         missed = np.stack([row["best_pulls"] == 0 for row in rows], axis=1)
         state.regrets[k] = np.concatenate([state.regrets[k], regrets])

@@ -18,8 +18,6 @@ from manyarms.studies import PAPER, STUDIES
 
 Objective = Literal["earn", "find"]
 
-_PULLS_PER_SECOND = 2e7  # one worker, roughly: for the estimate before a run
-
 _path = click.Path(path_type=Path)
 _folder = click.argument("folder", type=_path)
 _horizon = click.option("--horizon", type=int, required=True, help="The number of pulls.")
@@ -286,6 +284,7 @@ def run(spec: Path, folder: Path, **given: Any) -> None:
     from manyarms.errors import ResultsError
     from manyarms.lab import load_spec
     from manyarms.lab import run as play
+    from manyarms.lab.executors import PULLS_PER_SECOND
     from manyarms.lab.tables import REGRET, RUNS
     from manyarms.report import write_report
     from manyarms.report.text import count_of
@@ -296,7 +295,7 @@ def run(spec: Path, folder: Path, **given: Any) -> None:
     show(
         f"{experiment.name}: {count_of(len(experiment.cells), 'problem')}, "
         f"{count_of(runs, 'run')}, {count_of(experiment.pulls, 'pull')}\n"
-        f"{duration(experiment.pulls / _PULLS_PER_SECOND)} of one processor, into {folder}"
+        f"{duration(experiment.pulls / PULLS_PER_SECOND)} of one processor, into {folder}"
     )
     with watching() as watch:
         results = play(experiment, folder, progress=watch.begin(experiment.name), **given)

@@ -82,7 +82,7 @@ def _in_options(text: str, command: Any, words: Sequence[str]) -> str:
 
 
 def _resumption(words: Sequence[str]) -> str | None:
-    r"""Say how a command goes on that was stopped, if it does; None where nothing is to be said.
+    r"""Say how to resume a command that was stopped; None if there is nothing to say.
 
     >>> _resumption(["run", "a b.toml", "--out", "out"])
     " What was played is kept. To resume, run:\n  manyarms run 'a b.toml' --out out"

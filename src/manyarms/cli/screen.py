@@ -1,4 +1,4 @@
-"""The screen: results on stdout, progress and notes on stderr, quiet where nobody looks."""
+"""The screen: results on stdout, progress and notes on stderr; no bars without a terminal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from manyarms.cli.printable import broken, printable
 from manyarms.core.files import fix_for, replace_file
 from manyarms.errors import FolderError
 from manyarms.lab.experiment import Objective
-from manyarms.lab.summary import Summary, digits_of
+from manyarms.lab.summary import SAYS, Summary, digits_of
 from manyarms.lab.tables import ResultsFolder
 from manyarms.report.text import Table
 
@@ -133,7 +133,7 @@ def _fitted(table: Table, width: int) -> list[Table]:
 
 
 def _least(cells: Sequence[str]) -> int:
-    """Return the columns that a column of text cannot do without."""
+    """Return the least width of a column of text."""
     natural = max(map(cell_len, cells))
     if not _is_prose(cells):
         return natural
@@ -191,8 +191,8 @@ def summary_parts(summary: Summary) -> list[Table | str]:
     ]
     parts += summary.wrapped_notes()
     if differences := summary.differences():
-        names = ["paired difference", "mean", f"{100 * summary.confidence:g} % interval"]
-        parts += ["", Table(names, differences)]
+        head = ["paired difference", *summary.differences_head()[1:]]
+        parts += ["", Table(head, differences), *SAYS, *summary.undecided()]
     return parts
 
 
@@ -208,7 +208,7 @@ def duration(seconds: float) -> str:
 
 
 def _bar(*columns: ProgressColumn | str) -> Progress:
-    """Return a bar on stderr that is gone in the end, and absent where nobody looks."""
+    """Return a bar on stderr that disappears at the end; it is only shown on a terminal."""
     return Progress(
         BarColumn(bar_width=24),
         *columns,
@@ -234,7 +234,7 @@ def _rate(speed: float) -> str:
 
 
 def working(what: str) -> Status:
-    """Say on a terminal what takes a while; it is gone in the end."""
+    """Say on a terminal what takes a while, until it is done."""
     return _notes.status(what)
 
 
@@ -285,7 +285,7 @@ class Watch:
             self._say(f"{done / max(1, total):.0%}", note)
 
     def _say(self, how_far: str, note: str) -> None:
-        """Print a line now and then, where there is no bar: the longer it takes, the seldomer."""
+        """Print a line now and then if there is no bar; less often the longer the run takes."""
         now = time.monotonic()
         if self._said == -math.inf:
             self._begun = now

@@ -33,14 +33,14 @@ def _opened(store: str, *, new: bool = False) -> Iterator[Any]:
     _needs_extra()
     from manyarms.errors import PathNotFoundError
     from manyarms.live.databases import database_of
+    from manyarms.serve.tables import opened
 
-    database = database_of(store)
-    path = getattr(database, "path", None)  # of SQLite
+    path = getattr(database_of(store), "path", None)  # of SQLite
     missing = path is not None and not Path(path).exists()
     if missing and not new:
         fix = "Name the service's own with `--store`."
         raise PathNotFoundError(f"There is no database {store}. {fix}")
-    database.open()
+    database = opened(store)
     if missing:
         click.echo(f"manyarms: made a new database, {path}", err=True)
     try:
@@ -56,11 +56,6 @@ def _opened(store: str, *, new: bool = False) -> Iterator[Any]:
     "--port", type=click.IntRange(0, 65535), default=8765, help="The port; 0 chooses a free one."
 )
 @_text(
-    "--address",
-    help="Where other nodes reach this one (default: host:port; on PostgreSQL it must be given if "
-    "the host is 0.0.0.0 or ::).",
-)
-@_text(
     "--root-path",
     help="The path under which a proxy serves it, such as /arms.",
 )
@@ -71,7 +66,7 @@ def _opened(store: str, *, new: bool = False) -> Iterator[Any]:
 @click.option(
     "--connections",
     type=click.IntRange(1),
-    default=1000,
+    default=10_000,
     help="The largest number of connections; those beyond get status 503.",
 )
 @click.option(
@@ -79,12 +74,6 @@ def _opened(store: str, *, new: bool = False) -> Iterator[Any]:
     type=click.IntRange(1),
     default=75,
     help="How long a connection is kept between two requests.",
-)
-@click.option(
-    "--request-seconds",
-    type=click.FloatRange(0, min_open=True),
-    default=10.0,
-    help="How long the head of a request may take.",
 )
 @click.option(
     "--restored",
@@ -142,6 +131,7 @@ def add(store: str, origins: tuple[str, ...], days: float | None, **given: Any) 
     from manyarms.serve.access import add_token, new_token
     from manyarms.serve.errors import failure_of_body
     from manyarms.serve.messages import NewToken
+    from manyarms.serve.tables import note
 
     given |= {"origins": origins, "expires": None if days is None else days * 86400}
     try:
@@ -152,7 +142,7 @@ def add(store: str, origins: tuple[str, ...], days: float | None, **given: Any) 
     with _opened(store, new=True) as database, database.transaction():
         if not add_token(database, new, made):
             raise DuplicateNameError(f"There is a token {new.name!r}. Choose another name.")
-        database.note(_WHO, new.experiment, f"add token {new.name}")
+        note(database, _WHO, new.experiment, f"add token {new.name}")
     click.echo(made)
 
 
@@ -173,16 +163,17 @@ def list_tokens(store: str) -> None:
 @click.argument("name")
 @_store
 def drop(name: str, store: str) -> None:
-    """Revoke a token. All nodes refuse it after two seconds.
+    """Revoke a token. The service refuses it after two seconds.
 
     Example: manyarms token drop shop
     """
     from manyarms.errors import UnknownNameError
+    from manyarms.serve.tables import note
 
     with _opened(store) as database, database.transaction():
         known = [row[0] for row in database.run("SELECT name FROM tokens")]
         if name not in known:
             raise UnknownNameError("token", name, known)
         database.run("DELETE FROM tokens WHERE name = :name", name=name)
-        database.note(_WHO, None, f"drop token {name}")
-    click.echo(f"{name} is revoked. All nodes refuse it after two seconds.")
+        note(database, _WHO, None, f"drop token {name}")
+    click.echo(f"{name} is revoked. The service refuses it after two seconds.")

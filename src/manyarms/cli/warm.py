@@ -15,24 +15,17 @@ from manyarms.cli.completion import complete_policies
     help="Compile these policies, such as moss,prospector (default: those of the paper).",
     shell_complete=complete_policies,
 )
-@click.option(
-    "--replay",
-    "replayed",
-    is_flag=True,
-    help="Compile what reopens long journals, not what simulates; up to a minute for each policy.",
-)
-def warm(policies: str | None, replayed: bool) -> None:
+def warm(policies: str | None) -> None:
     """Compile policies now, so that no run waits.
 
     This is useful when you build a container image.
 
-    Example: manyarms warm --policies prospector --replay
+    Example: manyarms warm --policies prospector
     """
     from manyarms.cli.arguments import named_policies
     from manyarms.cli.screen import show, watching
     from manyarms.instances import planted
     from manyarms.lab import simulate as play
-    from manyarms.live.replay import compile_replay
     from manyarms.policies import PAPER_POLICIES
     from manyarms.report.text import count_of
 
@@ -41,10 +34,6 @@ def warm(policies: str | None, replayed: bool) -> None:
     with watching() as watch:
         for policy in chosen:
             heard = watch.begin(policy.label)
-            if replayed:
-                heard(0, 1, "compiling")
-                compile_replay(policy)
-            else:
-                play(policy, planted(n=10, m=1), horizon=1, replications=1, progress=heard)
+            play(policy, planted(n=10, m=1), horizon=1, replications=1, progress=heard)
     ready = count_of(len(chosen), "policy", "policies")
     show(f"{ready} ready, {time.perf_counter() - begun:.1f} s")

@@ -21,7 +21,7 @@ _LONGEST = 200  # characters of a value that an error shows
 
 
 def by_name(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a method say which parameters it has, instead of a TypeError, if it is called wrongly.
+    """Name the parameters of a method in errors about wrong calls, instead of a TypeError.
 
     >>> class Light:
     ...     @by_name
@@ -117,7 +117,7 @@ def check_flag(name: str, value: Any) -> bool:
 
 
 def check_one(fix: str, **values: Any) -> None:
-    """Raise unless one of the values is given, the others being None.
+    """Raise unless exactly one of the values is not None.
 
     >>> check_one("Try exponent=0.5.", size=None, exponent=None)
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""What code results follow from: a digest that another version of the code does not share.
+"""A digest of the code that results depend on: another version of the code has another digest.
 
 It names the folder of compiled code, because Numba's own key sees neither a changed callee in
 another file nor the compiler's options; and it marks stored chunks, because a run that is resumed
@@ -26,7 +26,7 @@ _IMPORT = re.compile(
 
 
 def reached(roots: Iterable[Any]) -> list[Any]:
-    """Return the roots, with all functions that those which are not ours call.
+    """Return the roots, and all functions that are called by roots outside this package.
 
     Roots are functions, and of ours also modules and classes.
     """
@@ -84,7 +84,7 @@ def can_be_cached(functions: Iterable[Any]) -> bool:
 
 
 def digest(options: object, roots: Iterable[Any]) -> str:
-    """Hash all that results, or machine code, follow from.
+    """Hash everything that results, or machine code, depend on.
 
     These are the options, the versions of the compilers, the files of the roots (see `reached`),
     with all that ours among them import, and the constants that users' functions name.

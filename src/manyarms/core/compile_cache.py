@@ -21,7 +21,7 @@ from manyarms.errors import CacheWarning
 _MAGIC = b"manyarms code 1\n"
 _FOLDER = "compiled"
 _OWN = "Set MANYARMS_CACHE to a folder of your own."
-_warned: list[bool] = []  # not empty once the user knows
+_warned: list[bool] = []  # not empty once the user was warned
 
 
 def cache_directory(name: str) -> Path | None:
@@ -64,7 +64,8 @@ class CodeCache:
     """The machine code of one loop on disk; it takes the place of Numba's own cache.
 
     A file is a line, a checksum, and what Numba pickled. Whatever is wrong with a file, the loop
-    is compiled as if it were not there, and the file replaced.
+    is compiled as if it were not there, and the file replaced. All this uses private names of
+    Numba (docs/private_names.md). If one of them is gone, code is not kept, and a warning says so.
 
     Parameters
     ----------
@@ -88,30 +89,33 @@ class CodeCache:
         self._dumps, self._rebuild, self._reduce = dumps, rebuild, reduce
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """Return what was compiled for a signature; None if it is not there, or not as it was."""
-        target.refresh()
-        path = self._path(signature, target.codegen())
+        """Return what was compiled for a signature; None if it is missing or damaged."""
+        path = None
         try:
+            target.refresh()
+            path = self._path(signature, target.codegen())
             found, parts = pickle.loads(_opened(read_private(path)))
             if found == signature:
                 return self._rebuild(target, *parts)
         except FileNotFoundError:
             return None
         except Exception:  # of any kind: what is wrong here must not end the process
-            with contextlib.suppress(OSError):
-                path.unlink()
+            if path is not None:
+                with contextlib.suppress(OSError):
+                    path.unlink()
         return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep what was compiled, unless it holds addresses of this process."""
-        parts = self._reduce(result)
-        if parts is None:
-            return
-        body = self._dumps((signature, parts))
         try:
-            replace_file(self._path(signature, result.codegen), _sealed(body), mode=0o600)
+            parts = self._reduce(result)
+            if parts is not None:
+                body = self._dumps((signature, parts))
+                replace_file(self._path(signature, result.codegen), _sealed(body), mode=0o600)
         except OSError as error:
             _warn(f"{error}. {_OWN}")
+        except Exception as error:  # of any kind, as above
+            _warn(f"this version of Numba is not known ({error!r}). Install an earlier one.")
 
     def _path(self, signature: Any, codegen: Any) -> Path:
         code = self._loop.__code__

@@ -33,8 +33,10 @@ BLOCK = 32  # threads: a warp, so that as many fit as registers allow
 _REGISTERS = 168  # of a thread: so that 12 warps share a processor
 _ALIGNED = 256  # bytes
 _NAP = 0.0003  # seconds
-_simulator = threading.Lock()  # it runs one kernel at a time
+_alone = threading.Lock()  # one thread compiles at a time, and the simulator runs one kernel
 _COMPILERS = ("numba-cuda", "nvidia-nvvm", "cuda-bindings")
+# Private names of numba-cuda without which a GPU cannot be used: see docs/private_names.md.
+_NEEDED = ("cuda.cudadrv.nvvm", "compile_ir"), ("cuda.cudadrv.driver", "device_memset")
 
 
 def need_gpu() -> None:
@@ -47,11 +49,19 @@ def need_gpu() -> None:
             'take engine="threads".'
         )
     cuda = _cuda()
-    if not _simulated() and not cuda.is_available():
+    if _simulated():
+        return
+    if not cuda.is_available():
         raise DeviceError(
             f"No GPU can be used: {_reason(cuda)} An NVIDIA GPU and its driver are needed "
             f'(`nvidia-smi` shows both). Without them take engine="threads".'
         )
+    for module, name in _NEEDED:
+        if not hasattr(_numba(module), name):
+            raise DeviceError(
+                f"numba-cuda {version_of('numba-cuda')} has no numba.{module}.{name} any more. "
+                f'Install an earlier version, or take engine="threads".'
+            )
 
 
 def gpu_is_there() -> bool:
@@ -76,16 +86,22 @@ def _numba(module: str) -> Any:
 
 
 def _cuda() -> Any:
-    _numba("core.config").CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small batches are no mistake
+    _config().CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small batches are no mistake
     return _numba("cuda")
 
 
+def _config() -> Any:
+    import numba
+
+    return numba.config
+
+
 def _simulated() -> bool:
-    return bool(_numba("core.config").ENABLE_CUDASIM)
+    return bool(_config().ENABLE_CUDASIM)
 
 
 def new_stream() -> Any:
-    """Return a queue for work on the GPU; what is in two of them may run at the same time."""
+    """Return a queue for work on the GPU. Work in different queues may run at the same time."""
     return _cuda().stream()
 
 
@@ -100,7 +116,7 @@ def processors() -> int:
 
 
 class Slab:
-    """A stretch of the GPU's memory, cut into arrays; `reset` makes all of it free again."""
+    """A block of the GPU's memory that is cut into arrays; `reset` frees all of them."""
 
     def __init__(self, size: int, stream: Any) -> None:
         self.size = size
@@ -196,7 +212,7 @@ def launch(
 ) -> None:
     """Start a kernel; one thread in `width` has a lane, so that fewer wait for each other.
 
-    If it is `new`, it may have to be compiled for these arguments, one at a time in a process.
+    If it is `new`, it may have to be compiled, which one thread does at a time.
     """
     blocks = -(-lanes * width // BLOCK)
     with _exact() if new or _simulated() else contextlib.nullcontext():
@@ -205,29 +221,35 @@ def launch(
 
 @contextlib.contextmanager
 def _exact() -> Iterator[None]:
-    """Compile for our functions: their bits are those of the CPU, and no place is negative.
+    """Compile so that results are those of the CPU, bit for bit, and no index may be negative.
 
     The compiler would make one operation, rounded once, of a * b + c. And it would count negative
-    places from an array's end, which takes a fifth of all instructions; dicts have no such places.
+    indices from an array's end, which takes a fifth of all instructions; dicts have none.
     """
-    if _simulated():
-        with _simulator:
-            yield
-        return
-    nvvm, arrayobj = _numba("cuda.cudadrv.nvvm"), _numba("cuda.np.arrayobj")
-    types = _numba("cuda.types")
+    with _alone, contextlib.ExitStack() as patches:
+        if not _simulated():
+            nvvm, arrayobj = _numba("cuda.cudadrv.nvvm"), _numba("cuda.np.arrayobj")
+            rounded = functools.partial(nvvm.compile_ir, fma=False)
+            patches.enter_context(_replaced(nvvm, "compile_ir", rounded))
+            if hasattr(arrayobj, "fix_integer_index"):
+                patches.enter_context(_replaced(arrayobj, "fix_integer_index", _as_it_is))
+        yield
 
-    def as_it_is(context: Any, builder: Any, kind: Any, place: Any, size: Any) -> Any:
-        return context.cast(builder, place, kind, types.intp)
 
-    with _numba("core.compiler_lock").global_compiler_lock:
-        compile_ir, fix_index = nvvm.compile_ir, arrayobj.fix_integer_index
-        nvvm.compile_ir = functools.partial(compile_ir, fma=False)
-        arrayobj.fix_integer_index = as_it_is
-        try:
-            yield
-        finally:
-            nvvm.compile_ir, arrayobj.fix_integer_index = compile_ir, fix_index
+@contextlib.contextmanager
+def _replaced(module: Any, name: str, value: Any) -> Iterator[None]:
+    before = getattr(module, name)
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
+
+
+def _as_it_is(context: Any, builder: Any, kind: Any, place: Any, size: Any) -> Any:
+    import numba
+
+    return context.cast(builder, place, kind, numba.types.intp)
 
 
 def lane_kernel(
@@ -255,6 +277,8 @@ def lane_kernel(
 
 @functools.cache
 def _kernel(text: str, step: Any, names: tuple[tuple[str, Any], ...]) -> Any:
+    import numba
+
     cuda = _cuda()
     known: dict[str, Any] = {"cuda": cuda, "step": step, **dict(names)}
     if _simulated():
@@ -264,7 +288,7 @@ def _kernel(text: str, step: Any, names: tuple[tuple[str, Any], ...]) -> Any:
     register_collected(_numba("cuda.extending").overload, _for_device)
     for name, value in names:
         if isinstance(value, np.dtype):
-            known[name] = _numba("np.numpy_support").from_dtype(value)
+            known[name] = numba.from_dtype(value)
     exec(text, known)
     # the linker, if it had a hand in optimizing, would undo what `_exact` asks for
     made = cuda.jit(known["kernel"], lto=False, max_registers=_REGISTERS)
@@ -355,18 +379,17 @@ def _device_math() -> Any:
 
 
 def _kernel_cache(folder: Any, function: Any) -> CodeCache:
-    rebuild = _numba("cuda.dispatcher")._Kernel._rebuild
     return CodeCache(
         folder,
         function,
-        _numba("cuda.serialize").dumps,
-        lambda target, states: rebuild(**states),
+        lambda parts: bytes(_numba("cuda.serialize").dumps(parts)),
+        lambda target, states: _numba("cuda.dispatcher")._Kernel._rebuild(**states),
         lambda kernel: (kernel._reduce_states(),),
     )
 
 
 class _Row:
-    """What a lane has of an array, for CPython: numbers come out as plain ones."""
+    """A lane's row of an array, as the simulator reads it: in Python's own numbers."""
 
     def __init__(self, values: NDArray[Any]) -> None:
         self.values = np.asarray(values)

@@ -75,7 +75,7 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
 
 
 def _pass_on_rights(file: int, path: Path) -> None:
-    """Give an open file the permissions and the owner of the one that it will replace."""
+    """Give an open file the permissions and the owner of the file it will replace."""
     with contextlib.suppress(OSError):
         old, new = path.lstat(), os.fstat(file)
         if _POSIX and stat.S_ISREG(old.st_mode):
@@ -87,7 +87,7 @@ def _pass_on_rights(file: int, path: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes, *, mode: int = 0o666) -> None:
-    """Put `data` where `path` says: all of it or, if anything fails, nothing."""
+    """Write `data` to `path`, all of it or, if anything fails, nothing."""
     with replacing(path, mode=mode) as part:
         write_file(part, data)
 
@@ -129,7 +129,7 @@ def fix_for(error: OSError) -> str:
 
 @contextlib.contextmanager
 def path_errors(path: Path, fix: str = "") -> Iterator[None]:
-    """Turn an error of the system into ours, with the way out: `fix`, or that for writing."""
+    """Turn an OSError into ours and add a fix: `fix`, or the usual one for writing."""
     try:
         yield
     except OSError as error:
@@ -159,7 +159,7 @@ class UnsafeError(PermissionError):
 
 
 def private_folder(root: Path, *names: str) -> Path:
-    """Make a folder below `root` that nobody else can write to, nor put another in its place.
+    """Make a folder below `root` that nobody else can write to or replace.
 
     From `root` on, every folder must be ours, and not a link. The folders above may also be root's,
     or links of ours or root's, or folders with the sticky bit, such as /tmp.
@@ -261,7 +261,7 @@ class FileLock:
         return self._file >= 0 and is_file(self._file, self._path)
 
     def release(self) -> None:
-        """Let others have it."""
+        """Unlock."""
         if self._remove and self.stands():
             with contextlib.suppress(OSError):  # Windows keeps files that are open
                 self._path.unlink()
@@ -309,7 +309,7 @@ def _holder(file: int) -> int | None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a new name durable; where folders cannot be opened, the system sees to it."""
+    """Sync a folder, so that a new name is durable; Windows cannot."""
     if os.name != "posix":
         return
     file = os.open(folder, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Python's search for garbage, paused."""
+"""Pausing Python's garbage collector."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def gc_paused() -> Iterator[None]:
-    """Look for no garbage while much is made and nothing dropped: it would take half the time."""
+    """Collect no garbage while many objects are made and none dropped: it halves the time."""
     running = gc.isenabled()
     gc.disable()
     try:

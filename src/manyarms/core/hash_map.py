@@ -1,7 +1,7 @@
-"""A map from integers to integers in memory of the entries made, cleared in the same time.
+"""A map from integers to integers; its memory, and the time to clear it, grow with its entries.
 
 Open addressing with linear probing. A name and its value lie side by side, so that a look-up
-touches one cache line. Where the names are few they are the addresses. Written by hand because
+touches one cache line. If there are few names, they are the addresses. Written by hand because
 Numba's typed dict allocates, counts references and cannot be cleared in place.
 """
 
@@ -72,8 +72,8 @@ def find(hash_map: HashMap, name: int) -> int:
 def insert(hash_map: HashMap, at: int, name: int, value: int) -> None:
     """Fill the empty entry `at`, which `find` returned for `name`, if there is room.
 
-    A full map would make `find` search for ever, so what a careless policy asks for beyond the
-    room it made is not remembered.
+    In a full map `find` would search for ever. So an entry beyond the room that a policy has asked
+    for is not stored.
     """
     if hash_map.filled[0] >= hash_map.entries:
         return

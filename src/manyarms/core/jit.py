@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.util
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
@@ -22,27 +21,23 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast
 from manyarms.core.code_digest import can_be_cached, digest, reached
 from manyarms.core.compile_cache import CodeCache, cache_directory, has_code
 from manyarms.core.gc_pause import gc_paused
-from manyarms.core.loop_compiler import part_options, whole_options
-from manyarms.errors import (
-    CompilationError,
-    DuplicateNameError,
-    MissingExtraError,
-    ParameterError,
-)
+from manyarms.core.loop_compiler import dumps, part_options, rebuild, whole_options
+from manyarms.core.optional import need
+from manyarms.errors import CompilationError, DuplicateNameError, ParameterError
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
 F = TypeVar("F", bound=Callable[..., Any])
 
-# `_nrt=False` switches reference counting off. It halves the cost of a pull, is sound because
-# kernels never allocate, and turns an accidental allocation into a compile error.
-# Nobody calls a kernel from C: its wrapper would be a tenth of the time that compiling takes.
+# `_nrt=False` switches reference counting off, which makes a pull thirty times as fast or more.
+# This is sound because kernels never allocate, and an accidental allocation does not compile.
+# Nobody calls a kernel from C: making its wrapper would take a tenth of the time, or more.
 CALLED: dict[str, Any] = {"no_cfunc_wrapper": True}
 LOOP_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, **CALLED}
 INLINE: dict[str, Any] = {"forceinline": True, **CALLED}
 
 _collected: list[tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]] = []
-_met: dict[Any, int] = {}  # how many of these each machine knows, by its `overload`
+_met: dict[Any, int] = {}  # by the `overload` of a compiler: how many of these it knows
 _generics: list[Dispatched[..., Any]] = []
 _state_classes: dict[str, type] = {}
 
@@ -62,17 +57,6 @@ class Dispatched(Protocol[P, R_co]):
 def jit_enabled() -> bool:
     """Whether loops are compiled; `NUMBA_DISABLE_JIT=1` makes CPython run them instead."""
     return os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
-
-
-def can_compile() -> bool:
-    """Whether loops can be compiled: numba is installed, and not switched off."""
-    return jit_enabled() and importlib.util.find_spec("numba") is not None
-
-
-def need_numba(purpose: str) -> None:
-    """Say how to install numba if it is not there; it is not imported."""
-    if importlib.util.find_spec("numba") is None:
-        raise MissingExtraError("numba", purpose, "sim")
 
 
 def kernel(function: F) -> F:
@@ -137,8 +121,8 @@ def _dispatched(
     bodies: dict[type, Callable[..., Any]] = {}
 
     @functools.wraps(function)
-    def dispatch(state: Any, *args: Any) -> Any:
-        return bodies.get(state.__class__, default)(state, *args)
+    def dispatch(*args: Any) -> Any:  # (state, *args) would be copied for the call
+        return bodies.get(args[0].__class__, default)(*args)
 
     def register(state_class: type) -> Callable[[F], F]:
         known = _state_classes.setdefault(state_class.__name__, state_class)
@@ -164,63 +148,38 @@ def _dispatched(
     _generics.append(result)
 
     def choose(state: Any, *args: Any) -> Any:
-        body = bodies.get(_class_of(state), compiled_default)
-        return getattr(body, "compiled", body)  # a body may have another one for compiled code
+        return bodies.get(_class_of(state), compiled_default)
 
     _collect(dispatch, choose, INLINE)
     return result
 
 
-def compiled(loop: F, *state_classes: type, checked: bool = False) -> F:
+def compiled(loop: F, *state_classes: type) -> F:
     """Return `loop` as machine code, cached on disk, or `loop` itself with the JIT disabled.
 
     `state_classes` are the classes the loop's generic calls will meet; the source files of
-    their functions are part of the cache's key, so that an edited policy compiles anew. Code that
-    is `checked` raises IndexError at a place beyond an array's end; its arrays must come from
-    `CHECKED` memory.
+    their functions are part of the cache's key, so that an edited policy compiles anew.
     """
     if not jit_enabled():
         return loop
-    need_numba("to simulate")
+    need("numba", "to simulate", "sim")
     from numba.extending import overload
 
     register_collected(overload, options=part_options)
-    name, cached = _key(loop, state_classes, checked)
-    made = _compiled(loop, name, cached)
-    return cast(F, _checked(made) if checked else made)
+    made: F = _compiled(loop, *_key(loop, state_classes))
+    return made
 
 
-def is_cached(loop: Callable[..., Any], *state_classes: type, checked: bool = False) -> bool:
+def is_cached(loop: Callable[..., Any], *state_classes: type) -> bool:
     """Whether `compiled` would find machine code on disk, so that nobody waits for the compiler."""
-    return can_compile() and has_code(_key(loop, state_classes, checked)[0], loop.__name__)
+    return jit_enabled() and has_code(_key(loop, state_classes)[0], loop.__name__)
 
 
-def _key(
-    loop: Callable[..., Any], state_classes: Iterable[type], checked: bool
-) -> tuple[str, bool]:
-    """Return the digest of all that the machine code follows from, and whether it can be kept."""
+def _key(loop: Callable[..., Any], state_classes: Iterable[type]) -> tuple[str, bool]:
+    """Return the digest of all that the machine code depends on, and whether it can be kept."""
     functions = reached([loop, *bodies_of(*state_classes)])
-    checks = "1" if checked else os.environ.get("NUMBA_BOUNDSCHECK")
+    checks = os.environ.get("NUMBA_BOUNDSCHECK")
     return digest((LOOP_OPTIONS, INLINE, checks), functions), can_be_cached(functions)
-
-
-def _checked(loop: Any) -> Callable[..., Any]:
-    """Return a loop that is compiled with checks, and so is all that it calls."""
-    import numba
-    from numba.core.compiler_lock import global_compiler_lock
-
-    config: Any = numba.config
-
-    def run(*arguments: Any) -> Any:
-        with global_compiler_lock:  # the switch is for all threads
-            before, config.BOUNDSCHECK = config.BOUNDSCHECK, 1
-            try:
-                loop.compile(tuple(map(numba.typeof, arguments)))
-            finally:
-                config.BOUNDSCHECK = before
-        return loop(*arguments)
-
-    return run
 
 
 def bodies_of(*state_classes: type) -> list[Callable[..., Any]]:
@@ -268,8 +227,8 @@ def _no_body(name: str, state_class: type) -> str:
             f"{state_class.__name__} has no `{name}`: the policy cannot do that. Use another one."
         )
     return (
-        f"{state_class.__name__} has no `{name}`. Write one and decorate it with "
-        f"@{name}.register({state_class.__name__})."
+        f"{state_class.__name__} has no `{name}`. Write one, and register it for this class "
+        f"(docs/own_policy.md; for laws of rewards docs/own_world.md)."
     )
 
 
@@ -288,9 +247,9 @@ def register_collected(
     adapt: Callable[[Any], Any] = lambda body: body,
     options: Callable[[dict[str, Any]], dict[str, Any]] = lambda options: options,
 ) -> None:
-    """Make all functions known to a machine, by its `overload`.
+    """Register all collected functions with a compiler, through its `overload`.
 
-    `adapt` makes bodies fit for it, and `options` the compiler's options.
+    `adapt` changes the bodies, and `options` the options, that this compiler needs changed.
     """
     for function, choose, own in _collected[_met.get(overload, 0) :]:
         adapted = _adapted(choose, adapt)
@@ -305,11 +264,9 @@ def _adapted(choose: Callable[..., Any], adapt: Callable[[Any], Any]) -> Callabl
 @functools.cache
 def _compiled(loop: F, name: str, cached: bool) -> F:
     import numba
-    from numba.core.compiler import CompileResult
-    from numba.core.serialize import dumps
 
-    made: Any = numba.njit(**LOOP_OPTIONS, **whole_options())(loop)
+    made: Any = numba.njit(**whole_options(LOOP_OPTIONS))(loop)
     directory = cache_directory(name) if cached else None
     if directory is not None:
-        made._cache = CodeCache(directory, loop, dumps, CompileResult._rebuild)
+        made._cache = CodeCache(directory, loop, dumps, rebuild)
     return cast(F, made)

@@ -1,8 +1,9 @@
-"""How Numba compiles a loop: the functions in it as parts, which are optimized with the loop only.
+"""How Numba compiles a loop: its functions are parts, which are optimized together with it only.
 
 Numba would optimize each function together with all that it calls, and again in each caller. That
 is most of the time that compiling takes, and pulls are no faster for it. Numba has no option for
 this, so private steps of it are left out here. A Numba without them compiles in its usual way.
+docs/private_names.md lists these steps, and the other private names that we use.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import functools
 from typing import Any
 
 _STEPS = ("_optimize_final_module", "_finalize_final_module", "_ensure_finalized")
-_VERSIONS = (0, 62), (0, 68)  # of Numba, first and last, in which these steps were tried
+_VERSIONS = (0, 62), (0, 68)  # of Numba, first and last, with which these steps were tried
+_PRIVATE_OPTIONS = ("_nrt", "no_cfunc_wrapper")  # of `jit`: without them all works, but slowly
 
 
 def part_options(options: dict[str, Any]) -> dict[str, Any]:
@@ -21,15 +23,43 @@ def part_options(options: dict[str, Any]) -> dict[str, Any]:
     function again for callers with other options; so all parts are given the same ones, and the
     compiler knows which it must not inline.
     """
+    options = _known(options)
     if not _has_steps():
         return options
     inlined = bool(options.get("forceinline"))
     return {**options, "forceinline": True, "pipeline_class": _part_compiler(inlined)}
 
 
-def whole_options() -> dict[str, Any]:
+def whole_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return options for a loop, which is optimized twice: some pulls are 2 to 4 % faster."""
-    return {"pipeline_class": _whole_compiler()} if _has_steps() else {}
+    options = _known(options)
+    return {**options, "pipeline_class": _whole_compiler()} if _has_steps() else options
+
+
+def dumps(parts: object) -> bytes:
+    """Pickle the parts of a compiled loop."""
+    from numba.core import serialize
+
+    return bytes(serialize.dumps(parts))
+
+
+def rebuild(target: Any, *parts: Any) -> Any:
+    """Make a compiled loop of its parts."""
+    from numba.core.compiler import CompileResult
+
+    return CompileResult._rebuild(target, *parts)
+
+
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    """Leave out private options that this Numba does not have: it would refuse them."""
+    gone = [name for name in _PRIVATE_OPTIONS if not _has_option(name)]
+    return {name: value for name, value in options.items() if name not in gone}
+
+
+def _has_option(name: str) -> bool:
+    from numba.core.cpu import CPUTargetOptions
+
+    return hasattr(CPUTargetOptions, name)
 
 
 def _has_steps() -> bool:

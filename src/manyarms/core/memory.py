@@ -4,9 +4,8 @@ The same policy code indexes both. Dicts make a live call about three times as f
 because CPython need not wrap every number it reads, and they hold only what was touched: a live
 policy may be given room for 2^40 pulls and pays for those it makes.
 
-`ENDLESS` is for arms that come and go: it has no bounds to keep. `CHECKED` is for compiled code
-that must not trust its numbers. `lanes` makes templates for a GPU, where memory is what there is
-least of.
+`ENDLESS` is for arms that come and go: it has no bounds to keep. `lanes` makes templates for a GPU,
+where memory is what there is least of.
 
 What is used together lies together: `records` gives rows of named fields, one cache line for a
 pull instead of one for each field.
@@ -110,29 +109,6 @@ class _Lanes(_Arrays):
         return cast(Floats, logarithms(_LOGS))
 
 
-class _Checked:
-    """Arrays of a type of their own, so that no code is used that was compiled without checks.
-
-    They are stored backwards, which Numba tells apart; of one number it could not.
-    """
-
-    endless = False
-    arms_may_come = True
-    arms_met = _END
-
-    def ints(self, length: int, *, most: int | None = None) -> Ints:
-        return cast(Ints, cast(Any, ARRAYS.ints(max(2, length)))[::-1])
-
-    def floats(self, length: int) -> Floats:
-        return cast(Floats, cast(Any, ARRAYS.floats(max(2, length)))[::-1])
-
-    def records(self, length: int, kind: type[R], *, most: int | None = None) -> Records[R]:
-        return cast(Records[R], cast(Any, ARRAYS.records(max(2, length), kind))[::-1])
-
-    def logs(self) -> Floats:
-        return self.floats(_LOGS)
-
-
 class _Zeros(dict[int, Any]):
     """A sequence of zeros that stores the places that were touched."""
 
@@ -173,7 +149,7 @@ class _Sparse:
 
 @functools.cache
 def logarithms(count: int) -> NDArray[np.float64]:
-    """Return the first `count` of log 0 (as 0), log 1, …: the same array for all who ask."""
+    """Return log 0 (as 0), log 1, … of `count` numbers, in an array that all callers share."""
     return np.array([math.log(max(1, k)) for k in range(count)])
 
 
@@ -199,7 +175,6 @@ def _fields(kind: type) -> list[tuple[str, Any]]:
 
 
 ARRAYS: Memory = _Arrays()
-CHECKED: Memory = _Checked()
 SPARSE: Memory = _Sparse(endless=False)
 ENDLESS: Memory = _Sparse(endless=True)
 
@@ -218,7 +193,7 @@ def _compiled_release() -> Callable[..., Any]:
 
 @twin(_compiled_release)
 def release(sequence: MutableSequence[Any], place: int) -> None:
-    """Let go of a place that holds nothing but zeros, so that a long game needs no more memory.
+    """Free a place that holds only zeros, so that memory does not grow in a long game.
 
     >>> numbers = SPARSE.ints(10)
     >>> numbers[3] = 5
@@ -240,7 +215,7 @@ def _compiled_wipe(records: Any, place: Any) -> Callable[..., Any]:
 
 @twin(_compiled_wipe, typed=True)
 def wipe(records: Records[Any], place: int) -> None:
-    """Make all numbers of a row zero; who has the row at hand must take it anew.
+    """Make all numbers of a row zero. References to the row become invalid.
 
     >>> class Visits(Record):
     ...     count: int

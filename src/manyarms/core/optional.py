@@ -1,4 +1,4 @@
-"""Packages that are not always there: found when they are needed, or else one message says how."""
+"""Packages of extras: imported when needed; if one is missing, the error says how to get it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawing from {0, …, n-1} uniformly without replacement, in memory of the draws made.
+"""Drawing from {0, …, n-1} uniformly without replacement; memory grows with the draws made.
 
 A Fisher–Yates shuffle of an array that exists only where it differs from 0, 1, 2, … Several
 independent shuffles may share the memory: `which` tells them apart. n may grow between draws:

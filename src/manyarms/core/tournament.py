@@ -155,7 +155,7 @@ def rekey(rank: Tournament, slot: int, key: float) -> None:
 
 @kernel
 def _stand(rank: Tournament, slot: int, key: float) -> None:
-    """Let a slot that stands nowhere be the top, join the leaders, or wait in the tree."""
+    """Make a slot the top, add it to the leaders, or leave it to the tree."""
     board = rank.board[rank.number]
     if key > board.level and board.top < 0:
         board.top = slot
@@ -175,7 +175,7 @@ def _stand(rank: Tournament, slot: int, key: float) -> None:
 
 @kernel
 def _note(rank: Tournament, slot: int) -> None:
-    """Write down that a key of the tree changed."""
+    """Note that a key in the tree changed."""
     board = rank.board[rank.number]
     if _PART * board.changed <= board.seated:
         rank.changed[rank.base + board.changed] = slot
@@ -186,22 +186,22 @@ def _note(rank: Tournament, slot: int) -> None:
 def _bring_in(rank: Tournament, slot: int) -> None:
     """Bring a key that changed into the tree at once.
 
-    Threads of a GPU then do so in the same step, while one that brings in many lets all others
-    wait.
+    The threads of a GPU then do so in the same step. If one thread brought in many keys, all others
+    would wait for it.
     """
     _climb(rank, slot, False)
 
 
 @rare
 def _enter_before(rank: Tournament, slot: int) -> None:
-    """Let the slots before this one enter, behind all others."""
+    """Add the slots before this one, behind all others."""
     while rank.base + rank.board[rank.number].size < slot:
         enter(rank, -math.inf)
 
 
 @rare
 def disband(rank: Tournament) -> None:
-    """Forget who leads: the leaders are looked for when one is asked for, in order of slots."""
+    """Forget the leaders. They are found again, in order of slots, when one is needed."""
     board = rank.board[rank.number]
     if board.top >= 0 and board.top - rank.base < board.seated:
         _note(rank, board.top)

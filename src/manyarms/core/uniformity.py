@@ -16,9 +16,9 @@ _MANY = 25  # expected events from which on a normal law stands for their number
 def uniformity_doubt(chosen: NDArray[Any], rewards: NDArray[Any], n: int) -> str:
     """Return what speaks against uniformly random choices from `n`; "" if nothing does.
 
-    Looked at are how evenly numbers were chosen, in all and in each half; how often one was chosen
-    twice in a row; and whether that depends on the reward. Random choices are doubted
-    with a probability of about one in a million.
+    It looks at how evenly numbers were chosen, in all and in each half, at how often one was chosen
+    twice in a row, and at whether that depends on the reward. Random choices are doubted with a
+    probability of about one in a million.
 
     >>> luck = np.random.default_rng(1)
     >>> chosen, rewards = luck.integers(5, size=1000), luck.random(1000)
@@ -70,7 +70,7 @@ def _two_sided(successes: int, trials: int, chance: float) -> float:
     expected = trials * chance
     if expected >= _MANY:
         return _normal((successes - expected) / math.sqrt(expected * (1.0 - chance)))
-    return _at_least(successes, expected) * 2.0  # too few of so few cannot be told
+    return _at_least(successes, expected) * 2.0  # with so few expected, none is no sign
 
 
 def _at_least(events: float, expected: float) -> float:

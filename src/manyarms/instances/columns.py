@@ -33,8 +33,7 @@ def read_columns(parameter: str, file: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:  # pyarrow's own errors are among these
         why = "there is none" if isinstance(error, FileNotFoundError) else str(error)
         raise ParameterError(
-            f"`{parameter}` must name a CSV or Parquet file, such as arms.csv:rate, got "
-            f"{str(file)!r}: {why.rstrip('.')}.",
+            f"`{parameter}` must name a CSV or Parquet file, got {str(file)!r}: {why.rstrip('.')}.",
             parameter=parameter,
         ) from error
     return dict(zip(table.column_names, table.columns, strict=True))

@@ -1,9 +1,9 @@
 """Contest files: where they are looked for, and how one is downloaded, or all of them.
 
 The files belong to the public repository `nextml/caption-contest-data`. They are not part of this
-package, and neither is a list of them; a download stays in the user's cache, with its checksum.
-For the list the repository is asked once, at the pinned commit. The answer names each file with
-the checksum that Git gave it.
+package, and neither is a list of them: we know the SHA-256 of the paper's contest alone. That of
+any other file is recorded beside it with the first download. The list is downloaded once, at the
+pinned commit, and has Git's checksum of each file.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ import json
 import numbers
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from manyarms.core.checks import refusal, shown
-from manyarms.core.files import cache_root, replace_file
+from manyarms.core.files import cache_root
 from manyarms.core.optional import need
 from manyarms.errors import (
     ContestFileError,
@@ -42,6 +41,7 @@ _LISTING = (
 _MOST_FAILURES = 3  # downloads in a row: the network is gone, and the others would fail too
 _KNOWN = {"652_lil-KLUCB": "c76e4e251fbb8e9fc0b5f384bdfcaa9b8db9bff584458df023c45e1e56c4f7bd"}
 _MOST_CONTESTS = 10**9
+_NOT_IT = "what came is not the contest file. Try again, or on another network."
 _PUBLISHED = re.compile(r"[0-9]{1,9}(_[A-Za-z0-9_-]+)?")  # also keeps URLs and paths harmless
 
 
@@ -208,35 +208,31 @@ def _checksum(path: Path) -> str | None:
 
 
 def _download(name: str) -> Path:
-    """Download a published contest into the cache: the whole file, checked, or nothing."""
+    """Download a published contest into the cache: the whole file, verified, or nothing."""
     if not _PUBLISHED.fullmatch(name):
         raise ParameterError(f"`contest` must be a published one such as 652, got {shown(name)}.")
     if name.isdecimal() and 560 <= _number(name) < 660:  # these are published as 652_lil-KLUCB is
         name += "_lil-KLUCB"
     target, url = cache_folder() / f"{name}.csv", f"{_SOURCE}/{name}.csv"
-    wanted = _checksum(target)
-    with _fetched(url, target.name, f"{url} could not be downloaded", wanted) as new:
-        first_line = new.read_bytes().split(b"\n", 1)[0].strip().split(b",")
-        if not {b"caption", b"votes"} <= set(first_line):  # a login page of the network
-            raise ValueError("not a contest file")
-        _record_of(new).write_text(f"{_sha256(new)}  {target.name}\n", encoding="ascii")
-        _record_of(new).replace(_record_of(target))
-        new.replace(target)
+    failure = f"{url} could not be downloaded"
+    _retrieve(url, target, failure, _checksum(target))
+    first_line = target.read_bytes().split(b"\n", 1)[0].strip().split(b",")
+    if not {b"caption", b"votes"} <= set(first_line):  # a login page of the network
+        target.unlink()
+        raise DownloadError(f"{failure}: {_NOT_IT}")
+    _record_of(target).write_text(f"{_sha256(target)}  {target.name}\n", encoding="ascii")
     return target
 
 
-@contextlib.contextmanager
-def _fetched(url: str, name: str, failure: str, sha256: str | None = None) -> Iterator[Path]:
-    """Download a file into a folder of its own, in the cache so that moves are atomic."""
+def _retrieve(url: str, target: Path, failure: str, sha256: str | None = None) -> None:
+    """Download a file, unless it is there already with this checksum."""
     pooch = need("pooch", "to download contests")
     log = pooch.get_logger()
     level = log.level
     log.setLevel("WARNING")  # whoever asked for the download says what happens
     try:
-        cache_folder().mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache_folder()) as room:
-            known_hash = f"sha256:{sha256}" if sha256 else None
-            yield Path(pooch.retrieve(url, known_hash=known_hash, fname=name, path=room))
+        known_hash = f"sha256:{sha256}" if sha256 else None
+        pooch.retrieve(url, known_hash=known_hash, fname=target.name, path=target.parent)
     except (OSError, ValueError) as error:
         raise DownloadError(f"{failure}: {_reason(error)}") from error
     finally:
@@ -251,13 +247,13 @@ def _reason(error: Exception) -> str:
     if status is not None:
         return f"the server answered with status {status}. Try again later."
     if not isinstance(error, OSError):  # pooch raises ValueError where checksums differ
-        return "what came is not the contest file. Try again, or on another network."
+        return _NOT_IT
     if error.filename or error.errno == errno.ENOSPC or isinstance(error, PermissionError):
         return f"{cache_folder()} cannot be written. Set MANYARMS_CACHE to another folder."
     return "the connection failed. Try again online, or let MANYARMS_DATA name a folder with it."
 
 
-class Got(NamedTuple):
+class Outcome(NamedTuple):
     """What became of one contest."""
 
     name: str
@@ -268,23 +264,18 @@ class Got(NamedTuple):
 def published_contests() -> dict[str, str]:
     """Return the published contests: names, and Git's checksums of their files.
 
-    Asked for once, then read from the cache.
+    The list is downloaded once, then read from the cache.
     """
     stored = cache_folder() / f"published-{_COMMIT[:12]}.json"
-    with contextlib.suppress(OSError, ValueError, TypeError):  # not there, or damaged: ask anew
-        return dict(json.loads(stored.read_text(encoding="utf-8")))
-    failure = f"The list of contests could not be downloaded from {_LISTING}"
-    with _fetched(_LISTING, "listing.json", failure) as path:
-        answer = json.loads(path.read_text(encoding="utf-8"))
-    found = _names(answer)
-    try:
-        replace_file(stored, json.dumps(found, indent=0).encode())
-    except OSError as error:
-        raise DownloadError(f"The list of contests could not be kept: {_reason(error)}") from error
-    return found
+    for _ in range(2):  # a list that is damaged, or of an earlier version, is replaced
+        _retrieve(_LISTING, stored, f"The list of contests could not be downloaded from {_LISTING}")
+        with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+            return _names(json.loads(stored.read_bytes()))
+        stored.unlink()
+    raise DownloadError(f"{_LISTING} must list contest files, got something else. Try again later.")
 
 
-def get_every_contest(published: Mapping[str, str]) -> Iterator[Got]:
+def get_every_contest(published: Mapping[str, str]) -> Iterator[Outcome]:
     """Download what is not there, and verify what is; yield what became of each.
 
     Ends early when several downloads in a row fail. Called again, it goes on where it ended.
@@ -296,18 +287,18 @@ def get_every_contest(published: Mapping[str, str]) -> Iterator[Got]:
     """
     failures, here = 0, local_contests()
     for name, checksum in published.items():
-        got = _get(name, checksum, here.get(name))
-        yield got
-        failures = failures + 1 if got.state == "failed" else 0
+        outcome = _get(name, checksum, here.get(name))
+        yield outcome
+        failures = failures + 1 if outcome.state == "failed" else 0
         if failures == _MOST_FAILURES:
             return
 
 
-def _get(name: str, checksum: str, path: Path | None) -> Got:
+def _get(name: str, checksum: str, path: Path | None) -> Outcome:
     if path is not None and _git_checksum(path) == checksum:
-        return Got(name, "there")
+        return Outcome(name, "there")
     if path is not None and path.parent != cache_folder():
-        return Got(name, "other")  # the user's own folder: its files may be anything
+        return Outcome(name, "other")  # the user's own folder: its files may be anything
     try:
         if path is not None:  # damaged: its record, too, may be of something else
             _remove(path)
@@ -316,8 +307,8 @@ def _get(name: str, checksum: str, path: Path | None) -> Got:
             _remove(path)
             raise DownloadError(f"What came for {name} is not the published file. Try again.")
     except (ManyarmsError, OSError) as error:
-        return Got(name, "failed", str(error))
-    return Got(name, "downloaded")
+        return Outcome(name, "failed", str(error))
+    return Outcome(name, "downloaded")
 
 
 def _remove(path: Path) -> None:
@@ -332,19 +323,14 @@ def _git_checksum(path: Path) -> str:
     return hashlib.sha1(head + content, usedforsecurity=False).hexdigest()
 
 
-def _names(answer: Any) -> dict[str, str]:
-    """Return names and checksums of the contest files in a listing."""
-    try:
-        found = {
-            entry["name"].removesuffix(".csv"): str(entry["sha"])
-            for entry in answer
-            if entry["type"] == "file" and entry["name"].endswith(".csv")
-        }
-    except (TypeError, KeyError, AttributeError):
-        found = {}
+def _names(listing: Any) -> dict[str, str]:
+    """Return names and checksums of the contest files in a listing of GitHub."""
+    found = {
+        entry["name"].removesuffix(".csv"): str(entry["sha"])
+        for entry in listing
+        if entry["type"] == "file" and entry["name"].endswith(".csv")
+    }
     if not found:
-        raise DownloadError(
-            f"{_LISTING} must list contest files, got something else. Try again later."
-        )
+        raise ValueError("no contest files")
     ordered = sorted(found.items(), key=lambda item: (_number(item[0]), item[0]))
     return {name: sha for name, sha in ordered if _PUBLISHED.fullmatch(name)}

@@ -12,9 +12,9 @@ from manyarms.core.checks import check_int
 from manyarms.core.rng import draw
 from manyarms.core.tabular import Tabular
 from manyarms.errors import ParameterError
-from manyarms.instances._tape import MEANS
-from manyarms.instances._world import BETA_MEANS, DISCRETE_MEANS, GROUPS, TABLE, World, mean_of
 from manyarms.instances.rewards import NoLaw, OwnRewards, RewardModel
+from manyarms.instances.tape import MEANS
+from manyarms.instances.world import BETA_MEANS, DISCRETE_MEANS, GROUPS, TABLE, World, mean_of
 from manyarms.protocol.keys import tape_key
 from manyarms.theory.hardness import Problem
 

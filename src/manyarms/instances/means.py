@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int, check_number, check_probability, refusal
 from manyarms.errors import ParameterError
-from manyarms.instances._world import GROUPS, TABLE
 from manyarms.instances.columns import numbers_at, split_place
 from manyarms.instances.instance import Instance, make_instance
 from manyarms.instances.rewards import (
@@ -23,6 +22,7 @@ from manyarms.instances.rewards import (
     RewardModel,
     check_rewards,
 )
+from manyarms.instances.world import GROUPS, TABLE
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.theory.hardness import best_arms
 from manyarms.theory.lower_bound_family import LowerBoundFamily

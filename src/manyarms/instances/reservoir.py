@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 from manyarms.core.checks import check_number
 from manyarms.errors import ParameterError
-from manyarms.instances._world import BETA_MEANS, DISCRETE_MEANS, UNIFORM_MEANS
 from manyarms.instances.instance import Instance, make_instance
 from manyarms.instances.rewards import AnyRewards, OwnRewards, check_rewards
+from manyarms.instances.world import BETA_MEANS, DISCRETE_MEANS, UNIFORM_MEANS
 from manyarms.protocol.policy import MOST_ARMS
 
 

@@ -1,6 +1,6 @@
 """Reward models: how rewards spread around an arm's mean.
 
-A law of one's own is a NamedTuple of numbers, and a function that compiled code calls:
+A law of your own is a NamedTuple of numbers, and a function that compiled code calls:
 
 class Spend(NamedTuple):
     basket: float
@@ -33,8 +33,8 @@ OWN = 3  # as `law` says
 def reward(law: Any, arm: int, mean: float, word: int) -> float:  # type: ignore[empty-body]
     """Return the reward of an arm of the given mean that `word` decides.
 
-    Bodies are registered for classes of laws: `@reward.register(Spend)`. By its property
-    `reward_range`, (smallest, largest), if it has one, policies set `sigma`, and means are checked.
+    Bodies are registered for classes of laws: `@reward.register(Spend)`. If a class has a property
+    `reward_range`, (smallest, largest), policies set `sigma` by it, and means are checked.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def reward(law: Any, arm: int, mean: float, word: int) -> float:  # type: ignore
 
 
 class NoLaw(NamedTuple):
-    """Stands where the reward model is one of ours."""
+    """The law of our own reward models, which have none."""
 
     unused: int
 
@@ -129,7 +129,7 @@ class BetaRewards:
 
 @dataclass(frozen=True, repr=False)
 class OwnRewards:
-    """A reward law of one's own: see `reward`."""
+    """A reward law of the user's own: see `reward`."""
 
     law: Any
 

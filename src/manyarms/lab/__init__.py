@@ -1,4 +1,4 @@
-"""The lab: experiments, how they are played, and what comes of them.
+"""The lab: experiments, how they are played, and their results.
 
 >>> experiment = parse_spec('''
 ... [experiment]

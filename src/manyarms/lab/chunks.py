@@ -1,4 +1,4 @@
-"""The pieces of an experiment that are played, and stored, as a whole."""
+"""The parts of an experiment that are played, and stored, as a whole."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import json
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,9 +17,9 @@ from manyarms.core.code_digest import digest, reached
 from manyarms.core.files import replace_file
 from manyarms.core.jit import bodies_of
 from manyarms.core.memory import SPARSE
-from manyarms.lab.experiment import Cell, Experiment
+from manyarms.lab.experiment import Cell, Experiment, new_state
 from manyarms.lab.players import Player
-from manyarms.lab.workbench import Played, Workbench, row_type
+from manyarms.lab.workbench import Played, Workbench, blocks, row_type
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.state_dump import classes_in
 
@@ -32,9 +32,9 @@ _MAGIC = b"manyarms chunk 1\n"
 class Chunk(NamedTuple):
     """Some replications of one player in one cell."""
 
-    number: int  # of the cell
+    cell_number: int
     cell: Cell
-    seat: int  # the player's number in the cell
+    player_number: int  # in the cell
     player: Player
     first: int  # replication, from 0
     replications: int
@@ -47,14 +47,14 @@ class Chunk(NamedTuple):
     @property
     def file_name(self) -> str:
         """Where the chunk is stored."""
-        return f"{self.number:06d}-{self.seat:04d}-{self.first:010d}.chunk"
+        return f"{self.cell_number:06d}-{self.player_number:04d}-{self.first:010d}.chunk"
 
 
-def plan(experiment: Experiment) -> Iterator[Chunk]:
-    """Return the chunks in the order of the tables.
+def plan(experiment: Experiment, *, parts: int = 1) -> Iterator[Chunk]:
+    """Yield the chunks in the order of the tables, at least `parts` for each player if possible.
 
-    They follow from the experiment alone, so that a resumed run finds those of the one before,
-    whatever the number of workers.
+    By default they follow from the experiment alone, so that a resumed run finds those of the one
+    before, whatever the number of workers.
 
     >>> import manyarms as ma
     >>> from manyarms.lab import Experiment, cell
@@ -64,27 +64,20 @@ def plan(experiment: Experiment) -> Iterator[Chunk]:
     [(0, 20), (20, 20), (40, 10)]
     """
     pulls = max(CHUNK_PULLS, experiment.pulls // _MOST_CHUNKS)
-    return cut(
-        experiment, lambda cell, _: min(pulls // cell.horizon, _CHUNK_ROWS // len(cell.times))
-    )
-
-
-def cut(experiment: Experiment, size: Callable[[Cell, Player], int]) -> Iterator[Chunk]:
-    """Yield chunks of at most `size` replications, and of one at least."""
     for number, cell in enumerate(experiment.cells):
-        for seat, player in enumerate(cell.players):
-            most = max(1, size(cell, player))
-            for first in range(0, player.replications, most):
-                count = min(most, player.replications - first)
-                yield Chunk(number, cell, seat, player, first, count)
+        for place, player in enumerate(cell.players):
+            most = min(pulls // cell.horizon, _CHUNK_ROWS // len(cell.times))
+            most = min(most, -(-player.replications // parts))
+            for block in blocks(player.replications, most):
+                yield Chunk(number, cell, place, player, block.start, len(block))
 
 
 class ChunkStore:
     """The files of an experiment's finished chunks.
 
     A file is a line, a digest of all that the content follows from, the seconds it took, the
-    rows, and a checksum. Whatever else lies under its name is not taken for it: files that are
-    cut short, and those of another spec, of other data, or of other code.
+    rows, and a checksum. A file is ignored if it is cut short, or if it belongs to another spec,
+    other data or other code.
     """
 
     def __init__(self, folder: Path, experiment: Experiment) -> None:
@@ -114,18 +107,17 @@ class ChunkStore:
     def _head(self, chunk: Chunk) -> bytes:
         policy = repr(chunk.player.policy)
         if policy not in self._codes:
-            self._codes[policy] = _digest_of_code(chunk)
+            self._codes[policy] = digest_of_code(chunk)
         world, code, key = chunk.cell.world_digest, self._codes[policy], chunk.player.key
-        parts = [self._hash, world, code, chunk.number, key, chunk.first, chunk.replications]
+        parts = [self._hash, world, code, chunk.cell_number, key, chunk.first, chunk.replications]
         return _MAGIC + hashlib.sha256(json.dumps(parts).encode()).digest()
 
 
-def _digest_of_code(chunk: Chunk) -> str:
-    """Digest all that plays a chunk, ours and the user's: other code, other bits."""
-    arms, pulls = chunk.cell.instance.n_arms, chunk.cell.horizon
-    informed = chunk.player.policy.with_best_mean(chunk.cell.instance.best_mean)
-    state = informed.new_state(SPARSE, n_arms=arms, pulls=pulls)
-    return digest((), reached([Workbench, *_makers(informed), *bodies_of(*classes_in(state))]))
+def digest_of_code(chunk: Chunk) -> str:
+    """Digest the code that plays a chunk, ours and the user's: other code, other bits."""
+    policy = chunk.player.policy
+    state = new_state(policy, chunk.cell.instance, chunk.cell.horizon, SPARSE)
+    return digest((), reached([Workbench, *_makers(policy), *bodies_of(*classes_in(state))]))
 
 
 def _makers(policy: Policy) -> Iterator[Any]:

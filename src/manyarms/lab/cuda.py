@@ -1,8 +1,8 @@
 """Replications on a GPU: one thread plays one, with the loop that the CPU plays, too.
 
-How many arms a replication will meet is not known before. So its tape has room for few, and so have
-states that could need far more; where they were too few the batch begins anew with more: the same
-numbers, only later.
+Nobody knows beforehand how many arms a replication will meet. So its tape has room for few, and so
+have states that could need far more. If that is too little, the batch starts again with more room;
+the numbers are the same.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from manyarms.core.cuda import Slab, lane_bytes, lane_kernel, launch, new_stream
 from manyarms.core.jit import compiling, kernel
 from manyarms.core.memory import NO_ROOM, Ints, lanes, logarithms
 from manyarms.errors import DeviceError
-from manyarms.instances._tape import Tape
-from manyarms.instances._world import World
+from manyarms.instances.tape import Tape
+from manyarms.instances.world import World
 from manyarms.lab.experiment import Cell
 from manyarms.lab.play import Recorder, Stretch, play
 from manyarms.lab.players import Player
 from manyarms.lab.workbench import Pairing, Played, Stopped, Workspace, no_such_arm, rows_of
-from manyarms.protocol.plain import plays_plainly
+from manyarms.protocol.plain_classes import plays_plainly
 from manyarms.protocol.recommend import Scale
 
 # Measured on an H200, on which a policy's kernel takes some 160 registers.
@@ -77,7 +77,7 @@ def play_lane(
 
 
 def _compiled_in(path: str, number: float) -> bool:
-    """Whether a kernel is made for this number: what is switched off then costs nothing."""
+    """Whether a number is a constant of the kernel: what it switches off then costs nothing."""
     if path.startswith("state."):
         return isinstance(number, bool) or number == 0
     return path in ("world.family", "world.model")
@@ -92,7 +92,7 @@ class Load:
         self._lock = threading.Lock()
 
     def add(self, lanes: int) -> None:
-        """Count lanes that begin, or, below 0, that end."""
+        """Add lanes that begin; a negative number stands for lanes that end."""
         with self._lock:
             self._lanes += lanes
 
@@ -108,7 +108,7 @@ class Load:
 
 
 class Place:
-    """A stream, and memory that one batch after the other uses."""
+    """A stream, and the memory of its batches, which run one after the other."""
 
     def __init__(self, size: int, load: Load) -> None:
         self.size, self.load = size, load
@@ -171,7 +171,7 @@ class Bench(Pairing):
         self._lanes: dict[int, Workspace] = {}
 
     def lane(self) -> Workspace:
-        """Return the templates of what a lane has for itself that meets at most `arms` arms."""
+        """Return the templates of a lane that meets at most `arms` arms."""
         arms = self.arms
         if arms not in self._lanes:
             self._lanes[arms] = self.new_workspace(lanes(arms))
@@ -197,7 +197,7 @@ class Bench(Pairing):
         stopped: Callable[[], bool],
         done: Callable[[int], None],
     ) -> Played:
-        """Play these replications, batch after batch; `stopped` is heeded soon."""
+        """Play these replications, batch after batch, and ask `stopped` often."""
         begun = time.perf_counter()
         parts: list[Recorder] = []
         left = numbers
@@ -258,7 +258,7 @@ class Bench(Pairing):
         return count * own + shared + _SPARE
 
     def batch(self, numbers: NDArray[np.int64], place: Place, lane: Workspace) -> LaneBatch:
-        """Let replications of these numbers begin, each in such a lane."""
+        """Start these replications, one in each lane."""
         count = len(numbers)
         slab = place.slab(self._bytes(count, lane))
         own = lane._asdict()

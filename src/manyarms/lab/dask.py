@@ -1,36 +1,28 @@
 """The chunks of an experiment on a Dask cluster.
 
-A chunk goes out with the instance and the policy it needs, and comes back as rows, which this
-process stores: workers need no common disk. What a chunk holds follows from the spec alone, so it
-does not matter who plays it, or how often: the scheduler gives the chunks of a worker that died to
-others.
+A chunk is sent with its instance and its policy and comes back as rows, which this process stores:
+workers need no common disk. What a chunk holds follows from the experiment alone, so it does not
+matter who plays it, or how often. The scheduler gives the chunks of a worker that died to others.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import logging
 import re
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
-from dataclasses import replace
 from typing import Any
 
 from manyarms.core.checks import refusal
-from manyarms.core.code_digest import digest
 from manyarms.core.optional import need
 from manyarms.errors import ClusterError, ManyarmsError, ParameterError
 from manyarms.lab.chunks import Chunk
-from manyarms.lab.executors import Meter
-from manyarms.lab.workbench import Played, Workbench
+from manyarms.lab.executors import CHUNKS_PER_WORKER, Meter, Pool, play_alone
+from manyarms.lab.workbench import Played
 
 _PATIENCE = 10  # seconds for the scheduler to answer
-_ATTEMPTS = 3  # to start a client on a busy machine
-_RETRIES = 2  # of a chunk that fails on one worker, and may not on another
-_CHUNKS_PER_THREAD = 3  # one under way, two waiting: results travel while others are played
 _REFRESH = 2.0  # seconds between two looks at how many threads there are
 # Ctrl-C reaches every process of a terminal: ours ends the others, without their cries
 _DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
@@ -45,7 +37,7 @@ def need_dask() -> Any:
 
 
 def check_scheduler(address: Any) -> None:
-    """Refuse what cannot be a scheduler, before Dask waits for it; None stands for one of ours."""
+    """Refuse an address that cannot be right before Dask waits for it; None is a local cluster."""
     need_dask()
     if address is None:
         need("cryptography", "to start a cluster that is safe from other users", "dask")
@@ -63,17 +55,8 @@ def _has_credentials() -> bool:
     return need_dask().Security().get_connection_args("client").get("ssl_context") is not None
 
 
-def software() -> str:
-    """Return the version of manyarms and a digest of what plays: other code, other bits."""
-    version = sys.modules["manyarms"].__version__  # an import would go up
-    policies = importlib.import_module("manyarms.policies")
-    return f"{version} ({digest((), [policies, Workbench])})"
-
-
 def play_on_worker(chunk: Chunk, seed: int, wanted: str) -> Played:
-    """Play a chunk on a worker, unless it has other code than who asks for it."""
-    if software() != wanted:  # one that came after the run began
-        raise ClusterError(_differ({"a worker": software()}, wanted))
+    """Play a chunk on a worker; stop if the run no longer waits for it."""
     worker = need_dask().get_worker()
     key = worker.get_current_task()
 
@@ -81,87 +64,67 @@ def play_on_worker(chunk: Chunk, seed: int, wanted: str) -> Played:
         task = worker.state.tasks.get(key)
         return task is None or task.state in ("cancelled", "released", "forgotten")
 
-    bench = Workbench(chunk.cell, chunk.player, seed=seed)
-    return bench.play(chunk.first, chunk.replications, stopped, lambda pulls: None)
+    return play_alone(chunk, seed, wanted, stopped)
 
 
-class Cluster:
-    """A Dask cluster that plays chunks: the scheduler's, or some processes that are started."""
+class Cluster(Pool):
+    """Plays chunks on a Dask cluster: the scheduler's, or processes that are started here."""
+
+    play = staticmethod(play_on_worker)
 
     def __init__(self, *, seed: int, workers: int, scheduler: str | None, meter: Meter) -> None:
-        self._seed, self._meter = seed, meter
-        self._software = software()
         self._threads, self._looked = 0, -_REFRESH
-        self.compiles_here = scheduler is None  # processes here find it in the common cache
+        self._is_here = scheduler is None
         with contextlib.ExitStack() as stack:
             address, security = scheduler, None
             if scheduler is None:
                 security = need_dask().Security.temporary()
                 address = stack.enter_context(_local(workers, security))
             self._client = stack.enter_context(_connected(address, security))
-            self._check_software()
-            self._pool = self._client.get_executor(pure=False, retries=_RETRIES)
+            super().__init__(self._client.get_executor(pure=False), workers, seed, meter)
             self._stack = stack.pop_all()
 
     def capacity(self) -> int:
         """Return how many chunks keep the workers busy; they may come and go."""
         if time.monotonic() - self._looked > _REFRESH:
-            with contextlib.suppress(OSError):  # the scheduler may be gone: the futures tell
+            with contextlib.suppress(OSError):  # if the scheduler is gone, the futures fail
                 self._threads = sum(self._client.nthreads().values())
             self._looked = time.monotonic()
-        return max(2, _CHUNKS_PER_THREAD * self._threads)
-
-    def takes_long(self, chunk: Chunk) -> bool:
-        """Whether the compiler has to run."""
-        return not Workbench(chunk.cell, chunk.player, seed=self._seed).is_compiled
+        return max(2, CHUNKS_PER_WORKER * self._threads)
 
     def compile(self, chunk: Chunk) -> None:
-        """Compile what the chunk needs; processes on this machine find it in the common cache."""
-        Workbench(chunk.cell, chunk.player, seed=self._seed).compile()
+        """Compile for processes of this machine; others compile for themselves."""
+        if self._is_here:
+            super().compile(chunk)
 
-    def submit(self, chunk: Chunk) -> Future[Played]:
-        """Send a chunk, without the other players of its cell."""
-        alone = chunk._replace(cell=replace(chunk.cell, players=()))
-        sent = self._pool.submit(play_on_worker, alone, self._seed, self._software)
-        passed: Future[Played] = Future()
-        sent.add_done_callback(lambda done: self._pass_on(passed, done, chunk))
-        return passed
-
-    def _pass_on(self, passed: Future[Played], done: Future[Played], chunk: Chunk) -> None:
-        error = _failure(done, chunk)
-        if error is None:
-            self._meter.add(chunk.pulls)
-            passed.set_result(done.result())
-        else:
-            passed.set_exception(error)
+    def result(self, future: Future[Played], chunk: Chunk) -> Played:
+        error = _failure(future, chunk)
+        if error is not None:
+            raise error
+        return super().result(future, chunk)
 
     def note(self) -> str:
-        """Return that there is no worker, if so: the run waits for one."""
+        """Say so if the run waits because there is no worker."""
         self.capacity()
         return "" if self._threads else "waiting for workers"
 
     def close(self) -> None:
-        """Give up what is under way, and leave; a cluster of our own ends."""
+        """Give up what is being played, and leave; a cluster of our own ends."""
         with contextlib.suppress(Exception):  # the scheduler may be gone
-            self._pool.shutdown(wait=False)
+            self._executor.shutdown(wait=False)
         self._stack.close()
-
-    def _check_software(self) -> None:
-        found = self._client.run(software, on_error="return")
-        others = {name: str(text) for name, text in found.items() if text != self._software}
-        if others:
-            raise ClusterError(_differ(others, self._software))
 
 
 @contextlib.contextmanager
 def _local(workers: int, security: Any) -> Iterator[str]:
     """Start a cluster of processes on this machine; yield its address.
 
-    Others on this machine can reach it, and whoever a scheduler listens to can run code as us. So
-    it listens only to who has the credentials, which exist in the memory of our processes alone;
-    and it has no pages to look at, which know none.
+    Other users of this machine can reach its ports, and a scheduler runs the code of its clients.
+    So it accepts only clients with credentials, which exist in the memory of our processes alone,
+    and serves no pages, because pages ask for no credentials.
     """
-    config = importlib.import_module("dask.config")
+    from dask import config
+
     with (
         config.set({key: [] for key in _PAGES}),
         need_dask().LocalCluster(
@@ -182,13 +145,15 @@ def _local(workers: int, security: Any) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _connected(address: str | None, security: Any = None) -> Iterator[Any]:
+def _connected(address: str | None, security: Any) -> Iterator[Any]:
     log = logging.getLogger("distributed.client")
     level = log.level
     log.setLevel(logging.CRITICAL)  # we say ourselves, in one sentence, when the scheduler is gone
     try:
-        client = _client(address, security)
-    except (OSError, ValueError, TypeError) as error:
+        client = need_dask().Client(
+            address, timeout=_PATIENCE, set_as_default=False, security=security
+        )
+    except (OSError, ValueError, TypeError, AssertionError) as error:  # the last: a busy machine
         raise ClusterError(
             f"`scheduler` must be the address of a Dask scheduler that answers, such as "
             f"tcp://10.0.0.5:8786, got {address!r}, which does not: {error}. Start one with "
@@ -199,16 +164,6 @@ def _connected(address: str | None, security: Any = None) -> Iterator[Any]:
             yield client
     finally:
         log.setLevel(level)
-
-
-def _client(address: str | None, security: Any = None) -> Any:
-    """Connect; where its own thread gets no turn for ten seconds, Dask fails an assertion."""
-    for _ in range(_ATTEMPTS):
-        with contextlib.suppress(AssertionError):
-            return need_dask().Client(
-                address, timeout=_PATIENCE, set_as_default=False, security=security
-            )
-    raise ClusterError("Dask's client did not start in time: this machine is too busy. Try again.")
 
 
 def _failure(done: Future[Played], chunk: Chunk) -> BaseException | None:
@@ -229,11 +184,3 @@ def _failure(done: Future[Played], chunk: Chunk) -> BaseException | None:
     hint = " Policies of your own must be in a module that workers can import."
     text = f"A worker failed with {type(error).__name__}: {error}."
     return ClusterError(text + hint * isinstance(error, ImportError))
-
-
-def _differ(others: dict[str, str], wanted: str) -> str:
-    shown = ", ".join(f"{name}: {text}" for name, text in list(others.items())[:3])
-    return (
-        f"All workers must have the same manyarms as this process, {wanted}, or results would "
-        f"differ; got {shown}. Install the same version there."
-    )

@@ -7,14 +7,14 @@ import hashlib
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from manyarms.core.checks import check_choice, check_int, refusal
 from manyarms.core.jit import check_bodies
-from manyarms.core.memory import SPARSE
+from manyarms.core.memory import SPARSE, Memory
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
 from manyarms.instances.rewards import NoLaw
@@ -35,14 +35,15 @@ _TAKEN = (*_KEYS, "regret", "best_pulls", "distinct_arms", "recommended", "recom
 
 @dataclass(frozen=True)
 class Cell:
-    """Players on one instance. Made by `cell`.
+    """Players on one instance; `cell` makes one from policies.
 
     Attributes
     ----------
     instance, horizon, players
         What is played on, the number of pulls, and who plays.
     times
-        When regret is recorded; the last time is the horizon.
+        When regret is recorded; the last time is the horizon. Made from `checkpoints` of
+        `simulate`.
     parameters
         What distinguishes this cell from the others, each in a column of its own.
     delay, batch
@@ -59,6 +60,22 @@ class Cell:
     delay: int = 0
     batch: int = 1
     first_replication: int = 0
+
+    def __post_init__(self) -> None:
+        horizon = check_int("horizon", self.horizon, at_least=1, at_most=MOST_PULLS)
+        delay, batch = check_late(self.delay, self.batch)
+        checked = {
+            "horizon": horizon,
+            "times": checkpoint_times(self.times, horizon),
+            "parameters": _check_parameters(self.parameters),
+            "delay": delay,
+            "batch": batch,
+            "first_replication": check_int(
+                "first_replication", self.first_replication, at_most=MOST_PULLS
+            ),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @property
     def label(self) -> str:
@@ -117,24 +134,15 @@ def cell(
     """
     if not isinstance(instance, Instance):
         raise refusal("instance", "an Instance such as instances.planted(...)", instance)
-    horizon = check_int("horizon", horizon, at_least=1, at_most=MOST_PULLS)
     replications = check_int("replications", replications, at_least=1, at_most=MOST_PULLS)
-    first = check_int("first_replication", first_replication, at_most=MOST_PULLS)
-    delay, batch = check_late(delay, batch)
+    times: Any = checkpoints
+    late = delay, batch
+    made = Cell(instance, horizon, (), times, parameters or {}, *late, first_replication)
     players = players_of(policies, replications)
     for player in players:
         check_int("replications", player.replications, at_least=1, at_most=MOST_PULLS)
-        check_playable(player.policy, instance, horizon)
-    return Cell(
-        instance,
-        horizon,
-        players,
-        checkpoint_times(checkpoints, horizon),
-        _check_parameters(parameters or {}),
-        delay,
-        batch,
-        first,
-    )
+        check_playable(player.policy, instance, made.horizon)
+    return replace(made, players=players)
 
 
 def checkpoint_times(checkpoints: Any, horizon: int) -> tuple[int, ...]:
@@ -312,7 +320,7 @@ class Experiment:
 
 
 def _check_parameters(parameters: Mapping[str, Any]) -> dict[str, Scalar]:
-    """Return what tells a cell from others as plain values, or raise."""
+    """Return the parameters of a cell as numbers and strings, or raise."""
     found: dict[str, Scalar] = {}
     for name, value in parameters.items():
         if name in _TAKEN:
@@ -321,10 +329,10 @@ def _check_parameters(parameters: Mapping[str, Any]) -> dict[str, Scalar]:
                 f"{name!r}. Choose another name.",
                 parameter="parameters",
             )
-        plain = value.item() if isinstance(value, np.generic) else value
-        if not isinstance(plain, str | int | float):
+        number = value.item() if isinstance(value, np.generic) else value
+        if not isinstance(number, str | int | float):
             raise refusal("parameters", "numbers or texts", value)
-        found[name] = plain
+        found[name] = number
     return found
 
 
@@ -336,17 +344,21 @@ def _as_text(value: Scalar) -> str:
 
 
 def informed_policy(policy: Policy, instance: Instance) -> Policy:
-    """Return the policy, told of the instance what it must know and was not told."""
-    told = policy.with_best_mean(instance.best_mean)
-    return told.with_reward_range(instance.rewards.reward_range)
+    """Return the policy with what it needs to know about the instance, unless it was given."""
+    informed = policy.with_best_mean(instance.best_mean)
+    return informed.with_reward_range(instance.rewards.reward_range)
+
+
+def new_state(policy: Policy, instance: Instance, horizon: int, memory: Memory) -> Any:
+    """Make the state with which a policy starts a game on the instance."""
+    informed = informed_policy(policy, instance)
+    return informed.new_state(memory, n_arms=instance.n_arms, pulls=horizon)
 
 
 def check_playable(policy: Policy, instance: Instance, horizon: int) -> None:
-    """Raise unless the policy can be played on the instance; it costs next to nothing."""
-    informed = informed_policy(policy, instance)
-    informed.check_rewards(instance.rewards.reward_range)
-    state = informed.new_state(SPARSE, n_arms=instance.n_arms, pulls=horizon)
-    check_bodies(state, (reset, ask, tell))
+    """Raise unless the policy can be played on the instance; this takes less than a millisecond."""
+    informed_policy(policy, instance).check_rewards(instance.rewards.reward_range)
+    check_bodies(new_state(policy, instance, horizon, SPARSE), (reset, ask, tell))
 
 
 def check_objective(objective: Any) -> Objective:

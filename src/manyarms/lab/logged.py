@@ -1,7 +1,7 @@
 """Logged data: what other policies would have earned, from a log of random choices.
 
-The replay method of Li, Chu, Langford & Wang (2011): a policy goes through the log, and what it
-asks for is answered by the next row of that arm; the rows before are skipped. If every choice of
+The replay method of Li, Chu, Langford & Wang (2011): a policy goes through the log, and each
+pull is answered with the next row of its arm; the rows in between are skipped. If every choice of
 the log was uniformly random, the rewards it gets are those of a real game.
 """
 
@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int, check_path, refusal
 from manyarms.core.confidence_sequences import uniform_half_width
-from manyarms.core.files import path_errors
-from manyarms.core.optional import need_pyarrow
 from manyarms.core.tabular import aligned
 from manyarms.core.uniformity import uniformity_doubt
 from manyarms.errors import ParameterError
+from manyarms.instances.columns import read_columns
 from manyarms.live import GameHistory, Journal, Live
 from manyarms.live.estimates import rounded
 from manyarms.protocol import Policy
@@ -218,7 +217,7 @@ def _arm_count(given: int | None, recorded: int | None, names: NDArray[Any]) -> 
 def _check_rows(
     codes: NDArray[Any], rewards: NDArray[np.float64], n_arms: int, limits: Any
 ) -> None:
-    """Refuse choices that were not random, and rewards that cannot be."""
+    """Refuse a log whose choices were not random or whose rewards are out of range."""
     doubt = uniformity_doubt(codes, rewards, n_arms)
     if doubt:
         raise ParameterError(
@@ -249,7 +248,7 @@ def _pulls(horizon: int | None, rows: int, n_arms: int) -> int:
 
 
 def _played(live: Live, places: list[list[int]], rewards: list[float]) -> ReplayedPolicy:
-    """Let a policy go through the log: `places` are the rows of each arm."""
+    """Play a policy on the log; `places` are the rows of each arm."""
     at, total, matched = 0, 0.0, 0
     while matched < (live.horizon or 0):
         pull = live.ask()
@@ -289,7 +288,7 @@ def _read(log: Any, arm: str, reward: str) -> _Rows:
     if isinstance(log, GameHistory):
         log, arm, reward, count = _uniform_table(log), "arm", "reward", log.n_arms
     if isinstance(log, str | os.PathLike):
-        log = _from_file(log)
+        log = read_columns("log", check_path("log", log))
     for name in (arm, reward):
         if name not in _names(log):
             raise ParameterError(
@@ -329,20 +328,6 @@ def _names(log: Any) -> Sequence[Any]:
         raise ParameterError(
             f"`log` must be a table, a path, or a recorded handle, got {type(log).__name__}."
         ) from None
-
-
-def _from_file(path: str | os.PathLike[str]) -> Any:
-    source, arrow = check_path("log", path), need_pyarrow()
-    from pyarrow import csv
-
-    read = arrow.parquet.read_table if source.suffix in (".parquet", ".pq") else csv.read_csv
-    with path_errors(source, "Name a CSV or Parquet file that this user may read"):
-        try:
-            return read(source)
-        except arrow.ArrowException as error:
-            raise ParameterError(
-                f"`log` must be a CSV or Parquet file, got {str(source)!r}: {error}."
-            ) from error
 
 
 def _uniform_table(history: GameHistory) -> dict[str, NDArray[Any]]:

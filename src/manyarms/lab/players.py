@@ -1,4 +1,4 @@
-"""Players: policies in a cell, what tables call them, and by which other names they are found."""
+"""Players: the policies of a cell, their labels in tables, and their other names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 from manyarms.errors import ParameterError, UnknownNameError
-from manyarms.protocol.plain import is_plain, plain_policy
+from manyarms.protocol.plain_classes import is_plain, plain_policy
 from manyarms.protocol.policy import Policy, table_labels
 
 Scalar: TypeAlias = str | int | float | bool
@@ -75,7 +75,7 @@ def players_of(policies: Any, replications: int) -> tuple[Player, ...]:
 
 
 def _way_out(wrong: Any) -> str:
-    """Return what to write in place of something that is no policy."""
+    """Say what to write instead of something that is not a policy."""
     if isinstance(wrong, str):
         return f" For a name use policy({wrong!r})."
     if isinstance(wrong, type) and issubclass(wrong, Policy):
@@ -93,7 +93,7 @@ def _way_out(wrong: Any) -> str:
 
 
 def _changed(policy: Policy) -> dict[str, Scalar | None]:
-    """Return the parameters that are not the default ones, where they are plain values."""
+    """Return the parameters that are not the default ones, if they are numbers or strings."""
     return {
         one.name: value
         for one in fields(policy)
@@ -103,7 +103,7 @@ def _changed(policy: Policy) -> dict[str, Scalar | None]:
 
 
 def aliases_of(players: Iterable[Player]) -> dict[str, str]:
-    """Return other names that lead to one player alone, with its label."""
+    """Return other names of players, unless they are ambiguous, with their labels."""
     return _alone(
         (name, player.label)
         for player in players
@@ -112,7 +112,7 @@ def aliases_of(players: Iterable[Player]) -> dict[str, str]:
 
 
 def names_alone(labels: Iterable[str]) -> dict[str, str]:
-    """Return the names that one label alone has, without its parameters.
+    """Return the names without parameters that only one label has, with that label.
 
     >>> names_alone(["moss++(beta=0.6)", "moss", "ucb(sigma=1)", "ucb(sigma=2)"])
     {'moss++': 'moss++(beta=0.6)', 'moss': 'moss'}

@@ -11,12 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_choice, check_int, refusal
-from manyarms.core.statistics import Interval, mean_interval, mean_limits, ratio_interval
+from manyarms.core.statistics import (
+    Interval,
+    Paired,
+    mean_interval,
+    mean_limits,
+    paired,
+    ratio_interval,
+)
 from manyarms.core.tabular import Library, Tabular, data_frame
 from manyarms.errors import ParameterError, ResultsError
 from manyarms.lab.experiment import Cell, Objective, check_objective
 from manyarms.lab.players import label_of
-from manyarms.lab.summary import PairedDifference, PolicySummary, Summary, summarise
+from manyarms.lab.summary import PairedDifference, PolicySummary, Summary, compared, summarise
 from manyarms.protocol.policy import Policy
 
 
@@ -42,7 +49,7 @@ class Result(Tabular):
     seconds
         By policy: computing time, over all workers.
     parameters, policy_parameters
-        What tells the cell from others of its experiment; by policy, what tables say of it.
+        What distinguishes the cell from others of its experiment; by policy, what tables say.
     n_best, is_stand_in
         The number of best arms, or None where means are drawn; whether the instance stands in for
         data that are not there.
@@ -230,6 +237,22 @@ class Result(Tabular):
         a, b, most = self._paired(first, second, time)
         return mean_interval(a - b, bounds=(-most, most), confidence=confidence)
 
+    def paired(
+        self,
+        first: str | Policy,
+        second: str | Policy,
+        *,
+        time: int | None = None,
+        confidence: float = 0.95,
+    ) -> Paired:
+        """Return what `first` usually loses beyond `second`: the median of the differences.
+
+        `difference` says what it loses on average, rare misses included. It is of the replications
+        that both have; parameters as for `interval`.
+        """
+        a, b, _ = self._paired(first, second, time)
+        return paired(a - b, confidence=confidence)
+
     def ratio(
         self,
         over: str | Policy,
@@ -304,8 +327,10 @@ class Result(Tabular):
                 both = min(len(regret[first]), count)
                 beyond = np.array([regret[first][:both] - regret[name][:both] for name in names])
                 low, high = mean_limits(beyond.T, bounds=(-most, most), confidence=confidence)
-                for name, *found in zip(names, beyond.mean(axis=1), low, high, strict=True):
-                    yield PairedDifference(first, name, *map(float, found))
+                for name, gaps, *ends in zip(names, beyond, low, high, strict=True):
+                    mean = Interval(float(gaps.mean()), *map(float, ends))
+                    how = {"largest": most, "confidence": confidence}
+                    yield compared(first, name, gaps, mean, **how)
 
     def _columns(self) -> dict[str, Any]:
         return self._tidy(over_time=False)
@@ -342,21 +367,13 @@ class Result(Tabular):
 
     def _tidy(self, *, over_time: bool) -> dict[str, Any]:
         """Return a column for each thing measured, with a row for each run, or run and time."""
-        each = len(self.times) if over_time else 1
-        runs = [len(rows) for rows in self.rows]
-        first = self.first_replication
-        numbers = np.concatenate([np.arange(first, first + count) for count in runs])
-        found: dict[str, Any] = {
-            "policy": np.repeat(np.array(self.policies, object), np.multiply(runs, each)),
-            "replication": np.repeat(numbers, each),
-        }
-        if over_time:
-            found["time"] = np.tile(self.times, sum(runs))
-            found["regret"] = np.concatenate([rows["regret"].ravel() for rows in self.rows])
-            return found
-        found["regret"] = np.concatenate([rows["regret"][:, -1] for rows in self.rows])
-        others = (name for name in self.rows[0].dtype.names or () if name != "regret")
-        return found | {name: np.concatenate([rows[name] for rows in self.rows]) for name in others}
+        parts = [
+            tidy_columns(rows, self.times, self.first_replication, over_time=over_time)
+            for rows in self.rows
+        ]
+        runs = [len(part["regret"]) for part in parts]
+        found = {"policy": np.repeat(np.array(self.policies, object), runs)}
+        return found | {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
     def _checkpoint(self, time: int | None) -> int:
         if time is None:
@@ -367,6 +384,24 @@ class Result(Tabular):
             nearest = int(self.times[np.abs(self.times - time).argmin()])
             raise refusal("time", "a checkpoint", time, f"The nearest one is {nearest}.")
         return int(places[0])
+
+
+def tidy_columns(
+    rows: NDArray[Any], times: NDArray[np.int64], first: int, *, over_time: bool
+) -> dict[str, NDArray[Any]]:
+    """Return the rows of one policy as columns, with a row for each run, or run and time.
+
+    `first` is the number of the first replication.
+    """
+    numbers = first + np.arange(len(rows))
+    if over_time:
+        return {
+            "replication": np.repeat(numbers, len(times)),
+            "time": np.tile(times, len(rows)),
+            "regret": rows["regret"].ravel(),
+        }
+    found = {name: np.ascontiguousarray(rows[name]) for name in rows.dtype.names or ()}
+    return {"replication": numbers} | found | {"regret": rows["regret"][:, -1].copy()}
 
 
 def summaries(
@@ -387,7 +422,7 @@ def summaries(
 
 
 def facts_of(cell: Cell) -> dict[str, Any]:
-    """Return what results say of their cell, as plain data; `provenance.json` keeps it."""
+    """Return what results say about their cell, as plain data for `provenance.json`."""
     instance = cell.instance
     return {
         "parameters": dict(cell.parameters),
@@ -407,7 +442,7 @@ def facts_of(cell: Cell) -> dict[str, Any]:
 
 
 def result_of(facts: Mapping[str, Any], **measured: Any) -> Result:
-    """Return a cell's result, from what `facts_of` said, maybe years ago, and what was measured."""
+    """Make the result of a cell from `facts_of`, maybe of an earlier version, and measurements."""
     policies, known = facts["policies"], {one.name for one in fields(Result)} - {"policies"}
     own = {"first_replication": 0} | {key: facts[key] for key in facts if key in known}
     labels, specifications = tuple(policies), tuple(policies.values())

@@ -14,6 +14,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from manyarms.core.optional import need_pyarrow
 from manyarms.errors import FolderError
 from manyarms.lab import tables
 from manyarms.lab.chunks import ChunkStore, plan
-from manyarms.lab.executors import Meter, check_engine, chosen_engine, executor_for, play_chunks
+from manyarms.lab.executors import Meter, check_engine, chosen_engine, chunk_player, play_chunks
 from manyarms.lab.experiment import Engine, Experiment
 from manyarms.lab.progress import ProgressCallback, progress_for
 from manyarms.lab.results import facts_of
@@ -38,7 +39,7 @@ def run(
     out: str | os.PathLike[str],
     *,
     workers: int | None = None,
-    engine: Engine | None = None,
+    engine: Engine | Executor | None = None,
     scheduler: str | None = None,
     progress: bool | ProgressCallback | None = None,
 ) -> tables.ResultsFolder:
@@ -55,12 +56,13 @@ def run(
     out
         A folder: new, empty, or one of this experiment.
     workers
-        The number of threads, or of processes of a local cluster (default: all processors).
-        Results do not depend on it.
+        The number of threads, of processes of a local cluster, or of workers that an executor has
+        (default: all processors). Results do not depend on it.
     engine
         Who plays (default: what the spec says, else "threads"): "threads" of this process; "cuda",
         a GPU (the extra `cuda`); "dask", a Dask cluster (the extra `dask`); or "auto", the GPU if
-        there is one and enough to play. The same chunks come back, with the same bits.
+        there is one and enough to play. Or an executor of `concurrent.futures`, such as a
+        `ProcessPoolExecutor`, which you shut down yourself. The results are the same, bit for bit.
     scheduler
         The address of the cluster's scheduler, such as "tcp://10.0.0.5:8786" (default: a cluster
         of processes on this machine).
@@ -119,9 +121,14 @@ class _Run:
         self._meter = meter
 
     def complete(
-        self, before: dict[str, Any], *, engine: str, workers: int | None, scheduler: str | None
+        self,
+        before: dict[str, Any],
+        *,
+        engine: str | Executor,
+        workers: int | None,
+        scheduler: str | None,
     ) -> None:
-        """Do what is left to do."""
+        """Play what is missing and write the tables, unless the run is finished."""
         finished = before.get("status") == "finished"
         if not finished or before.get("sha256") != self._checksums():
             started, sessions = before.get("started", _now()), before.get("sessions", 0) + 1
@@ -154,7 +161,7 @@ class _Run:
         text = json.dumps(provenance, indent=2) + "\n"
         replace_file(self._folder / tables.PROVENANCE, text.encode())
 
-    def _play(self, engine: str, workers: int | None, scheduler: str | None) -> None:
+    def _play(self, engine: str | Executor, workers: int | None, scheduler: str | None) -> None:
         missing = []
         for chunk in plan(self._experiment):
             if self._store.load(chunk) is None:
@@ -162,14 +169,14 @@ class _Run:
             else:
                 self._meter.add(chunk.pulls)
         if missing:
-            executor = executor_for(
+            player = chunk_player(
                 chosen_engine(engine, self._experiment, workers),
                 seed=self._experiment.seed,
                 workers=workers,
                 scheduler=scheduler,
                 meter=self._meter,
             )
-            play_chunks(missing, executor, self._meter, self._store.save)
+            play_chunks(missing, player, self._meter, self._store.save)
 
 
 def _now() -> str:
@@ -177,7 +184,7 @@ def _now() -> str:
 
 
 def _provenance(experiment: Experiment, *, started: str, sessions: int) -> dict[str, Any]:
-    """Return what is known of a run when it begins, or goes on."""
+    """Return what is known about a run when it starts or resumes."""
     return {
         "format": tables.FORMAT,
         "status": "running",

@@ -11,24 +11,24 @@ import numpy as np
 from manyarms.core.checks import refusal
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance
-from manyarms.lab.chunks import Chunk, cut
+from manyarms.lab.chunks import Chunk, plan
 from manyarms.lab.executors import (
     Meter,
     check_engine,
     chosen_engine,
-    executor_for,
+    chunk_player,
     play_chunks,
     processors,
 )
 from manyarms.lab.experiment import Cell, Experiment, cell
-from manyarms.lab.players import Player, aliases_of
+from manyarms.lab.players import aliases_of
 from manyarms.lab.progress import ProgressCallback, progress_for
 from manyarms.lab.results import Result, facts_of, result_of
-from manyarms.lab.workbench import Played, block_size
+from manyarms.lab.workbench import Played
 from manyarms.protocol.policy import Policy
 
 _MOST_NUMBERS = 10**9  # 8 GB
-_GPU_BLOCK = 1024  # replications
+_PARTS = 4  # of a player's replications, for each thread
 
 
 def simulate(
@@ -142,21 +142,18 @@ def run_in_memory(
     played: defaultdict[tuple[int, int], dict[int, Played]] = defaultdict(dict)
 
     def keep(chunk: Chunk, part: Played) -> None:
-        played[chunk.number, chunk.seat][chunk.first] = part
+        played[chunk.cell_number, chunk.player_number][chunk.first] = part
 
-    chosen = chosen_engine(engine, experiment, workers)
-    executor = executor_for(
-        chosen, seed=experiment.seed, workers=workers, meter=meter, record_arms=record_arms
+    player = chunk_player(
+        chosen_engine(engine, experiment, workers),
+        seed=experiment.seed,
+        workers=workers,
+        meter=meter,
+        record_arms=record_arms,
     )
-    threads = processors(workers)
-
-    def size(game: Cell, player: Player) -> int:
-        """Return how many replications take some 30 ms, or fewer if threads would idle."""
-        if chosen == "cuda":  # it puts blocks together as it likes
-            return _GPU_BLOCK
-        return min(block_size(game.horizon), -(-player.replications // (2 * threads)))
-
-    play_chunks(cut(experiment, size), executor, meter, keep)
+    # so small that no thread is idle for long
+    chunks = plan(experiment, parts=_PARTS * processors(workers))
+    play_chunks(chunks, player, meter, keep)
     meter.show()
     return [
         _gather(game, experiment.seed, [played[number, k] for k in range(len(game.players))])
@@ -165,7 +162,7 @@ def run_in_memory(
 
 
 def _check_room(experiment: Experiment, record_arms: bool) -> None:
-    """Refuse what would fail for want of memory, hours later."""
+    """Refuse an experiment whose results do not fit into memory."""
     numbers = sum(
         player.replications * (len(game.times) + 3 + game.horizon * record_arms)
         for game in experiment.cells
@@ -189,7 +186,7 @@ def _check_engine(engine: str, workers: int | None) -> None:
 
 
 def _gather(game: Cell, seed: int, played: list[dict[int, Played]]) -> Result:
-    """Put the parts of a cell together, which are known by player and first replication."""
+    """Join the parts of a cell, given by player and first replication."""
     own = [[parts[first] for first in sorted(parts)] for parts in played]
     arms = [[part.arms for part in mine if part.arms is not None] for mine in own]
     spent = [sum(part.seconds for part in mine) for mine in own]

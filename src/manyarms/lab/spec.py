@@ -113,12 +113,12 @@ def parse_spec(content: str, *, source: str = "The spec") -> Experiment:
     if _DEEP.search(content):  # tomllib's memory grows with the square of a key's length
         raise SpecError(source, [_TOO_DEEP])
     try:
-        plain = tomllib.loads(content)
+        tables = tomllib.loads(content)
     except RecursionError as error:
         raise SpecError(source, [_TOO_DEEP]) from error
     except ValueError as error:
         raise SpecError(source, [f"file: is not valid TOML: {error}."]) from error
-    return experiment_from(plain, source=source)
+    return experiment_from(tables, source=source)
 
 
 def experiment_from(content: Mapping[str, Any], *, source: str = "The spec") -> Experiment:
@@ -156,7 +156,7 @@ def _experiment_from(content: Mapping[str, Any], source: str) -> Experiment:
     policies = read_policies(problems, content)
     cells: tuple[Cell, ...] = ()
     if instance is not None and settings is not None and settings["horizon"] is not None:
-        # also where other things are wrong: all is to be said at once
+        # also if something else is wrong: all errors are reported at once
         cells = build_cells(problems, settings, instance, policies)
     if problems.lines or instance is None or settings is None:
         raise SpecError(source, problems.lines)

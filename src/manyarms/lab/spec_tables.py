@@ -154,7 +154,7 @@ def _options(hint: Any) -> tuple[Any, ...]:
 
 
 def _item(hint: Any) -> Any:
-    """Return the type of the items where a list is one value by nature; None where it is not."""
+    """Return the type of the items if the parameter itself is a list, else None."""
     for option in _options(hint):
         if typing.get_origin(option) is Sequence:
             return typing.get_args(option)[0]
@@ -237,7 +237,7 @@ def _read_table(
 
 
 def _try_values(problems: Problems, table: SpecTable, typed: bool) -> None:
-    """Find the wrong values of a table that cannot be used as it is: all is to be said at once."""
+    """Find the wrong values of a table with other errors: all are reported at once."""
     known = {key: value for key, value in table.values.items() if value is not None}
     rest = {"horizon": 1000} if "horizon" in _hints(table.make, typed) else {}
     first = rest | {key: values_of(value)[0] for key, value in known.items()}

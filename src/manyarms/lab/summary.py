@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.statistics import mean_interval
-from manyarms.core.tabular import Tabular, aligned
+from manyarms.core.checks import check_choice
+from manyarms.core.statistics import Interval, mean_interval, paired, runs_to_decide
+from manyarms.core.tabular import Library, Tabular, aligned, data_frame, html_table
 from manyarms.lab.experiment import Objective
 from manyarms.lab.players import label_of
 from manyarms.protocol.policy import Policy
@@ -34,13 +35,51 @@ class PolicySummary(NamedTuple):
 
 
 class PairedDifference(NamedTuple):
-    """Mean of (regret of `first` - regret of `second`), replication by replication."""
+    """What `first` loses beyond `second`, replication by replication.
+
+    The median says what usually happens, the mean what happens on average, rare misses included.
+    """
 
     first: str
     second: str
-    difference: float
-    low: float
+    difference: float  # the mean
+    low: float  # of an interval for the mean, which allows for costly runs that were not seen
     high: float
+    median: float
+    median_low: float  # of an interval for the median, between two of the differences
+    median_high: float
+    above: int  # replications in which `first` loses more
+    below: int  # replications in which it loses less
+    runs: int
+    runs_to_decide: float  # an estimate, where the interval of the mean contains 0; else `runs`
+
+    @property
+    def usually(self) -> int:
+        """1 if `first` usually loses more, -1 if it loses less, 0 if that is undecided."""
+        return _sign(self.median_low, self.median_high)
+
+    @property
+    def on_average(self) -> int:
+        """1 if `first` loses more on average, -1 if it loses less, 0 if that is undecided."""
+        return _sign(self.low, self.high)
+
+
+def compared(
+    first: str,
+    second: str,
+    differences: NDArray[Any],
+    mean: Interval,
+    *,
+    largest: float,
+    confidence: float = 0.95,
+) -> PairedDifference:
+    """Compare two policies, given their differences and the interval of the mean."""
+    usual, needed = paired(differences, confidence=confidence), float(len(differences))
+    if mean.low <= 0.0 <= mean.high:
+        bounds = (-largest, largest)
+        needed = runs_to_decide(differences, bounds=bounds, confidence=confidence)
+    median, low, high, above, below, runs = usual
+    return PairedDifference(first, second, *mean, median, low, high, above, below, runs, needed)
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,8 +117,34 @@ class Summary(Tabular):
     aliases: Mapping[str, str] = field(default_factory=dict)
 
     def _columns(self) -> dict[str, list[Any]]:
-        names = PolicySummary._fields
-        return dict(zip(names, map(list, zip(*self.policies, strict=True)), strict=True))
+        return _columns_of(PolicySummary._fields, self.policies)
+
+    def to_dataframe(
+        self, table: Literal["policies", "pairs"] = "policies", *, library: Library | None = None
+    ) -> Any:
+        """Return a table as a data frame. pandas or polars must be installed.
+
+        Parameters
+        ----------
+        table
+            "policies" has a row for each policy (default), "pairs" one for each pair.
+        library
+            "pandas" or "polars" (default: the one that is imported already, else the one that is
+            installed, and pandas if both are).
+        """
+        check_choice("table", table, choices=("policies", "pairs"))
+        if table == "policies":
+            return data_frame(self._columns(), library)
+        return data_frame(_columns_of(PairedDifference._fields, self.pairs), library)
+
+    def _repr_html_(self) -> str:
+        shown = super()._repr_html_()
+        if not self.pairs:
+            return shown
+        caption = [self._compared(), *SAYS, *self.undecided()]
+        return (
+            f"<div>{shown}{html_table(self.differences_head(), self.differences(), caption)}</div>"
+        )
 
     def _caption(self) -> list[str]:
         return [self.title, *self.notes()]
@@ -94,8 +159,8 @@ class Summary(Tabular):
     def __str__(self) -> str:
         lines = [self.title, *aligned(self.table()), *self.wrapped_notes()]
         if self.pairs:
-            sure = f"{100 * self.confidence:g} % confidence intervals"
-            lines += ["", f"paired differences, with {sure}", *aligned(self.differences())]
+            table = [self.differences_head(), *self.differences()]
+            lines += ["", self._compared(), *aligned(table), *SAYS, *_wrapped(self.undecided())]
         return "\n".join(lines)
 
     def table(self) -> list[list[str]]:
@@ -113,17 +178,40 @@ class Summary(Tabular):
             rows.append([row.policy, mean, ends, median, q05, q95, part])
         return rows
 
+    def _compared(self) -> str:
+        return f"paired differences, with {100 * self.confidence:g} % confidence intervals"
+
+    def differences_head(self) -> list[str]:
+        """Return what stands above the columns of `differences`."""
+        return ["first - second", "median", "interval", "first loses more", "mean", "interval"]
+
     def differences(self) -> list[list[str]]:
         """Return the paired differences as text, a row for each pair."""
         width = max(len(row.policy) for row in self.policies)
         digits = digits_of(self.objective)
         return [
-            [f"{a:<{width}} - {b}", f"{difference:.{digits}f}", _bracket(low, high, digits)]
-            for a, b, difference, low, high in self.pairs
+            [
+                f"{pair.first:<{width}} - {pair.second}",
+                f"{pair.median:.{digits}f}",
+                _bracket(pair.median_low, pair.median_high, digits),
+                f"{pair.above} of {pair.runs}",
+                f"{pair.difference:.{digits}f}",
+                _bracket(pair.low, pair.high, digits),
+            ]
+            for pair in self.pairs
         ]
 
+    def undecided(self) -> list[str]:
+        """Say how many more runs would decide on average, about, where these do not."""
+        wanted = [
+            f"{pair.first} - {pair.second} ({more_runs(pair.runs_to_decide, pair.runs)})"
+            for pair in self.pairs
+            if pair.on_average == 0
+        ]
+        return [f"undecided on average, with an estimate: {', '.join(wanted)}"] if wanted else []
+
     def notes(self) -> list[str]:
-        """Say of whom no miss was seen, or nothing else, and what the runs still allow."""
+        """Say which policies never missed, or always, and which miss rates the runs allow."""
         if self.objective == "find":
             return ["best: the share of runs whose recommended arm is a best arm"]
         alike: dict[str, list[str]] = {}
@@ -135,10 +223,37 @@ class Summary(Tabular):
 
     def wrapped_notes(self) -> list[str]:
         """Return the notes in lines of at most 80 characters."""
-        wrapper = textwrap.TextWrapper(
-            80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-        )
-        return [line for note in self.notes() for line in wrapper.wrap(note)]
+        return _wrapped(self.notes())
+
+
+SAYS = ("median: what usually happens; mean: what happens on average, rare misses included",)
+
+
+def _wrapped(sentences: Sequence[str]) -> list[str]:
+    wrapper = textwrap.TextWrapper(
+        80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    return [line for sentence in sentences for line in wrapper.wrap(sentence)]
+
+
+def _columns_of(names: Sequence[str], rows: Sequence[Any]) -> dict[str, list[Any]]:
+    return {name: [row[k] for row in rows] for k, name in enumerate(names)}
+
+
+def _sign(low: float, high: float) -> int:
+    return int(low > 0.0) - int(high < 0.0)
+
+
+def more_runs(needed: float, runs: int) -> str:
+    """Say how many more runs are needed, about, in two digits.
+
+    >>> more_runs(197.3, 50), more_runs(math.inf, 50)
+    ('about 150 more runs', 'more than a million runs')
+    """
+    if needed > 1e6:
+        return "more than a million runs"
+    more = max(1.0, needed - runs)
+    return f"about {float(f'{more:.2g}'):,.0f} more runs"
 
 
 def summarise(

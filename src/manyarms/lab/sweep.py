@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import json
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from manyarms.instances import Instance
-from manyarms.lab.experiment import Cell, check_late, check_playable, checkpoint_times
+from manyarms.lab.experiment import Cell, check_playable
 from manyarms.lab.players import Player, Scalar
 from manyarms.lab.spec_tables import Problems, SpecTable, Sweep, values_of
 from manyarms.protocol.policy import Policy, in_brackets, short_form
@@ -47,7 +48,7 @@ def build_cells(
     instance: SpecTable,
     policies: list[SpecTable],
 ) -> tuple[Cell, ...]:
-    """Build all cells, unless there are too many; a slip of the pen makes many."""
+    """Build all cells, unless a slip of the pen makes far too many."""
     axes = _axes(settings, instance)
     if not _fits(problems, settings, axes, policies):
         return ()
@@ -67,15 +68,13 @@ def build_cells(
                 columns = {key: _column(entry, played, key) for key in keys}
                 replications = settings["replications"] or 1
                 players.append(Player(played, entry.label, replications, columns, entry.key))
-        late = problems.made(
-            "experiment",
-            check_late,
-            {key: at.get(key, settings[key]) for key in ("delay", "batch")},
+        swept = {name: _as_column(value) for name, value in at.items()}
+        build = functools.partial(
+            Cell, made, horizon, tuple(players), settings["checkpoints"], swept
         )
-        if late is not None:
-            times = checkpoint_times(settings["checkpoints"], horizon)
-            swept = {name: _plain(value) for name, value in at.items()}
-            cells.append(Cell(made, horizon, tuple(players), times, swept, *late))
+        late = {key: at.get(key, settings[key]) for key in ("delay", "batch")}
+        if (built := problems.made("experiment", build, late)) is not None:
+            cells.append(built)
     _refuse_twins(problems, cells, entries)
     return tuple(cells)
 
@@ -132,7 +131,7 @@ def _policy_at(
     alpha: float | None,
     horizon: int,
 ) -> Policy | None:
-    """Make the policy, told by the instance what it must know, and see that it can be played."""
+    """Make the policy with what it needs to know about the instance; check that it can play."""
 
     def make(**parameters: Any) -> Policy:
         known = told(entry.name, parameters, instance, alpha)
@@ -146,7 +145,7 @@ def _policy_at(
 def told(
     name: str, parameters: Mapping[str, Any], instance: Instance, alpha: float | None
 ) -> dict[str, Any]:
-    """Return what an oracle knows where the spec does not say: the hardness, or m."""
+    """Return what MOSS Oracle is given if the spec does not say it: the hardness, or m."""
     if name != "moss-oracle" or parameters.keys() & {"alpha", "m", "size"}:
         return {}
     if alpha is not None:
@@ -175,7 +174,7 @@ def _entries(policies: list[SpecTable]) -> list[_Entry]:
 
 
 def _label(table: SpecTable, parameters: Mapping[str, Any], name: str | None = None) -> str:
-    """Return the name with what was swept, and with what is not as it would be by default."""
+    """Return the name with the parameters that are swept or not the default ones."""
     defaults = {one.name: one.default for one in inspect.signature(table.make).parameters.values()}
     shown = []
     for key, value in parameters.items():
@@ -193,11 +192,11 @@ def _column(entry: _Entry, played: Policy, key: str) -> Scalar | None:
 
 
 def _refuse_twins(problems: Problems, cells: list[Cell], entries: list[_Entry]) -> None:
-    """Two policies that are the same in every cell would only say everything twice."""
+    """Refuse two policies that are the same in every cell."""
     complete = [cell for cell in cells if len(cell.players) == len(entries)]
     seen: dict[tuple[str, ...], _Entry] = {}
-    for seat, entry in enumerate(entries):
-        played = tuple(repr(cell.players[seat].policy) for cell in complete)
+    for place, entry in enumerate(entries):
+        played = tuple(repr(cell.players[place].policy) for cell in complete)
         early = seen.setdefault(played or (entry.label,), entry)
         if early is not entry:
             problems.add(
@@ -206,7 +205,7 @@ def _refuse_twins(problems: Problems, cells: list[Cell], entries: list[_Entry]) 
             )
 
 
-def _plain(value: Any) -> Scalar:
+def _as_column(value: Any) -> Scalar:
     """Return a value as it stands in a table's column: lists become text."""
     if isinstance(value, SpecTable):
         return value.label

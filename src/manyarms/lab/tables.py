@@ -8,8 +8,8 @@ A folder of results holds
 * `spec.toml`: the experiment, in canonical form, where it was read from a spec;
 * `provenance.json`: its hash and seed, what each cell is, versions, machine, times.
 
-The parameters are those that tell cells and policies from each other. All columns are plain. The
-first three files are the same bytes whenever the same versions write them.
+The parameters are those in which cells and policies differ. The first three files are the same
+bytes whenever the same versions write them.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from manyarms.core.checks import check_path, shown
 from manyarms.core.files import open_part, replacing
 from manyarms.core.optional import need_pyarrow
 from manyarms.errors import ResultsError
-from manyarms.lab.chunks import Chunk, ChunkStore, plan
+from manyarms.lab.chunks import ChunkStore, plan
 from manyarms.lab.experiment import Experiment, Objective, check_objective
 from manyarms.lab.players import names_alone
-from manyarms.lab.results import Result, result_of, summaries
+from manyarms.lab.results import Result, result_of, summaries, tidy_columns
 from manyarms.lab.workbench import row_type
 
 FORMAT = "manyarms results 1"
@@ -64,8 +64,8 @@ class TidyWriter:
         arrow = self._arrow = need_pyarrow()
         kinds = {"int64": arrow.int64(), "double": arrow.float64(), "string": arrow.string()}
         self._schema = arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
-        self._waiting: list[Any] = []
-        self._rows = 0  # that wait
+        self._buffer: list[Any] = []
+        self._rows = 0  # in the buffer
         self._writer = arrow.parquet.ParquetWriter(
             file,
             self._schema,
@@ -87,21 +87,21 @@ class TidyWriter:
             else arrow.repeat(arrow.scalar(value, column.type), rows)
             for column in self._schema
         ]
-        self._waiting.append(arrow.table(columns, schema=self._schema))
+        self._buffer.append(arrow.table(columns, schema=self._schema))
         self._rows += rows
         if self._rows >= _GROUP:
             self._flush(at_least=_GROUP)
 
     def _flush(self, *, at_least: int) -> None:
         """Write groups of rows while there are enough of them."""
-        waiting = self._arrow.concat_tables(self._waiting)
-        while waiting.num_rows >= at_least:
-            self._writer.write_table(waiting.slice(0, _GROUP).combine_chunks())
-            waiting = waiting.slice(_GROUP)
-        self._waiting, self._rows = [waiting], waiting.num_rows
+        buffered = self._arrow.concat_tables(self._buffer)
+        while buffered.num_rows >= at_least:
+            self._writer.write_table(buffered.slice(0, _GROUP).combine_chunks())
+            buffered = buffered.slice(_GROUP)
+        self._buffer, self._rows = [buffered], buffered.num_rows
 
     def close(self) -> None:
-        """Write what waits, and end the file."""
+        """Write the rest, and end the file."""
         if self._rows > 0:
             self._flush(at_least=1)
         self._writer.close()
@@ -127,25 +127,12 @@ def assemble(experiment: Experiment, folder: Path, store: ChunkStore) -> float:
             if stored is None:
                 raise OSError(f"{chunk.file_name} was changed")
             row = experiment.row(chunk.cell, chunk.player) | {"policy": chunk.player.label}
-            _add_rows(writers[0], writers[1], chunk, stored.rows, row)
+            times, first = np.array(chunk.cell.times), chunk.cell.first_replication + chunk.first
+            for writer, over_time in zip(writers, (True, False), strict=True):
+                tidy = tidy_columns(stored.rows, times, first, over_time=over_time)
+                writer.write(len(tidy["regret"]), row | tidy)
             seconds += stored.seconds
     return seconds
-
-
-def _add_rows(
-    regret: TidyWriter, runs: TidyWriter, chunk: Chunk, rows: NDArray[Any], row: dict[str, Any]
-) -> None:
-    times = np.array(chunk.cell.times)
-    numbers = chunk.cell.first_replication + chunk.first + np.arange(len(rows))
-    over_time = {
-        "replication": np.repeat(numbers, len(times)),
-        "time": np.tile(times, len(rows)),
-        "regret": rows["regret"].ravel(),
-    }
-    regret.write(rows["regret"].size, row | over_time)
-    final = {name: np.ascontiguousarray(rows[name]) for name in (*_COUNTS, _KEPT)}
-    final |= {"replication": numbers, "regret": rows["regret"][:, -1].copy()}
-    runs.write(len(rows), row | final)
 
 
 @dataclass(frozen=True)
@@ -179,11 +166,6 @@ class ResultsFolder:
         """The columns of parameters, in both tables."""
         names = self.runs.column_names
         return tuple(names[: names.index("policy")])
-
-    def arrays(self, table: str = "runs") -> dict[str, NDArray[Any]]:
-        """Return the columns of "runs" or "regret" as NumPy arrays; missing values are NaN."""
-        found = self.regret if table == "regret" else self.runs
-        return {name: found.column(name).to_numpy() for name in found.column_names}
 
     @property
     def objective(self) -> Objective:
@@ -352,14 +334,14 @@ def _check_sum(provenance: Mapping[str, Any], name: str, found: str) -> None:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[BufferedReader]:
-    """Open a file that is read whole: pyarrow itself takes no names that are not UTF-8."""
+    """Open a file; pyarrow itself refuses names that are not UTF-8."""
     with damage(path), path.open("rb") as file:
         yield file
 
 
 @contextlib.contextmanager
 def damage(path: Path, fix: str = "Run its spec again, or get another copy.") -> Iterator[None]:
-    """Turn whatever a damaged file makes its reader say into one sentence."""
+    """Turn any error that a damaged file causes into a `ResultsError` of one sentence."""
     try:
         yield
     except ResultsError:

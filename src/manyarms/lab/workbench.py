@@ -1,9 +1,9 @@
-"""All that playing one policy in one cell needs, for any machine, and the one with threads."""
+"""What it takes to play one policy in one cell, on any machine; and the workbench for threads."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 from manyarms.core.jit import compiled, compiling, is_cached, jit_enabled
 from manyarms.core.memory import ARRAYS, SPARSE, Memory
 from manyarms.errors import ParameterError
-from manyarms.instances._tape import Tape, tape
-from manyarms.lab.experiment import Cell, informed_policy
+from manyarms.instances.tape import Tape, tape
+from manyarms.lab.experiment import Cell, new_state
 from manyarms.lab.play import InTurn, Late, Recorder, Stretch, late, play
 from manyarms.lab.players import Player
 from manyarms.protocol.keys import run_key
-from manyarms.protocol.plain import plays_plainly
+from manyarms.protocol.plain_classes import plays_plainly
 from manyarms.protocol.recommend import scale_of
 from manyarms.protocol.state_dump import classes_in
 
-PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls: compiled, and in CPython
+PIECE, SLOW_PIECE = 1 << 20, 1 << 11  # pulls that take some 30 ms: compiled, and in CPython
 
 
 class Played(NamedTuple):
-    """What replications measured: a row for each, the arms if they were wanted, the time taken."""
+    """What was measured: a row for each replication, the arms if recorded, and the time taken."""
 
     rows: NDArray[Any]
     arms: NDArray[np.int64] | None
@@ -44,14 +44,14 @@ class Workspace(NamedTuple):
     tape: Tape
 
 
-def piece() -> int:
-    """Return the pulls between two looks at the clock: some 30 ms."""
-    return PIECE if jit_enabled() else SLOW_PIECE
+def blocks(count: int, size: int) -> Iterator[range]:
+    """Cut a number of replications into blocks of at most `size`, and of one at least.
 
-
-def block_size(horizon: int) -> int:
-    """Return how many replications take some 30 ms; at least one."""
-    return max(1, piece() // horizon)
+    >>> list(blocks(5, 2))
+    [range(0, 2), range(2, 4), range(4, 5)]
+    """
+    size = max(1, size)
+    return (range(first, min(first + size, count)) for first in range(0, count, size))
 
 
 def row_type(times: int) -> np.dtype[Any]:
@@ -65,19 +65,18 @@ class Pairing:
 
     def __init__(self, cell: Cell, player: Player, *, seed: int, record_arms: bool) -> None:
         self.label = player.policy.label
-        self._cell = cell
+        self._cell, self._policy = cell, player.policy
         self._world = cell.instance.world(cell.horizon)
         self._key: Any = np.array([run_key(seed)], np.uint64)
         self._times: Any = np.array(cell.times, np.int64)
         self._recorded = cell.horizon if record_arms else 0  # pulls whose arm is kept
-        self._informed = informed_policy(player.policy, cell.instance)
         limits = (0.0, 1.0) if cell.instance.rewards.bounded else None
         self._scale = scale_of(player.policy, limits)
 
     def new_workspace(self, memory: Memory) -> Workspace:
         """Make room for a replication that meets as many arms as the memory is made for."""
         cell, n_arms, pulls = self._cell, self._cell.instance.n_arms, self._cell.horizon
-        state = self._informed.new_state(memory, n_arms=n_arms, pulls=pulls)
+        state = new_state(self._policy, cell.instance, pulls, memory)
         rewards: InTurn | Late = InTurn()
         if cell.delay > 0 or cell.batch > 1:
             rewards = late(memory, delay=cell.delay, batch=cell.batch, pulls=pulls)
@@ -91,6 +90,7 @@ class Workbench(Pairing):
         super().__init__(cell, player, seed=seed, record_arms=record_arms)
         self._compiles = jit_enabled() and not plays_plainly(player.policy)
         self._memory = ARRAYS if self._compiles else SPARSE
+        self._piece = PIECE if self._compiles else SLOW_PIECE
         if not self._compiles:
             self._key = self._key.tolist()  # CPython is quicker with its own numbers
         self._idle: list[Workspace] = [self.new_workspace(self._memory)]
@@ -101,7 +101,7 @@ class Workbench(Pairing):
 
     @property
     def is_compiled(self) -> bool:
-        """Whether nobody waits for the compiler: machine code is there, or none is needed."""
+        """Whether playing can begin at once: machine code exists, or none is needed."""
         return not self._compiles or is_cached(play, *self._classes)
 
     def compile(self) -> None:
@@ -113,19 +113,17 @@ class Workbench(Pairing):
     def play(
         self, first: int, count: int, stopped: Callable[[], bool], done: Callable[[int], None]
     ) -> Played:
-        """Play replications in blocks; a long one in pieces, so that `stopped` is heeded soon."""
+        """Play replications in blocks, long ones in pieces, and ask `stopped` between them."""
         begun = time.perf_counter()
         try:
             workspace = self._idle.pop()
         except IndexError:
             workspace = self.new_workspace(self._memory)
         whole = self._new_recorder(count)
-        size = block_size(self._cell.horizon)
-        for start in range(0, count, size):
-            rows = slice(start, min(start + size, count))
-            columns: Any = (column[rows] for column in whole[1:])
+        for block in blocks(count, self._piece // self._cell.horizon):
+            columns: Any = (column[block.start : block.stop] for column in whole[1:])
             part = Recorder(whole.times, *columns)
-            self._play_block(workspace, part, first + start, stopped, done)
+            self._play_block(workspace, part, first + block.start, stopped, done)
         self._idle.append(workspace)
         arms = whole.arms if self._recorded > 0 else None
         return Played(rows_of(whole), arms, time.perf_counter() - begun)
@@ -139,11 +137,10 @@ class Workbench(Pairing):
         done: Callable[[int], None],
     ) -> None:
         horizon = self._cell.horizon
-        size = piece() if self._compiles else SLOW_PIECE
-        for start in range(0, horizon, size):
+        for start in range(0, horizon, self._piece):
             if stopped():
                 raise Stopped
-            stop = min(start + size, horizon)
+            stop = min(start + self._piece, horizon)
             self._call(workspace, recorder, first, start, stop)
             done((stop - start) * len(recorder.best_pulls))
 
@@ -168,7 +165,7 @@ class Workbench(Pairing):
 
 
 def no_such_arm(label: str, arm: int, n_arms: int) -> ParameterError:
-    """Return the error of a policy that chose an arm which is not there."""
+    """Return the error for a policy that chose an arm that does not exist."""
     return ParameterError(
         f"{label} chose arm {arm}, and there are {n_arms}, numbered from 0. Its `ask` must return "
         f"(slot, arm), in this order."
@@ -176,7 +173,7 @@ def no_such_arm(label: str, arm: int, n_arms: int) -> ParameterError:
 
 
 def rows_of(recorder: Recorder) -> NDArray[Any]:
-    """Return what was recorded, a row for each replication."""
+    """Return what was recorded as one row for each replication."""
     rows = np.zeros(len(recorder.best_pulls), row_type(len(recorder.times)))
     rows["regret"] = recorder.regret[:, :-1]
     for name in ("best_pulls", "distinct_arms", "recommended", "recommended_mean"):

@@ -2,16 +2,16 @@
 
 What a call does, from the user down to the disk:
 
-    handle      `Live`: checks what it was given, and lets the game change
-    game        `LiveGame`: all that is known, and what each event changes
-    recorder    one call at a time, done as a whole; its events go to the store
+    handle      `Live`: what users hold
+    recorder    one command at a time, all or nothing; its events go to the store
+    commands    the rules of a turn: a check that may refuse, then a change
+    game        `LiveGame`: everything that is known, and what each event changes
     store       the seam: events, snapshots, and what "kept" means
       journal, in_memory, databases     the stores: a file, a list, SQLite and PostgreSQL
 
 Back from the disk: `opening` begins a game in a store or goes on with one, `saving` has snapshots
-as bytes, `contradictions` what cannot be true of them, `replay` plays events again, `history` lists
-them. What is known in numbers and words: `estimates`, `verdict`, `html`. The game's own parts:
-`arms`, `pull_ranges`, `season`.
+as bytes, `replay` plays events again, `history` lists them. What is known in numbers and words:
+`estimates`, `verdict`, `html`. The game's own parts: `arms`, `season`.
 """
 
 from manyarms.live.estimates import ArmEstimate, Progress
@@ -21,13 +21,14 @@ from manyarms.live.history import GameHistory, Happening
 from manyarms.live.in_memory import InMemory
 from manyarms.live.journal import Journal
 from manyarms.live.opening import recorded
-from manyarms.live.store import Contents, Event, Events, Store
+from manyarms.live.store import Contents, Event, EventKind, Events, Store
 from manyarms.live.verdict import StopVerdict
 
 __all__ = [
     "ArmEstimate",
     "Contents",
     "Event",
+    "EventKind",
     "Events",
     "GameHistory",
     "Happening",

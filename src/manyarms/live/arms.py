@@ -1,4 +1,4 @@
-"""Which arm is which: to the user by its name or number, and to the policy by its seat."""
+"""Names, numbers and seats: how the user, the game and the policy refer to an arm."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_COMPARED = 10_000  # names, for the same reason
 
 
 class ArmNumbers:
-    """Arms that are called by their number."""
+    """Arms whose names are their numbers."""
 
     def __init__(self, count: int) -> None:
         self.count = check_int("n_arms", count, at_least=1, at_most=MOST_ARMS)
@@ -42,7 +42,7 @@ class ArmNumbers:
             ) from None
 
     def fresh(self, arms: Any) -> range:
-        """Return the numbers of new arms: of a count, or those given if they are the next ones."""
+        """Return the numbers of new arms, given their count or exactly the next numbers."""
         least = 1
         if isinstance(arms, Iterable) and not isinstance(arms, str | bytes):
             wanted = arms if isinstance(arms, range) else _listed(arms, 0)
@@ -62,7 +62,7 @@ class ArmNumbers:
 
 
 class ArmNames:
-    """Arms that are called by names of the user's: strings or integers."""
+    """Arms with names that the user chose: strings or integers."""
 
     def __init__(self, names: Iterable[Any]) -> None:
         self.names: list[str | int] = []
@@ -73,7 +73,7 @@ class ArmNames:
 
     @property
     def count(self) -> int:
-        """The number of arms that ever were."""
+        """The number of arms, retired ones included."""
         return len(self.names)
 
     def name(self, number: int) -> Any:
@@ -139,7 +139,7 @@ def arms_of(n_arms: Any, names: Any) -> Arms:
 
 
 class Seats:
-    """The seats of a policy's arms, which it numbers by itself: at first arm k has seat k.
+    """Which arm the policy means by a number, its seat: at first arm k has seat k.
 
     Two arms change seats where one of them shall be drawn next. An arm that comes back takes a new
     seat, because a policy never looks at a retired one again; arms that are added later then sit
@@ -164,7 +164,6 @@ class Seats:
         self._shifts = [0]  # ... a seat is the arm's number and this
 
     def arm(self, seat: int) -> int:
-        """Return the arm that sits there."""
         arm = self.arm_at.get(seat)
         if arm is not None:
             return arm
@@ -172,7 +171,6 @@ class Seats:
         return seat - self._shifts[bisect_right(firsts, seat) - 1]
 
     def seat(self, arm: int) -> int:
-        """Return where an arm sits."""
         seat = self.seat_of.get(arm)
         return self._own(arm) if seat is None else seat
 
@@ -180,7 +178,6 @@ class Seats:
         return arm + self._shifts[bisect_right(self._begins, arm) - 1]
 
     def swap(self, one: int, other: int) -> None:
-        """Let two arms change seats."""
         first, second = self.seat(one), self.seat(other)
         self._sit(one, second)
         self._sit(other, first)
@@ -202,7 +199,7 @@ class Seats:
         self.count += count
 
     def shifts(self) -> tuple[list[int], list[int]]:
-        """Return the arms from which on seats are shifted, and by how many."""
+        """Return the first arm of each shift, and the shifts."""
         return self._begins[1:], self._shifts[1:]
 
     @classmethod
@@ -213,7 +210,7 @@ class Seats:
         seated: Iterable[tuple[int, int]],
         shifts: tuple[list[int], list[int]],
     ) -> Seats:
-        """Return the seats of arms that came, `returned` of them a second time, or raise.
+        """Return the seats that a file describes, or raise. `returned` arms came back.
 
         `seated` are pairs of an arm and its seat.
         """
@@ -259,7 +256,7 @@ def _check_name(name: Any) -> str | int:
 
 
 def _listed(arms: Iterable[Any], there: int) -> list[Any]:
-    """Return the arms, if they are not too many with those there are: they may have no end."""
+    """Return a list of the arms, or raise if there are too many: an iterator may be endless."""
     most = max(0, MOST_NAMES - there)
     listed = list(islice(arms, most + 1))
     if len(listed) > most:

@@ -1,31 +1,28 @@
 """A policy's game: what it is, what happened so far, and what each event changes.
 
-Events change it without looking: the handle checks what it was given first, and a replay all
+Events change it without looking: `commands` checks what a caller wants, and a replay checks all
 events at once.
 """
 
 from __future__ import annotations
 
 import math
-import numbers
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from manyarms.core.checks import check_choice, check_int, check_number, shown
+from manyarms.core.checks import check_int, check_number
 from manyarms.core.jit import Dispatched, check_bodies
 from manyarms.core.memory import ENDLESS
-from manyarms.errors import ParameterError, TurnError
-from manyarms.live import store
+from manyarms.errors import ParameterError
 from manyarms.live.arms import Arms, Seats
-from manyarms.live.pull_ranges import PullRanges
-from manyarms.live.store import Event
+from manyarms.live.store import Event, EventKind
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.keys import policy_key
 from manyarms.protocol.policy import Policy, arrive, ask, layers, reset, retire, tell
 
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
-_ANY = object()  # the arm of a pull of which only the id is given
+_ASKED = EventKind.ASKED  # looked up once
 ROOM = 1 << 40  # for the pulls of a game without a horizon
 MOST_REWARD = 1e100  # the sum of squares of such rewards is still a number
 
@@ -46,7 +43,7 @@ class Pull(NamedTuple):
 
 
 class ArmTally:
-    """What was seen of one arm: the pulls asked for, the rewards told, their sum."""
+    """The pulls of one arm: how many were asked for and told, and the sum of the rewards."""
 
     __slots__ = ("asked", "told", "total")
 
@@ -57,7 +54,7 @@ class ArmTally:
 
 
 class LiveGame:
-    """All that a handle knows. `log` gathers events where somebody wants to have them."""
+    """Everything a handle knows. Events are appended to `log`, unless it is None."""
 
     def __init__(
         self, policy: Policy, arms: Arms, horizon: Any, seed: Any, reward_range: Any
@@ -70,15 +67,17 @@ class LiveGame:
         self.first_arms = arms.count
         self.seats = Seats(arms.count)  # where the policy has which arm
         self.stock: dict[int, deque[float]] = {}  # rewards observed that answered no pull, by arm
-        self.waiting: dict[int, None] = {}  # arms that take the place of the next fresh ones
+        self.drawn_next: dict[int, None] = {}  # arms that the next draws of fresh arms return
         self.named: set[int] = set()  # arms that were not met by chance
         self.skipped = 0  # of the first arms: retired before anything was known of them
         self.retired: set[int] = set()
         self.tally: dict[int, ArmTally] = {}  # by arm, in order of the first pull
         self.pulls = 0
         self.flight: Any = ENDLESS.records(ROOM, InFlight)  # a dict, by the number of the pull
-        self.abandoned = PullRanges()
+        self.abandoned: set[int] = set()  # pulls: some 65 bytes each
         self.log: list[Event] | None = None
+        self.columns: Any = None  # what `live.tallies` has made of it
+        self.changed: Any = None  # a set of arms, for `columns`; None as long as there are none
         self.from_file = False  # whether its state came from one
         self.seed_drawn = False  # the user gave none, so any other will do
         self.state = policy.new_state(ENDLESS, n_arms=arms.count, pulls=self.horizon or ROOM)
@@ -95,30 +94,32 @@ class LiveGame:
                 f"{self.policy.label} chose arm {arm!r}, and there are {arms.count}, "
                 f"numbered from 0. Its `ask` must return (slot, arm), in this order."
             )
-        if self.waiting or self.seats.arm_at:
+        if self.drawn_next or self.seats.arm_at:
             arm = flight[number].arm = self._seated(arm)
         self.pulls = number + 1
         try:
             self.tally[arm].asked += 1
         except KeyError:
             self.tally[arm] = ArmTally(asked=1)
+        if self.changed is not None:
+            self.changed.add(arm)
         if self.log is not None:
-            self.log.append(_new(Event, (store.ASKED, number, arm, 0.0, ())))
+            self.log.append(_new(Event, (_ASKED, number, arm, 0.0, ())))
         return _new(Pull, (arms.name(arm), number))
 
     def _seated(self, seat: int) -> int:
-        """Return the arm of a seat; to a fresh one comes the arm that has waited longest."""
+        """Return the arm of a seat; where that arm is fresh, the first of `drawn_next` takes it."""
         arm = self.seats.arm(seat)
-        if self.waiting and (arm in self.waiting or arm not in self.tally):
-            first = arm if not exchangeable(self.policy) else next(iter(self.waiting))
-            self.waiting.pop(first, None)
+        if self.drawn_next and (arm in self.drawn_next or arm not in self.tally):
+            first = arm if not exchangeable(self.policy) else next(iter(self.drawn_next))
+            self.drawn_next.pop(first, None)
             if first != arm:
                 self.seats.swap(first, arm)
             return first
         return arm
 
     def ask_for(self, count: int) -> list[Pull]:
-        """Return `count` pulls to be made; those of which a reward was observed are answered."""
+        """Return `count` pulls to be made, after answering those whose reward was observed."""
         pulls: list[Pull] = []
         while len(pulls) < count:
             pull = self.ask()
@@ -131,17 +132,17 @@ class LiveGame:
         return pulls
 
     def answer(self, number: int) -> float:
-        """Let the next reward that was observed of its arm be that of a pull in flight."""
+        """Answer a pull in flight with the next observed reward of its arm."""
         arm = self.flight[number].arm
         left = self.stock[arm]
         reward = left.popleft()
         if not left:
             del self.stock[arm]
-        self.tell(number, reward, store.ANSWERED)
+        self.tell(number, reward, EventKind.ANSWERED)
         return reward
 
-    def tell(self, number: int, reward: float, kind: int = store.TOLD) -> None:
-        """Let the reward of a pull in flight come."""
+    def tell(self, number: int, reward: float, kind: EventKind = EventKind.TOLD) -> None:
+        """Credit the reward of a pull in flight."""
         flight = self.flight
         arm = flight[number].arm
         land(self.state, flight, number, reward)
@@ -149,6 +150,8 @@ class LiveGame:
         tally = self.tally[arm]
         tally.told += 1
         tally.total += reward
+        if self.changed is not None:
+            self.changed.add(arm)
         if self.log is not None:
             self.log.append(_new(Event, (kind, number, arm, reward, ())))
 
@@ -158,7 +161,7 @@ class LiveGame:
         arm = self.flight.pop(number).arm
         self.abandoned.add(number)
         if self.log is not None:
-            self.log.append(Event(store.ABANDONED, number, arm))
+            self.log.append(Event(EventKind.ABANDONED, number, arm))
 
     def arrive(self, names: Any) -> None:
         """Add the arms that `arms.fresh` returned."""
@@ -167,7 +170,7 @@ class LiveGame:
         arrive(self.state, len(names))
         if self.log is not None:
             kept = () if isinstance(names, range) else tuple(names)
-            self.log.append(Event(store.ARRIVED, -1, len(names), names=kept))
+            self.log.append(Event(EventKind.ADDED, -1, len(names), names=kept))
 
     def retire(self, arm: int) -> None:
         """Never choose an arm again."""
@@ -175,117 +178,56 @@ class LiveGame:
             if pull.arm == arm:
                 lose(self.state, self.flight, number)
         self.retired.add(arm)
-        self.waiting.pop(arm, None)
+        self.drawn_next.pop(arm, None)
         if arm < self.first_arms and self.known(arm)[0] == 0:
             self.skipped += 1
         retire(self.state, self.seats.seat(arm))
+        if self.changed is not None:
+            self.changed.add(arm)
         if self.log is not None:
-            self.log.append(Event(store.RETIRED, -1, arm))
+            self.log.append(Event(EventKind.RETIRED, -1, arm))
 
     def restore(self, arm: int) -> None:
-        """Let a retired arm come back: to the policy it is a fresh one, and the next."""
+        """Bring a retired arm back: the policy draws it next, as a fresh arm."""
         self.retired.remove(arm)
         self.seats.come_back(arm)
         arrive(self.state, 1)
-        self._let_wait(arm)
+        self._draw_next(arm)
+        if self.changed is not None:
+            self.changed.add(arm)
         if self.log is not None:
-            self.log.append(Event(store.RESTORED, -1, arm))
+            self.log.append(Event(EventKind.RESTORED, -1, arm))
 
     def observe(self, arm: int, rewards: Iterable[float]) -> None:
-        """Keep rewards of an arm that were seen elsewhere; the next pulls of it get them."""
+        """Store rewards of an arm that no pull earned; they answer its next pulls."""
         fresh = arm not in self.tally
         for reward in rewards:
             self.stock.setdefault(arm, deque()).append(reward)
             if self.log is not None:
-                self.log.append(Event(store.OBSERVED, -1, arm, reward))
+                self.log.append(Event(EventKind.OBSERVED, -1, arm, reward))
         if fresh and arm in self.stock:
             if arm not in self.retired:
-                self._let_wait(arm)
+                self._draw_next(arm)
             self.named.add(arm)
             self.tally[arm] = ArmTally()
+        if self.changed is not None:
+            self.changed.add(arm)
 
-    def _let_wait(self, arm: int) -> None:
-        self.waiting[arm] = None
+    def _draw_next(self, arm: int) -> None:
+        self.drawn_next[arm] = None
         if arm not in self.tally:
             self.named.add(arm)
 
     def known(self, arm: int) -> tuple[int, float]:
-        """Return the number and the sum of the rewards known of an arm, told or observed."""
+        """Return the number and the sum of an arm's rewards, told or observed."""
         tally, left = self.tally.get(arm), self.stock.get(arm, ())
         told, total = (0, 0.0) if tally is None else (tally.told, tally.total)
         return told + len(left), math.fsum((total, *left)) if left else total
 
     @property
     def n_arms(self) -> int:
-        """The number of arms there are now, retired ones apart."""
+        """The number of arms, without retired ones."""
         return self.arms.count - len(self.retired)
-
-    def past_the_horizon(self, k: int) -> TurnError:
-        """Return the error for `k` pulls more than the horizon has room for."""
-        left = cast(int, self.horizon) - self.pulls
-        if left > 0:
-            return TurnError(
-                f"Cannot ask for {k} pulls: {left} of {self.horizon} are left. Ask for {left}."
-            )
-        return TurnError(
-            f"Cannot ask: all {self.horizon} pulls of the horizon are made. Go on with "
-            f"live.season(horizon=...), a new game that remembers this one; or start without a "
-            f"horizon, with an anytime policy such as Prospector()."
-        )
-
-    def due(self, pull: Any, again: str, verb: str) -> int | None:
-        """Return the number of a pull in flight; None if it is done with and may be ignored."""
-        if again != "refuse":
-            check_choice("again", again, ("refuse", "ignore"))
-        arm, number = pull if isinstance(pull, Pull) else (_ANY, pull)
-        if type(number) is not int:
-            fix = "Pass what ask() returned, or its id."
-            if isinstance(number, list | tuple):
-                fix = "Tell a batch with tell_many([(pull, reward), ...])."
-            number = check_int("pull", number, fix=fix)
-        if number not in self.flight:
-            self._check_done(number, again, verb)
-            return None
-        if arm is not _ANY and arm != self.arms.name(self.flight[number].arm):
-            ours = self.arms.name(self.flight[number].arm)
-            raise TurnError(
-                f"Cannot {verb} pull {number} of arm {arm!r}: this handle's pull {number} is of "
-                f"arm {ours!r}. Was it asked of another handle?"
-            )
-        return number
-
-    def all_due(self, pairs: Iterable[tuple[Any, Any]], again: str) -> dict[int, float]:
-        """Return rewards by the numbers of their pulls; or raise, and say which is wrong."""
-        check_choice("again", again, ("refuse", "ignore"))
-        due: dict[int, float] = {}
-        for place, (pull, reward) in enumerate(pairs):
-            try:
-                value = check_reward(reward, self.reward_range)
-                number = self.due(pull, again, "tell")
-                if number in due and again == "refuse":
-                    raise TurnError(f"Cannot tell pull {number} twice.")
-            except (ParameterError, TurnError) as error:
-                text = str(error).removesuffix(" The pull still waits.")
-                which = pull.id if isinstance(pull, Pull) else shown(pull)
-                raise type(error)(
-                    f"rewards[{place}], of pull {which}: {text} Nothing was told."
-                ) from None
-            if number is not None:
-                due.setdefault(number, value)
-        return due
-
-    def _check_done(self, number: int, again: str, verb: str) -> None:
-        """Raise unless a pull that is not in flight may be ignored."""
-        if not 0 <= number < self.pulls:
-            raise TurnError(
-                f"Cannot {verb} pull {number}: it was not asked for. The last one is "
-                f"{self.pulls - 1}."
-            )
-        if again == "refuse":
-            done = "it was abandoned" if number in self.abandoned else "its reward was told already"
-            raise TurnError(
-                f"Cannot {verb} pull {number}: {done}. Pass again='ignore' if you retry."
-            )
 
     def check_can(self, function: Dispatched[..., Any]) -> None:
         """Raise unless the policy, and the one that it wraps, can do this."""
@@ -346,52 +288,3 @@ def check_range(reward_range: Any) -> tuple[float, float] | None:
             f"{reward_range!r}."
         )
     return low, high
-
-
-def pairs_of(rewards: Any) -> list[tuple[Any, Any]]:
-    """Return the pairs that `tell_many` was given, or raise.
-
-    >>> pairs_of([1.0])
-    Traceback (most recent call last):
-    manyarms.errors.ParameterError: `rewards` must be pairs of a pull and its reward, such as
-    [(pull, 1.0)], got [1.0]. Nothing was told.
-    """
-    listed: Any = list(rewards) if isinstance(rewards, Iterable) else rewards
-    try:
-        return [(pull, reward) for pull, reward in listed]
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"`rewards` must be pairs of a pull and its reward, such as [(pull, 1.0)], got "
-            f"{shown(listed)}. Nothing was told."
-        ) from None
-
-
-def check_reward(reward: Any, limits: tuple[float, float] | None) -> float:
-    """Return the reward as a float, or raise: then the pull still waits."""
-    value = reward if type(reward) is float else _as_float(reward)
-    if limits is not None:
-        if limits[0] <= value <= limits[1]:
-            return value
-        if math.isfinite(value):
-            raise ParameterError(
-                f"Cannot tell reward {shown(reward)}: `reward_range` is {limits}. Scale rewards "
-                f"into it, or start with another `reward_range`. The pull still waits."
-            )
-    if not abs(value) <= MOST_REWARD:
-        rule = f"a finite number, at most {MOST_REWARD:g} in size, so that sums are finite, too"
-        if limits is not None:
-            rule = f"a finite number from {limits[0]:g} to {limits[1]:g}, the `reward_range`"
-        kind = "" if isinstance(reward, numbers.Real) else f" of type {type(reward).__name__}"
-        raise ParameterError(
-            f"Cannot tell reward {shown(reward)}{kind}: it must be {rule}. The pull still waits."
-        )
-    return value
-
-
-def _as_float(reward: Any) -> float:
-    try:
-        if not isinstance(reward, str | bytes) and getattr(reward, "ndim", 0) == 0:
-            return float(reward)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    return math.nan

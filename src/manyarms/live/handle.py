@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import threading
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, Self, overload
@@ -14,15 +13,16 @@ from manyarms.core.files import path_errors, replace_file
 from manyarms.core.gc_pause import gc_paused
 from manyarms.core.tabular import Library, data_frame
 from manyarms.errors import CopyError, ParameterError, TurnError
-from manyarms.live import estimates
+from manyarms.live import commands, estimates
 from manyarms.live.arms import arms_of
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import LiveGame, Pull, check_range, check_reward, pairs_of
+from manyarms.live.game import LiveGame, Pull, check_range
 from manyarms.live.history import GameHistory
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.recorder import EventRecorder
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.season import next_season
+from manyarms.live.tallies import tallies_of
 from manyarms.live.verdict import (
     CONFIDENCE,
     EPSILON,
@@ -31,9 +31,7 @@ from manyarms.live.verdict import (
     check_question,
     give_verdict,
 )
-from manyarms.protocol.policy import Policy, arrive, retire
-
-_MOST_PULLS = 1_000_000  # of one call: some 300 bytes each
+from manyarms.protocol.policy import Policy
 
 
 class Live:
@@ -100,7 +98,6 @@ class Live:
         self.seed, self.reward_range = game.seed, game.reward_range
         self._game = game
         self._recorder = EventRecorder(game)
-        self._lock = threading.RLock()
         _handles.add(self)
 
     # What changes the game
@@ -119,19 +116,8 @@ class Live:
             The number of pulls, at most a million. Without it, one `Pull` is returned instead of a
             list.
         """
-        fix = "Pass the number of pulls, or nothing for a single one."
-        if isinstance(k, int) and k > _MOST_PULLS:
-            fix = "Ask again for more: each pull takes memory until its reward is told."
-        count = 1 if k is None else check_int("k", k, at_least=1, at_most=_MOST_PULLS, fix=fix)
-        with self._lock, self._recorder as record:
-            game = self._game
-            if game.horizon is not None and game.pulls + count > game.horizon:
-                raise game.past_the_horizon(count)
-            record.doing = "ask"
-            if k is None and not game.stock:
-                return game.ask()
-            pulls = game.ask_for(count)
-            return pulls[0] if k is None else pulls
+        pulls: Pull | list[Pull] = self._recorder.do(commands.ask, self._game, k)
+        return pulls
 
     def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
         """Report the reward of a pull, now or later, in any order.
@@ -146,12 +132,7 @@ class Live:
             What to do if the pull was told or abandoned before: "refuse" raises, "ignore" does
             nothing, for callers that retry.
         """
-        value = check_reward(reward, self._game.reward_range)
-        with self._lock, self._recorder as record:
-            number = self._game.due(pull, again, "tell")
-            if number is not None:
-                record.doing = "tell"
-                self._game.tell(number, value)
+        self._recorder.do(commands.tell, self._game, pull, reward, again)
 
     def tell_many(
         self, rewards: Iterable[tuple[Pull | int, float]], *, again: str = "refuse"
@@ -165,13 +146,7 @@ class Live:
         again
             As for `tell`.
         """
-        pairs = pairs_of(rewards)
-        with self._lock, self._recorder as record:
-            due = self._game.all_due(pairs, again)
-            if due:
-                record.doing = "tell_many"
-                for number, value in due.items():
-                    self._game.tell(number, value)
+        self._recorder.do(commands.tell_many, self._game, rewards, again)
 
     def abandon(self, pull: Pull | int, *, again: str = "refuse") -> None:
         """Give up a pull whose reward will never come.
@@ -186,11 +161,7 @@ class Live:
         again
             As for `tell`: its reward may come at this moment, from another thread.
         """
-        with self._lock, self._recorder as record:
-            number = self._game.due(pull, again, "abandon")
-            if number is not None:
-                record.doing = "abandon"
-                self._game.abandon(number)
+        self._recorder.do(commands.abandon, self._game, pull, again)
 
     def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
         """Report rewards of an arm that no pull of this game earned: from before, or elsewhere.
@@ -208,17 +179,7 @@ class Live:
             A reward, or several in the order in which they came. Give all there are, not only
             good ones: intervals and guarantees do not hold for rewards that were picked.
         """
-        several = rewards if isinstance(rewards, Iterable) else [rewards]
-        try:
-            values = [check_reward(reward, self._game.reward_range) for reward in several]
-        except ParameterError as error:  # there is no pull that waits
-            text = str(error).replace("tell", "observe", 1).removesuffix(" The pull still waits.")
-            raise ParameterError(text) from None
-        with self._lock, self._recorder as record:
-            number = self._game.arms.number(arm)
-            if values:
-                record.doing = "observe"
-                self._game.observe(number, values)
+        self._recorder.do(commands.observe, self._game, arm, rewards)
 
     def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
         """Add arms, which can then be drawn as fresh arms. Return their names.
@@ -234,13 +195,8 @@ class Live:
         arms
             The number of new arms if arms have numbers, or their names if they have names.
         """
-        with self._lock, self._recorder as record:
-            self._game.check_can(arrive)
-            fresh = self._game.arms.fresh(arms)
-            if len(fresh) > 0:
-                record.doing = "add_arms"
-                self._game.arrive(fresh)
-            return fresh
+        added: Sequence[Any] = self._recorder.do(commands.add_arms, self._game, arms)
+        return added
 
     def retire(self, arm: str | int | Iterable[str | int]) -> None:
         """Never ask for an arm again, or for several: all of them, or none if one is refused.
@@ -254,23 +210,7 @@ class Live:
         arm
             The arm's number or name, or a list of them.
         """
-        with self._lock, self._recorder as record:
-            game = self._game
-            game.check_can(retire)
-            numbers = self._numbers(arm)
-            gone = [number for number in numbers if number in game.retired]
-            if gone:
-                name = game.arms.name(gone[0])
-                raise TurnError(f"Cannot retire arm {name!r}: it is retired already.")
-            if game.n_arms <= len(numbers):
-                what = f"arm {arm!r}: it is the last one"
-                if len(numbers) > 1:
-                    what = f"{len(numbers)} arms: none would be left"
-                raise TurnError(f"Cannot retire {what}. Add others first.")
-            if numbers:
-                record.doing = "retire"
-                for number in numbers:
-                    game.retire(number)
+        self._recorder.do(commands.retire, self._game, arm)
 
     def restore(self, arm: str | int | Iterable[str | int]) -> None:
         """Let a retired arm come back, or several: all of them, or none if one is refused.
@@ -283,41 +223,26 @@ class Live:
         arm
             As for `retire`.
         """
-        with self._lock, self._recorder as record:
-            self._game.check_can(arrive)
-            numbers = self._numbers(arm)
-            for number in numbers:
-                if number not in self._game.retired:
-                    name = self._game.arms.name(number)
-                    raise TurnError(f"Cannot restore arm {name!r}: it is not retired.")
-            if numbers:
-                record.doing = "restore"
-                for number in numbers:
-                    self._game.restore(number)
-
-    def _numbers(self, arm: Any) -> list[int]:
-        """Return the numbers of one arm or of several, each once."""
-        many = isinstance(arm, Iterable) and not isinstance(arm, str | bytes)
-        return list(dict.fromkeys(map(self._game.arms.number, arm if many else [arm])))
+        self._recorder.do(commands.restore, self._game, arm)
 
     # What only looks
 
     @property
     def n_arms(self) -> int:
         """The number of arms now, without retired ones."""
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             return game.n_arms
 
     @property
     def pulls(self) -> int:
         """The number of pulls asked for."""
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             return game.pulls
 
     @property
     def pending(self) -> list[Pull]:
         """The pulls whose reward was not told yet, in the order of their asks."""
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             return [Pull(game.arms.name(p.arm), number) for number, p in game.flight.items()]
 
     def recommend(self) -> ArmEstimate:
@@ -340,8 +265,8 @@ class Live:
             The number of arms.
         """
         k = check_int("k", k, at_least=1)
-        with self._lock, self._recorder.looking() as game:
-            best = estimates.top(game, k)
+        with self._recorder.looking() as game:
+            best = tallies_of(game).top(k)
         if not best:
             raise TurnError(
                 "Cannot recommend an arm: no reward has been told yet for any arm in play."
@@ -350,12 +275,12 @@ class Live:
 
     def arms(self) -> list[ArmEstimate]:
         """Return what is known about every arm that was pulled, in the order of first pulls."""
-        with self._lock, self._recorder.looking() as game:
-            return estimates.known_arms(game)
+        with self._recorder.looking() as game:
+            return tallies_of(game).all()
 
     def progress(self) -> Progress:
         """Return how far the game has come."""
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             return estimates.progress(game)
 
     @by_name
@@ -384,9 +309,8 @@ class Live:
             The probability (default: 0.95). Choose it before you look.
         """
         asked = check_question(epsilon, quantile, confidence)
-        with self._lock, self._recorder.looking() as game:
-            best = estimates.top(game, 1)
-            return give_verdict(game, best[0] if best else None, *asked)
+        with self._recorder.looking() as game:
+            return give_verdict(tallies_of(game), *asked)
 
     def events(self) -> GameHistory:
         """Return what happened so far, event by event and as a table of pulls.
@@ -394,7 +318,7 @@ class Live:
         Only a recorded handle knows it. Use `Journal(path, history=True)`, or `InMemory()` if you
         want no file.
         """
-        with self._lock, self._recorder.looking():
+        with self._recorder.looking():
             history = self._history()
         if history is None:
             raise TurnError(
@@ -422,19 +346,20 @@ class Live:
     def __repr__(self) -> str:
         game, store = self._game, self._recorder.store
         of = "" if game.horizon is None else f" of {game.horizon}"
-        waiting = f", {len(game.flight)} pending" if game.flight else ""
+        pending = f", {len(game.flight)} pending" if game.flight else ""
         kept = "" if store is None else f", recorded in {store}"
-        arms = f"{estimates.count(game.n_arms, 'arm')}{waiting}{kept}"
+        arms = f"{estimates.count(game.n_arms, 'arm')}{pending}{kept}"
         return f"<Live {game.policy.label}: {game.pulls}{of} pulls on {arms}>"
 
     def __str__(self) -> str:
-        with self._lock, self._recorder.looking() as game:
-            return estimates.summary(game)
+        with self._recorder.looking() as game:
+            best = tallies_of(game).top(5)
+            return estimates.summary(game.policy.label, estimates.progress(game), best)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        with self._lock, self._recorder.looking() as game:
-            best = estimates.top(game, MOST_ARMS_SHOWN)
+        with self._recorder.looking() as game:
+            best = tallies_of(game).top(MOST_ARMS_SHOWN)
             return handle_html(game.policy.label, estimates.progress(game), best, game.reward_range)
 
     # What outlives the game, or the process
@@ -470,7 +395,7 @@ class Live:
         """
         if policy is not None and not isinstance(policy, Policy):
             raise ParameterError(f"`policy` must be a policy such as ma.MOSS(), got {policy!r}.")
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             policy = game.policy if policy is None else policy
             seed = game.seed if seed is None else seed
             return self._of(next_season(game, self._history(), policy, horizon, seed))
@@ -495,9 +420,8 @@ class Live:
     def load(cls, path: str | os.PathLike[str], *, policy: Policy | None = None) -> Self:
         """Return the handle that was saved. It continues as if nothing had happened.
 
-        Damaged, foreign and newer files raise `SavedFileError`, and so do those that contradict
-        themselves. A file from elsewhere runs no code, but whoever wrote it decides what the handle
-        believes about the arms.
+        Damaged, foreign and newer files raise `SavedFileError`. A file from elsewhere runs no code,
+        but whoever wrote it decides what the handle believes about the arms.
 
         Parameters
         ----------
@@ -514,7 +438,7 @@ class Live:
 
     def to_bytes(self) -> bytes:
         """Return what `save` would write. Equal handles give equal bytes."""
-        with self._lock, self._recorder.looking() as game:
+        with self._recorder.looking() as game:
             return snapshot(game)
 
     @classmethod
@@ -548,16 +472,14 @@ class Live:
 
         The store is then small and opens quickly. If this fails, everything stays as it was.
         """
-        with self._lock, self._recorder as record:
-            record.compact()
+        self._recorder.compact()
 
     def close(self) -> None:
         """Make durable what was recorded, and let others open the store.
 
         The handle still answers calls that only look.
         """
-        with self._lock:
-            self._recorder.close()
+        self._recorder.close()
 
     def __enter__(self) -> Self:
         return self
@@ -575,9 +497,7 @@ _handles: weakref.WeakSet[Live] = weakref.WeakSet()
 
 
 def _renew_in_child() -> None:
-    # of a fork: whoever held the lock has stayed with the parent, and will not give it back
     for live in list(_handles):
-        live._lock = threading.RLock()
         live._recorder.forked()
 
 

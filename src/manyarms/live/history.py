@@ -14,29 +14,18 @@ from manyarms.core.files import path_errors, replacing
 from manyarms.core.optional import need_pyarrow
 from manyarms.core.tabular import Library, data_frame, one_kind
 from manyarms.errors import SavedFileError
-from manyarms.live import store
 from manyarms.live.saving import MALFORMED_ERRORS, unpack
-from manyarms.live.store import Contents
+from manyarms.live.store import EVENTS_THAT_END, Contents, EventKind
 from manyarms.protocol.state_dump import Columns
 
-_WORDS = {
-    store.ASKED: "asked",
-    store.TOLD: "told",
-    store.ABANDONED: "abandoned",
-    store.ARRIVED: "added",
-    store.RETIRED: "retired",
-    store.OBSERVED: "observed",
-    store.ANSWERED: "answered",
-    store.RESTORED: "restored",
-}
-_ENDS = (store.TOLD, store.ABANDONED, store.ANSWERED)
-_OF_AN_ARM = (store.ASKED, store.RETIRED, store.RESTORED, store.OBSERVED)
+_WORDS = {int(kind): kind.word for kind in EventKind}
+_OF_AN_ARM = (EventKind.ASKED, EventKind.RETIRED, EventKind.RESTORED, EventKind.OBSERVED)
 _PENDING = 0
 _TIMES = ("asked", "told")
 
 
 class Happening(NamedTuple):
-    """One thing that happened.
+    """An event, in words.
 
     Attributes
     ----------
@@ -119,7 +108,7 @@ class GameHistory:
             [np.zeros(len(e.kind)) if e.time is None else e.time for e in events]
         )
         self._time[self._time == 0] = np.nan
-        pulled = self._kind == store.ASKED
+        pulled = self._kind == EventKind.ASKED
         before = columns.get("flight number", np.zeros(0, np.int64))
         arms = columns.get("flight arm", np.zeros(0, np.int64))  # of pulls asked for before
         self._numbers = np.concatenate([before, self._pull[pulled]])
@@ -128,11 +117,11 @@ class GameHistory:
         self._check()
 
     def _check(self) -> None:
-        """Raise unless all places that are looked up are there: a store may hold anything."""
-        came = self._arm[self._kind == store.ARRIVED]
+        """Raise if events name pulls or arms that do not exist: a store may hold anything."""
+        came = self._arm[self._kind == EventKind.ADDED]
         arms = len(self._names) or self._arms["count"] + came.sum()
         named = np.concatenate([self._arm[np.isin(self._kind, _OF_AN_ARM)], self._arms_pulled])
-        ends = self._pull[np.isin(self._kind, _ENDS)]
+        ends = self._pull[np.isin(self._kind, EVENTS_THAT_END)]
         if not (
             np.isin(self._kind, list(_WORDS)).all()
             and (np.diff(self._numbers) > 0).all()
@@ -149,20 +138,20 @@ class GameHistory:
         return f"<GameHistory of {len(self)} events{begin}>"
 
     def __iter__(self) -> Iterator[Happening]:
-        ended = np.isin(self._kind, _ENDS)
+        ended = np.isin(self._kind, EVENTS_THAT_END)
         arm = self._arm.copy()  # where a pull ended, a store may have left anything there
         arm[ended] = self._arms_pulled[np.searchsorted(self._numbers, self._pull[ended])]
-        rewarded = np.isin(self._kind, (store.TOLD, store.OBSERVED, store.ANSWERED))
+        rewarded = np.isin(self._kind, (EventKind.TOLD, EventKind.OBSERVED, EventKind.ANSWERED))
         reward = np.where(rewarded, self._reward, np.nan)
         columns = (self._time, self._kind, self._pull, arm, reward)
         for time, kind, pull, number, value in zip(*(c.tolist() for c in columns), strict=True):
-            name = number if kind == store.ARRIVED else self._name(number)
+            name = number if kind == EventKind.ADDED else self._name(number)
             yield Happening(time, _WORDS[kind], None if pull < 0 else pull, name, value)
 
     def rewards(self) -> dict[int, list[float]]:
         """Return all rewards told or observed, in the order they came, by the arm's number."""
         given: dict[int, list[float]] = {}
-        told, seen = self._kind == store.TOLD, self._kind == store.OBSERVED
+        told, seen = self._kind == EventKind.TOLD, self._kind == EventKind.OBSERVED
         arm = self._arm.copy()
         arm[told] = self._arms_pulled[np.searchsorted(self._numbers, self._pull[told])]
         rows = zip(arm[told | seen].tolist(), self._reward[told | seen].tolist(), strict=True)
@@ -180,13 +169,13 @@ class GameHistory:
         NaN), `told` (when its reward came, or it was abandoned) and `end`: "told", "answered" (by
         a reward observed before), "abandoned" or "pending".
         """
-        ended = np.isin(self._kind, _ENDS)
+        ended = np.isin(self._kind, EVENTS_THAT_END)
         row = np.searchsorted(self._numbers, self._pull[ended])
         told, reward = (np.full(len(self._numbers), np.nan) for _ in range(2))
         told[row], reward[row] = self._time[ended], self._reward[ended]
         end = np.full(len(self._numbers), _PENDING)
         end[row] = self._kind[ended]
-        reward[end == store.ABANDONED] = np.nan
+        reward[end == EventKind.ABANDONED] = np.nan
         arm: NDArray[Any] = self._arms_pulled
         if self._names:
             arm = np.array([self._names[number] for number in arm.tolist()] or [], object)
@@ -195,7 +184,7 @@ class GameHistory:
         return named | {"reward": reward, "told": told, "end": words}
 
     def _plain(self) -> dict[str, Any]:
-        """Return `table()` as others can read it: names of one kind, times that are times."""
+        """Return `table()` with names of one type, and times as timestamps."""
         table = self.table()
         times = {name: _micro(table[name]) for name in _TIMES}
         return table | times | {"arm": one_kind(table["arm"])}
@@ -244,12 +233,12 @@ def _micro(seconds: NDArray[Any]) -> NDArray[Any]:
 def _after_the_last_gap(
     parts: Sequence[Contents], opened: Sequence[tuple[dict[str, Any], Columns]]
 ) -> int:
-    """Return the first part from which on none is missing: one may have been dropped once."""
+    """Return the first part after which none is missing: some may have been dropped."""
     first = 0
     for k, part in enumerate(parts[:-1]):
         happened = (
-            int((part.events.kind == store.ASKED).sum()),
-            int(np.isin(part.events.kind, _ENDS).sum()),
+            int((part.events.kind == EventKind.ASKED).sum()),
+            int(np.isin(part.events.kind, EVENTS_THAT_END).sum()),
         )
         (asked, ended), (then, done) = _so_far(*opened[k]), _so_far(*opened[k + 1])
         if (then - asked, done - ended) != happened:
@@ -258,5 +247,5 @@ def _after_the_last_gap(
 
 
 def _so_far(about: dict[str, Any], columns: Columns) -> tuple[int, int]:
-    """Return how many pulls a snapshot knows of, and how many of them have ended."""
+    """Return how many pulls were asked for before a snapshot, and how many had ended."""
     return about["pulls"], about["pulls"] - len(columns.get("flight number", ()))

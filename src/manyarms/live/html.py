@@ -25,7 +25,7 @@ def handle_html(
     best: Sequence[ArmEstimate],
     reward_range: tuple[float, float] | None,
 ) -> str:
-    """Return the handle as HTML, which is well-formed XML, too."""
+    """Return the handle as HTML that is also well-formed XML."""
     lines = [escape(plain(line, at_most=200)) for line in str(progress).split("\n")]
     shown = list(best[:MOST_ARMS_SHOWN])
     top = 2 * _BAR

@@ -1,15 +1,15 @@
-"""A store in memory: for a history without a file, and for tries."""
+"""A store in memory: for a history without a file, and for experiments."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from manyarms.errors import StoreError
 from manyarms.live.history import GameHistory
-from manyarms.live.store import Contents, Event, Events
+from manyarms.live.store import Contents, Event, Events, Snapshot
 
 
 class InMemory:
@@ -50,7 +50,7 @@ class InMemory:
         times = np.array(self._times, np.float64)
         return Contents(self._snapshot, Events.of(self._events)._replace(time=times))
 
-    def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:
+    def append(self, events: Sequence[Event], snapshot: Snapshot) -> None:
         """Keep events and their time."""
         self._times += [time.time()] * len(events)
         self._events += events
@@ -70,5 +70,5 @@ class InMemory:
         return GameHistory(self.history())
 
     def close(self) -> None:
-        """Let it be loaded again."""
+        """Allow the store to be loaded again."""
         self._open = False

@@ -29,7 +29,7 @@ import threading
 import time
 import weakref
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +48,17 @@ from manyarms.core.files import (
     write_file,
 )
 from manyarms.errors import ParameterError, SavedFileError, StoreError
-from manyarms.live import store
 from manyarms.live.history import GameHistory
 from manyarms.live.saving import JOURNAL_MAGIC, MAGIC, check_version
-from manyarms.live.store import Contents, Event, Events
+from manyarms.live.store import (
+    COMPACT_EVERY,
+    Contents,
+    Event,
+    EventKind,
+    Events,
+    Snapshot,
+    is_long,
+)
 
 RECORD_BYTES = 24
 _VERSION = 2  # 1 had pulls, rewards and abandoned pulls only
@@ -59,8 +66,10 @@ _HEADER = struct.Struct("<8sIIQ")
 _CHECK = struct.Struct("<I")
 _WITH_ARM = struct.Struct("<B3xqq")
 _WITH_REWARD = struct.Struct("<B3xqd")
-_REST = dict.fromkeys((store.ASKED, store.ABANDONED, store.RETIRED, store.RESTORED), _WITH_ARM)
-_REST |= dict.fromkeys((store.TOLD, store.OBSERVED, store.ANSWERED), _WITH_REWARD)
+_REST = dict.fromkeys(
+    (EventKind.ASKED, EventKind.ABANDONED, EventKind.RETIRED, EventKind.RESTORED), _WITH_ARM
+)
+_REST |= dict.fromkeys((EventKind.TOLD, EventKind.OBSERVED, EventKind.ANSWERED), _WITH_REWARD)
 _CLOCK = 255  # the kind of a record that says what time it is
 _TICK = 1_000_000  # nanoseconds: the time is written no more often
 _ROW = np.dtype(
@@ -84,9 +93,11 @@ class Journal:
         most that many milliseconds later (default: 100); with "never", whenever the system writes
         it. This matters only for power cuts. A process that dies loses nothing in any case.
     compact_every
-        After this many events the file is replaced by one that begins with all that is known
-        (default: 1000000). This bounds the size of the file and the time it takes to open it. If it
-        fails, the game goes on, a warning is logged, and it is tried again later.
+        After this many events (default: 20000), and after more than there are arms tried, the file
+        is replaced by one that begins with all that is known. This bounds the size of the file and
+        the time it takes to open it. The call that does it takes some microseconds for each arm
+        tried: with a million of them, call `live.compact()` when you have the time. If it fails,
+        the game goes on, a warning is logged, and it is tried again later.
     history
         Whether to keep every event for good, and when it happened (default: False): see `events`.
         A file that is compacted then stays, as `path`.000001 and so on, and each call takes 24
@@ -114,13 +125,13 @@ class Journal:
         path: str | os.PathLike[str],
         *,
         sync: str | float = 100,
-        compact_every: int = 1_000_000,
+        compact_every: int = COMPACT_EVERY,
         history: bool = False,
     ) -> None:
         self.path = Path(os.path.realpath(check_path("path", path)))
         self.failure = ""
         self._pause = _check_sync(sync)  # seconds until written records are synced; None never
-        self._most = check_int("compact_every", compact_every, at_least=1)
+        self._least = check_int("compact_every", compact_every, at_least=1)
         self._history = check_flag("history", history)
         self._time = 0  # the last that was written, in nanoseconds
         self._lock: FileLock | None = None
@@ -132,7 +143,7 @@ class Journal:
         self._torn = False  # whether something else follows
         self._check = 0
         self._records = 0
-        self._due = self._most  # records before the file is compacted
+        self._failed_at = 0  # records there were when compacting failed last
         self._glance = 0.0  # when to look whether the file is still there
 
     def __str__(self) -> str:
@@ -172,7 +183,7 @@ class Journal:
             return None
         if not stat.S_ISREG(os.fstat(file).st_mode):  # to read a pipe would take for ever
             os.close(file)
-            raise OSError(errno.EINVAL, "A journal must be a plain file", str(self))
+            raise OSError(errno.EINVAL, "A journal must be a regular file", str(self))
         self._file = file
         with open(file, "rb", closefd=False) as reader:
             data = reader.read()
@@ -186,10 +197,10 @@ class Journal:
 
     def _go_on(self, end: int, records: int, check: int) -> None:
         self._end, self._records, self._check = end, records, check
-        self._torn, self._due, self._glance, self._time = False, self._most, 0.0, 0
+        self._torn, self._failed_at, self._glance, self._time = False, 0, 0.0, 0
 
-    def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:
-        """Append a record for each event; or begin the file anew, where arms came."""
+    def append(self, events: Sequence[Event], snapshot: Snapshot) -> None:
+        """Append a record for each event; if arms were added, write a new file instead."""
         parts, check, now = [], self._check, self._time
         if self._history and abs(time.time_ns() - now) >= _TICK:
             now = time.time_ns()
@@ -204,17 +215,17 @@ class Journal:
         self._write(b"".join(parts))
         self._check, self._time = check, now
         self._records += len(parts)
-        if self._records >= self._due:
+        if is_long(self._records - self._failed_at, snapshot.arms_tried, self._least):
             self._compact(snapshot)
 
-    def _compact(self, snapshot: Callable[[], bytes]) -> None:
-        """Begin the file anew; if that fails all goes on, because the events are written."""
+    def _compact(self, snapshot: Snapshot) -> None:
+        """Replace the file; if that fails the game goes on, because the events are written."""
         try:
             self.save(snapshot())
         except Exception as error:
             if self.failure:
                 raise
-            self._due = self._records + self._most // 10 + 1
+            self._failed_at = self._records
             _logger.warning("%s could not be compacted, and goes on as it was: %r", self, error)
 
     def save(self, snapshot: bytes) -> None:
@@ -251,7 +262,7 @@ class Journal:
             return [*parts, read_file(self.path.read_bytes(), str(self))[0]]
 
     def events(self) -> GameHistory:
-        """Return what happened, for `live.events()` and for those who have the file only.
+        """Return the events in the file, as `live.events()` does.
 
         Without `history=True` these are the events since the file was last compacted, and when
         they happened is not known. A journal that is in use elsewhere may be read.
@@ -259,7 +270,7 @@ class Journal:
         return GameHistory(self.history())
 
     def close(self) -> None:
-        """Make the file durable and let go of it."""
+        """Sync the file, close it and release the lock."""
         if self._process != os.getpid():
             return  # never opened, or a fork's: it must not touch what is its parent's
         timer, self._timer = self._timer, None
@@ -314,7 +325,7 @@ class Journal:
             os.close(file)
 
     def _sync_soon(self) -> bool:
-        """Start the clock, if it does not run; return False if there can be none."""
+        """Start a timer unless one runs; return False if no thread can be started."""
         if self._timer is None:
             timer = threading.Timer(self._pause or 0, _sync_later, [weakref.ref(self)])
             timer.daemon = True
@@ -358,11 +369,11 @@ def _check_sync(sync: Any) -> float | None:
 
 
 def record(event: Event, check: int) -> tuple[bytes, int]:
-    """Return a record, and the check that the next one continues."""
+    """Return a record, and the check that the next record continues from."""
     kind, pull, arm, reward, _ = event
     layout = _REST[kind]
     rest = arm if layout is _WITH_ARM else reward
-    return _record(layout.pack(kind, arm if kind == store.OBSERVED else pull, rest), check)
+    return _record(layout.pack(kind, arm if kind == EventKind.OBSERVED else pull, rest), check)
 
 
 def _record(body: bytes, check: int) -> tuple[bytes, int]:
@@ -377,12 +388,12 @@ def begin_file(saved: bytes) -> bytes:
 
 
 def first_check(saved: bytes) -> int:
-    """Return the check that the first record continues."""
+    """Return the check that the first record continues from."""
     return zlib.crc32(saved[:64])
 
 
 def read_file(data: bytes, what: str) -> tuple[Contents, int, int]:
-    """Return what a file holds, the end of its sound part, and the check to be continued."""
+    """Return what a file holds, where its valid part ends, and the check to continue from."""
     saved = _read_header(data, what)
     begin = _HEADER.size + len(saved)
     rows = np.frombuffer(data, _ROW, (len(data) - begin) // RECORD_BYTES, begin)
@@ -407,7 +418,7 @@ def read_file(data: bytes, what: str) -> tuple[Contents, int, int]:
 
 def _events(rows: NDArray[Any]) -> Events:
     kind, pull, rest = (rows[name].astype(np.int64) for name in ("kind", "number", "rest"))
-    clock, seen = kind == _CLOCK, kind == store.OBSERVED
+    clock, seen = kind == _CLOCK, kind == EventKind.OBSERVED
     if not (clock | seen).any():
         return Events(kind, pull, rest, rest.view(np.float64))
     last = np.maximum.accumulate(np.where(clock, np.arange(len(kind)), -1))

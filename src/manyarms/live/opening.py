@@ -1,4 +1,4 @@
-"""Opening a store: a game begins in it, or goes on."""
+"""Opening a store, to begin a game in it or to continue one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from manyarms.live.store import Contents, Store
 
 
 def recorded(store: str | os.PathLike[str] | Store, live: Live | None = None) -> Live:
-    """Return a handle whose every event is in a store before the caller hears of it.
+    """Return a handle that records every event in a store before a call returns.
 
     After a crash, a kill or a deploy the same call plays all events again and goes on as if
     nothing had happened.
@@ -96,7 +96,7 @@ def _begun(store: Store, live: Live | None) -> Live:
             f"{store} holds no game yet. To begin one, pass a handle: "
             f"recorded(store, policy.live(...))."
         )
-    with live._lock:
+    with live._recorder.lock:
         store.save(live.to_bytes())
         live._recorder.begin(live._game, store)
     return live
@@ -111,14 +111,14 @@ def _gone_on(store: Store, live: Live | None, held: Contents) -> Live:
         live = Live._of(game)
     else:
         _refuse_another_game(store, live._game, game)
-    with live._lock:
+    with live._recorder.lock:
         live._game, live.seed = game, game.seed
         live._recorder.begin(game, store)
     return live
 
 
 def _renew(store: Store, game: LiveGame, events: int) -> None:
-    """Let a store of an older format begin with a snapshot of this one, if there are no events."""
+    """Replace the snapshot of an older format, unless events of that format follow it."""
     if events > 0:
         raise SavedFileError(
             f"{store} was recorded in format 1, by a manyarms with another rule for ties: its "
@@ -148,12 +148,12 @@ def _refuse_another_game(store: Store, game: LiveGame, recorded: LiveGame) -> No
 
 
 def _first_arms(described: dict[str, Any], count: int) -> dict[str, Any]:
-    """Return the arms that a game began with, as `describe` has them."""
+    """Return the arms that a game began with, in the form of `describe`."""
     return {"names": described["names"][:count]} if "names" in described else {"count": count}
 
 
 def _differing(recorded: dict[str, Any], given: dict[str, Any]) -> str:
-    """Say how arms differ, as `describe` has them: by the first name that does."""
+    """Return how two descriptions of arms differ, in words: the first name that does."""
     if "names" not in recorded or "names" not in given:
         had, got = (
             f"{len(arms['names'])} with names" if "names" in arms else f"{arms['count']} numbered"

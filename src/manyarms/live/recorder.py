@@ -1,15 +1,16 @@
-"""One call of a handle at a time, done as a whole; and what it did goes to the store."""
+"""One command at a time, done as a whole; and what it did goes to the store."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
-from typing import NoReturn
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
 from manyarms.errors import ManyarmsError, StoreError, TurnError
 from manyarms.live.game import LiveGame
-from manyarms.live.saving import nonsense_refused, snapshot
+from manyarms.live.saving import blame_loaded_state, snapshot
 from manyarms.live.store import Store
 
 # what a handle is `doing`, beside None and the names of calls that change something
@@ -20,56 +21,88 @@ _STOPPED = "stop"
 _left_behind: list[Store] = []  # by forks: never closed or collected, they are the parent's
 
 
-class EventRecorder:
-    """Entered with every call that may change the game, while the handle is locked.
+class _SnapshotOf:
+    def __init__(self, game: LiveGame) -> None:
+        self._game = game
 
-    The call first checks what it was given, and may raise: nothing has changed. Then it sets
-    `doing` to its name and changes the game. On leaving, the events go to the store, if there is
-    one. Until all of that is done, every other call is refused: one from a signal handler, which
-    the lock of its own thread would let in, and all that come after one was interrupted midway.
+    @property
+    def arms_tried(self) -> int:
+        return len(self._game.tally)
+
+    def __call__(self) -> bytes:
+        return snapshot(self._game)
+
+
+class EventRecorder:
+    """Runs one command at a time, all or nothing, and records its events in the store.
+
+    Until all of that is done, every other call is refused: one from a signal handler, which the
+    lock of its own thread would let in, and all that come after one was interrupted midway.
     """
 
-    __slots__ = ("_process", "_refusal", "doing", "game", "store")
+    __slots__ = ("_process", "_refusal", "_snapshot", "doing", "game", "lock", "store")
 
     def __init__(self, game: LiveGame) -> None:
         self.game = game
+        self.lock = threading.RLock()
         self.store: Store | None = None
         self.doing: str | None = None
         self._refusal = ""  # why nothing goes on, once that is so
         self._process = 0  # that opened the store, if there ever was one
+        self._snapshot = _SnapshotOf(game)
 
     def begin(self, game: LiveGame, store: Store) -> None:
         """Record this game from now on."""
         game.log = []
         self.game, self.store, self._process = game, store, os.getpid()
+        self._snapshot = _SnapshotOf(game)
 
-    def __enter__(self) -> EventRecorder:
-        if self.doing is not None or (self.store is not None and self.store.failure):
-            self._refuse()
-        self.doing = _LOOKING
-        return self
+    def do(self, command: Callable[..., Any], *given: Any) -> Any:
+        """Return what the change of a command returns; None if there is nothing to do.
 
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if (kind is None and not self._process) or self.doing is _LOOKING:
-            self.doing = None
-        elif kind is not None:
-            if self.doing is not _CLOSED:  # by a signal handler, before anything changed
-                what = f"`{self.doing}`"
-                self._stop(f"{what} ended midway with {error!r}. {self._way_out()}")
-                if isinstance(error, Exception) and self.game.from_file:
-                    with nonsense_refused(self.game, what):
-                        raise error
-        else:
-            self._append(self.game)
-            self.doing = None if self.store is not None else _CLOSED
+        What the command raises is a refusal: nothing has changed. What its change raises, or the
+        store, shuts the handle.
+        """
+        with self.lock:
+            if self.doing is not None or (self.store is not None and self.store.failure):
+                self._refuse()
+            try:
+                self.doing = _LOOKING
+                change = command(*given)
+                if change is None:
+                    return None
+                self.doing = command.__name__
+                result = change()
+                if self._process:
+                    self._append(self.game)
+                self.doing = _LOOKING
+                return result
+            except BaseException as error:
+                self._ended_midway(error)
+                raise
+            finally:
+                if self.doing is _LOOKING:
+                    self.doing = None
+
+    def _ended_midway(self, error: BaseException) -> None:
+        """Shut the handle, unless nothing had changed; blame a loaded state if there is one."""
+        if self.doing in (None, _LOOKING, _CLOSED, _STOPPED):
+            return
+        what = f"`{self.doing}`"
+        self._stop(f"{what} ended midway with {error!r}. {self._way_out()}")
+        if isinstance(error, Exception) and self.game.from_file:
+            with blame_loaded_state(self.game, what):
+                raise error
 
     def _append(self, game: LiveGame) -> None:
         events, game.log = game.log or [], []
         if self.store is None:  # closed by a signal handler, or left to the parent by a fork
             self._stop(self._refusal)
             self._refuse()
+        if not events:  # an empty list of arms
+            return
         try:
-            self.store.append(events, lambda: snapshot(game))
+            self.store.append(events, self._snapshot)
         except StoreError as error:  # the store's own words
             self._stop(str(error))
             raise
@@ -79,45 +112,56 @@ class EventRecorder:
 
     @contextlib.contextmanager
     def looking(self) -> Iterator[LiveGame]:
-        """Let nothing change while somebody looks. A handle that was closed may be looked at."""
-        before = self.doing
-        if before not in (None, _CLOSED) or (self.store is not None and self.store.failure):
-            self._refuse()
-        self.doing = _LOOKING
-        try:
-            yield self.game
-        finally:
-            if self.doing is _LOOKING:
-                self.doing = before
+        """Refuse changes while the game is read. A closed handle may still be read."""
+        with self.lock:
+            before = self.doing
+            if before not in (None, _CLOSED) or (self.store is not None and self.store.failure):
+                self._refuse()
+            self.doing = _LOOKING
+            try:
+                yield self.game
+            except ManyarmsError:
+                raise
+            except Exception as error:
+                with blame_loaded_state(self.game, "The call"):
+                    raise error
+            finally:
+                if self.doing is _LOOKING:
+                    self.doing = before
 
     def compact(self) -> None:
-        """Let the store keep a snapshot; if that fails, the game goes on."""
+        """Save a snapshot in the store; if that fails, the game goes on."""
+        self.do(self._compact, self.game)
+
+    def _compact(self, game: LiveGame) -> None:
         if self.store is not None:
-            data = snapshot(self.game)
+            data = snapshot(game)
             try:
                 self.store.save(data)
             except Exception as error:
                 raise StoreError(f"{self.store} could not be compacted: {error!r}.") from error
 
     def close(self) -> None:
-        """Let go of the store."""
-        store = self.store
-        if store is None:
-            return
-        if store.failure:
-            self._stop(self._not_kept(store.failure))
-        elif self.doing is None or self.doing is _LOOKING:
-            self.doing = _CLOSED
-        self._refusal = self._refusal or f"{store} is closed. Open it again with recorded(...)."
-        self.store = None
-        try:
-            store.close()
-        except Exception as error:
-            self._stop(f"{store} could not be closed: {error!r}.")
-            self._raise(error)
+        """Close the store."""
+        with self.lock:
+            store = self.store
+            if store is None:
+                return
+            if store.failure:
+                self._stop(self._not_kept(store.failure))
+            elif self.doing is None or self.doing is _LOOKING:
+                self.doing = _CLOSED
+            self._refusal = self._refusal or f"{store} is closed. Open it again with recorded(...)."
+            self.store = None
+            try:
+                store.close()
+            except Exception as error:
+                self._stop(f"{store} could not be closed: {error!r}.")
+                self._raise(error)
 
     def forked(self) -> None:
-        """Hear that this process is a fork: other threads have stayed behind."""
+        """Give up the store after a fork. The lock is new: its owner stayed in the parent."""
+        self.lock = threading.RLock()
         if self.store is not None:
             _left_behind.append(self.store)
             self._stop(
@@ -129,7 +173,7 @@ class EventRecorder:
             self.doing = None
 
     def _stop(self, refusal: str) -> None:
-        """Refuse everything from now on."""
+        """Refuse all calls from now on."""
         self.doing, self._refusal = _STOPPED, refusal
 
     def _raise(self, error: BaseException) -> NoReturn:

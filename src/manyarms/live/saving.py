@@ -31,13 +31,17 @@ from numpy.typing import NDArray
 from manyarms.core.checks import check_int, shown
 from manyarms.errors import ManyarmsError, SavedFileError
 from manyarms.live.arms import ArmNames, ArmNumbers, Seats, arms_of
-from manyarms.live.contradictions import find_contradiction
 from manyarms.live.game import ArmTally, LiveGame, check_range
-from manyarms.live.pull_ranges import PullRanges
 from manyarms.protocol.in_flight import InFlight
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy, policy_from
-from manyarms.protocol.state_dump import Columns, dump_state, restore_state
+from manyarms.protocol.state_dump import (
+    Columns,
+    column_of_each,
+    dump_state,
+    restore_state,
+    set_each,
+)
 
 MAGIC = b"\x89arms\r\n\x1a"  # as PNG's: a transfer that changes line ends is noticed
 JOURNAL_MAGIC = b"\x89armj\r\n\x1a"
@@ -51,16 +55,17 @@ _HEADER = struct.Struct("<8sI32sQ")
 _CHECKED = 8 + 4 + 32  # where the part begins that the checksum covers
 _LENGTH = struct.Struct("<Q")
 _TYPES = {"i": "<i8", "u": "<u8", "f": "<f8"}
-_NONE = np.zeros(0, np.int64)
+_LARGEST = 1 << 62
+_TALLY: dict[str, type[np.generic]] = {"asked": np.int64, "told": np.int64, "total": np.float64}
 # the columns of pulls in flight, as they are called in files, and the fields of a pull
 _IN_FLIGHT = dict(zip(("slot", "arm", "era", "late"), InFlight.__annotations__, strict=True))
 
 
 def snapshot(game: LiveGame) -> bytes:
-    """Return all that a game knows. Equal games give equal bytes."""
+    """Return the game as bytes. Equal games give equal bytes."""
     columns = {
         "retired": _whole(sorted(game.retired)),
-        "abandoned": game.abandoned.numbers(),
+        "abandoned": np.sort(_whole(game.abandoned)),
         **_dump_tally(game.tally),
         **_dump_flight(game.flight),
         **_dump_observed(game),
@@ -82,12 +87,11 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
         game.arms = arms_of(about["arms"].get("count"), about["arms"].get("names"))
         game.pulls = check_int("pulls", about["pulls"])
         game.retired = set(_taken(columns, "retired"))
-        game.abandoned = PullRanges(_increasing(columns.pop("abandoned", _NONE)))
+        game.abandoned = set(_taken(columns, "abandoned"))
         game.tally = _read_tally(columns)
         _read_flight(game.flight, columns)
         _read_observed(game, about, columns)
         restore_state(game.state, columns)
-        wrong = find_contradiction(game, columns)
     except SavedFileError:
         raise
     except MALFORMED_ERRORS as error:
@@ -96,18 +100,16 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
             f"{what} has format {version_of(data)}{rule} and does not fit this manyarms and its "
             f"policies: {error!r}. Read it with the version that wrote it, or begin a new game."
         ) from error
-    if wrong:
-        raise SavedFileError(
-            f"{what} contradicts itself: {wrong}. Its checksum is right, so manyarms did not write "
-            f"it. Use a copy."
-        )
     game.from_file = game.pulls > 0 or bool(game.tally)
     return game
 
 
 @contextlib.contextmanager
-def nonsense_refused(game: LiveGame, what: str) -> Iterator[None]:
-    """Turn the errors that a state makes which cannot be, and came from a file, into ours."""
+def blame_loaded_state(game: LiveGame, what: str) -> Iterator[None]:
+    """Turn errors of a policy whose state was loaded from a file into `SavedFileError`.
+
+    Whether a loaded state makes sense is not checked: so it shows when the policy plays on.
+    """
     try:
         yield
     except SavedFileError:
@@ -116,13 +118,14 @@ def nonsense_refused(game: LiveGame, what: str) -> Iterator[None]:
         if not game.from_file:
             raise
         raise SavedFileError(
-            f"{what} ended midway with {error!r}: the state that was read from a file cannot be. "
-            f"manyarms did not write it, or {game.policy.label} has a mistake. Use a copy."
+            f"{what} ended midway with {error!r}: {game.policy.label} cannot go on from the state "
+            f"that was loaded. The file was not written by manyarms, or the policy has a bug. Use "
+            f"another copy of the file."
         ) from error
 
 
 def describe(game: LiveGame) -> dict[str, Any]:
-    """Return what was decided when the game began, and the arms there are."""
+    """Return what was fixed when the game began, and its arms."""
     arms = game.arms
     return {
         "policy": described_policy(game.policy),
@@ -135,7 +138,7 @@ def describe(game: LiveGame) -> dict[str, Any]:
 
 
 def _policy_from(about: dict[str, Any], given: Policy | None, what: str) -> Policy:
-    """Return the described policy, or the given one if it is that."""
+    """Return the policy that a file describes, using the given one if it matches."""
     described, limits = about["policy"], check_range(about["reward_range"])
     try:
         made = policy_from(described, given, limits)
@@ -160,51 +163,43 @@ def _refuse_unless(same: bool, given: Policy | None, described: dict[str, Any], 
 
 
 def _whole(numbers: Iterable[int]) -> NDArray[np.int64]:
-    return np.array(list(numbers), np.int64)
+    return np.fromiter(numbers, np.int64)
 
 
 def _dump_tally(tally: dict[int, ArmTally]) -> Columns:
-    seen = tally.values()
-    return {
-        "tally arm": _whole(tally),
-        "tally asked": _whole(t.asked for t in seen),
-        "tally told": _whole(t.told for t in seen),
-        "tally total": np.array([t.total for t in seen], np.float64),
-    }
+    columns = {"arm": _whole(tally)} | column_of_each(tally.values(), _TALLY)
+    return {f"tally {name}": column for name, column in columns.items()}
 
 
 def _read_tally(columns: Columns) -> dict[int, ArmTally]:
-    arms, *seen = (_taken(columns, f"tally {name}") for name in ("arm", "asked", "told"))
-    seen.append(_taken(columns, "tally total", np.float64))
-    tally = {arm: ArmTally(*numbers) for arm, *numbers in zip(arms, *seen, strict=True)}
-    if len(tally) < len(arms):
-        raise ValueError("an arm has two tallies")
+    arms = _taken(columns, "tally arm")
+    seen = [_taken(columns, f"tally {name}", kind) for name, kind in _TALLY.items()]
+    tally = dict(zip(arms, map(ArmTally, *seen), strict=True))
+    if len(tally) < len(arms) or any(len(column) != len(arms) for column in seen):
+        raise ValueError("an arm has two tallies, or half of one")
     return tally
 
 
 def _dump_flight(flight: dict[int, Any]) -> Columns:
-    pulls = {
-        f"flight {name}": _whole(getattr(pull, field) for pull in flight.values())
-        for name, field in _IN_FLIGHT.items()
-    }
-    return {"flight number": _whole(flight)} | pulls
+    pulls = column_of_each(flight.values(), dict.fromkeys(_IN_FLIGHT.values(), np.int64))
+    named = {f"flight {name}": pulls[field] for name, field in _IN_FLIGHT.items()}
+    return {"flight number": _whole(flight)} | named
 
 
 def _read_flight(flight: dict[int, Any], columns: Columns) -> None:
     pulls = [flight[number] for number in _taken(columns, "flight number")]  # made by looking
     for name, field in _IN_FLIGHT.items():
-        for pull, number in zip(pulls, _taken(columns, f"flight {name}"), strict=True):
-            setattr(pull, field, number)
+        set_each(pulls, field, np.array(_taken(columns, f"flight {name}"), np.int64))
 
 
 def _dump_observed(game: LiveGame) -> Columns:
-    """Return what there is only where rewards were observed, or arms came back."""
+    """Return the columns that only games with observed rewards or restored arms have."""
     rewards = [(arm, reward) for arm, some in game.stock.items() for reward in some]
     begins, shifts = game.seats.shifts()
     return {
         "stock arm": _whole(arm for arm, _ in rewards),
         "stock reward": np.array([reward for _, reward in rewards], np.float64),
-        "waiting": _whole(game.waiting),
+        "waiting": _whole(game.drawn_next),
         "named": _whole(sorted(game.named)),
         "seat arm": _whole(game.seats.seat_of),
         "seat number": _whole(game.seats.seat_of.values()),
@@ -217,7 +212,7 @@ def _read_observed(game: LiveGame, about: dict[str, Any], columns: Columns) -> N
     arms, rewards = _taken(columns, "stock arm"), _taken(columns, "stock reward", np.float64)
     for arm, reward in zip(arms, rewards, strict=True):
         game.stock.setdefault(arm, deque()).append(reward)
-    game.waiting = dict.fromkeys(_taken(columns, "waiting"))
+    game.drawn_next = dict.fromkeys(_taken(columns, "waiting"))
     game.named = set(_taken(columns, "named"))
     game.skipped = check_int("skipped", about.get("skipped", 0))
     arms, numbers, begins, shifts = (
@@ -229,18 +224,13 @@ def _read_observed(game: LiveGame, about: dict[str, Any], columns: Columns) -> N
 
 
 def _taken(columns: Columns, name: str, kind: type[np.generic] = np.int64) -> list[Any]:
-    """Take a column out; one that is missing is empty."""
+    """Remove a column and return it; a missing one is empty."""
     column = columns.pop(name, np.zeros(0, kind))
     if column.dtype != kind:
         raise TypeError(f"{name!r} has numbers of another kind")
+    if kind is np.int64 and not bool(((column >= -_LARGEST) & (column <= _LARGEST)).all()):
+        raise ValueError(f"{name!r} has numbers that overflow when they are counted on")
     return cast("list[Any]", column.tolist())
-
-
-def _increasing(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers that may be pulls, or raise."""
-    if numbers.dtype != np.int64 or (np.diff(numbers, prepend=-1) <= 0).any():
-        raise ValueError("pulls are in no order")
-    return numbers
 
 
 def pack(about: dict[str, Any], columns: Columns) -> bytes:
@@ -280,7 +270,7 @@ def unpack(data: bytes, what: str) -> tuple[dict[str, Any], Columns]:
 
 
 def _most(size: int) -> int:
-    """Return how large `size` bytes may become unpacked: twice what files of played games do."""
+    """Return the largest size that `size` bytes may inflate to: twice that of real files."""
     return (32 << 20) + 16 * size
 
 

@@ -6,14 +6,36 @@ file (`Journal`), a table of a database, or a list in a test; it knows neither p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-ASKED, TOLD, ABANDONED, ARRIVED, RETIRED = 1, 2, 3, 4, 5
-OBSERVED, ANSWERED, RESTORED = 6, 7, 8
+COMPACT_EVERY = 20_000  # events, at least: to play them again takes a fraction of a second
+
+
+class EventKind(IntEnum):
+    """The kinds of events. Stores keep the number; exports show the word."""
+
+    ASKED = 1  # for a pull
+    TOLD = 2  # its reward
+    ABANDONED = 3  # a pull
+    ADDED = 4  # arms
+    RETIRED = 5  # an arm
+    OBSERVED = 6  # a reward of an arm that no pull earned, one event for each
+    ANSWERED = 7  # a pull, with the next observed reward of its arm
+    RESTORED = 8  # a retired arm
+    REPORTED = 100  # of the service alone: a reward has come, and is held until its window ends
+
+    @property
+    def word(self) -> str:
+        """The kind as histories and exports show it."""
+        return self.name.lower()
+
+
+EVENTS_THAT_END = (EventKind.TOLD, EventKind.ABANDONED, EventKind.ANSWERED)  # a pull in flight
 
 
 class Event(NamedTuple):
@@ -22,9 +44,7 @@ class Event(NamedTuple):
     Attributes
     ----------
     kind
-        ASKED, TOLD, ABANDONED, ARRIVED (arms came), RETIRED (an arm went), RESTORED (it came
-        back), OBSERVED (a reward of an arm was seen elsewhere, one event for each) or ANSWERED (a
-        pull that was asked for was told the next reward observed of its arm).
+        What happened, an `EventKind`.
     pull
         Which pull, from 0; -1 where arms come and go, or rewards are observed.
     arm
@@ -35,7 +55,7 @@ class Event(NamedTuple):
         The names of the arms that came, where arms have names.
     """
 
-    kind: int
+    kind: EventKind
     pull: int
     arm: int
     reward: float = 0.0
@@ -76,6 +96,25 @@ class Contents(NamedTuple):
 
     snapshot: bytes
     events: Events
+
+
+class Snapshot(Protocol):
+    """Returns the current game as bytes, in some microseconds for each arm tried."""
+
+    @property
+    def arms_tried(self) -> int: ...
+
+    def __call__(self) -> bytes: ...
+
+
+def is_long(events: int, arms_tried: int, least: int = COMPACT_EVERY) -> bool:
+    """Whether a new snapshot is due after so many events.
+
+    A snapshot takes time in proportion to the arms tried. So events take at most a constant share
+    of their own time for snapshots, and a store opens in a small multiple of the time that its
+    snapshot takes.
+    """
+    return events > max(least, arms_tried)
 
 
 @runtime_checkable
@@ -121,24 +160,24 @@ class Store(Protocol):
     failure: str
 
     def load(self) -> Contents | None:
-        """Make the store this process's own, and return what it holds; None if that is nothing.
+        """Claim the store for this process, and return its contents; None if it is empty.
 
         Raises if another process has it; then, and whenever it raises, nothing is held on to.
         A store that was closed may be loaded again.
         """
 
-    def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:
+    def append(self, events: Sequence[Event], snapshot: Snapshot) -> None:
         """Keep events: all of them, as safely as this store promises, or raise.
 
-        `snapshot()` returns the game as it is after them, for a store that would rather keep that;
-        it takes time in proportion to the arms touched.
+        `snapshot()` returns the game as it is after them. A store that plays many events again when
+        it is opened should keep one when `is_long` says so.
         """
 
     def save(self, snapshot: bytes) -> None:
-        """Keep a snapshot: from now on it stands for all that was kept before, or raise.
+        """Keep a snapshot that replaces all that was kept before, or raise.
 
         If it raises, what was kept before stays, and events may still be appended.
         """
 
     def close(self) -> None:
-        """Make everything durable and let others have the store. Closed twice is closed."""
+        """Make everything durable and release the store. Closing twice is allowed."""

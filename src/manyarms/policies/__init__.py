@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from manyarms.policies.doubling import ANYTIME, Doubling
 from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
 from manyarms.policies.field import FIELD, SubSampled
@@ -16,7 +18,6 @@ from manyarms.policies.prospector import Prospector
 from manyarms.policies.quantile import Quantile
 from manyarms.policies.scout import Scout
 from manyarms.protocol import Policy, register
-from manyarms.protocol.registry import Form
 
 __all__ = [
     "MOSS",
@@ -46,18 +47,24 @@ PAPER_POLICIES = (
     Doubling(Parallel()),
 )
 
-# Lists show them in this order.
-_PAPER: tuple[type[Policy] | Form, ...] = (
-    MOSS,
-    MOSSOracle,
-    Quantile,
-    MOSSPlusPlus,
-    EmpMOSSPlusPlus,
-    Parallel,
-    *ANYTIME,
-)
-for _policy in (*_PAPER, Prospector, *GUARDED_FORMS, HybridMOSSPlusPlus, Patience, Scout, *FIELD):
-    register(_policy.name, _policy)
+# By name; lists show them in this order.
+_NAMED: dict[str, Callable[..., Policy]] = {
+    "moss": MOSS,
+    "moss-oracle": MOSSOracle,
+    "quantile": Quantile,
+    "moss++": MOSSPlusPlus,
+    "empmoss++": EmpMOSSPlusPlus,
+    "parallel": Parallel,
+    **ANYTIME,
+    "prospector": Prospector,
+    **GUARDED_FORMS,
+    "hybrid-moss++": HybridMOSSPlusPlus,
+    "patience": Patience,
+    "scout": Scout,
+    **FIELD,
+}
+for _name, _make in _NAMED.items():
+    register(_name, _make)
 register("doubling", Doubling, listed=False)
 register("guarded", Guarded, listed=False)
 register("sub-sampled", SubSampled, listed=False)

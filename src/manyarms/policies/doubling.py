@@ -1,4 +1,4 @@
-"""Doubling: any policy that wants a horizon, without one."""
+"""Doubling: makes a policy that needs a horizon anytime."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from manyarms.policies.moss_plus_plus import MOSSPlusPlus
 from manyarms.policies.parallel import Parallel
 from manyarms.policies.parts.parameters import AroundPolicy
 from manyarms.policies.parts.randomness import PHASES
-from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
+from manyarms.protocol import About, arrive, ask, count_late, generation, plays, reset, retire, tell
 from manyarms.protocol.registry import Form
-from manyarms.protocol.soundness import Known, sound
 
 _MOST_ITERATIONS = 64
 
@@ -25,21 +24,18 @@ class DoublingClock(Record):
     left: int  # pulls left in the phase
 
 
-@uses(inner=(tell, count_late, arrive, retire))
 class DoublingState(NamedTuple):
-    """The state of the policy within, and how far its phase is."""
+    """The state of the inner policy, and the current phase."""
 
     inner: Any  # the policy's own state
     clock: Records[DoublingClock]  # [clock]
 
 
-@reset.register(DoublingState)
 def doubling_reset(state: DoublingState, key: int, horizon: int) -> None:
     wipe(state.clock, 0)
     state.clock[0].key = draw(key, PHASES)
 
 
-@ask.register(DoublingState)
 def doubling_ask(state: DoublingState) -> tuple[int, int]:
     clock = state.clock[0]
     if clock.left == 0:
@@ -50,19 +46,20 @@ def doubling_ask(state: DoublingState) -> tuple[int, int]:
     return ask(state.inner)
 
 
-@generation.register(DoublingState)
 def doubling_generation(state: DoublingState) -> int:
     return state.clock[0].phase * _MOST_ITERATIONS + generation(state.inner)
 
 
-@sound.register(DoublingState)
-def doubling_is_sound(state: DoublingState, known: Known) -> bool:
-    clock, phase = state.clock[0], known.pulls.bit_length()
-    left = (1 << phase) - 1 - known.pulls
-    if (clock.phase, clock.left) != (phase, left):
-        return False
-    length = 1 << phase >> 1  # of the phase; 0 before the first
-    return sound(state.inner, known._replace(horizon=length, pulls=length - left))
+plays(
+    DoublingState,
+    reset=doubling_reset,
+    ask=doubling_ask,
+    tell=lambda state, slot, reward: tell(state.inner, slot, reward),
+    count_late=lambda state, slot, change: count_late(state.inner, slot, change),
+    generation=doubling_generation,
+    arrive=lambda state, count: arrive(state.inner, count),
+    retire=lambda state, arm: retire(state.inner, arm),
+)
 
 
 @dataclass(frozen=True)
@@ -127,11 +124,8 @@ class Doubling(AroundPolicy):
         return DoublingState(inner, memory.records(1, DoublingClock))
 
 
-ANYTIME = (
-    Form(
-        "anytime-moss++",
-        MOSSPlusPlus,
-        Doubling,
+ANYTIME = {
+    "anytime-moss++": Form(
         About(
             needs="nothing",
             guarantee="as MOSS++, larger constant",
@@ -141,11 +135,10 @@ ANYTIME = (
             source="Zhu & Nowak 2020",
             kind="paper",
         ),
-    ),
-    Form(
-        "anytime-parallel",
-        Parallel,
+        MOSSPlusPlus,
         Doubling,
+    ),
+    "anytime-parallel": Form(
         About(
             needs="μ*",
             guarantee="as Parallel, larger constant",
@@ -156,5 +149,7 @@ ANYTIME = (
             kind="paper",
             knowledge="mu*",
         ),
+        Parallel,
+        Doubling,
     ),
-)
+}

@@ -1,4 +1,4 @@
-"""empMOSS++: MOSS++ as one would use it, keeping what it learned."""
+"""empMOSS++: MOSS++ that keeps its statistics from one iteration to the next."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Records
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.tournament import clear, enter, leader
-from manyarms.policies.parts.best_means import (
-    Chosen,
-    best_means,
-    choose_slot,
-    chosen,
-    chosen_are_sound,
-)
+from manyarms.policies.parts.best_means import Chosen, best_means, choose_slot, chosen
 from manyarms.policies.parts.fresh import FreshArms, draw_arm, drawable, present
 from manyarms.policies.parts.iterations import (
     IterationClock,
     arrive_later,
     ask_member,
-    iterations_are_sound,
     lose_arm,
     reset_iterations,
 )
 from manyarms.policies.parts.mixtures import (
     Mixtures,
     add_share,
-    can_be_pulled,
     close_mixture,
     mixture_pulls,
     mixtures,
 )
+from manyarms.policies.parts.moss_slots import (
+    GONE,
+    begin,
+    count_late_pulls,
+    credit,
+    learn,
+    open_slot,
+    refresh,
+    set_scale,
+)
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
 from manyarms.policies.parts.randomness import RANKING
-from manyarms.policies.parts.slots import GONE, begin, credit, learn, open_slot, refresh, set_scale
-from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell
+from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import choice
-from manyarms.protocol.soundness import Known, holds, sound
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 _OUTSIDE = -1  # `asked` of a slot that is not in the set
@@ -64,15 +64,11 @@ class EmpMossPlusPlusState(NamedTuple):
     mixtures: Mixtures
 
 
-@reset.register(EmpMossPlusPlusState)
 def emp_moss_plus_plus_reset(state: EmpMossPlusPlusState, key: int, horizon: int) -> None:
     reset_iterations(state, key, horizon)
     begin(state.arms.slots, 1, 1)  # K and H come with the first iteration
     restart(state.chosen.words, draw(key, RANKING))
     state.chosen.size[0] = 0
-
-
-arrive.register(EmpMossPlusPlusState)(arrive_later)
 
 
 @rare
@@ -128,7 +124,6 @@ def open_member(state: EmpMossPlusPlusState) -> int:
     return slot
 
 
-@ask.register(EmpMossPlusPlusState)
 def emp_moss_plus_plus_ask(state: EmpMossPlusPlusState) -> tuple[int, int]:
     clock = state.clock[0]
     if clock.left == 0:
@@ -146,7 +141,6 @@ def in_the_set(state: EmpMossPlusPlusState, slot: int) -> bool:
     return state.arms.slots.slot[slot].asked != _OUTSIDE
 
 
-@tell.register(EmpMossPlusPlusState)
 def emp_moss_plus_plus_tell(state: EmpMossPlusPlusState, slot: int, reward: float) -> None:
     if in_the_set(state, slot):
         credit(state.arms.slots, slot, reward)
@@ -154,15 +148,13 @@ def emp_moss_plus_plus_tell(state: EmpMossPlusPlusState, slot: int, reward: floa
         learn(state.arms.slots, slot, reward)
 
 
-@count_late.register(EmpMossPlusPlusState)
 def emp_moss_plus_plus_count_late(state: EmpMossPlusPlusState, slot: int, change: int) -> None:
     if in_the_set(state, slot):
-        count_late(state.arms.slots, slot, change)
+        count_late_pulls(state.arms.slots, slot, change)
     else:
         state.arms.slots.late[slot] += change
 
 
-@retire.register(EmpMossPlusPlusState)
 def emp_moss_plus_plus_retire(state: EmpMossPlusPlusState, arm: int) -> None:
     slots, clock, chosen = state.arms.slots, state.clock[0], state.chosen
     clock.touched -= lose_arm(state, arm)
@@ -184,7 +176,7 @@ def emp_moss_plus_plus_retire(state: EmpMossPlusPlusState, arm: int) -> None:
 
 @rare
 def choose_again(state: EmpMossPlusPlusState) -> None:
-    """Fill a set that lost all its arms: with all that were pulled before, or a fresh one."""
+    """Refill a set that lost all its arms: with all arms pulled before, or a fresh one."""
     slots, clock = state.arms.slots, state.clock[0]
     if clock.touched == 0:
         state.arms.sampler.n[0] = state.arms.pool[0]
@@ -195,23 +187,15 @@ def choose_again(state: EmpMossPlusPlusState) -> None:
             slots.slot[slot].asked = 0
 
 
-@holds.register(EmpMossPlusPlusState)
-def emp_moss_plus_plus_holds(state: EmpMossPlusPlusState, slot: int) -> bool:
-    return holds(state.arms.slots, slot)
-
-
-@sound.register(EmpMossPlusPlusState)
-def emp_moss_plus_plus_is_sound(state: EmpMossPlusPlusState, known: Known) -> bool:
-    clock = state.clock[0]
-    newest = can_be_pulled(state.mixtures, 1 - clock.iteration) if clock.newest == 1 else True
-    return (
-        iterations_are_sound(state, known)
-        and newest
-        and clock.newest in (0, 1)
-        and 0 <= clock.fresh <= known.arms
-        and 0 <= clock.touched <= known.touched
-        and chosen_are_sound(state.chosen, state.arms.slots)
-    )
+plays(
+    EmpMossPlusPlusState,
+    reset=emp_moss_plus_plus_reset,
+    ask=emp_moss_plus_plus_ask,
+    tell=emp_moss_plus_plus_tell,
+    count_late=emp_moss_plus_plus_count_late,
+    arrive=arrive_later,
+    retire=emp_moss_plus_plus_retire,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

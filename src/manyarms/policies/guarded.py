@@ -1,4 +1,4 @@
-"""Guarded: any policy, Pareto optimal by a guard around it."""
+"""Guarded: a guard around any policy makes it Pareto optimal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from manyarms.policies.emp_moss_plus_plus import EmpMOSSPlusPlus
 from manyarms.policies.field import Greedy
 from manyarms.policies.field.sub_sampled import on_subset
 from manyarms.policies.parts.fresh import is_retired, strike
-from manyarms.policies.parts.guard import guard_learn, guard_retire, guard_turn, stage_begins
+from manyarms.policies.parts.guard import (
+    guard_arrive,
+    guard_learn,
+    guard_retire,
+    guard_turn,
+    reset_guard,
+    stage_begins,
+)
 from manyarms.policies.parts.guard_slots import (
     Guard,
     count_guarded_late,
@@ -26,12 +33,11 @@ from manyarms.policies.parts.guard_slots import (
 )
 from manyarms.policies.parts.parameters import AroundPolicy, GuardPolicy
 from manyarms.policies.parts.randomness import GUARDED
-from manyarms.protocol import Policy, arrive, ask, count_late, generation, reset, retire, tell
+from manyarms.protocol import Policy, arrive, plays, reset, retire
 from manyarms.protocol.about import About
 from manyarms.protocol.in_flight import InFlight, land, launch, lose
 from manyarms.protocol.policy import in_brackets
 from manyarms.protocol.registry import Form
-from manyarms.protocol.soundness import Known, holds, sound
 
 
 class LabelClock(Record):
@@ -42,7 +48,7 @@ class LabelClock(Record):
 
 
 class GuardedState(NamedTuple):
-    """The state of the policy within, the guard, and which slots stand for the policy's arms."""
+    """The state of the inner policy, the guard, and the slot of each of the policy's arms."""
 
     inner: Any  # the policy's own state
     guard: Guard
@@ -53,16 +59,14 @@ class GuardedState(NamedTuple):
     flight: Records[InFlight]  # by note: the policy's pulls as it knows them
 
 
-@reset.register(GuardedState)
 def guarded_reset(state: GuardedState, key: int, horizon: int) -> None:
     clear_map(state.slot_of)
     wipe(state.clock, 0)
     state.clock[0].last = -1
-    reset(state.guard, key, horizon)
+    reset_guard(state.guard, key, horizon)
     reset(state.inner, draw(key, GUARDED), horizon)
 
 
-@ask.register(GuardedState)
 def guarded_ask(state: GuardedState) -> tuple[int, int]:
     stage_begins(state.guard)
     slot = guard_turn(state.guard)
@@ -80,7 +84,7 @@ def guarded_ask(state: GuardedState) -> tuple[int, int]:
 
 @kernel
 def slot_of(state: GuardedState, label: int) -> int:
-    """Return the slot of a label; one that is named for the first time gets the next of the order.
+    """Return the slot of a label; a new label gets the next arm of the guard's order.
 
     So the policy and the guard open the same arms first, whatever the policy calls them.
     """
@@ -97,7 +101,6 @@ def slot_of(state: GuardedState, label: int) -> int:
     return slot
 
 
-@tell.register(GuardedState)
 def guarded_tell(state: GuardedState, note: int, reward: float) -> None:
     guard_learn(state.guard, note, reward)
     if state.guard.flight[note].by_rule == 1:
@@ -106,9 +109,8 @@ def guarded_tell(state: GuardedState, note: int, reward: float) -> None:
         forget_last(state, note)
 
 
-@count_late.register(GuardedState)
 def guarded_count_late(state: GuardedState, note: int, change: int) -> None:
-    """Hear that a pull is late, or abandoned; the policy hears it in its own time."""
+    """Count a late or abandoned pull, and pass it on to the policy when its turn comes."""
     by_rule = state.guard.flight[note].by_rule == 1
     if count_guarded_late(state.guard, note, change) and by_rule:
         lose(state.inner, state.flight, note)
@@ -121,13 +123,11 @@ def forget_last(state: GuardedState, note: int) -> None:
         state.clock[0].last = -1
 
 
-@arrive.register(GuardedState)
 def guarded_arrive(state: GuardedState, count: int) -> None:
-    arrive(state.guard, count)
+    guard_arrive(state.guard, count)
     arrive(state.inner, count)
 
 
-@retire.register(GuardedState)
 def guarded_retire(state: GuardedState, arm: int) -> None:
     """Retire the arm's label; if it has none, one that the policy has not named yet."""
     slot = guard_retire(state.guard, arm)
@@ -145,36 +145,20 @@ def unnamed(state: GuardedState) -> int:
     return label
 
 
-@holds.register(GuardedState)
-def guarded_holds(state: GuardedState, note: int) -> bool:
-    if not holds(state.guard, note):
-        return False
-    pull = state.flight[note]
-    lands = state.guard.flight[note].by_rule == 1 and pull.generation == generation(state.inner)
-    return not lands or holds(state.inner, pull.slot)
-
-
-@sound.register(GuardedState)
-def guarded_is_sound(state: GuardedState, known: Known) -> bool:
-    clock, labels = state.clock[0], dict(_entries(state.slot_of))
-    gone = frozenset(label for label, _ in _entries(state.gone))
-    theirs = known._replace(pulls=clock.asked, told=clock.told, touched=len(labels), retired=gone)
-    return (
-        len(gone) == len(known.retired)
-        and 0 <= clock.told <= clock.asked <= known.pulls
-        and 0 <= clock.bound <= state.guard.clock[0].opened
-        and sorted(set(labels.values())) == sorted(labels.values())
-        and all(0 <= slot < clock.bound for slot in labels.values())
-        and all(state.label_of[slot] == label + 1 for label, slot in labels.items())
-        and (clock.last == -1 or holds(state.guard, clock.last) or known.pulls == 0)
-        and sound(state.guard, known)
-        and sound(state.inner, theirs)
-    )
-
-
 def _entries(names: HashMap) -> list[tuple[int, int]]:
     places = [names.used[k] for k in range(names.filled[0])]
     return [(names.cells[at] - 1, names.cells[at + 1]) for at in places]
+
+
+plays(
+    GuardedState,
+    reset=guarded_reset,
+    ask=guarded_ask,
+    tell=guarded_tell,
+    count_late=guarded_count_late,
+    arrive=guarded_arrive,
+    retire=guarded_retire,
+)
 
 
 @dataclass(frozen=True)
@@ -251,7 +235,7 @@ class Guarded(AroundPolicy, GuardPolicy):
 
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # as the policy within is
-        """Whether it works without a horizon: if the policy does."""
+        """Whether it works without a horizon: if the inner policy does."""
         return self.policy.anytime
 
     @property
@@ -260,7 +244,7 @@ class Guarded(AroundPolicy, GuardPolicy):
 
     @property
     def sized_by_horizon(self) -> bool:
-        """Whether the policy within is made for one horizon: then `Doubling` cannot wear it."""
+        """Whether the inner policy depends on the horizon; `Doubling` refuses such policies."""
         return getattr(self.policy, "sized_by_horizon", False)
 
     def with_reward_range(self, reward_range: tuple[float, float] | None) -> Guarded:
@@ -289,23 +273,20 @@ class Guarded(AroundPolicy, GuardPolicy):
         )
 
 
-def guarded_subset(
+def _guarded_subset(
     policy: Policy, *, size: int | None = None, exponent: float | None = None, beta: float = 0.5
 ) -> Guarded:
     """Return `policy` on T^(1/2) random arms, unless another size is given, under the guard."""
     return Guarded(on_subset(policy, size=size, exponent=exponent), beta=beta)
 
 
-def guarded_alike(policy: EmpMOSSPlusPlus) -> Guarded:
+def _guarded_alike(policy: EmpMOSSPlusPlus) -> Guarded:
     """Return `policy` under a guard of the same beta."""
     return Guarded(policy, beta=policy.beta)
 
 
-GUARDED_FORMS = (
-    Form(
-        "guarded-ss-greedy",
-        Greedy,
-        guarded_subset,
+GUARDED_FORMS = {
+    "guarded-ss-greedy": Form(
         About(
             needs="horizon",
             guarantee="Pareto optimal, as MOSS++, constant 10",
@@ -316,11 +297,10 @@ GUARDED_FORMS = (
             kind="ours",
             rewards="[0, 1]",
         ),
+        Greedy,
+        _guarded_subset,
     ),
-    Form(
-        "guarded-empmoss++",
-        EmpMOSSPlusPlus,
-        guarded_alike,
+    "guarded-empmoss++": Form(
         About(
             needs="horizon",
             guarantee="Pareto optimal, as MOSS++, constant 10",
@@ -331,5 +311,7 @@ GUARDED_FORMS = (
             kind="ours",
             rewards="[0, 1]",
         ),
+        EmpMOSSPlusPlus,
+        _guarded_alike,
     ),
-)
+}

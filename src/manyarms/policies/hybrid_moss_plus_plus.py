@@ -1,9 +1,9 @@
-"""Hybrid MOSS++: Pareto optimal as MOSS++ is, and goes on with the arms that did best."""
+"""Hybrid MOSS++: MOSS++ whose sets also contain the arms that did best so far."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Records
@@ -26,19 +26,16 @@ from manyarms.policies.parts.iterations import (
     become_mixture,
     is_gone,
     iteration_of,
-    iterations_are_sound,
     lose_arm,
     reset_iterations,
 )
-from manyarms.policies.parts.mixtures import Mixtures, can_be_pulled, mixture_pulls, mixtures
+from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit, open_slot
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
-from manyarms.policies.parts.slots import begin, open_slot
-from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
-from manyarms.protocol.soundness import Known, sound
+from manyarms.protocol import About, plays
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 
-@uses(arms=(tell, count_late))
 class HybridMossPlusPlusState(NamedTuple):
     """The set of this iteration, earlier sets as mixture-arms, and how each arm did so far."""
 
@@ -51,19 +48,14 @@ class HybridMossPlusPlusState(NamedTuple):
     mixtures: Mixtures
 
 
-@reset.register(HybridMossPlusPlusState)
 def hybrid_reset(state: HybridMossPlusPlusState, key: int, horizon: int) -> None:
     reset_iterations(state, key, horizon)
     reset_history(state.history, key)
 
 
-generation.register(HybridMossPlusPlusState)(iteration_of)
-arrive.register(HybridMossPlusPlusState)(arrive_later)
-
-
 @rare
 def remember_arms(state: HybridMossPlusPlusState) -> None:
-    """Remember how the arms of the iteration that ended did."""
+    """Add the pulls and rewards of the iteration that ended to the history."""
     slots = state.arms.slots
     for k in range(slots.run[0].opened):
         slot = slots.slot[k]
@@ -103,7 +95,6 @@ def next_hybrid_iteration(state: HybridMossPlusPlusState) -> None:
     begin(state.arms.slots, clock.waiting, clock.left)
 
 
-@ask.register(HybridMossPlusPlusState)
 def hybrid_ask(state: HybridMossPlusPlusState) -> tuple[int, int]:
     clock = state.clock[0]
     if clock.left == 0:
@@ -119,7 +110,6 @@ def hybrid_ask(state: HybridMossPlusPlusState) -> tuple[int, int]:
     return ask_member(state.mixtures, state.arms.slots, number)
 
 
-@retire.register(HybridMossPlusPlusState)
 def hybrid_retire(state: HybridMossPlusPlusState, arm: int) -> None:
     arms, slots, clock = state.arms, state.arms.slots, state.clock[0]
     forget_arm(state.history, arm)
@@ -138,14 +128,16 @@ def hybrid_retire(state: HybridMossPlusPlusState, arm: int) -> None:
     resize(arms, members, slots.run[0].horizon)
 
 
-@sound.register(HybridMossPlusPlusState)
-def hybrid_is_sound(state: HybridMossPlusPlusState, known: Known) -> bool:
-    if not (iterations_are_sound(state, known) and sound(state.history, known)):
-        return False
-    waiting, listed = state.clock[0].waiting, cast(Any, state.waiting)
-    return 0 <= waiting <= len(listed) + 1 and all(  # that of arm 0 is not stored
-        can_be_pulled(state.mixtures, state.waiting[k]) for k in range(waiting)
-    )
+plays(
+    HybridMossPlusPlusState,
+    reset=hybrid_reset,
+    ask=hybrid_ask,
+    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+    generation=iteration_of,
+    arrive=arrive_later,
+    retire=hybrid_retire,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

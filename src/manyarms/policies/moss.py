@@ -3,32 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Annotated, NamedTuple
 
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.fresh import FreshArms, hold, present, reset_arms
+from manyarms.policies.parts.fresh import (
+    FreshArms,
+    arrive_now,
+    ask_arms,
+    hold,
+    present,
+    reset_arms,
+    retire_arm,
+)
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
 from manyarms.policies.parts.parameters import IndexPolicy
-from manyarms.policies.parts.slots import begin
-from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell, uses
+from manyarms.protocol import About, plays
+from manyarms.protocol.parameters import choice
+from manyarms.protocol.registry import Form
+
+# by index; where the formulas come from, the docstring says
+_NAMES = {"moss": "moss", "kl": "kl-moss", "kl++": "kl-ucb++", "switch": "kl-ucb-switch"}
 
 
-@uses(arms=(ask, tell, count_late, retire))
 class MossState(NamedTuple):
     """The arms pulled so far, ranked by their index."""
 
     arms: FreshArms
 
 
-@reset.register(MossState)
 def moss_reset(state: MossState, key: int, horizon: int) -> None:
     reset_arms(state.arms, key)
     begin(state.arms.slots, present(state.arms), horizon)
 
 
-@arrive.register(MossState)
 def moss_arrive(state: MossState, count: int) -> None:
-    arrive(state.arms, count)
+    arrive_now(state.arms, count)
     hold(state.arms, present(state.arms))
+
+
+plays(
+    MossState,
+    reset=moss_reset,
+    ask=lambda state: ask_arms(state.arms),
+    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+    arrive=moss_arrive,
+    retire=lambda state, arm: retire_arm(state.arms, arm),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +70,36 @@ class MOSS(IndexPolicy):
         Whether pulls whose reward is late count as pulls in the bonus (not in the mean). It
         spreads batches over more arms, and is without guarantee; False keeps the index valid.
     index
-        "moss" (default), "kl" or "kl++": in the place of the index above, that of `KLMOSS` or
-        `KLUCBPlusPlus`, for rewards in [0, 1]. They are sharper where means are close to 0 or 1,
-        and have no use for `sigma`. With "kl++" MOSS is minimax for rewards 0 and 1, with another
-        constant; for "kl" nothing is proven.
+        "moss" (default) for the index above; "kl", "kl++" or "switch" for one of those below. These
+        are for rewards in [0, 1], and sharper where means are close to 0 or 1.
 
     Notes
     -----
     With more arms than pulls it only explores: legal, and the reason for this package.
+
+    The other indices, each with a name of its own: `ma.policy("kl-moss")` is `MOSS(index="kl")`.
+    With :math:`\mathrm{kl}(p, q) = p \log\frac pq + (1-p) \log\frac{1-p}{1-q}` and
+    :math:`y = T / (n N)`:
+
+    * "kl", KL-MOSS: the largest q with :math:`N\,\mathrm{kl}(\bar x, q) \le \max(0, \log y)`. It
+      never exceeds the index above with `exploration` 1/2. Nothing is proven for it.
+    * "kl++", KL-UCB++: the largest q with :math:`N\,\mathrm{kl}(\bar x, q) \le \log_+(y\,(1 +
+      \log_+^2 y))`. For rewards 0 and 1 it is minimax and asymptotically optimal (P. Ménard and
+      A. Garivier, "A minimax and asymptotically optimal algorithm for stochastic bandits", ALT
+      2017). The level was checked against one public implementation. The constant of its bound,
+      :math:`76\sqrt{V n T} + n` with V the largest variance, could not be checked.
+    * "switch", kl-UCB-switch: as "kl" while :math:`N \le \lfloor (T/n)^{1/5} \rfloor`, and from
+      then on :math:`\bar x + \sqrt{\max(0, \log y) / (2N)}`. Optimal up to constants for every
+      problem and in the worst case at once (A. Garivier, H. Hadiji, P. Ménard and G. Stoltz,
+      "KL-UCB-switch: optimal regret bounds for stochastic bandits from both a
+      distribution-dependent and a distribution-free viewpoints", JMLR 2022). With n > T/32 the KL
+      index decides about an arm's second pull only.
+
+    The index of the last source is an optimisation over all laws on [0, 1]. For rewards 0 and 1 it
+    is this one; for others this one is larger: still valid, less sharp.
+
+    Cost per pull: O(log of the arms pulled), and with a KL index a few steps of Newton's method
+    while N < T/n.
 
     Examples
     --------
@@ -65,7 +109,7 @@ class MOSS(IndexPolicy):
     >>> live.tell(pull, reward=1.0)
     """
 
-    name = "moss"
+    in_name = ("index",)
     about = About(
         needs="horizon",
         guarantee="minimax over n arms for T ≥ n",
@@ -76,5 +120,56 @@ class MOSS(IndexPolicy):
         kind="paper",
     )
 
+    index: Annotated[str, choice(*_NAMES)] = "moss"
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # it depends on the index
+        """What the policy with this index is called."""
+        return _NAMES[self.index]
+
+    @property
+    def switch(self) -> bool:
+        return self.index == "switch"
+
+    @property
+    def spread(self) -> float:
+        return 0.5 * self.exploration if self.switch else super().spread
+
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MossState:
         return MossState(self._arms(memory, n_arms, arms=min(n_arms, pulls)))
+
+
+def _with_index(index: str, /, *, exploration: float = 1.0, count_late: bool = False) -> MOSS:
+    return MOSS(index=index, exploration=exploration, count_late=count_late)
+
+
+_about_kl = partial(
+    About,
+    needs="horizon",
+    scaling="log of arms pulled",
+    source="Garivier et al. 2022",
+    rewards="[0, 1]",
+)
+KL_FORMS = {
+    "kl-moss": Form(
+        _about_kl(guarantee="none claimed", nanoseconds=81, good_at="few arms, means near 0 or 1"),
+        partial(_with_index, "kl"),
+    ),
+    "kl-ucb++": Form(
+        _about_kl(
+            guarantee="minimax and asymptotically optimal, rewards 0 and 1",
+            nanoseconds=82,
+            good_at="few arms, means near 0 or 1, with a guarantee",
+            source="Ménard & Garivier 2017",
+        ),
+        partial(_with_index, "kl++"),
+    ),
+    "kl-ucb-switch": Form(
+        _about_kl(
+            guarantee="optimal per problem and minimax over n arms",
+            nanoseconds=54,
+            good_at="few arms, best of both guarantees",
+        ),
+        partial(_with_index, "switch"),
+    ),
+}

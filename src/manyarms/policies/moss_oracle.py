@@ -8,17 +8,24 @@ from typing import NamedTuple
 from manyarms.core.checks import check_int, check_one
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.fresh import FreshArms, hold, present, reset_arms
+from manyarms.policies.parts.fresh import (
+    FreshArms,
+    arrive_now,
+    ask_arms,
+    hold,
+    present,
+    reset_arms,
+    retire_arm,
+)
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
 from manyarms.policies.parts.parameters import IndexPolicy, kl_form
-from manyarms.policies.parts.slots import begin
-from manyarms.protocol import About, arrive, ask, count_late, reset, retire, tell, uses
+from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Count, Probability
 from manyarms.theory.schedules import subset_size
 
 
-@uses(arms=(ask, tell, count_late, retire))
 class MossOracleState(NamedTuple):
-    """How large the set is to be, and its arms pulled so far, ranked by their index."""
+    """The size of the set, and its arms pulled so far, ranked by their index."""
 
     alpha: float
     factor: float  # of T^alpha log sqrt(T): 2, or n/m with alpha = 0
@@ -26,7 +33,6 @@ class MossOracleState(NamedTuple):
     arms: FreshArms
 
 
-@reset.register(MossOracleState)
 def moss_oracle_reset(state: MossOracleState, key: int, horizon: int) -> None:
     reset_arms(state.arms, key)
     begin(state.arms.slots, oracle_arms(state, horizon), horizon)
@@ -40,12 +46,22 @@ def oracle_arms(state: MossOracleState, horizon: int) -> int:
     return subset_size(horizon, state.alpha, state.factor, present(state.arms))
 
 
-@arrive.register(MossOracleState)
 def moss_oracle_arrive(state: MossOracleState, count: int) -> None:
-    arrive(state.arms, count)
+    arrive_now(state.arms, count)
     horizon = state.arms.slots.run[0].horizon
     if horizon > 0:  # else the game has not begun
         hold(state.arms, oracle_arms(state, horizon))
+
+
+plays(
+    MossOracleState,
+    reset=moss_oracle_reset,
+    ask=lambda state: ask_arms(state.arms),
+    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+    arrive=moss_oracle_arrive,
+    retire=lambda state, arm: retire_arm(state.arms, arm),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,21 +15,18 @@ from manyarms.policies.parts.iterations import (
     ask_member,
     become_mixture,
     iteration_of,
-    iterations_are_sound,
     lose_arm,
     reset_iterations,
 )
-from manyarms.policies.parts.mixtures import Mixtures, can_be_pulled, mixture_pulls, mixtures
+from manyarms.policies.parts.mixtures import Mixtures, mixture_pulls, mixtures
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit, open_slot, unopened
 from manyarms.policies.parts.parameters import MixturePolicy, kl_form
-from manyarms.policies.parts.slots import begin, open_slot, unopened
-from manyarms.protocol import About, arrive, ask, count_late, generation, reset, retire, tell, uses
-from manyarms.protocol.soundness import Known, sound
+from manyarms.protocol import About, plays
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 
-@uses(arms=(tell, count_late))
 class MossPlusPlusState(NamedTuple):
-    """The set of this iteration, and the sets of those before as mixture-arms."""
+    """The set of this iteration, and the earlier sets as mixture-arms."""
 
     beta: float
     clock: Records[WaitingClock]  # [clock]
@@ -37,11 +34,6 @@ class MossPlusPlusState(NamedTuple):
     arms: FreshArms
     order: Stream
     mixtures: Mixtures
-
-
-reset.register(MossPlusPlusState)(reset_iterations)
-generation.register(MossPlusPlusState)(iteration_of)
-arrive.register(MossPlusPlusState)(arrive_later)
 
 
 @rare
@@ -66,7 +58,7 @@ def next_iteration(state: MossPlusPlusState) -> None:
 
 @kernel
 def choose_member(state: MossPlusPlusState) -> int:
-    """Members without a pull come first, in random order, real and mixture-arms alike."""
+    """Return the next member: those without a pull first, in random order."""
     clock = state.clock[0]
     if clock.waiting > 0:
         at = below(next_word(state.order), unopened(state.arms.slots))
@@ -78,7 +70,6 @@ def choose_member(state: MossPlusPlusState) -> int:
     return choose(state.arms)
 
 
-@ask.register(MossPlusPlusState)
 def moss_plus_plus_ask(state: MossPlusPlusState) -> tuple[int, int]:
     if state.clock[0].left == 0:
         next_iteration(state)
@@ -86,7 +77,6 @@ def moss_plus_plus_ask(state: MossPlusPlusState) -> tuple[int, int]:
     return ask_member(state.mixtures, state.arms.slots, choose_member(state))
 
 
-@retire.register(MossPlusPlusState)
 def moss_plus_plus_retire(state: MossPlusPlusState, arm: int) -> None:
     arms, slots, clock = state.arms, state.arms.slots, state.clock[0]
     fresh = unopened(slots) - clock.waiting
@@ -109,15 +99,16 @@ def moss_plus_plus_retire(state: MossPlusPlusState, arm: int) -> None:
     hold(arms, members)
 
 
-@sound.register(MossPlusPlusState)
-def moss_plus_plus_is_sound(state: MossPlusPlusState, known: Known) -> bool:
-    if not iterations_are_sound(state, known):
-        return False
-    waiting, closed = state.clock[0].waiting, state.mixtures.tally[0].closed
-    return 0 <= waiting <= closed and all(
-        state.waiting[k] > 0 and can_be_pulled(state.mixtures, -state.waiting[k])
-        for k in range(waiting)
-    )
+plays(
+    MossPlusPlusState,
+    reset=reset_iterations,
+    ask=moss_plus_plus_ask,
+    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+    generation=iteration_of,
+    arrive=arrive_later,
+    retire=moss_plus_plus_retire,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,12 +18,14 @@ from manyarms.policies.parts.subroutines import (
     SubroutineClock,
     SubroutinePolicy,
     ask_subroutine,
-    has_subroutines,
+    count_late_in_subroutine,
+    lose_arm,
     reset_subroutines,
     room_for,
     tell_subroutine,
+    widen,
 )
-from manyarms.protocol import About, ask, reset, tell
+from manyarms.protocol import About, plays
 from manyarms.theory.schedules import epoch_length
 
 
@@ -32,7 +34,6 @@ class ParallelClock(SubroutineClock):
     left: int  # pulls left in the epoch
 
 
-@has_subroutines
 class ParallelState(NamedTuple):
     """The arms of all subroutines, and what each subroutine earned."""
 
@@ -44,7 +45,6 @@ class ParallelState(NamedTuple):
     epochs: Stream
 
 
-@reset.register(ParallelState)
 def parallel_reset(state: ParallelState, key: int, horizon: int) -> None:
     reset_subroutines(state, key, horizon)
     restart(state.epochs, draw(key, EPOCHS))
@@ -54,7 +54,7 @@ def parallel_reset(state: ParallelState, key: int, horizon: int) -> None:
 
 @rare
 def lowest_regret(state: ParallelState) -> int:
-    """Return the subroutine of lowest empirical regret, ties at random."""
+    """Return the subroutine of lowest empirical regret; ties are random."""
     lowest = 0
     least = math.inf
     least_word = next_word(state.epochs)
@@ -67,7 +67,6 @@ def lowest_regret(state: ParallelState) -> int:
     return lowest
 
 
-@ask.register(ParallelState)
 def parallel_ask(state: ParallelState) -> tuple[int, int]:
     clock = state.clock[0]
     if clock.left == 0:
@@ -77,7 +76,15 @@ def parallel_ask(state: ParallelState) -> tuple[int, int]:
     return ask_subroutine(state, clock.running)
 
 
-tell.register(ParallelState)(tell_subroutine)
+plays(
+    ParallelState,
+    reset=parallel_reset,
+    ask=parallel_ask,
+    tell=tell_subroutine,
+    count_late=count_late_in_subroutine,
+    arrive=widen,
+    retire=lose_arm,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

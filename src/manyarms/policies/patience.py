@@ -11,13 +11,12 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
-from manyarms.policies.parts.fresh import is_retired, retired_are, strike
+from manyarms.policies.parts.fresh import is_retired, strike
 from manyarms.policies.parts.kl import bernoulli_kl
 from manyarms.policies.parts.parameters import SigmaPolicy, ToldBestMean
 from manyarms.policies.parts.randomness import FRESH
-from manyarms.protocol import About, Variant, arrive, ask, reset, retire, tell
+from manyarms.protocol import About, Variant, plays
 from manyarms.protocol.parameters import choice
-from manyarms.protocol.soundness import Known, sound
 
 
 class PatienceArm(Record):
@@ -29,7 +28,7 @@ class PatienceArm(Record):
 
 
 class PatienceState(NamedTuple):
-    """The arm in play, and the order that the next ones come in."""
+    """The arm in play, and the order of the next ones."""
 
     best_mean: float
     spread: float  # (2 sigma)^2
@@ -40,7 +39,6 @@ class PatienceState(NamedTuple):
     retired: HashMap  # arms that must not be pulled any more
 
 
-@reset.register(PatienceState)
 def patience_reset(state: PatienceState, key: int, horizon: int) -> None:
     restart(state.words, draw(key, FRESH))
     clear_sampler(state.sampler)
@@ -83,12 +81,10 @@ def may_be_best(state: PatienceState) -> bool:
     return gap <= 0.0 or gap * gap * current.pulls <= state.spread * current.log_horizon
 
 
-@ask.register(PatienceState)
 def patience_ask(state: PatienceState) -> tuple[int, int]:
     return state.current[0].slot, state.current[0].arm
 
 
-@tell.register(PatienceState)
 def patience_tell(state: PatienceState, slot: int, reward: float) -> None:
     current = state.current[0]
     if slot == current.slot:  # else the arm was discarded before this reward came
@@ -98,23 +94,25 @@ def patience_tell(state: PatienceState, slot: int, reward: float) -> None:
             next_arm(state)
 
 
-@arrive.register(PatienceState)
 def patience_arrive(state: PatienceState, count: int) -> None:
     """Let new arms join those still to come."""
     state.sampler.n[0] += count
 
 
-@retire.register(PatienceState)
 def patience_retire(state: PatienceState, arm: int) -> None:
     strike(state.retired, arm)
     if state.current[0].arm == arm:
         next_arm(state)
 
 
-@sound.register(PatienceState)
-def patience_is_sound(state: PatienceState, known: Known) -> bool:
-    whole = state.sampler.n[0] == known.arms  # else there might be no arm that is not retired
-    return whole and retired_are(state.retired, known) and sound(state.sampler, known)
+plays(
+    PatienceState,
+    reset=patience_reset,
+    ask=patience_ask,
+    tell=patience_tell,
+    arrive=patience_arrive,
+    retire=patience_retire,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,14 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.tournament import Tournament, clear, highest, leader, rekey, tournament
-from manyarms.policies.parts.guard import guard_learn, guard_retire, guard_turn, stage_begins
+from manyarms.policies.parts.guard import (
+    guard_arrive,
+    guard_learn,
+    guard_retire,
+    guard_turn,
+    reset_guard,
+    stage_begins,
+)
 from manyarms.policies.parts.guard_slots import (
     Guard,
     count_guarded_late,
@@ -34,9 +41,8 @@ from manyarms.policies.parts.shrunk_means import (
     shrunk_means,
     strike_out,
 )
-from manyarms.protocol import About, Variant, arrive, ask, count_late, reset, retire, tell
+from manyarms.protocol import About, Variant, plays
 from manyarms.protocol.parameters import Flag
-from manyarms.protocol.soundness import Known, holds, sound
 
 # The constants of the target. The guarantee does not depend on them: they were tuned.
 _C1 = 0.5  # search on, whatever was found, until it has cost c1 T^beta
@@ -83,11 +89,10 @@ class ProspectState(NamedTuple):
     ties: Stream
 
 
-@reset.register(ProspectState)
 def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
     for slot in range(state.guard.clock[0].opened):
         wipe(state.arm, slot)
-    reset(state.guard, key, 0 if state.guess else horizon)
+    reset_guard(state.guard, key, 0 if state.guess else horizon)
     restart(state.ties, draw(key, TIES))
     clear_means(state.shrunk)
     clear(state.by_mean)
@@ -163,7 +168,6 @@ def keep_or_lead(state: ProspectState, rank: Tournament) -> int:
     return leader(rank, state.ties)
 
 
-@ask.register(ProspectState)
 def prospector_ask(state: ProspectState) -> tuple[int, int]:
     guard = state.guard
     if stage_begins(guard):
@@ -177,7 +181,6 @@ def prospector_ask(state: ProspectState) -> tuple[int, int]:
     return launch_pull(guard, slot, by_rule), guard.slot[slot].arm
 
 
-@tell.register(ProspectState)
 def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
     slot = guard_learn(state.guard, note, reward)
     clock = state.clock[0]
@@ -240,20 +243,17 @@ def rank_by_upper(state: ProspectState) -> None:
         rekey(state.by_upper, slot, -math.inf if gone else upper_of(state, slot))
 
 
-@count_late.register(ProspectState)
 def prospector_count_late(state: ProspectState, note: int, change: int) -> None:
     """Let an arm rest while too much of it is in flight: others are tried in the meantime."""
     count_guarded_late(state.guard, note, change)
     rank(state, state.guard.flight[note].slot)
 
 
-@arrive.register(ProspectState)
 def prospector_arrive(state: ProspectState, count: int) -> None:
-    arrive(state.guard, count)
+    guard_arrive(state.guard, count)
     state.clock[0].ranked = 0
 
 
-@retire.register(ProspectState)
 def prospector_retire(state: ProspectState, arm: int) -> None:
     clock = state.clock[0]
     slot = guard_retire(state.guard, arm)
@@ -269,16 +269,15 @@ def prospector_retire(state: ProspectState, arm: int) -> None:
             set_target(state)
 
 
-@holds.register(ProspectState)
-def prospector_holds(state: ProspectState, note: int) -> bool:
-    return holds(state.guard, note)
-
-
-@sound.register(ProspectState)
-def prospector_is_sound(state: ProspectState, known: Known) -> bool:
-    ranks, opened = (state.by_mean, state.by_upper), state.guard.clock[0].opened
-    fit = all(rank.board[0].size <= opened and sound(rank, known) for rank in ranks)
-    return fit and -1 <= state.clock[0].current < opened and sound(state.guard, known)
+plays(
+    ProspectState,
+    reset=prospector_reset,
+    ask=prospector_ask,
+    tell=prospector_tell,
+    count_late=prospector_count_late,
+    arrive=prospector_arrive,
+    retire=prospector_retire,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

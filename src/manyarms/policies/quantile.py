@@ -6,22 +6,21 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.memory import Memory, Records
-from manyarms.policies.parts.fresh import FreshArms, present
-from manyarms.policies.parts.parameters import kl_form
-from manyarms.policies.parts.rounds import (
+from manyarms.policies.parts.doubling_rounds import (
     RoundClock,
     RoundPolicy,
     last_round,
-    plays_rounds,
-    set_size,
+    next_round,
+    reset_rounds,
 )
-from manyarms.protocol import About, arrive, count_late, retire, tell, uses
+from manyarms.policies.parts.fresh import FreshArms, arrive_now, ask_arms, present, retire_arm
+from manyarms.policies.parts.moss_slots import count_late_pulls, credit
+from manyarms.policies.parts.parameters import kl_form
+from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Share
 from manyarms.theory.schedules import quantile_arms
 
 
-@plays_rounds
-@uses(arms=(tell, count_late, arrive, retire))
 class QuantileState(NamedTuple):
     """The round, and the arms of the growing set, ranked by their index."""
 
@@ -30,9 +29,23 @@ class QuantileState(NamedTuple):
     arms: FreshArms
 
 
-@set_size.register(QuantileState)
-def quantile_size(state: QuantileState, round_number: int) -> int:
-    return quantile_arms(round_number, state.exponent, present(state.arms))
+def quantile_ask(state: QuantileState) -> tuple[int, int]:
+    clock = state.clock[0]
+    if clock.left == 0:
+        next_round(state, quantile_arms(clock.round + 1, state.exponent, present(state.arms)))
+    clock.left -= 1
+    return ask_arms(state.arms)
+
+
+plays(
+    QuantileState,
+    reset=reset_rounds,
+    ask=quantile_ask,
+    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+    arrive=lambda state, count: arrive_now(state.arms, count),
+    retire=lambda state, arm: retire_arm(state.arms, arm),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,15 +21,13 @@ from manyarms.policies.parts.prior import (
     target_mean,
 )
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
-from manyarms.protocol import About, Policy, ask, count_late, reset, tell
+from manyarms.protocol import About, Policy, plays
 from manyarms.protocol.parameters import number
-from manyarms.protocol.recommend import recommend
-from manyarms.protocol.soundness import Known, holds, sound
 
 # Measured on ten problems, from 1000 to 100000 pulls; halves and doubles of these change little.
 _PRICE = 0.3  # of leaving an arm, in `target_mean`
 _GROWTH = 1.2  # of the pulls between two fits while searching
-_LOOKS = 25  # parts of the horizon: the pulls between two fits while comparing
+_LOOKS = 25  # parts of the horizon: the most pulls between two fits while comparing
 _FEWEST, _SHARE = 4, 8.0  # pulls of one arm while searching: at most max(4, sqrt(T) / 8), or more
 _PART = 100  # … or T / 100, where so many tell arms of mean v from better ones
 _MORE = 16  # the search ends when candidates have as many pulls left again, and 16 more, each
@@ -84,7 +82,6 @@ class ScoutState(NamedTuple):
     rank: Tournament
 
 
-@reset.register(ScoutState)
 def scout_reset(state: ScoutState, key: int, horizon: int) -> None:
     reset_draws(state, key)
     reset_prior(state.prior)
@@ -99,7 +96,6 @@ def scout_reset(state: ScoutState, key: int, horizon: int) -> None:
     plan.best = -1
 
 
-@ask.register(ScoutState)
 def scout_ask(state: ScoutState) -> tuple[int, int]:
     plan = state.plan[0]
     if plan.asked >= plan.due:
@@ -140,7 +136,6 @@ def open_arm(state: ScoutState) -> tuple[int, int]:
     return slot, state.arm[slot].arm
 
 
-@tell.register(ScoutState)
 def scout_tell(state: ScoutState, slot: int, reward: float) -> None:
     record, value = state.arm[slot], min(max(reward, 0.0), 1.0)
     foresee(state.prior, record.pulls, record.total, value)
@@ -151,7 +146,6 @@ def scout_tell(state: ScoutState, slot: int, reward: float) -> None:
     rekey(state.rank, slot, key_of(state, slot))
 
 
-@count_late.register(ScoutState)
 def scout_count_late(state: ScoutState, slot: int, change: int) -> None:
     state.arm[slot].late += change
     rekey(state.rank, slot, key_of(state, slot))
@@ -245,7 +239,7 @@ def look_again(state: ScoutState) -> None:
         a = law.strength * law.mean
         plan.log_prior = log_beta(a, law.strength - a)
     else:
-        plan.due = plan.asked + max(1, plan.horizon // _LOOKS)
+        plan.due = plan.asked + max(1, min(plan.opened // 2, plan.horizon // _LOOKS))
         find_best(state)
     disband(state.rank)
     plan.candidates = 0
@@ -274,7 +268,6 @@ def find_best(state: ScoutState) -> None:
         plan.second = state.prior.fit[0].mean  # that of an arm of which nothing is known
 
 
-@recommend.register(ScoutState)
 def scout_recommend(state: ScoutState) -> int:
     """Return the arm of the largest posterior mean; the first one of several."""
     kept, largest = -1, -1.0
@@ -285,15 +278,14 @@ def scout_recommend(state: ScoutState) -> int:
     return kept
 
 
-@sound.register(ScoutState)
-def scout_is_sound(state: ScoutState, known: Known) -> bool:
-    parts = (state.sampler, state.rank)
-    return 0 <= state.plan[0].opened <= known.slots and all(sound(part, known) for part in parts)
-
-
-@holds.register(ScoutState)
-def scout_holds(state: ScoutState, slot: int) -> bool:
-    return 0 <= slot < state.plan[0].opened
+plays(
+    ScoutState,
+    reset=scout_reset,
+    ask=scout_ask,
+    tell=scout_tell,
+    count_late=scout_count_late,
+    recommend=scout_recommend,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

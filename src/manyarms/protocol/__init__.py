@@ -1,17 +1,17 @@
-"""What a policy is: its functions, its name in the registry, its keys, its state as plain data."""
+"""What a policy is: its functions, its name in the registry, its keys, its state as columns."""
 
 from manyarms.protocol.about import About, Variant
-from manyarms.protocol.plain import plain_policy
+from manyarms.protocol.plain_classes import plain_policy
 from manyarms.protocol.policy import (
     Policy,
     arrive,
     ask,
     count_late,
     generation,
+    plays,
     reset,
     retire,
     tell,
-    uses,
 )
 from manyarms.protocol.registry import described, policy, policy_names, register
 
@@ -25,11 +25,11 @@ __all__ = [
     "described",
     "generation",
     "plain_policy",
+    "plays",
     "policy",
     "policy_names",
     "register",
     "reset",
     "retire",
     "tell",
-    "uses",
 ]

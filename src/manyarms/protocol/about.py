@@ -1,7 +1,7 @@
-"""What a policy is, in a few words: what it needs to know, its guarantee, its cost.
+"""A policy in a few words: what it needs to know, its guarantee, its cost.
 
-Each policy's file says it of its policy. `manyarms policies`, the page "Choosing a policy" and the
-leaderboard read it.
+Each policy's file describes its policy. `manyarms policies`, the page "Choosing a policy" and the
+leaderboard show the descriptions.
 """
 
 from __future__ import annotations
@@ -93,11 +93,10 @@ class About:
     variants: tuple[Variant, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check what is one of a few words."""
         for name, words in (("kind", Kind), ("knowledge", Knowledge), ("rewards", Rewards)):
             check_choice(name, getattr(self, name), get_args(words))
 
     @property
     def knows(self) -> str:
-        """The knowledge in a reader's letters."""
+        """The knowledge as pages write it: μ* for "mu*"."""
         return self.knowledge.replace("mu*", "μ*")

@@ -51,5 +51,5 @@ def page_css(dark: str = "") -> str:
 
 
 def colour_of(place: int) -> str:
-    """Return the colour of a place among those that have no colour of their own."""
+    """Return the colour of the k-th policy without a colour of its own."""
     return OTHER_COLOURS[place % len(OTHER_COLOURS)]

@@ -1,7 +1,7 @@
-"""Pulls in flight: asked for, their reward not told yet. The same code live, in replay, simulated.
+"""Pulls in flight: asked for, and their reward not told yet. Live and simulated games share this.
 
-A pull becomes late when the next one is asked for before its reward is there; then, and only
-then, the policy hears of it. So a game in turn is the paper's, bit for bit.
+A pull becomes late when the next one is asked for before its reward was told. Only then is the
+policy informed. So a game without late rewards is the paper's, bit for bit.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def land(state: Any, flight: Records[InFlight], number: int, reward: float) -> N
 
 @kernel
 def lose(state: Any, flight: Records[InFlight], number: int) -> None:
-    """Go on without the reward of a pull, even if it should still come."""
+    """Abandon a pull: its reward is ignored from now on, even if it comes."""
     pull = flight[number]
     if pull.generation == generation(state):
         count_late(state, pull.slot, -pull.late)

@@ -1,4 +1,4 @@
-"""The keys of a run: one seed, and every random number follows."""
+"""The keys of a run. All random numbers follow from one seed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def policy_key(seed: int, replication: int) -> int:
 
 
 def tape_key(seed: int, replication: int) -> int:
-    """Return the key of the world's side: means and rewards."""
+    """Return the key of the means and rewards."""
     return draw(draw(run_key(seed), replication), 1)
 
 
 def memory_key(seed: int) -> int:
-    """Return the key of the order in which a new season remembers rewards, where it is lost."""
+    """Return the key of the order in which a season observes rewards whose order is lost."""
     return draw(draw(run_key(seed), 0), 2)

@@ -1,7 +1,7 @@
 """Policies by names that nobody registered yet: "module:Class", and entry points.
 
-To load one runs code: only the command line and TOML files do it, and only for names that they
-were given. A saved game never does.
+Loading a policy runs its code. Only the command line and TOML files do it, and only for names that
+they were given. Opening a saved game never does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from manyarms.core.checks import refusal
 from manyarms.errors import nearest
-from manyarms.protocol.plain import PlainMaker, is_plain
+from manyarms.protocol.plain_classes import PlainMaker, is_plain
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import is_registered, register
 
@@ -23,9 +23,9 @@ GROUP = "manyarms.policies"  # of entry points: name = "module:Class"
 
 
 def load_policy(name: str) -> str:
-    """Let `policy(name)` find a class "module:Class", or what an installed package offers.
+    """Register "module:Class", or what an installed package offers by this name.
 
-    Names that are neither are left for the caller to refuse.
+    Other names are returned as they are; the caller refuses them.
     """
     if is_registered(name):
         return name
@@ -42,7 +42,7 @@ def load_policy(name: str) -> str:
 
 
 def load_installed() -> None:
-    """Let `policy` find all policies that installed packages offer."""
+    """Register all policies that installed packages offer."""
     for point in _offered():
         _load_point(point)
 

@@ -1,4 +1,4 @@
-"""Parameters of policies: their bounds stand with their types, and are checked from there.
+"""Parameters of policies: their types carry their bounds, which `Policy` checks.
 
 beta: Annotated[float, number(at_least=0.5, at_most=1.0)] = 0.5
 """
@@ -40,7 +40,7 @@ Flag: TypeAlias = Annotated[bool, check_flag]
 
 @functools.cache
 def checks_of(kind: type) -> dict[str, tuple[Check, bool]]:
-    """Return the checks of a class's parameters by name, and whether None is a value, too."""
+    """Return the check of each parameter of a class, and whether it may be None."""
     found: dict[str, tuple[Check, bool]] = {}
     for base in reversed(kind.__mro__):
         for name, hint in _annotations(base).items():

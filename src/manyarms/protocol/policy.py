@@ -1,28 +1,25 @@
-"""What a policy is: plain data that makes a state, and three functions on that state.
+"""What a policy is: parameters that make a state, and functions on that state.
 
-A policy's file defines a state (a NamedTuple with a name of its own) and registers a body of
-`reset`, `ask` and `tell` for it. CPython runs these bodies live; the simulator compiles them.
-
-A part that several states share has bodies of its own, and `uses` lets it answer for them.
+A policy's file defines a state (a NamedTuple with a name of its own), functions on it, and a table
+that says which of them play it: `plays(State, reset=…, ask=…, tell=…)`. CPython runs these
+functions live; the simulator compiles them.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from manyarms.core.checks import by_name
+from manyarms.core.checks import by_name, refusal
 from manyarms.core.jit import Dispatched, generic, optional
 from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError, UnknownNameError
 from manyarms.protocol.about import About
 from manyarms.protocol.parameters import checks_of
-from manyarms.protocol.soundness import holds
 
 if TYPE_CHECKING:
     from manyarms.live.handle import Live
@@ -31,17 +28,16 @@ if TYPE_CHECKING:
 MOST_ARMS = 1 << 50  # so that a number for (subroutine, arm) still fits into 64 bits
 
 P = TypeVar("P", bound="Policy")
-S = TypeVar("S", bound=type)
 
 
 @generic
 def reset(state: Any, key: int, horizon: int) -> None:
-    """Begin anew: `key` decides all random choices; `horizon` is 0 where none is known."""
+    """Start a new game. `key` decides all random choices; `horizon` is 0 if it is unknown."""
 
 
 @generic
 def ask(state: Any) -> tuple[int, int]:  # type: ignore[empty-body]  # bodies are registered
-    """Choose: return the slot that the reward will be credited to, and the arm to pull."""
+    """Choose an arm: return the slot that its reward will be credited to, and the arm."""
 
 
 @generic
@@ -54,7 +50,7 @@ def count_late(state: Any, slot: int, change: int) -> None:
     """Count `change` more late pulls of the slot.
 
     A pull is late when its reward is not told before the next pull is asked for. A change of 0
-    says that a pull was abandoned before it was late.
+    means that a pull was abandoned before it was late.
     """
 
 
@@ -62,56 +58,73 @@ def count_late(state: Any, slot: int, change: int) -> None:
 def generation(state: Any) -> int:
     """Return a number that changes when slots change their meaning.
 
-    Rewards of an earlier generation come too late to teach the policy anything.
+    Rewards of an earlier generation are dropped.
     """
     return 0
 
 
 @generic
 def arrive(state: Any, count: int) -> None:
-    """Add `count` arms, numbered on from the last one."""
+    """Add `count` arms; their numbers follow the last one."""
 
 
 @generic
 def retire(state: Any, arm: int) -> None:
-    """Never choose this arm again. The caller sees to it that others are left."""
+    """Never choose this arm again. The caller makes sure that others are left."""
 
 
-def uses(**parts: Iterable[Dispatched[..., Any]]) -> Callable[[S], S]:
-    """Let parts of a state answer for it.
+@optional
+def recommend(state: Any) -> int:
+    """Return the arm to keep, or -1 to leave the choice to the common rule.
 
-    `@uses(arms=(tell, count_late))` above the class of a state makes `tell(state, …)` mean
-    `tell(state.arms, …)`: the body is the one that the class of `arms` has.
+    At least one reward of the arm must have been told.
     """
-
-    def register(state_class: S) -> S:
-        classes = get_type_hints(state_class)
-        for part, functions in parts.items():
-            place = cast(Any, state_class)._fields.index(part)
-            for function in functions:
-                body = function.bodies.get(classes[part])
-                function.register(state_class)(_delegate(function, body, place))
-            if {tell, count_late}.intersection(functions):  # they are given slots
-                holds.register(state_class)(_delegate(holds, None, place))
-        return state_class
-
-    return register
+    return -1
 
 
-def _delegate(
-    function: Callable[..., Any], body: Callable[..., Any] | None, place: int
-) -> Callable[..., Any]:
-    def delegate(state: Any, *arguments: Any) -> Any:
-        return function(state[place], *arguments)
+_FUNCTIONS: tuple[Dispatched[..., Any], ...] = (
+    *(reset, ask, tell),
+    *(count_late, generation, arrive, retire, recommend),
+)
 
-    if body is None:  # the class of the part is not known yet
-        return delegate
 
-    def delegate_live(state: Any, *arguments: Any) -> Any:
-        return body(state[place], *arguments)  # CPython need not look for the body in each call
+def plays(
+    state_class: type,
+    *,
+    reset: Callable[[Any, int, int], None],
+    ask: Callable[[Any], tuple[int, int]],
+    tell: Callable[[Any, int, float], None],
+    count_late: Callable[[Any, int, int], None] | None = None,
+    generation: Callable[[Any], int] | None = None,
+    arrive: Callable[[Any, int], None] | None = None,
+    retire: Callable[[Any, int], None] | None = None,
+    recommend: Callable[[Any], int] | None = None,
+) -> None:
+    """Say which functions play a policy with states of this class.
 
-    setattr(delegate_live, "compiled", delegate)  # noqa: B010  functions have no such attribute
-    return delegate_live
+    Parameters
+    ----------
+    state_class
+        A NamedTuple. No other state may have its name.
+    reset, ask, tell
+        What every policy has.
+    count_late, generation
+        For late rewards; without them, rewards are told as they come.
+    arrive, retire
+        For arms that come and go; without them, handles refuse to add or retire arms.
+    recommend
+        The arm to keep, where the policy knows better than the largest lower limit.
+    """
+    needed: tuple[Any, ...] = (reset, ask, tell)
+    others: tuple[Any, ...] = (count_late, generation, arrive, retire, recommend)
+    table = dict(zip(_FUNCTIONS, (*needed, *others), strict=True))
+    for function, body in table.items():
+        if not callable(body) and (body is not None or function in _FUNCTIONS[: len(needed)]):
+            name = getattr(function, "__name__", "")
+            raise refusal(name, f"a function on {state_class.__name__}", body)
+    for function, body in table.items():
+        if body is not None:
+            function.register(state_class)(body)
 
 
 _SPEAKING = ("index", "bound")  # parameters whose values say what they are
@@ -129,7 +142,7 @@ def short_form(name: str, value: Any) -> str:
 
 
 def in_brackets(words: list[str]) -> str:
-    """Return words for the end of a label; nothing if there are none."""
+    """Return words in brackets for the end of a label, or "" if there are none."""
     return f"({', '.join(words)})" if words else ""
 
 
@@ -149,11 +162,12 @@ def table_labels(policies: Sequence[Policy]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Policy(ABC):
-    """A policy's parameters; a frozen dataclass. The state it makes does the work."""
+    """The parameters of a policy, a frozen dataclass. The state it makes does the work."""
 
     name: ClassVar[str]
     about: ClassVar[About | None] = None  # for lists and the leaderboard
     anytime: ClassVar[bool] = False  # works without knowing the horizon
+    in_name: ClassVar[tuple[str, ...]] = ()  # parameters that the name says already
 
     def __new__(cls: type[P], *values: Any, **given: Any) -> P:
         """Suggest the nearest parameter where a name is misspelled."""
@@ -165,7 +179,7 @@ class Policy(ABC):
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        """Check the parameters by their types, and keep them so: no float32 reaches a kernel."""
+        """Check and convert the parameters by their types: no float32 reaches a kernel."""
         for name, (check, none_too) in checks_of(type(self)).items():
             value = getattr(self, name)
             if value is not None or not none_too:
@@ -173,23 +187,23 @@ class Policy(ABC):
 
     @abstractmethod
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> Any:
-        """Make a state with room for `pulls` pulls: the horizon, or more than ever happen."""
+        """Make a state with room for `pulls` pulls: the horizon, or 2^40 if it is unknown."""
 
     def with_best_mean(self: P, best_mean: float) -> P:
-        """Return the policy with μ* given, if it needs to know it and does not yet."""
+        """Return the policy with this best mean, if it needs one and was given none."""
         return self
 
     def with_reward_range(self: P, reward_range: tuple[float, float] | None) -> P:
-        """Return the policy made for rewards of this range, where that was left open."""
+        """Return the policy with the parameters that follow from the range, if not given."""
         return self
 
     @property
     def unit_rewards(self) -> bool:
-        """Whether rewards outside of [0, 1] mean nothing to it."""
+        """Whether the policy is made for rewards in [0, 1] only."""
         return self.about is not None and self.about.rewards == "[0, 1]"
 
     def check_rewards(self, reward_range: tuple[float, float] | None) -> None:
-        """Raise unless the policy is made for rewards of this range; None is not known."""
+        """Raise unless the policy can take rewards of this range; None if it is unknown."""
         low, high = reward_range or (0.0, 1.0)
         if self.unit_rewards and not 0.0 <= low <= high <= 1.0:
             raise ParameterError(
@@ -199,41 +213,43 @@ class Policy(ABC):
 
     @property
     def label(self) -> str:
-        """The name, with the parameters that are not the default ones."""
+        """The name, with the parameters that differ from their defaults."""
         return self.name + in_brackets(self.changed())
 
     def changed(self, *, given: bool = True) -> list[str]:
-        """Return the parameters that are not the default ones, as labels show them.
+        """Return the parameters that differ from their defaults, as labels show them.
 
-        `given` says whether those are among them that have no default, or None.
+        Without `given`, parameters whose default is None, or that have none, are left out.
         """
         found = []
         for field in fields(self):
             value = getattr(self, field.name)
-            hidden = not given and field.default in (None, MISSING)
+            hidden = field.name in self.in_name
+            hidden |= not given and field.default in (None, MISSING)
             if not (isinstance(value, Policy) or value == field.default or hidden):
                 found.append(short_form(field.name, value))
         return found
 
     @property
     def stored_label(self) -> str:
-        """The name with the parameters that are not the default ones, written out.
+        """The name with the parameters that differ from their defaults, written out.
 
-        Files know policies by it, so it does not change with the way in which labels are written.
+        Files use it as a key, so it must stay the same when labels are written differently.
         """
         changed = (
             f"{field.name}={value!r}"
             for field in fields(self)
             if (value := getattr(self, field.name)) != field.default
+            if field.name not in self.in_name
         )
         return self.name + in_brackets(list(changed))
 
     @property
     def short_label(self) -> str:
-        """The label without what the policy is given to know, such as the hardness: for tables.
+        """The label for tables: without what the policy was told about the problem.
 
-        That is what parameters say that have no default, or None; the others are the policy's own.
-        If two policies of a table would look alike, it shows their labels.
+        These are the parameters without a default, or with None, such as the hardness. If two
+        policies of a table would look alike, it shows their labels.
 
         >>> import manyarms as ma
         >>> ma.MOSSOracle(alpha=0.2, count_late=True).short_label
@@ -243,7 +259,7 @@ class Policy(ABC):
         return self.name + in_brackets(own)
 
     def stage(self, state: Any) -> str:
-        """Say in words where a state is, such as "iteration 3 of 8"; "" if there are no stages."""
+        """Describe where a state is, such as "iteration 3 of 8"; "" if there are no stages."""
         return ""
 
     @by_name
@@ -274,15 +290,15 @@ class Policy(ABC):
             the default, becomes half their distance. None accepts all rewards up to 1e100, and
             leaves `sigma` as it is.
         """
-        # by name, so that this room does not import the one above it
-        handle: type[Live] = importlib.import_module("manyarms.live.handle").Live
-        return handle(
+        from manyarms.live.handle import Live  # one of the two imports that go up
+
+        return Live(
             self, n_arms=n_arms, arms=arms, horizon=horizon, seed=seed, reward_range=reward_range
         )
 
 
 def layers(policy: Policy) -> Iterator[Policy]:
-    """Yield a policy, and those that it wraps, from the outside in."""
+    """Yield a policy and the policies that it wraps, from the outside in."""
     one: Any = policy
     while isinstance(one, Policy):
         yield one

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import numbers
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from manyarms.errors import DuplicateNameError, ParameterError, UnknownNameError
 from manyarms.protocol.about import About
@@ -21,32 +20,33 @@ M = TypeVar("M", bound=Callable[..., Policy])
 
 
 class Form:
-    """A policy in a wrapper, under a name of its own: made with the parameters of both.
+    """What a name of the registry makes: a policy with fixed parameters, or in a wrapper.
+
+    It takes the parameters of the policy and of the wrapper.
 
     >>> import manyarms as ma
     >>> about = described()["anytime-moss++"]
-    >>> Form("anytime-moss", ma.MOSS, ma.Doubling, about)(sigma=1.0).label
+    >>> Form(about, ma.MOSS, ma.Doubling)(sigma=1.0).label
     'anytime-moss(sigma=1.0)'
     """
 
     def __init__(
-        self, name: str, policy: type[Policy], wrap: Callable[..., Policy], about: About
+        self, about: About, make: Callable[..., Policy], wrap: Callable[..., Policy] | None = None
     ) -> None:
-        self.name, self.about = name, about
-        self._policy, self._wrap = policy, wrap
-        wrappers = inspect.signature(wrap).parameters.values()
+        self.about, self._make, self._wrap = about, make, wrap
+        wrappers = inspect.signature(wrap).parameters.values() if wrap else ()
         self._own = [p for p in wrappers if p.kind is p.KEYWORD_ONLY]
-        both = [*inspect.signature(policy).parameters.values(), *self._own]
+        both = [*inspect.signature(make).parameters.values(), *self._own]
         self.__signature__ = inspect.Signature(both)
 
     def __call__(self, **parameters: Any) -> Policy:
-        """Make the policy, and wrap it."""
         own = {p.name: parameters.pop(p.name) for p in self._own if p.name in parameters}
-        return self._wrap(self._policy(**parameters), **own)
+        made = self._make(**parameters)
+        return self._wrap(made, **own) if self._wrap else made
 
 
 def register(name: str, make: M, *, listed: bool = True) -> M:
-    """Let `policy(name, ...)` find a policy.
+    """Register a policy under a name, for `policy(name, ...)`.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def policy_names() -> tuple[str, ...]:
 
 
 def described() -> dict[str, About]:
-    """Return what is said about the listed policies, by name, in the order they were registered.
+    """Return the descriptions of the listed policies by name, in the order of registration.
 
     >>> list(described())[:3]
     ['moss', 'moss-oracle', 'quantile']
@@ -109,7 +109,6 @@ def maker(name: str) -> Callable[..., Policy]:
 
 
 def is_registered(name: str) -> bool:
-    """Whether a name stands for a policy."""
     _load_ours()
     return name in _makers
 
@@ -121,7 +120,7 @@ def name_of(make: Callable[..., Policy]) -> str | None:
 
 
 def own_name(name: str) -> str:
-    """Return what tables call the policy of a name: for "module:Class", the name of the class.
+    """Return the name that tables use: for "module:Class" that of the class.
 
     >>> own_name("moss++")
     'moss++'
@@ -161,11 +160,11 @@ def policy(name: str, **parameters: Any) -> Policy:
 def described_policy(policy: Policy) -> dict[str, Any]:
     """Return a policy's registered name (None if it has none) and its parameters."""
     name = name_of(type(policy))
-    parameters = {} if name is None else {f.name: _plain(policy, f.name) for f in fields(policy)}
+    parameters = {} if name is None else {f.name: _storable(policy, f.name) for f in fields(policy)}
     return {"name": name, "label": policy.label, "parameters": parameters}
 
 
-def _plain(policy: Policy, parameter: str) -> Any:
+def _storable(policy: Policy, parameter: str) -> Any:
     value = getattr(policy, parameter)
     if isinstance(value, Policy):
         return described_policy(value)
@@ -187,7 +186,7 @@ def policy_from(
     limits: tuple[float, float] | None = None,
     depth: int = 0,
 ) -> Policy:
-    """Return the described policy; where it has no registered name, the given one if it is that."""
+    """Return the policy of a description; one without a registered name must be given."""
     own = given if isinstance(given, Policy) else None
     if described["name"] is None or (own is not None and name_of(type(own)) is None):
         for one in () if own is None else (own, own.with_reward_range(limits)):
@@ -206,5 +205,5 @@ def policy_from(
 
 
 def _load_ours() -> None:
-    # by name, so that this room does not import the one above it
-    importlib.import_module("manyarms.policies")
+    if not TYPE_CHECKING:  # mypy loses its way in the circle
+        import manyarms.policies  # noqa: F401  one of the two imports that go up

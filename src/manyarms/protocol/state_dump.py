@@ -1,26 +1,27 @@
-"""A state as columns of numbers, whatever memory it lives in.
+"""The state of a live game as columns of numbers, and back.
 
-Only what was touched and is not zero is kept, and nothing that depends on the room a memory
-makes: maps as names and values, tournaments without their tree, which is built again when leaders
-are looked for. So a state may be written from dicts, read into arrays, played by compiled
-code, and go back.
+Only what was touched and is not zero is kept: maps as names and values, tournaments without their
+tree, which is built again when leaders are looked for.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import repeat
+from operator import attrgetter
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.hash_map import HashMap, clear_map, find, insert
+from manyarms.core.hash_map import HashMap, clear_map
 from manyarms.core.memory import ARRAYS, SPARSE, Record
 from manyarms.core.sampler import Sampler
 from manyarms.core.tournament import Tournament, clear, tournament
 from manyarms.errors import ParameterError
-from manyarms.protocol.plain import PlainState
+from manyarms.protocol.plain_classes import PlainState
 
 Columns: TypeAlias = dict[str, NDArray[Any]]
 
@@ -38,7 +39,7 @@ _ALL_BUT_SIGN = 0x7FFF_FFFF_FFFF_FFFF
 
 
 def dump_state(state: Any) -> Columns:
-    """Return the columns of a state: equal states give equal columns, in any memory."""
+    """Return the columns of a state in `ENDLESS` memory: equal states give equal columns."""
     columns: Columns = {}
     for path, part in _parts(state, "state"):
         for name, column in _dump(part).items():
@@ -51,7 +52,7 @@ def restore_state(state: Any, columns: Columns) -> None:
     """Make a state that `new_state` made equal to the one that was dumped.
 
     Raises KeyError or ValueError if the columns are those of another kind of state, or name places
-    or numbers that there cannot be. Whether they make sense together is for `sound` to say.
+    or numbers that there cannot be. Whether they make sense together is not asked.
     """
     left = dict(columns)
     for path, part in _parts(state, "state"):
@@ -59,17 +60,6 @@ def restore_state(state: Any, columns: Columns) -> None:
         _restore(part, {name[len(path) + 1 :]: left.pop(name) for name in ours})
     for name in left:
         raise KeyError(name)
-
-
-def constants(state: Any) -> list[tuple[str, Any]]:
-    """Return the plain numbers of a state, but for those that say how much room there is."""
-    found: list[tuple[str, Any]] = [("class", type(state).__name__)]
-    for name, part in zip(state._fields, state, strict=True):
-        if isinstance(part, int | float):
-            found.append((name, part))
-        elif hasattr(part, "_fields") and not isinstance(part, _SPECIAL):
-            found += constants(part)
-    return found
 
 
 def classes_in(state: Any) -> set[type]:
@@ -80,7 +70,7 @@ def classes_in(state: Any) -> set[type]:
 
 
 def _parts(state: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield what changes in a state, part by part, with the way to it."""
+    """Yield the changeable parts of a state, each with its path."""
     if isinstance(state, PlainState):
         raise ParameterError(
             f"{state.policy.label} is a plain Python class and cannot be saved: nobody knows what "
@@ -88,7 +78,7 @@ def _parts(state: Any, path: str) -> Iterator[tuple[str, Any]]:
         )
     for name, part in zip(state._fields, state, strict=True):
         here = f"{path}.{name}"
-        if isinstance(part, (*_SPECIAL, dict, np.ndarray)):
+        if isinstance(part, (*_SPECIAL, dict)):
             yield here, part
         elif hasattr(part, "_fields") or isinstance(part, PlainState):
             yield from _parts(part, here)
@@ -140,7 +130,7 @@ def _restore(part: Any, columns: Columns) -> None:
 
 
 def _boards(columns: Columns) -> Columns:
-    """Add what a tournament's board says before its tree is built."""
+    """Add the fields that a tournament's board has before its tree is built."""
     blank = tournament(SPARSE, 1)
     clear(blank)
     board: Any = blank.board[0]
@@ -149,7 +139,7 @@ def _boards(columns: Columns) -> Columns:
 
 
 def _seats(columns: Columns) -> Columns:
-    """Read the keys as format 1 of files has them: as integers in the same order, in two parts."""
+    """Convert the keys of format 1, which are pairs of integers in the same order."""
     if "high" not in columns:
         return columns
     order = (columns["high"] << 2) | (columns["low"] >> 60)  # then came a random priority
@@ -158,66 +148,61 @@ def _seats(columns: Columns) -> Columns:
 
 
 def _dump_map(hash_map: HashMap) -> Columns:
-    cells: Any = hash_map.cells
-    if isinstance(cells, np.ndarray):
-        at = np.asarray(hash_map.used)[: hash_map.filled[0]]
-        return {"name": cells[at] - 1, "number": cells[at + 1]}
-    used = [hash_map.used[k] for k in range(hash_map.filled[0])]
-    return {
-        "name": np.array([cells[k] for k in used], np.int64) - 1,
-        "number": np.array([cells[k + 1] for k in used], np.int64),
-    }
+    at = _looked_up(hash_map.used, range(hash_map.filled[0]))
+    return {"name": at // 2, "number": _looked_up(hash_map.cells, (at + 1).tolist())}
+
+
+def _looked_up(numbers: Any, places: Collection[int]) -> NDArray[Any]:
+    return np.fromiter(map(numbers.__getitem__, places), np.int64, len(places))
 
 
 def _fill_map(hash_map: HashMap, names: NDArray[Any], numbers: NDArray[Any]) -> None:
     clear_map(hash_map)
     cells, used = cast(Any, hash_map.cells), cast(Any, hash_map.used)
-    last = (_layout(cells)[1] // 2 if hash_map.direct else _END) - 1
-    _check(_within(names, last + 1) and _within(numbers, _END) and len(names) <= hash_map.entries)
+    _check(_within(names, cells.length // 2) and _within(numbers, _END))
     _check(len(names) == len(numbers) == len(np.unique(names)))
-    if hash_map.direct and isinstance(cells, dict):  # as `insert` would, in a third of the time
-        at = (2 * names).tolist()
-        cells.update(zip(at, (names + 1).tolist(), strict=True))
-        cells.update(zip((2 * names + 1).tolist(), numbers.tolist(), strict=True))
-        used.update(enumerate(at))
-        hash_map.filled[0] = len(at)
-        return
-    for name, number in zip(names.tolist(), numbers.tolist(), strict=True):
-        insert(hash_map, find(hash_map, name), name, number)
+    at = (2 * names).tolist()  # where `insert` puts them, in a third of the time
+    cells.update(zip(at, (names + 1).tolist(), strict=True))
+    cells.update(zip((2 * names + 1).tolist(), numbers.tolist(), strict=True))
+    used.update(enumerate(at))
+    hash_map.filled[0] = len(at)
 
 
 def _dump_sequence(sequence: Any) -> Columns:
-    if isinstance(sequence, dict):
-        return _dump_dict(sequence)
-    fields = sequence.dtype.names
-    if fields is None:
-        place = np.flatnonzero(sequence)
-        return {_PLACE: place, _VALUE: sequence[place]}
-    touched = np.zeros(len(sequence), np.bool_)
-    for field in fields:
-        touched |= sequence[field] != 0
-    place = np.flatnonzero(touched)
-    return {_PLACE: place, **{field: sequence[field][place] for field in fields}}
-
-
-def _dump_dict(sequence: dict[int, Any]) -> Columns:
     first: Any = next(iter(sequence.values()), 0)
-    if not isinstance(first, Record):
-        place = sorted(k for k, number in sequence.items() if number != 0)
-        numbers = [sequence[k] for k in place]
-        whole = not any(isinstance(number, float) for number in numbers)
-        return {
-            _PLACE: np.array(place, np.int64),
-            _VALUE: _column(_VALUE, numbers, _INT64 if whole else _FLOAT64),
-        }
-    fields = _fields(cast(Any, type(first)))
-    place = sorted(k for k, row in sequence.items() if any(getattr(row, f) != 0 for f in fields))
-    rows = [sequence[k] for k in place]
-    columns = {
-        field: _column(field, (getattr(r, field) for r in rows), kind)
-        for field, kind in fields.items()
+    if isinstance(first, Record):
+        columns = column_of_each(sequence.values(), _fields(cast(Any, type(first))))
+        place = np.fromiter(sequence, np.int64, len(sequence))
+        touched = functools.reduce(np.logical_or, (column != 0 for column in columns.values()))
+    else:
+        sequence = {k: number for k, number in sequence.items() if number != 0}
+        whole = not any(issubclass(kind, float) for kind in set(map(type, sequence.values())))
+        columns = {_VALUE: _column(_VALUE, sequence.values(), _INT64 if whole else _FLOAT64)}
+        place = np.fromiter(sequence, np.int64, len(sequence))
+        touched = np.ones(len(place), np.bool_)
+    columns = {_PLACE: place, **columns}
+    if touched.all() and (place[1:] > place[:-1]).all():
+        return columns
+    order = np.flatnonzero(touched)
+    order = order[np.argsort(place[order])]
+    return {name: column[order] for name, column in columns.items()}
+
+
+def column_of_each(
+    rows: Collection[Any], fields: Mapping[str, type[np.generic] | np.dtype[Any]]
+) -> Columns:
+    """Return columns of the attributes of objects, each in one go: there may be millions."""
+    return {
+        name: _column(name, map(attrgetter(name), rows), kind, len(rows))
+        for name, kind in fields.items()
     }
-    return {_PLACE: np.array(place, np.int64), **columns}
+
+
+def set_each(rows: Collection[Any], name: str, column: NDArray[Any]) -> None:
+    """Set one attribute of all objects."""
+    if len(rows) != len(column):
+        raise ValueError(f"{name!r} has {len(column)} numbers for {len(rows)} rows")
+    deque(map(setattr, rows, repeat(name), column.tolist()), maxlen=0)
 
 
 @functools.cache
@@ -227,9 +212,9 @@ def _fields(kind: Any) -> dict[str, np.dtype[Any]]:
     return {field: dtype[field] for field in dtype.names or ()}
 
 
-def _column(name: str, numbers: Iterable[Any], kind: np.dtype[Any]) -> NDArray[Any]:
+def _column(name: str, numbers: Iterable[Any], kind: Any, count: int = -1) -> NDArray[Any]:
     try:
-        return np.array(list(numbers), kind)
+        return np.fromiter(numbers, kind, count)
     except OverflowError:
         raise ParameterError(
             f"`{name}` of a policy's state must fit into 64 bits, and it does not. Keep smaller "
@@ -241,20 +226,14 @@ def _restore_sequence(sequence: Any, columns: Columns) -> None:
     place = columns.get(_PLACE, np.zeros(0, np.int64))
     fields = {name: column for name, column in columns.items() if name != _PLACE}
     _check_columns(sequence, place, fields)
-    if isinstance(sequence, np.ndarray):
-        sequence[np.flatnonzero(sequence != np.zeros(1, sequence.dtype))] = 0
-        for field, column in fields.items():
-            target = sequence if field == _VALUE else sequence[field]
-            target[place] = column
-        return
     sequence.clear()
-    rows = [sequence[k] for k in place.tolist()]  # of records: zeros, made by looking
-    for field, column in fields.items():
-        if field == _VALUE:
-            sequence.update(zip(place.tolist(), column.tolist(), strict=True))
-        else:
-            for row, number in zip(rows, column.tolist(), strict=True):
-                setattr(row, field, number)
+    if _VALUE in fields:
+        sequence.update(zip(place.tolist(), fields[_VALUE].tolist(), strict=True))
+    elif issubclass(sequence.zero, Record):
+        rows = [sequence.zero() for _ in range(len(place))]
+        sequence.update(zip(place.tolist(), rows, strict=True))
+        for field, column in fields.items():
+            set_each(rows, field, column)
 
 
 def _check_columns(sequence: Any, place: NDArray[Any], fields: Columns) -> None:
@@ -272,9 +251,6 @@ def _check_columns(sequence: Any, place: NDArray[Any], fields: Columns) -> None:
 
 def _layout(sequence: Any) -> tuple[dict[str, np.dtype[Any]], int]:
     """Return the fields of a sequence with their types, and its length."""
-    if isinstance(sequence, np.ndarray):
-        dtype = sequence.dtype
-        return {f: dtype[f] for f in dtype.names} if dtype.names else {_VALUE: dtype}, len(sequence)
     zero = sequence.zero
     if issubclass(zero, Record):
         return _fields(cast(Any, zero)), sequence.length

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
-from manyarms.core.checks import check_choice, check_int, shown
+from manyarms.core.checks import check_choice, check_int
 from manyarms.errors import (
     DuplicateNameError,
     ManyarmsError,
@@ -23,8 +23,9 @@ from manyarms.errors import (
     TurnError,
     UnknownArmError,
 )
+from manyarms.live.commands import check_reward, in_list, pairs_of
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import Pull, check_reward, pairs_of
+from manyarms.live.game import Pull
 from manyarms.live.verdict import StopVerdict, check_question
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy
@@ -150,11 +151,7 @@ class Calls:
             try:
                 tells.append({"pull": _number(pull), "reward": check_reward(reward, None)})
             except ParameterError as error:
-                text = str(error).removesuffix(" The pull still waits.")
-                which = pull.id if isinstance(pull, Pull) else shown(pull)
-                raise ParameterError(
-                    f"rewards[{place}], of pull {which}: {text} Nothing was told."
-                ) from None
+                raise error.framed(f"{in_list(place, pull)}: ", " Nothing was told.") from None
         wrong: list[tuple[int, ManyarmsError]] = []
         for k in range(0, len(tells), MOST_PULLS):
             body = {"tells": tells[k : k + MOST_PULLS]}

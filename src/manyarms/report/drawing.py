@@ -1,4 +1,4 @@
-"""Drawing and saving; the one importer of matplotlib, so that one message says that it is missing.
+"""Drawing and saving; no other module imports matplotlib, so one message says if it is missing.
 
 No pyplot: figures are plain objects, nothing is global, and no screen is needed.
 """

@@ -6,7 +6,7 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,10 @@ from manyarms.lab.tables import PROVENANCE, ResultsFolder, damage, read_results
 from manyarms.protocol.colours import page_css
 from manyarms.report.page.contents import contents, of_a_run
 from manyarms.report.page.presentation import Presentation
-from manyarms.report.text import part_of_page, plain, write_json
+from manyarms.report.text import for_json, part_of_page, write_json
 
 REPORT, STUDY = "report.html", "study.json"
+MOST_BYTES = 4_000_000  # of the data in a page
 
 _FORMAT = "manyarms study 1"
 _TIMES = (200, 100, 50, 20, 5, 1)  # checkpoints of a line, at most: as many as fit
@@ -29,7 +30,7 @@ _DIGITS = 5  # of numbers in the page: more than a screen can show
 _SCRIPTS = ("data", "elements", "plot", "bar", "figure", "comparisons", "sections")
 
 
-def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000) -> Path:
+def write_report(folder: str | os.PathLike[str], *, most_bytes: int = MOST_BYTES) -> Path:
     """Write `report.html` into a folder of results, and return its path.
 
     The page contains all that it needs. The same tables give the same page on every machine.
@@ -55,9 +56,20 @@ def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000)
         results = read_results(where)
         with damage(where / PROVENANCE):
             shown, folders = of_a_run(results), {"": results}
+    return write_page(where, folders, shown, most_bytes=most_bytes)
+
+
+def write_page(
+    folder: Path,
+    results: Mapping[str, ResultsFolder],
+    shown: Presentation,
+    *,
+    most_bytes: int = MOST_BYTES,
+) -> Path:
+    """Write `report.html` about results that are already read, by their path from the page."""
     for most_times in _TIMES:
-        with damage(where):
-            data = contents(folders, shown, most_times)
+        with damage(folder):
+            data = contents(results, shown, most_times)
         if len(text := as_json(data)) <= most_bytes:
             break
     else:
@@ -66,8 +78,8 @@ def write_report(folder: str | os.PathLike[str], *, most_bytes: int = 4_000_000)
             f"{len(data['settings'])} problems. Sweep fewer values, or draw them with "
             f"`manyarms plot`."
         )
-    replace_file(where / REPORT, _page(data["title"], text).encode())
-    return where / REPORT
+    replace_file(folder / REPORT, _page(data["title"], text).encode())
+    return folder / REPORT
 
 
 def _page(title: str, data: str) -> str:
@@ -88,17 +100,16 @@ def as_json(data: Any) -> str:
     >>> as_json({"a": [1.0, 0.1234567, float("nan")], "b": "</script>"})
     '{"a":[1,0.12346,null],"b":"\\u003c/script>"}'
     """
-    short = plain(data, _DIGITS)
+    short = for_json(data, _DIGITS)
     text = json.dumps(short, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")
 
 
 def write_study(
-    folder: Path, results: Iterable[ResultsFolder], shown: Presentation, **about: Any
+    folder: Path, results: Mapping[str, ResultsFolder], shown: Presentation, **about: Any
 ) -> Path:
     """Write `study.json`: where a study's results are, what its page shows, and how it was made."""
-    places = [each.folder.relative_to(folder).as_posix() for each in results]
-    content = {"format": _FORMAT, **about, "results": places, "page": asdict(shown)}
+    content = {"format": _FORMAT, **about, "results": list(results), "page": asdict(shown)}
     return write_json(folder / STUDY, content)
 
 
@@ -107,7 +118,7 @@ def _read_study(folder: Path) -> tuple[Presentation, dict[str, ResultsFolder]]:
         content = json.loads((folder / STUDY).read_text(encoding="utf-8"))
         if content["format"] != _FORMAT:
             raise ValueError(f"it is of another format: {content['format']!r}")
-        shown, places = Presentation.from_plain(content["page"]), list(content["results"])
+        shown, places = Presentation.from_dict(content["page"]), list(content["results"])
         for place in map(Path, places):
             if place.is_absolute() or ".." in place.parts:
                 raise ValueError(f"'{place}' is outside of the folder")

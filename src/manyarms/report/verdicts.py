@@ -22,7 +22,7 @@ from enum import StrEnum
 from typing import Any
 
 from manyarms.core.statistics import Interval
-from manyarms.report.text import Table, plain
+from manyarms.report.text import Table, for_json
 
 _SHOWN = 6  # parts of a claim that the table lists
 _ERROR = 0.05  # of a claim
@@ -135,7 +135,7 @@ class Claim:
             "notes": list(self.notes),
             "stand_in": self.stand_in,
             "replications": self.replications,
-            "parts": [plain(asdict(part)) for part in self.parts],
+            "parts": [for_json(asdict(part)) for part in self.parts],
         }
 
 

@@ -2,13 +2,14 @@
 
 messages, routes    what may be asked over HTTP, and who may
 access, errors      tokens, sessions, tickets, limits; why a request is refused
-server, limits      a process that listens, and what a connection may do
-app, requests       from HTTP to calls; quick is the short way of plain asks and tells
-api                 a function for each route; moves, importing and exporting are the long ones
-service, node       one node: who owns an experiment, who asks, what is served
-committer           when events are kept
-game, owned         an experiment as its log tells it, and one that this node plays on
-scribe, replica     the second process: follows the log, makes snapshots, computes views
-views, tallies      what panels and pages show
+server              a process that listens
+app, requests       from HTTP to calls: every request goes this way, and every body is read here
+api                 a function for each route; playing, importing and exporting have the long ones
+service             who asks, what is served, what the list shows
+leader              the process that plays all experiments: leads, loads, commits, unloads
+stores, tables      where events are kept, and the lock that makes a leader; the service's tables
+game, experiment    an experiment as its log tells it, and one that goes on; batch: what it commits
+snapshots, forked   so that loading is quick; made by a copy of the process
+views, replica      what panels and pages show
 dashboard           the pages
 """

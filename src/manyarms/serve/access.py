@@ -20,10 +20,8 @@ from manyarms.serve.messages import Failure, NewToken, Token, TooMany
 from manyarms.serve.routes import may
 
 COOKIE = "manyarms_session"
-FORWARDED = b"x-manyarms-forwarded"
 LONGEST_TOKEN = 200  # characters
 _SESSION = 7 * 24 * 3600  # seconds
-_FORWARDING = 60  # seconds that clocks of nodes may differ, and a request may be on its way
 _CODE = 600  # seconds that a login link is good for
 _REMEMBERED = 2.0  # seconds that what the database says of a token is taken for true
 _MOST_BUCKETS = 100_000
@@ -47,16 +45,6 @@ class Caller(NamedTuple):
     def expired(self) -> bool:
         """Whether its time is over."""
         return self.expires is not None and self.expires <= time.time()
-
-    def is_plain(self, right: str, experiment: str) -> bool:
-        """Whether it may do this, and nothing else about it must be looked at."""
-        return (
-            may(self.role, right)
-            and self.role != "browser"
-            and self.experiment in (None, experiment)
-            and self.rate is None
-            and not self.expired
-        )
 
 
 def new_token() -> str:
@@ -169,21 +157,6 @@ class Access:
     def _sign(self, purpose: str, text: str) -> str:
         return hmac.new(self._secret, f"{purpose}:{text}".encode(), hashlib.sha256).hexdigest()
 
-    # Requests that nodes send on
-
-    def forwarding(self, method: str, path: str) -> str:
-        """Return what proves that a node has sent a request on."""
-        text = f"{int(time.time())}"
-        return f"{text}.{self._sign('forwarded', f'{text} {method} {path}')}"
-
-    def is_forwarded(self, headers: Headers, method: str, path: str) -> bool:
-        """Whether another node has sent a request on: one that has the same secret."""
-        text, _, signature = headers.get(FORWARDED, b"").decode("latin-1").partition(".")
-        right = self._sign("forwarded", f"{text} {method} {path}")
-        if not _same(signature, right):
-            return False
-        return abs(time.time() - int(text)) < _FORWARDING
-
     # What a caller may do
 
     def check(
@@ -192,13 +165,8 @@ class Access:
         right: str,
         experiment: str | None,
         scope: Any,
-        *,
-        forwarded: bool = False,
     ) -> None:
-        """Raise a `RefusedError` unless a caller may do this.
-
-        The node that has `forwarded` a request knew its Host, and has counted it.
-        """
+        """Raise a `RefusedError` unless a caller may do this."""
         if right == "public":
             return
         if caller is None:
@@ -217,14 +185,16 @@ class Access:
             raise refuse(
                 403, "experiment", f"The token {caller.name!r} is for {caller.experiment!r} only."
             )
+        if caller.rate is not None:
+            self._check_rate(caller, (scope.get("client") or ("", 0))[0])
+        if not caller.cookie and caller.role != "browser":
+            return
         headers: Headers = dict(scope["headers"])
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if caller.cookie and scope["method"] not in ("GET", "HEAD") and not forwarded:
+        if caller.cookie and scope["method"] not in ("GET", "HEAD"):
             _check_same_origin(origin, headers)
         if caller.role == "browser" and origin not in caller.origins:
             raise refuse(403, "origin", f"Pages of {origin or 'no origin'} may not use this token.")
-        if caller.rate is not None and not forwarded:
-            self._check_rate(caller, (scope.get("client") or ("", 0))[0])
 
     def _check_rate(self, caller: Caller, address: str) -> None:
         """Let `rate` requests a second through, and as many at once; of pages, for each address."""

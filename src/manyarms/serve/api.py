@@ -11,91 +11,26 @@ import msgspec
 
 from manyarms.live.databases import Database
 from manyarms.protocol.registry import policy_names
-from manyarms.serve import access
+from manyarms.serve import access, tables
 from manyarms.serve import messages as m
 from manyarms.serve.errors import (
     RefusedError,
     as_refusals,
     invalid,
     refuse,
-    unavailable,
     unknown,
     unknown_arm,
+    unknown_experiment,
 )
+from manyarms.serve.experiment import Experiment
 from manyarms.serve.exporting import export
 from manyarms.serve.game import check_spec
 from manyarms.serve.importing import add_arms, number_of
-from manyarms.serve.moves import AskMove, TellMove, key_in
-from manyarms.serve.owned import AskedBefore, Given, Owned, told_before
+from manyarms.serve.playing import abandon, ask, tell
 from manyarms.serve.requests import Handler, Request, Response, answered
 from manyarms.serve.routes import description
 from manyarms.serve.service import Service
 from manyarms.serve.views import SORTS
-
-# Asks and tells
-
-
-async def ask(service: Service, request: Request) -> Response:
-    """Give out pulls."""
-    wanted: m.Ask = await request.read(m.Ask)
-    key = key_in(request.headers, forwarded=request.forwarded) or request.made_key or None
-    move = AskMove(wanted, key, browser=_from_a_page(request))
-
-    async def change(owned: Owned) -> Given:
-        before = None if move.knows(owned) else await _asked_before(service, owned, move.key)
-        return move.change(owned, before)
-
-    try:
-        owned, given, answers = await service.apply(request, change, once=move.once)
-    except RefusedError as error:
-        if isinstance(error.failure, m.StoppedFailure):
-            raise await _with_recommendation(service, request.experiment, error) from error
-        raise
-    return Response(move.answer(owned, given, answers))
-
-
-def _from_a_page(request: Request) -> bool:
-    return request.caller is not None and request.caller.role == "browser"
-
-
-async def _asked_before(service: Service, owned: Owned, key: str | None) -> AskedBefore | None:
-    row = await service.node.read(lambda database: database.ask_key(owned.id, key or ""))
-    return None if row is None else AskedBefore.of(*row)
-
-
-async def _with_recommendation(service: Service, name: str, refusal: RefusedError) -> RefusedError:
-    stopped = refusal.failure
-    assert isinstance(stopped, m.StoppedFailure)
-    try:
-        summary: m.ExperimentSummary = await service.scribe.view("summary", name)
-        stopped.recommended = summary.recommended
-    except RefusedError:
-        pass  # the scribe is away: the answer is right without it
-    return refusal
-
-
-async def tell(service: Service, request: Request) -> Response:
-    """Let rewards come."""
-    wanted: m.Tells = await request.read(m.Tells)
-    move = TellMove(wanted, browser=_from_a_page(request))
-    owned, results, answers = await service.apply(request, move.change)
-    return Response(move.answer(owned, results, answers))
-
-
-async def abandon(service: Service, request: Request) -> Response:
-    """Go on without some rewards."""
-    wanted: m.Abandons = await request.read(m.Abandons)
-    if _from_a_page(request):
-        raise refuse(403, "role", "The role browser may not abandon pulls.")
-    _, results, answers = await service.apply(
-        request, lambda owned: [(owned.abandon(pull), pull) for pull in wanted.pulls]
-    )
-    return answered(
-        m.ToldMany(
-            [told or told_before(pull, answers.ended.get(pull), None) for told, pull in results]
-        )
-    )
-
 
 # Experiments
 
@@ -123,11 +58,11 @@ async def put(service: Service, request: Request) -> Response:
             )
         return made
 
-    made = await service.node.write(create)
+    made = await service.leader.write(create)
     if made:
         await service.note(request.caller, name, "create")
     try:
-        return answered(await service.scribe.view("summary", name), 201 if made else 200)
+        return answered(await service.view("summary", name), 201 if made else 200)
     except RefusedError as error:
         if made and error.failure.code == "unavailable":
             raise unknown(f"The summary of {name!r} is not there") from error
@@ -152,33 +87,31 @@ def _difference(theirs: str, ours: str) -> str:
 
 
 async def delete(service: Service, request: Request) -> Response:
-    """Delete a stopped experiment. It is gone at once; the scribe deletes its rows bit by bit."""
-    name = request.experiment
+    """Delete a stopped experiment. It is gone at once; its rows are deleted bit by bit."""
+    name, leader = request.experiment, service.leader
 
-    def check(owned: Owned) -> Owned:
-        if owned.live is not None and owned.state != "stopped":
+    def check(experiment: Experiment) -> None:
+        if experiment.live is not None and experiment.state != "stopped":
             raise refuse(409, "not_stopped", f"{name!r} must be stopped before it is deleted.")
-        return owned
 
     try:
-        owned, _, _ = await service.apply(request, check)
-        buried = await service.node.write(lambda database: database.bury(owned.id, owned.epoch))
+        experiment, _, _ = await service.apply(name, check)
     except RefusedError as error:
         if error.failure.code != "replay":
             raise
         # nobody can play it, so nobody could stop it first
-        buried = await service.node.write(lambda database: _buried(database, name))
-    if not buried:
-        raise unavailable("It has changed meanwhile. Send it again.")
-    if (known := service.node.owned.get(name)) is not None:
-        service.node.forget(known)
+    else:
+        leader.forget(experiment, "the experiment was deleted")
+    if not await leader.write(lambda database: _buried(database, name)):
+        raise unknown_experiment(name)
+    leader.purge_soon(name)
     await service.note(request.caller, name, "delete")
     return answered(m.Done(name, "stopped"))
 
 
 def _buried(database: Database, name: str) -> bool:
     row = database.find(name)
-    return row is not None and database.bury(row.id, row.epoch, in_any_state=True)
+    return row is not None and tables.bury(database, row.id)
 
 
 async def list_all(service: Service, request: Request) -> Response:
@@ -190,7 +123,9 @@ async def list_all(service: Service, request: Request) -> Response:
 def _set_state(action: str, state: m.State) -> Handler:
     async def handler(service: Service, request: Request) -> Response:
         name = request.experiment
-        await service.apply(request, lambda owned: owned.set_state(state))
+        experiment, _, _ = await service.apply(name, lambda one: one.set_state(state))
+        if state != "running":  # what follows may be an upgrade, or a long rest
+            service.leader.in_background(service.leader.snapshots.save(experiment))
         await service.note(request.caller, name, action)
         return answered(m.Done(name, state))
 
@@ -200,14 +135,36 @@ def _set_state(action: str, state: m.State) -> Handler:
 async def retire(service: Service, request: Request) -> Response:
     """Let an arm go."""
     key = request.arguments["key"]
+    number = await number_of(service, request.experiment, key)
+    return await _come_or_gone(service, request, lambda one: one.retire(number), f"retire {key}")
 
-    async def change(owned: Owned) -> bool:
-        return owned.retire(await number_of(service, owned, key))
 
-    owned, applied, _ = await service.apply(request, change)
+async def restore(service: Service, request: Request) -> Response:
+    """Let a retired arm come back."""
+    wanted: m.Restore = await request.read(m.Restore)
+    key = str(wanted.arm)
+    number = await number_of(service, request.experiment, key)
+    return await _come_or_gone(service, request, lambda one: one.restore(number), f"restore {key}")
+
+
+async def _come_or_gone(
+    service: Service, request: Request, change: Callable[[Experiment], bool], action: str
+) -> Response:
+    experiment, applied, _ = await service.apply(request.experiment, change)
     if applied:
-        await service.note(request.caller, request.experiment, f"retire {key}")
-    return answered(m.Retired(owned.name, owned.state, applied))  # type: ignore[arg-type]
+        await service.note(request.caller, request.experiment, action)
+    return answered(m.ComeOrGone(experiment.name, experiment.state, applied))  # type: ignore[arg-type]
+
+
+async def observe(service: Service, request: Request) -> Response:
+    """Keep rewards of an arm that no pull earned."""
+    wanted: m.Observe = await request.read(m.Observe)
+    number = await number_of(service, request.experiment, str(wanted.arm))
+    experiment, kept, _ = await service.apply(
+        request.experiment, lambda one: one.observe(number, wanted.rewards)
+    )
+    await service.note(request.caller, request.experiment, f"observe {wanted.arm}: {kept}")
+    return answered(m.Observed(experiment.name, experiment.state, kept))  # type: ignore[arg-type]
 
 
 # Views
@@ -219,7 +176,7 @@ def _view(what: str, **readers: Callable[[str, str], Any]) -> Handler:
     async def handler(service: Service, request: Request) -> Response:
         query = request.query
         chosen = {name: read(name, query[name]) for name, read in readers.items() if name in query}
-        return answered(await service.scribe.view(what, request.experiment, **chosen))
+        return answered(await service.view(what, request.experiment, **chosen))
 
     return handler
 
@@ -254,7 +211,7 @@ def _text(name: str, text: str) -> str:
 
 async def arm(service: Service, request: Request) -> Response:
     """Return one arm."""
-    found = await service.scribe.view("arm", request.experiment, key=request.arguments["key"])
+    found = await service.view("arm", request.experiment, key=request.arguments["key"])
     if found is None:
         raise unknown_arm(request.arguments["key"])
     return answered(found)
@@ -270,14 +227,14 @@ async def health(service: Service, request: Request) -> Response:
 
 async def list_tokens(service: Service, request: Request) -> Response:
     """Return all tokens, without the tokens."""
-    return answered(m.TokenList(await service.node.read(access.tokens_in)))
+    return answered(m.TokenList(await service.leader.read(access.tokens_in)))
 
 
 async def add_token(service: Service, request: Request) -> Response:
     """Make a token."""
     wanted: m.NewToken = await request.read(m.NewToken)
     token = access.new_token()
-    if not await service.node.write(lambda database: access.add_token(database, wanted, token)):
+    if not await service.leader.write(lambda database: access.add_token(database, wanted, token)):
         raise refuse(409, "exists", f"There is a token {wanted.name!r}. Choose another name.")
     service.access.forget()
     await service.note(request.caller, wanted.experiment, f"add token {wanted.name}")
@@ -287,7 +244,7 @@ async def add_token(service: Service, request: Request) -> Response:
 async def drop_token(service: Service, request: Request) -> Response:
     """Revoke a token."""
     name = request.arguments["token"]
-    rows = await service.node.write(
+    rows = await service.leader.write(
         lambda database: database.run(
             "DELETE FROM tokens WHERE name = :name RETURNING name", name=name
         )
@@ -337,6 +294,8 @@ HANDLERS: dict[str, Handler] = {
     "abandon": abandon,
     "add_arms": add_arms,
     "retire": retire,
+    "restore": restore,
+    "observe": observe,
     "pause": _set_state("pause", "paused"),
     "resume": _set_state("resume", "running"),
     "stop": _set_state("stop", "stopped"),

@@ -25,11 +25,7 @@ _logger = logging.getLogger("manyarms.serve")
 
 
 class BrokenError(Exception):
-    """The policy failed midway: the handle must be dropped, and what is kept loaded again."""
-
-
-class LostError(Exception):
-    """Another node has taken over, or the handle was dropped: look again who owns it."""
+    """The policy failed midway: the experiment must be dropped, and what is kept loaded again."""
 
 
 class RefusedError(Exception):
@@ -58,7 +54,7 @@ def invalid(message: str) -> RefusedError:
 def failed(what: str) -> RefusedError:
     """Log the exception that is being handled, a mistake of ours; return what to answer."""
     _logger.exception("%s failed", what)
-    return refuse(500, "failed", "This failed; the log of the node says why.")
+    return refuse(500, "failed", "This failed; the log of the service says why.")
 
 
 def unknown_experiment(name: str) -> RefusedError:

@@ -1,7 +1,7 @@
 """Events and arms leave as a stream: NDJSON, CSV, a CSV for spreadsheets, or Parquet.
 
 A process of its own writes each export to its standard output, because a long replay and millions
-of rows would slow down the node.
+of rows would slow down the service.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from manyarms.errors import ManyarmsError, MissingExtraError
-from manyarms.live.databases import Database, ExperimentRow, UnreachableError, database_of
-from manyarms.live.store import ABANDONED, ARRIVED, ASKED, RETIRED, TOLD
+from manyarms.errors import ManyarmsError, MissingExtraError, StoreError
+from manyarms.live.databases import Database, ExperimentRow, UnreachableError
+from manyarms.live.store import EventKind
+from manyarms.serve import tables
 from manyarms.serve.errors import invalid, refuse, unavailable, unknown_experiment
-from manyarms.serve.game import REPORTED, ReplayError
-from manyarms.serve.replica import GoneError, Replica
+from manyarms.serve.game import Game, ReplayError
+from manyarms.serve.replica import Replica
 from manyarms.serve.requests import Request, Response
 
 if TYPE_CHECKING:
@@ -38,33 +39,23 @@ STORE = "MANYARMS_EXPORT_STORE"  # in the environment: there may be a password i
 _PIECE = 2000  # rows of a piece
 _GROUP = 50_000  # rows of a group of Parquet
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # what a cell must not begin with in spreadsheets
-_KINDS = {
-    ASKED: "asked",
-    TOLD: "told",
-    ABANDONED: "abandoned",
-    ARRIVED: "arrived",
-    RETIRED: "retired",
-    6: "observed",
-    7: "answered",
-    8: "restored",
-    REPORTED: "reported",
-}
+_WORDS = {int(kind): kind.word for kind in EventKind}
 
 
 def _event_rows(database: Database, row: ExperimentRow) -> Iterator[tuple[Any, ...]]:
     # the head was read before: events that come meanwhile are left out
     events = database.stream(
         "SELECT e.seq, e.kind, e.pull, e.arm, a.key, e.reward, e.at FROM events e LEFT JOIN arms a "
-        "ON a.experiment = e.experiment AND a.number = e.arm AND e.kind <> 4 "
+        f"ON a.experiment = e.experiment AND a.number = e.arm AND e.kind <> {EventKind.ADDED:d} "
         "WHERE e.experiment = :x AND e.seq <= :head ORDER BY e.seq",
         x=row.id,
         head=row.head,
     )
     for seq, kind, pull, arm, key, reward, at in events:
-        has_reward = kind in (TOLD, REPORTED)
+        has_reward = kind in (EventKind.TOLD, EventKind.REPORTED)
         yield (
             seq,
-            _KINDS.get(kind, str(kind)),
+            _WORDS.get(kind, str(kind)),
             pull if pull >= 0 else None,
             arm,
             key,
@@ -74,7 +65,7 @@ def _event_rows(database: Database, row: ExperimentRow) -> Iterator[tuple[Any, .
 
 
 def _arm_rows(database: Database, row: ExperimentRow) -> Iterator[tuple[Any, ...]]:
-    replica = Replica(database, row.name)
+    replica = Replica(Game.load(database, row), {})
     for number, key in _every_arm(database, row):
         a = replica.of_arm(number)
         known = (a.estimate, *a.interval) if a.told else (None, None, None)
@@ -192,13 +183,15 @@ async def export(service: Service, request: Request) -> Response:
             f"{what[:100]!r} and {form[:100]!r}.",
         )
     name = request.experiment
-    if await service.node.read(lambda database: database.find(name)) is None:
+    if await service.leader.read(lambda database: database.find(name)) is None:
         raise unknown_experiment(name)
     if form == "parquet" and importlib.util.find_spec("pyarrow") is None:
         error = MissingExtraError("pyarrow", "to export Parquet")
         raise refuse(501, "no_parquet", str(error))
     if service.exports >= MOST_EXPORTS:
-        raise unavailable(f"This node makes {MOST_EXPORTS} exports already. Wait for one to end.")
+        raise unavailable(
+            f"This process makes {MOST_EXPORTS} exports already. Wait for one to end."
+        )
     stream = _exported(service, name, what, form)
     await anext(stream)
     ending = "csv" if form == "spreadsheet" else form
@@ -220,7 +213,7 @@ async def _exported(service: Service, *words: str) -> AsyncGenerator[bytes]:
         assert process.stdout is not None
         piece = await process.stdout.read(_PIPED)
         if not piece and await process.wait():
-            raise unavailable("The export cannot be made; the log of the node says why.")
+            raise unavailable("The export cannot be made; the log of the service says why.")
         yield b""  # now the head may be sent
         while piece:
             yield piece
@@ -241,12 +234,11 @@ async def _exported(service: Service, *words: str) -> AsyncGenerator[bytes]:
 def main(name: str, what: str, form: str) -> None:
     """Write an export to the standard output."""
     columns, rows_of = EXPORTS[what]
-    database = database_of(os.environ[STORE])
-    database.open()
+    database = tables.opened(os.environ[STORE])
     try:
         row = database.find(name)
         if row is None:
-            raise GoneError(name)
+            raise StoreError(f"There is no experiment {name!r}.")
         rows = rows_of(database, row)
         first = list(itertools.islice(rows, 1))  # what cannot be exported fails before all output
         for piece in FORMS[form][1](columns, itertools.chain(first, rows)):
@@ -259,11 +251,11 @@ def main(name: str, what: str, form: str) -> None:
 if __name__ == "__main__":
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the node's, which ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the service's, which ends us
     try:
         main(*sys.argv[1:])
     except BrokenPipeError:  # nobody reads it any more
         os._exit(1)
-    except (UnreachableError, ReplayError, GoneError, ManyarmsError) as error:
+    except (UnreachableError, ReplayError, ManyarmsError) as error:
         logging.getLogger("manyarms.export").error("no export of %s: %s", sys.argv[1], error)
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""An experiment as its log tells it: the owner plays it on, the scribe follows.
+"""An experiment as its log tells it; the leader plays it on.
 
 The handle knows arms by number; their keys lie in the database. What happens to a game goes into
 its log as rows; the same rows, read again, make the same game.
@@ -7,7 +7,6 @@ its log as rows; the same rows, read again, make the same game.
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import json
 import logging
@@ -19,32 +18,30 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from manyarms.core.code_digest import digest
 from manyarms.core.gc_pause import gc_paused
 from manyarms.errors import ManyarmsError, ParameterError
 from manyarms.live.arms import ArmNumbers
+from manyarms.live.commands import check_reward
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.store import columns_of
-from manyarms.live.game import LiveGame, check_range, check_reward
+from manyarms.live.game import LiveGame, check_range
 from manyarms.live.replay import replay
 from manyarms.live.saving import restored, snapshot
-from manyarms.live.store import ABANDONED, ASKED, TOLD
+from manyarms.live.store import EventKind
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import policy as policy_named
 from manyarms.serve.messages import PolicySpec, Spec
 
 G = TypeVar("G", bound="Game")
-REPORTED = 100  # a reward is there and held back; kinds below 100 are those of handles
-_ANSWERED = 7  # of a handle: a pull that was told a reward observed before
+SHORTEST_WINDOW = 0.1  # seconds: shorter ones would keep the service busy
 _RECENT = 1000  # pulls whose arms are remembered, for views
 _AT_ONCE = 20_000  # rows that are replayed at a time
-_BY_HAND = 1 << 62
 _logger = logging.getLogger("manyarms.serve")
 DELAYS = (1.0, 10.0, 60.0, 600.0, 3600.0, 6 * 3600.0, 24 * 3600.0)  # ends of bins, seconds
 
 
 class ReplayError(Exception):
-    """The log cannot be played again: the code is another, or the log is damaged."""
+    """The log cannot be played again: the policy chooses other arms now, or the log is damaged."""
 
 
 @contextlib.contextmanager
@@ -77,20 +74,6 @@ def policy_of(spec: PolicySpec | str | dict[str, Any]) -> Policy:
     return policy_named(spec.name, **parameters)
 
 
-@functools.cache
-def _engine(policy: type[Policy]) -> str:
-    return digest("serve", [policy])
-
-
-def engine_of(spec: Spec) -> str:
-    """Return a digest of the code that decides the game."""
-    policy, engines = policy_of(spec.policy), []
-    while isinstance(policy, Policy):
-        engines.append(_engine(type(policy)))
-        policy = getattr(policy, "policy", None)  # type: ignore[assignment]
-    return "-".join(engines)
-
-
 def begun(spec: Spec, n_arms: int) -> LiveGame:
     """Return a new game."""
     limits = check_range(spec.reward_range)
@@ -112,6 +95,10 @@ def check_spec(spec: Spec) -> None:
             f"`horizon` must be given to {policy.label}: the number of pulls there will be. A "
             f"policy that needs none is prospector.",
             parameter="horizon",
+        )
+    if spec.window is not None and spec.window < SHORTEST_WINDOW:
+        raise ParameterError(
+            f"`window` must be >= {SHORTEST_WINDOW} seconds, got {spec.window}.", parameter="window"
         )
     game = begun(spec, spec.n_arms or 1)
     if spec.missing != "abandon":
@@ -136,7 +123,7 @@ class Game:
         spec = msgspec.json.decode(row.spec, type=Spec)
         drawn = _drawn_seed(row.secret) if spec.seed is None else spec.seed
         self.spec = msgspec.structs.replace(spec, seed=drawn)
-        self.engine = engine_of(self.spec)
+        self.version = row.version
         self.state = row.state
         self.keyed = bool(row.keyed)
         self.head = 0
@@ -157,27 +144,24 @@ class Game:
         try:
             return cls._load(database, row, saved)
         except ReplayError as error:
-            if saved is None:
-                raise
-            _logger.error("%s; looks further back than its last snapshot", error)
-            with contextlib.suppress(ReplayError):
-                return cls._load(database, row, database.snapshot(row.id, before=saved[0]))
-            raise
+            if saved is not None:
+                _logger.error("%s; looks further back than its last snapshot", error)
+                with contextlib.suppress(ReplayError):
+                    return cls._load(database, row, database.snapshot(row.id, before=saved[0]))
+            version = f"manyarms {row.version}" if row.version else "the version that wrote it"
+            raise ReplayError(
+                f"{error} If you have changed the version: start {version} again, pause {row.name} "
+                f"there, which keeps a snapshot, and then start this one. Else restore a backup."
+            ) from error
 
     @classmethod
     def _load(cls: type[G], database: Database, row: ExperimentRow, saved: Any) -> G:
         with gc_paused(), as_replay_error(row.name):
             game = cls(row)
             if saved is not None:
-                game._restore(saved[0], saved[2], saved[3])
+                game._restore(*saved[:3])
             elif row.first_arms:
                 game.live = begun(game.spec, row.first_arms)
-            if game.head < row.head and row.engine not in ("", game.engine):
-                raise ReplayError(
-                    f"{row.name} has {row.head - game.head} events after its last snapshot that "
-                    f"another version of the policy's code wrote. Start that version once more: "
-                    f"it makes a snapshot when it is told to end."
-                )
             game.follow(database, row.head)
         if game.head != row.head:
             raise ReplayError(f"{row.name} has lost events: {game.head} of {row.head} are there.")
@@ -204,9 +188,11 @@ class Game:
             raise ReplayError(f"{self.name} has events and no arms.")
         with as_replay_error(self.name):
             self.count(rows)
-            plain = [row for row in rows if row.kind < REPORTED]
-            asks = [row._replace(more=None) if row.kind == ASKED else row for row in plain]
-            replay(self.live, columns_of(asks), self.name, long=_BY_HAND)
+            plain = [row for row in rows if row.kind < EventKind.REPORTED]
+            asks = [
+                row._replace(more=None) if row.kind == EventKind.ASKED else row for row in plain
+            ]
+            replay(self.live, columns_of(asks), self.name)
         self.head = rows[-1].seq
 
     def count(self, rows: Iterable[LogRow]) -> None:
@@ -214,22 +200,22 @@ class Game:
         waiting, held = self.waiting, self.held
         for row in rows:
             kind = row.kind
-            if kind == ASKED:
+            if kind == EventKind.ASKED:
                 worker = None if row.more is None else json.loads(row.more)["worker"]
                 waiting[row.pull] = row.at, worker
                 self.recent.append(row.arm)
-            elif kind == _ANSWERED:
+            elif kind == EventKind.ANSWERED:
                 del waiting[row.pull]
-            elif kind == TOLD:
+            elif kind == EventKind.TOLD:
                 asked, _ = waiting.pop(row.pull)
                 if held.pop(row.pull, None) is None:
                     self._delayed(row.at - asked, row.reward)
-            elif kind == ABANDONED:
+            elif kind == EventKind.ABANDONED:
                 asked, _ = waiting.pop(row.pull)
                 held.pop(row.pull, None)
                 window = self.spec.window
                 self.expired += window is not None and row.at - asked >= window
-            elif kind == REPORTED:
+            elif kind == EventKind.REPORTED:
                 held[row.pull] = row.reward
                 self._delayed(row.at - waiting[row.pull][0], row.reward)
 

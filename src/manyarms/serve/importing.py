@@ -12,9 +12,11 @@ import msgspec
 from manyarms.live.estimates import count
 from manyarms.protocol.policy import MOST_ARMS
 from manyarms.serve import messages as m
-from manyarms.serve.errors import LostError, RefusedError, invalid, refuse, unknown_arm
-from manyarms.serve.node import SOME_ARMS
-from manyarms.serve.owned import Owned
+from manyarms.serve import tables
+from manyarms.serve.batch import LostError
+from manyarms.serve.errors import RefusedError, invalid, refuse, unknown_arm
+from manyarms.serve.experiment import Experiment
+from manyarms.serve.leader import SOME_ARMS
 from manyarms.serve.requests import Request, Response
 from manyarms.serve.service import Service
 
@@ -28,16 +30,17 @@ class _Count(msgspec.Struct, forbid_unknown_fields=True):
     keys: list[str] = []
 
 
-def _arms_of(owned: Owned) -> int:
-    return owned.live.arms.count if owned.live is not None else 0
+def _arms_of(experiment: Experiment) -> int:
+    return experiment.live.arms.count if experiment.live is not None else 0
 
 
-async def number_of(service: Service, owned: Owned, key: str) -> int:
-    """Return the number of an arm."""
-    there = _arms_of(owned)
+async def number_of(service: Service, name: str, key: str) -> int:
+    """Return the number of an arm of an experiment."""
+    experiment = await service.leader.find(name)
+    there, x = _arms_of(experiment), experiment.id
     number: int | None = None
-    if owned.keyed:
-        number = await service.node.read(lambda db: db.number_of(owned.id, key, there))
+    if experiment.keyed:
+        number = await service.leader.read(lambda db: tables.number_of(db, x, key, there))
     elif key.isdecimal() and len(key) < 19 and int(key) < there:
         number = int(key)
     if number is None:
@@ -72,59 +75,62 @@ async def _once(keys: list[str]) -> AsyncIterator[list[str]]:
 
 
 async def _count(service: Service, request: Request, count: int) -> m.AddedArms:
-    def change(owned: Owned) -> int:
-        if owned.keyed:
-            raise refuse(422, "keys", f"The arms of {owned.name} have keys: give the new ones.")
+    def change(experiment: Experiment) -> int:
+        if experiment.keyed:
+            raise refuse(
+                422, "keys", f"The arms of {experiment.name} have keys: give the new ones."
+            )
         if not 1 <= count <= MOST_ARMS:
             raise invalid(f"`count` must be an integer >= 1, got {count}.")
-        return owned.add_arms(count)
+        return experiment.add_arms(count)
 
-    _, there, _ = await service.apply(request, change, once=True)
+    _, there, _ = await service.apply(request.experiment, change)
     return m.AddedArms(count, there)
 
 
 async def _import(
     service: Service, request: Request, batches: AsyncIterator[list[str]]
 ) -> m.AddedArms:
-    added = 0
+    experiment = await service.leader.find(request.experiment)
+    name = experiment.name
+    if not experiment.keyed:
+        raise refuse(422, "numbers", f"The arms of {name} are numbers: give a `count`.")
+    experiment.check_can_add()
+    if experiment.importing.locked():
+        raise refuse(409, "importing", f"Arms are being added to {name}. Wait for them.")
+    async with experiment.importing:
+        if experiment.tidying is not None:
+            await asyncio.shield(experiment.tidying)
+        try:
+            added = await _stage(service, experiment, batches)
 
-    async def change(owned: Owned) -> int:
-        nonlocal added
-        if not owned.keyed:
-            raise refuse(422, "numbers", f"The arms of {owned.name} are numbers: give a `count`.")
-        owned.check_can_add()
-        if owned.importing.locked():
-            raise refuse(409, "importing", f"Arms are being added to {owned.name}. Wait for them.")
-        async with owned.importing:
-            if owned.tidying is not None:
-                await asyncio.shield(owned.tidying)
-            try:
-                added = await _stage(service, owned, batches)
-                return owned.add_arms(added) if added else _arms_of(owned)
-            except BaseException:  # also if whoever sends them goes away
-                service.node.tidy(owned)
-                raise
+            def publish(one: Experiment) -> int:
+                if one is not experiment:
+                    raise LostError("the experiment was loaded anew")
+                return one.add_arms(added) if added else _arms_of(one)
 
-    _, there, _ = await service.apply(request, change, once=True)
+            _, there, _ = await service.apply(name, publish)
+        except BaseException:  # also if whoever sends them goes away
+            if not experiment.gone:
+                service.leader.tidy(experiment)
+            raise
     return m.AddedArms(added, there)
 
 
-async def _stage(service: Service, owned: Owned, batches: AsyncIterator[list[str]]) -> int:
+async def _stage(
+    service: Service, experiment: Experiment, batches: AsyncIterator[list[str]]
+) -> int:
     """Write keys beyond the arms there are; return how many."""
-    x, epoch = owned.id, owned.epoch
-    begin = number = _arms_of(owned)
+    x = experiment.id
+    begin = number = _arms_of(experiment)
     try:
         async for keys in batches:
             for k in range(0, len(keys), SOME_ARMS):
                 some = keys[k : k + SOME_ARMS]
                 rows = [(number + place, key) for place, key in enumerate(some)]
-                added = await service.node.write(
-                    lambda database, rows=rows: database.add_arms(x, epoch, rows)  # type: ignore[misc]
-                )
-                if not added:
-                    raise LostError
+                await service.leader.write(lambda db, rows=rows: tables.add_arms(db, x, rows))  # type: ignore[misc]
                 number += len(some)
-    except ValueError as error:
+    except tables.KeyTakenError as error:
         raise _twice(str(error)) from error
     return number - begin
 

@@ -68,6 +68,19 @@ class Abandons(Struct, forbid_unknown_fields=True):
     pulls: Annotated[list[Annotated[int, Meta(ge=0)]], Meta(min_length=1, max_length=MOST_PULLS)]
 
 
+class Restore(Struct, forbid_unknown_fields=True):
+    """A retired arm that is to come back."""
+
+    arm: str | int
+
+
+class Observe(Struct, forbid_unknown_fields=True):
+    """Rewards of an arm that no pull of this experiment earned, in the order they came in."""
+
+    arm: str | int
+    rewards: Annotated[list[float], Meta(min_length=1, max_length=MOST_PULLS)]
+
+
 class NewToken(Struct, forbid_unknown_fields=True):
     """A token to be made, for one experiment or for all."""
 
@@ -136,10 +149,16 @@ class Done(Struct):
     state: State
 
 
-class Retired(Done):
-    """The experiment's state now, and whether the arm was retired by this request."""
+class ComeOrGone(Done):
+    """The experiment's state now, and whether this request has changed the arm."""
 
     applied: bool
+
+
+class Observed(Done):
+    """The experiment's state now, and how many rewards were kept."""
+
+    kept: int
 
 
 class AddedToken(Struct):
@@ -254,7 +273,6 @@ class ExperimentSummary(Struct, kw_only=True):
     advice: str = ""  # keep on or may stop, in words
     last_hour: float | None = None  # mean reward of the last hour
     head: int = 0
-    stale: float = 0.0  # seconds since the scribe last looked
     alarm: str = ""  # what is wrong with the experiment, if something is
 
 
@@ -374,14 +392,13 @@ class AuditLine(Struct):
 class Health(Struct):
     """How the service is doing with an experiment."""
 
-    owner: str
-    epoch: int
+    leader: str  # the process that plays all experiments
+    since: float  # seconds since 1970: when it began to lead
+    standbys: list[str]  # processes that lead next
     head: int
     commit_p50: float  # milliseconds
     commit_p99: float
     group_size: float  # events of a commit, mean of the last ones
-    scribe_lag: int | None  # events that the scribe has not seen; None: it is not there
     snapshot_age: float | None  # seconds
     snapshot_head: int | None
-    replay: str  # "ok", or what differs
     audit: list[AuditLine]

@@ -54,23 +54,19 @@ class Metrics:
                 buckets.append((end, total))
             requests.add_metric([route, str(code)], buckets, seen[-1])
         yield requests
-        node, committer = self._service.node, self._service.node.committer
+        leader = self._service.leader
         # of all experiments together: everybody may read this, and names are not for everybody
-        status = self._service.scribe.status or {}
-        flight = sum(len(owned.waiting) for owned in node.owned.values())
-        lags = [
-            owned.head - status[name]["head"]
-            for name, owned in node.owned.items()
-            if name in status
-        ]
+        flight = sum(len(experiment.waiting) for experiment in leader.games.values())
         for name, about, value in (
             ("manyarms_ready", "Whether requests are answered.", not self._service.not_ready()),
-            ("manyarms_owned", "Experiments that this node owns.", len(node.owned)),
+            ("manyarms_leads", "Whether this process leads.", leader.leads),
+            ("manyarms_loaded", "Experiments that are loaded.", len(leader.games)),
             ("manyarms_in_flight", "Pulls that wait for a reward.", flight),
-            ("manyarms_scribe_lag", "Events the scribe has not seen, at most.", max([0, *lags])),
-            ("manyarms_commit_p50_seconds", "Commits.", committer.took(0.5)),
-            ("manyarms_commit_p99_seconds", "Commits.", committer.took(0.99)),
-        ):
+            ("manyarms_commit_p50_seconds", "Commits.", leader.took(0.5)),
+            ("manyarms_commit_p99_seconds", "Commits.", leader.took(0.99)),
+            ("manyarms_unsaved_events", "Events since the last snapshot, at most.",
+             max((one.head - one.saved_head for one in leader.games.values()), default=0)),
+        ):  # fmt: skip
             yield GaugeMetricFamily(name, about, value=float(value))
-        yield CounterMetricFamily("manyarms_events", "Committed events.", value=committer.committed)
-        yield CounterMetricFamily("manyarms_takeovers", "From others.", value=node.takeovers)
+        yield CounterMetricFamily("manyarms_events", "Committed events.", value=leader.events)
+        yield CounterMetricFamily("manyarms_terms", "Times that it led.", value=leader.terms)

@@ -1,24 +1,23 @@
-"""A copy of an experiment that follows its log; what views are computed from."""
+"""What views are computed from: the game as it is, and what the database knows beside it."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from manyarms.errors import ParameterError
 from manyarms.live import estimates
-from manyarms.live.databases import Database, ExperimentRow, LogRow
+from manyarms.live.databases import Database
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.store import ASKED, TOLD
+from manyarms.live.tallies import Tallies, tallies_of
 from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict, give_verdict
 from manyarms.protocol.recommend import sigma_of
-from manyarms.serve.game import Game, ReplayError, as_replay_error, policy_of
-from manyarms.serve.tallies import Tallies
+from manyarms.serve import tables
+from manyarms.serve.game import Game, policy_of
 
 _MOST_NAMES = 100_000  # keys that are remembered
-_JUDGED_EVERY = 10.0  # seconds
 
 
 def place_of(cursor: str) -> int:
@@ -30,91 +29,45 @@ def place_of(cursor: str) -> int:
     return int(cursor or 0)
 
 
-class GoneError(Exception):
-    """There is no experiment of this name, or no longer."""
+class MissingError(Exception):
+    """A view needs what the database knows: ask it with `function`, and view again."""
 
-
-class _Followed(Game):
-    """A game that notes which arms its events have changed."""
-
-    def __init__(self, row: ExperimentRow) -> None:
-        super().__init__(row)
-        self.changed: set[int] = set()
-
-    def count(self, rows: Iterable[LogRow]) -> None:
-        """Note what these events say beside the game itself."""
-        rows = list(rows)
-        self.changed.update(row.arm for row in rows if row.kind in (ASKED, TOLD))
-        super().count(rows)
+    def __init__(self, key: str, function: Callable[[Database], Any]) -> None:
+        super().__init__(key)
+        self.key, self.function = key, function
 
 
 class Replica:
-    """Follows one experiment in a database.
+    """What views see of one experiment: its game, and what was computed from it.
+
+    Views only compute. Where they need the database, a `MissingError` says for what: whoever calls
+    them puts the result into `answers`, and calls again.
 
     Attributes
     ----------
-    row
-        The experiment's row, as it was last read.
     game
-        The game up to `game.head`.
-    alarm
-        What is wrong, if something is: then the game stands where it stood.
+        The game, which goes on.
+    names
+        Keys of arms, as far as they are known.
+    answers
+        What the database said for this view.
     """
 
-    def __init__(self, database: Database, name: str) -> None:
-        self._database = database
-        row = database.find(name)
-        if row is None:
-            raise GoneError(name)
-        self.row = row
-        self.alarm = ""
-        try:
-            self.game = _Followed.load(database, row)
-        except ReplayError as error:
-            self.alarm = str(error)
-            with as_replay_error(name):
-                self.game = _Followed(row)
-        self.policy = policy_of(self.game.spec.policy).label
-        self._looked = time.monotonic()
-        self._names: dict[int, str] = {}
+    def __init__(self, game: Game, names: dict[int, str]) -> None:
+        self.game, self._names = game, names
+        self.answers: dict[str, Any] = {}
+        self.policy = policy_of(game.spec.policy).label
         self._cache: dict[str, tuple[int, Any]] = {}
-        self._tallies: Tallies | None = None
-        self._judged: tuple[float, StopVerdict] | None = None
-        self._asked: tuple[Any, StopVerdict] | None = None
 
     @property
-    def age(self) -> float:
-        """Seconds since the log was last looked at."""
-        return time.monotonic() - self._looked
+    def n_arms(self) -> int:
+        """The number of arms that ever came."""
+        return 0 if self.game.live is None else self.game.live.arms.count
 
-    def follow(self) -> bool:
-        """Catch up with the log; whether something was new. Raises if the experiment is gone."""
-        row = self._database.find(self.row.name)
-        if row is None or row.id != self.row.id:
-            raise GoneError(self.row.name)
-        return self.follow_to(row)
-
-    def follow_to(self, row: ExperimentRow) -> bool:
-        """Catch up with a row of the experiment."""
-        before = self.game.head
-        self.row = row
-        if not self.alarm:
-            try:
-                self._catch_up(row)
-            except ReplayError as error:
-                self.alarm = str(error)
-        self._looked = time.monotonic()
-        return self.game.head > before
-
-    def _catch_up(self, row: ExperimentRow) -> None:
-        if self.game.live is None and row.first_arms:
-            self.game.keyed = bool(row.keyed)
-            self.game.begin(row.first_arms)
-        if row.head < self.game.head:  # a backup was restored
-            self.game = _Followed.load(self._database, row)
-            self._cache.clear()
-        self.game.state = row.state
-        self.game.follow(self._database, row.head)
+    def _ask(self, key: str, function: Callable[[Database], Any]) -> Any:
+        if key not in self.answers:
+            raise MissingError(key, function)
+        return self.answers[key]
 
     # What views look at; computed once for each head
 
@@ -128,14 +81,11 @@ class Replica:
     def tallies(self) -> Tallies | None:
         """Every arm that was tried; None before the first arms are there."""
         live = self.game.live
-        if live is None:
-            return None
-        if self._tallies is None or self._tallies.game is not live:
-            self._tallies = Tallies(live)
-        else:
-            self._tallies.refresh(self.game.changed)
-        self.game.changed.clear()
-        return self._tallies
+        return None if live is None else tallies_of(live)
+
+    def refresh(self) -> None:
+        """Look at all arms that have changed, so that the next view need not."""
+        assert self.game.live is None or self.tallies is not None
 
     def ordered(self, sort: str) -> Any:
         """Return the places of all arms that were tried, the largest first."""
@@ -149,31 +99,20 @@ class Replica:
         how: Progress = self._once("progress", lambda: estimates.progress(live, tallies.reward))
         return how
 
-    def verdict(self, kept: ArmEstimate | None) -> StopVerdict | None:
-        """Return whether the game may stop, by the defaults of `Live.verdict`.
-
-        It looks at every arm that was tried, so it is given again only after some seconds.
-        """
+    def verdict(self) -> StopVerdict | None:
+        """Return whether the game may stop, by the defaults of `Live.verdict`."""
         live = self.game.live
-        if live is None or kept is None:
+        if live is None:
             return None
-        if self._judged is None or time.monotonic() - self._judged[0] > _JUDGED_EVERY:
-            low, high = live.reward_range or (0.0, 2.0 * sigma_of(live.policy))
-            asked = EPSILON * (high - low), QUANTILE, CONFIDENCE
-            self._judged = time.monotonic(), give_verdict(live, kept, *asked, name_of=self._name)
-        return self._judged[1]
+        low, high = live.reward_range or (0.0, 2.0 * sigma_of(live.policy))
+        return self.judged(EPSILON * (high - low), QUANTILE, CONFIDENCE)
 
     def judged(self, epsilon: float, quantile: float, confidence: float) -> StopVerdict | None:
-        """Return the answer to one's own question, once for each head; None without arms."""
-        live, tallies = self.game.live, self.tallies
-        if live is None or tallies is None:
+        """Return the answer to one's own question; None without arms."""
+        tallies = self.tallies
+        if tallies is None:
             return None
-        asked = self.game.head, epsilon, quantile, confidence
-        if self._asked is None or self._asked[0] != asked:
-            best = tallies.best(1)
-            arm = tallies.at(best[0]) if best else None
-            self._asked = asked, give_verdict(live, arm, *asked[1:], name_of=self._name)
-        return self._asked[1]
+        return give_verdict(tallies, epsilon, quantile, confidence, name_of=self._name)
 
     def of_arm(self, number: int) -> ArmEstimate:
         """Return what is known of an arm, tried or not."""
@@ -189,44 +128,56 @@ class Replica:
         """Return what the user calls arms."""
         if not self.game.keyed:
             return {number: number for number in numbers}
-        missing = [number for number in numbers if number not in self._names]
-        if len(self._names) + len(missing) > _MOST_NAMES:
-            self._names.clear()
-            missing = list(numbers)
+        missing = sorted({number for number in numbers if number not in self._names})
         if missing:
-            self._names |= self._database.keys_of(self.game.id, missing)
-        return {number: self._names.get(number, number) for number in numbers}
+            x = self.game.id
+            found = self._ask(f"keys {missing}", lambda db: tables.keys_of(db, x, missing))
+            if len(self._names) > _MOST_NAMES:
+                self._names.clear()
+            self._names |= found
+            return {
+                number: found.get(number) or self._names.get(number, number) for number in numbers
+            }
+        return {number: self._names[number] for number in numbers}
 
     def _name(self, number: int) -> str | int:
         return self.names([number])[number]
 
     def number(self, key: str) -> int | None:
         """Return the number of an arm; None if there is none."""
+        x, there = self.game.id, self.n_arms
         if self.game.keyed:
-            return self._database.number_of(self.game.id, key, self.row.n_arms)
+            found: int | None = self._ask(
+                f"number {key}", lambda db: tables.number_of(db, x, key, there)
+            )
+            return found
         is_number = key.isdecimal() and len(key) < 19
-        return int(key) if is_number and int(key) < self.row.n_arms else None
+        return int(key) if is_number and int(key) < there else None
 
     def listed(self, search: str, after: str, limit: int) -> tuple[list[int], str | None]:
         """Return arms whose keys begin so, after a cursor, and the cursor of what follows."""
+        there = self.n_arms
         if not self.game.keyed:
             begin = place_of(after) + 1 if after else 0
             if search:
                 number = self.number(search)
                 return ([] if number is None else [number]), None
-            numbers = list(range(begin, min(self.row.n_arms, begin + limit)))
-            more = begin + limit < self.row.n_arms
+            numbers = list(range(begin, min(there, begin + limit)))
+            more = begin + limit < there
             return numbers, str(numbers[-1]) if more and numbers else None
-        rows = self._database.run(
+        chosen: dict[str, Any] = {
+            "x": self.game.id,
+            "low": search,
+            "high": search + "\U0010ffff" if search else "\U0010ffff" * 4,
+            "after": after,
+            "n": there,
+            "limit": limit,
+        }
+        sql = (
             "SELECT number, key FROM arms WHERE experiment = :x AND key >= :low AND key > :after "
-            "AND key < :high AND number < :n ORDER BY key LIMIT :limit",
-            x=self.game.id,
-            low=search,
-            high=search + "\U0010ffff" if search else "\U0010ffff" * 4,
-            after=after,
-            n=self.row.n_arms,
-            limit=limit,
+            "AND key < :high AND number < :n ORDER BY key LIMIT :limit"
         )
+        rows = self._ask(f"list {search} {after} {limit}", lambda db: db.run(sql, **chosen))
         self._names |= dict(rows)
         return [number for number, _ in rows], rows[-1][1] if len(rows) == limit else None
 
@@ -235,34 +186,39 @@ class Replica:
 
         A point has its number, then what was asked, told, abandoned, the rewards, and fresh arms.
         """
-        found: tuple[int, list[tuple[Any, ...]]] = self._once(
-            f"minutes {points}", lambda: self._minutes(points)
+        x = self.game.id
+        found: tuple[int, list[tuple[Any, ...]]] = self._ask(
+            f"minutes {points}", lambda db: _minutes(db, x, points)
         )
         return found
 
-    def _minutes(self, points: int) -> tuple[int, list[tuple[Any, ...]]]:
-        x = self.game.id
-        ends = self._database.run(
-            "SELECT min(minute), max(minute) FROM minutes WHERE experiment = :x", x=x
-        )
-        first, last = ends[0]
-        if first is None:
-            return 1, []
-        step = -(-(last - first + 1) // points)
-        step += (last // step - first // step) >= points  # both ends may be parts of a point
-        rows = self._database.run(
-            "SELECT minute / :step, sum(asked), sum(told), sum(abandoned), sum(reward), sum(fresh) "
-            "FROM minutes WHERE experiment = :x GROUP BY 1 ORDER BY 1",
-            x=x,
-            step=step,
-        )
-        return step, rows
-
     def last_hour(self) -> tuple[int, float]:
         """Return how many rewards were told in the last hour, and their sum."""
-        rows = self._database.run(
-            "SELECT sum(told), sum(reward) FROM minutes WHERE experiment = :x AND minute > :since",
-            x=self.game.id,
-            since=int(time.time() // 60) - 60,
+        x, since = self.game.id, int(time.time() // 60) - 60
+        rows = self._ask(
+            "last hour",
+            lambda db: db.run(
+                "SELECT sum(told), sum(reward) FROM minutes WHERE experiment = :x AND "
+                "minute > :since",
+                x=x,
+                since=since,
+            ),
         )
         return int(rows[0][0] or 0), float(rows[0][1] or 0.0)
+
+
+def _minutes(database: Database, x: int, points: int) -> tuple[int, list[tuple[Any, ...]]]:
+    first, last = database.first(
+        "SELECT min(minute), max(minute) FROM minutes WHERE experiment = :x", x=x
+    )
+    if first is None:
+        return 1, []
+    step = -(-(last - first + 1) // points)
+    step += (last // step - first // step) >= points  # both ends may be parts of a point
+    rows = database.run(
+        "SELECT minute / :step, sum(asked), sum(told), sum(abandoned), sum(reward), sum(fresh) "
+        "FROM minutes WHERE experiment = :x GROUP BY 1 ORDER BY 1",
+        x=x,
+        step=step,
+    )
+    return step, rows

@@ -1,4 +1,4 @@
-"""One request of HTTP, with no more than the API needs."""
+"""One request of HTTP, with no more than the service needs. Every body is read here."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from manyarms.serve.service import Service
 
 MOST_BYTES = 2 << 20  # of a body that is no stream
-SLOWEST = 30.0  # seconds until the next piece of a body must be there
-_SLOWEST_RATE = 100  # bytes a second that a body must have after that time
+SLOWEST = 10.0  # seconds until the next piece of a body must be there
+_SLOWEST_RATE = 1000  # bytes a second that a body must have after that time
 _PIECE = 64 << 10  # bytes of a stream that are sent at a time
 
 
@@ -30,13 +30,14 @@ def _decoder(kind: Any) -> Any:
     return msgspec.json.Decoder(kind)
 
 
-ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+_ALWAYS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+_JSON = [(b"content-type", b"application/json"), *_ALWAYS]
 
 
 class Response:
     """A status, headers, and a body or the pieces of one."""
 
-    __slots__ = ("body", "headers", "status", "stream")
+    __slots__ = ("body", "headers", "kind", "status", "stream")
 
     def __init__(
         self,
@@ -48,17 +49,18 @@ class Response:
         stream: AsyncGenerator[bytes] | None = None,
     ) -> None:
         self.body, self.status, self.stream = body, status, stream
-        self.headers = {"content-type": kind} | (headers or {})
+        self.headers, self.kind = headers or {}, kind
 
-    async def send(
-        self, send: Any, more: dict[str, str] | None = None, receive: Any = None
-    ) -> None:
+    async def send(self, send: Any, receive: Any = None) -> None:
         """Send it all; `receive` says of a stream's reader that it has gone."""
-        given = self.headers if more is None else self.headers | more
-        headers = [(k.encode(), v.encode("latin-1")) for k, v in given.items()]
-        headers += ALWAYS
+        headers = _JSON
+        if self.kind != "application/json":
+            headers = [(b"content-type", self.kind.encode()), *_ALWAYS]
+        if self.headers:
+            more = [(k.lower().encode(), v.encode("latin-1")) for k, v in self.headers.items()]
+            headers = headers + more
         if self.stream is None:
-            headers.append((b"content-length", b"%d" % len(self.body)))
+            headers = [*headers, (b"content-length", b"%d" % len(self.body))]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         if self.stream is not None:
             await _send_stream(self.stream, send, receive)
@@ -85,24 +87,60 @@ async def _until_gone(receive: Any) -> None:
         pass
 
 
+class BodyClock:
+    """Ends the wait for bodies that do not come.
+
+    One timer looks at all of them: one for each would cost an ask a tenth of its time.
+    """
+
+    def __init__(self) -> None:
+        self._until: dict[asyncio.Task[Any], float] = {}  # 0: its time is over
+        self._looking = False
+
+    async def wait(self, receive: Any) -> Any:
+        """Return what comes next. Raises a `TimeoutError` if nothing does."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._until[task] = time.monotonic() + SLOWEST
+        if not self._looking:
+            self._looking = True
+            asyncio.get_running_loop().call_later(SLOWEST / 4, self._look)
+        try:
+            return await receive()
+        except asyncio.CancelledError:
+            if self._until[task] or task.uncancel():
+                raise  # the process is about to end
+            raise TimeoutError from None
+        finally:
+            del self._until[task]
+
+    def _look(self) -> None:
+        now, self._looking = time.monotonic(), bool(self._until)
+        for task, until in list(self._until.items()):
+            if until < now:
+                self._until[task] = 0.0
+                task.cancel()
+        if self._looking:
+            asyncio.get_running_loop().call_later(SLOWEST / 4, self._look)
+
+
 class Request:
     """What came: `arguments` are those of the path."""
 
     __slots__ = (
-        *("_body", "_receive", "arguments", "caller", "forwarded", "headers", "made_key"),
-        *("scope", "sent"),
+        *("_begun", "_came", "_clock", "_receive"),
+        *("arguments", "caller", "headers", "scope"),
     )
 
-    def __init__(self, scope: Any, receive: Any, arguments: dict[str, str]) -> None:
+    def __init__(
+        self, scope: Any, receive: Any, arguments: dict[str, str], clock: BodyClock
+    ) -> None:
         self.scope = scope
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.arguments = arguments
         self.caller: Caller | None = None
-        self.forwarded = False  # whether another node has sent it on
-        self.sent = False  # whether another node may have done it, which did not answer
-        self.made_key = ""  # of an ask that came without one
-        self._receive = receive
-        self._body: bytes | None = None
+        self._receive, self._clock = receive, clock
+        self._begun, self._came = time.monotonic(), 0  # seconds, and bytes of the body
 
     @property
     def query(self) -> dict[str, str]:
@@ -115,40 +153,48 @@ class Request:
         return self.arguments["experiment"]
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield a body as it comes."""
-        if self._body is not None:
-            yield self._body
-            return
-        more, end = True, time.monotonic() + SLOWEST
+        """Yield a body as it comes: in time, and no less of it than its head has promised."""
+        more = True
         while more:
-            message = await self._next()
-            if message["type"] == "http.disconnect":
-                raise refuse(400, "gone", "The client has gone.")
-            more = message.get("more_body", False)
-            end += len(message.get("body", b"")) / _SLOWEST_RATE
-            if more and time.monotonic() > end:
-                raise refuse(408, "slow", f"The body came at less than {_SLOWEST_RATE} bytes/s.")
-            if message.get("body"):
-                yield message["body"]
+            piece, more = await self._next()
+            yield piece
 
-    async def _next(self) -> Any:
+    async def _next(self) -> tuple[bytes, bool]:
+        """Return the next piece of the body, and whether there are more."""
         try:
-            async with asyncio.timeout(SLOWEST):
-                return await self._receive()
+            message = await self._clock.wait(self._receive)
         except TimeoutError:
-            raise refuse(408, "slow", f"No data came for {SLOWEST:g} seconds.") from None
+            raise _last(408, "slow", f"No data came for {SLOWEST:g} seconds.") from None
+        if message["type"] == "http.disconnect":
+            raise _last(400, "gone", "The client has gone.")
+        piece, more = message.get("body", b""), message.get("more_body", False)
+        self._came += len(piece)
+        if not more:
+            self._check_whole()
+        elif time.monotonic() > self._begun + SLOWEST + self._came / _SLOWEST_RATE:
+            raise _last(408, "slow", f"The body came at less than {_SLOWEST_RATE} bytes/s.")
+        return piece, more
+
+    def _check_whole(self) -> None:
+        """Refuse a body that is shorter than promised, as after an offer to upgrade."""
+        promised = self.headers.get(b"content-length")
+        if promised is not None and self._came < int(promised):
+            raise _last(
+                400,
+                "short",
+                f"Content-Length is {int(promised)}, and {self._came} bytes came. Nothing was done."
+                f" Send it without the header `Upgrade`, as HTTP/1.1.",
+            )
 
     async def body(self) -> bytes:
         """Return the whole body, or refuse it if it is too large."""
-        if self._body is None:
-            self._check_length(int(self.headers.get(b"content-length", b"0") or 0))
-            parts, length = [], 0
-            async for piece in self.pieces():
-                length += len(piece)
-                self._check_length(length)
-                parts.append(piece)
-            self._body = b"".join(parts)
-        return self._body
+        self._check_length(int(self.headers.get(b"content-length", b"0") or 0))
+        body, more = await self._next()
+        while more:
+            piece, more = await self._next()
+            body += piece
+            self._check_length(len(body))
+        return body
 
     def _check_length(self, length: int) -> None:
         if length > MOST_BYTES:
@@ -162,10 +208,28 @@ class Request:
             return _decoder(kind).decode(await self.body() or b"{}")
         except msgspec.ValidationError as error:
             raise RefusedError(failure_of_body(error, kind)) from error
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise RefusedError(
                 Failure("malformed", f"The body is not valid JSON: {error}.", 400)
             ) from error
+
+    async def read_first(self) -> Any:
+        """Read the body now; return what another application receives it from."""
+        body: bytes | None = await self.body()
+
+        async def receive() -> Any:
+            nonlocal body
+            if body is None:
+                return await self._receive()
+            whole, body = body, None
+            return {"type": "http.request", "body": whole, "more_body": False}
+
+        return receive
+
+
+def _last(status: int, code: str, message: str) -> RefusedError:
+    """Return the refusal of a body that is not read to its end: nothing follows on its way."""
+    return RefusedError(Failure(code, message, status), {"connection": "close"})
 
 
 Handler = Callable[["Service", Request], Awaitable[Response]]
@@ -180,5 +244,5 @@ def answered(answer: Any, status: int = 200) -> Response:
 def refused(error: RefusedError) -> Response:
     """Return the answer to a request that is refused."""
     response = answered(error.failure, error.failure.status or 400)
-    response.headers |= {name.lower(): value for name, value in error.headers.items()}
+    response.headers = dict(error.headers)
     return response

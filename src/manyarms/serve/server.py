@@ -1,4 +1,4 @@
-"""Starting a node: `manyarms serve`."""
+"""Starting a process of the service: `manyarms serve`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import gc
 import ipaddress
 import logging
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -19,8 +20,9 @@ from typing import Any
 import msgspec
 import uvicorn
 
-from manyarms.errors import ParameterError, PathError
-from manyarms.live.databases import Database
+from manyarms.errors import ParameterError, PathError, StoreError
+from manyarms.live.databases import UnreachableError, database_of
+from manyarms.serve import tables
 from manyarms.serve.access import (
     LONGEST_TOKEN,
     Caller,
@@ -31,17 +33,18 @@ from manyarms.serve.access import (
     new_token,
 )
 from manyarms.serve.app import App
-from manyarms.serve.limits import LimitedProtocol, look_at_all, raise_open_files
 from manyarms.serve.messages import NewToken
-from manyarms.serve.quick import QuickProtocol
 from manyarms.serve.service import Service, Settings, is_wildcard, joined, local_host
 
 _logger = logging.getLogger("manyarms.serve")
+_STARTING = 30.0  # seconds that a database is waited for
+_SPARE = 200  # files beside those of connections
+_ACCEPTED = 16  # connections a turn of the loop
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to us: a node has to hand over before it ends. Says when it listens."""
+    """Leaves signals to us: a leader has to commit before it ends. Says when it listens."""
 
     listening: Callable[[], None]
 
@@ -78,11 +81,24 @@ def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) 
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
     gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
     gc.freeze()
-    raise_open_files(settings.connections)
+    _raise_open_files(settings.connections)
     os.umask(0o077)  # a database has the secret that signs sessions
     sys.setswitchinterval(0.001)  # so that no thread need wait for long, and few interrupt another
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings, say))
+
+
+def _raise_open_files(connections: int) -> None:
+    """Let this process open a file for each connection: the usual limit is about a thousand."""
+    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has none; it is forbidden
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = connections + _SPARE
+        if hard != resource.RLIM_INFINITY:
+            wanted = min(wanted, hard)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -105,47 +121,38 @@ async def serve(
 
     `ready` is given a function that ends it, for whoever serves in a thread.
     """
-    _check_address(settings)
+    began = time.time()
     listener = _bound(settings.host, settings.port)
-    port = listener.getsockname()[1]
-    settings = replace(settings, port=port)
-    service = Service(settings)
-    app = App(service)
-    server = _Server(_config(app, settings, service))
+    settings = replace(settings, port=listener.getsockname()[1])
     try:
+        secret, token = await _prepared(settings)
+        service = Service(settings, secret)
+        server = _Server(config(App(service), settings))
         await service.start()
     except BaseException:
         listener.close()
         raise
     loop = asyncio.get_running_loop()
-    looking: asyncio.Task[None] | None = None
-    try:  # from here on there are threads and a process to be ended
+    try:  # from here on there are threads to be ended
         for number in (signal.SIGTERM, signal.SIGINT):
             # Windows has none, and only the main thread hears them
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.add_signal_handler(number, _end, server, service)
-        lines = await _greeting(service, settings)
-
-        def end() -> None:
-            loop.call_soon_threadsafe(_end, server, service)
 
         def listening() -> None:
-            took = time.time() - service.began
-            for line in lines:
-                say(line.replace("(ready)", f"(ready in {took:.2f} s)"))
+            why_not = service.not_ready()
+            how = f"not ready: {why_not}" if why_not else f"ready in {time.time() - began:.2f} s"
+            for line in _greeting(service, token, how):
+                say(line)
             if ready is not None:
-                ready(end)
+                ready(lambda: loop.call_soon_threadsafe(_end, server, service))  # type: ignore[arg-type]
 
         server.listening = listening
-        connections = server.server_state.connections
-        looking = asyncio.create_task(look_at_all(connections, settings.request_seconds))
-        await server.serve(sockets=[listener])
+        # uvloop accepts one connection a turn from each: a thousand that come at once would wait
+        await server.serve(sockets=[listener, *(listener.dup() for _ in range(_ACCEPTED - 1))])
     finally:
-        if looking is not None:
-            looking.cancel()
         listener.close()
         await service.close()
-        await app.close()
 
 
 def _end(server: uvicorn.Server, service: Service) -> None:
@@ -155,9 +162,8 @@ def _end(server: uvicorn.Server, service: Service) -> None:
     server.should_exit = True
 
 
-def _config(app: Any, settings: Settings, service: Service | None = None) -> uvicorn.Config:
-    protocol = LimitedProtocol if service is None else QuickProtocol
-    limits = {"most": settings.connections, "seconds": settings.request_seconds}
+def config(app: Any, settings: Settings) -> uvicorn.Config:
+    """Return how the server is to be."""
     return uvicorn.Config(
         app,
         lifespan="off",
@@ -165,9 +171,10 @@ def _config(app: Any, settings: Settings, service: Service | None = None) -> uvi
         log_config=None,
         server_header=False,
         date_header=False,
-        http=type("Protocol", (protocol,), limits | {"service": service}),
+        http="httptools",
         ws="none",
         backlog=2048,
+        limit_concurrency=settings.connections,
         timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=3,
         proxy_headers=bool(settings.trusted_proxies),
@@ -187,7 +194,9 @@ def _bound(host: str, port: int) -> socket.socket:
             f"Cannot listen on {host}:{port}: {error.strerror}. Choose another --port."
         ) from error
     listener.setblocking(False)
-    return listener  # it listens when the node is ready: until then connections are refused
+    if hasattr(socket, "TCP_DEFER_ACCEPT"):  # those who connect and say nothing are left waiting
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 10)
+    return listener  # it listens when the process is ready: until then connections are refused
 
 
 def is_loopback(host: str) -> bool:
@@ -200,50 +209,58 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _check_address(settings: Settings) -> None:
-    """Refuse an address that other nodes cannot reach."""
-    shared = not settings.store.startswith("sqlite:")
-    if shared and is_wildcard(settings.host) and not settings.address:
-        raise ParameterError(
-            f"`--address` must be given with `--host` {settings.host}: other nodes send requests "
-            f"to this one, and cannot send them to {settings.host}. Give the name or address at "
-            f"which they reach it, such as --address 10.0.0.5:{settings.port}."
-        )
+async def _prepared(settings: Settings) -> tuple[str, str | None]:
+    """Open the database, within half a minute; return its secret, and the token to get in by.
+
+    Refuses to be reached by everybody.
+    """
+    end, pause = time.monotonic() + _STARTING, 0.05
+    while True:
+        try:
+            return await asyncio.to_thread(_prepare, settings)
+        except UnreachableError as error:
+            if time.monotonic() > end:
+                raise StoreError(f"The database cannot be reached: {error}.") from error
+            _logger.warning("waits for the database: %s", error)
+            await asyncio.sleep(pause)
+            pause = min(1.0, 2 * pause)
 
 
-async def _greeting(service: Service, settings: Settings) -> list[str]:
-    """Refuse to be reached by everybody; return where the service is, and how to get in."""
+def _prepare(settings: Settings) -> tuple[str, str | None]:
     given = os.environ.get("MANYARMS_TOKEN", "")
-    host = local_host(settings.host) if is_wildcard(settings.host) else settings.host
-    url = f"http://{joined(host, settings.port)}{settings.root_path}"
     loopback = is_loopback(settings.host)
-    store = service.node.committer
-    # Those of earlier starts were for those starts.
-    lasting = "FROM tokens WHERE name NOT LIKE 'local-%' AND name <> 'environment'"
-    tokens = await store.insist(lambda db: db.run(f"SELECT count(*) {lasting}"))
-    if not loopback and not given and not tokens[0][0]:
-        raise ParameterError(
-            f"`--host` {settings.host} can be reached by others, and there is no token. Set "
-            f"MANYARMS_TOKEN to one for an admin, or make one with `manyarms token add`."
-        )
-    token = (given or new_token()) if loopback or given else None
-    _check_token(token)
-    new = NewToken("environment" if given else f"local-{settings.port}", "admin")
-
-    def renew(database: Database) -> None:
-        with database.transaction():
-            database.run(
-                "DELETE FROM tokens WHERE name IN ('environment', :here)",
-                here=f"local-{settings.port}",
+    here = f"local-{settings.port}"
+    with contextlib.closing(tables.opened(settings.store)) as database:
+        # those of earlier starts were for those starts
+        lasting = "FROM tokens WHERE name NOT LIKE 'local-%' AND name <> 'environment'"
+        if not loopback and not given and not database.first(f"SELECT count(*) {lasting}")[0]:
+            raise ParameterError(
+                f"`--host` {settings.host} can be reached by others, and there is no token. Set "
+                f"MANYARMS_TOKEN to one for an admin, or make one with `manyarms token add`."
             )
+        token = (given or new_token()) if loopback or given else None
+        _check_token(token)
+        new = NewToken("environment" if given else here, "admin")
+        with database.transaction():
+            database.run("DELETE FROM tokens WHERE name IN ('environment', :here)", here=here)
             if token is not None and not add_token(database, new, token):
                 _refuse_if_taken(find_caller(database, "sha256", digest_of(token)), new.name)
+        if settings.restored:
+            tables.after_restore(database)
+            tables.note(database, "", None, "restored from a backup: raised all generations")
+        return tables.setting(database, "secret", secrets.token_hex(32)), token
 
-    await store.insist(renew)
-    lines = [f"manyarms serves {service.node.committer.database} at {url} (ready)"]
+
+def _greeting(service: Service, token: str | None, how: str) -> list[str]:
+    """Return where the service is, and how to get in."""
+    settings, given = service.settings, os.environ.get("MANYARMS_TOKEN", "")
+    host = local_host(settings.host) if is_wildcard(settings.host) else settings.host
+    url = f"http://{joined(host, settings.port)}{settings.root_path}"
+    lines = [f"manyarms serves {database_of(settings.store)} at {url} ({how})"]
     if token is None:
         return lines
-    code = service.access.login_code(Caller(new.name, "admin", mark=mark_of(digest_of(token))))
+    name = "environment" if given else f"local-{settings.port}"
+    code = service.access.login_code(Caller(name, "admin", mark=mark_of(digest_of(token))))
     lines.append(f"  in a browser  {url}/login?code={code}")
     lines.append("                (this link works once, within ten minutes)")
     if not given:
@@ -251,7 +268,7 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
         lines.append("                (this token is good until the next start)")
     else:
         lines.append("  for programs  the token in MANYARMS_TOKEN, which has the role admin")
-        if not loopback:
+        if not is_loopback(settings.host):
             lines.append(
                 f"                (others can reach {settings.host}; this token makes them admin)"
             )
@@ -259,7 +276,7 @@ async def _greeting(service: Service, settings: Settings) -> list[str]:
 
 
 def _refuse_if_taken(holder: Caller | None, name: str) -> None:
-    """Refuse a token that has another name already; of two nodes that start, one is the first."""
+    """Refuse a token that has another name already."""
     if holder is not None and holder.name != name:
         raise ParameterError(
             f"`MANYARMS_TOKEN` must be a token of its own, and it is {holder.name!r} already, with "

@@ -7,40 +7,46 @@ import contextlib
 import ipaddress
 import json
 import logging
-import secrets
+import socket
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, TypeVar
 
+import msgspec
+
+from manyarms.errors import ParameterError
+from manyarms.live.databases import Database, ExperimentRow
 from manyarms.serve import messages as m
+from manyarms.serve import tables
 from manyarms.serve.access import LONGEST_TOKEN, Access, Caller, Headers, digest_of, find_caller
-from manyarms.serve.committer import Answers
+from manyarms.serve.batch import Batch, LostError
 from manyarms.serve.errors import (
     BrokenError,
-    LostError,
     RefusedError,
-    unavailable,
+    failed,
+    invalid,
     unknown,
     unknown_experiment,
 )
+from manyarms.serve.experiment import Experiment
+from manyarms.serve.game import policy_of
+from manyarms.serve.leader import Leader
 from manyarms.serve.metrics import Metrics
-from manyarms.serve.node import ServiceNode
-from manyarms.serve.owned import Owned
-from manyarms.serve.scribe import ScribeLink
+from manyarms.serve.replica import MissingError
+from manyarms.serve.stores.store import standbys
+from manyarms.serve.views import VIEWS
 
-if TYPE_CHECKING:
-    from manyarms.serve.requests import Request
-
-_LOOK = 1.0  # seconds between looks at the scribe
+R = TypeVar("R")
 _LISTED = 50  # experiments of a page of the listing
+_CATCHING_UP = 1.0  # seconds that the list waits for what it does not know yet
 _logger = logging.getLogger("manyarms.serve")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a node is started.
+    """How a process is started.
 
     Attributes
     ----------
@@ -48,9 +54,6 @@ class Settings:
         The database's address.
     host, port
         Where it listens.
-    address
-        Where other nodes reach it (default: host and port, or this machine if the host is a
-        wildcard such as 0.0.0.0).
     root_path
         What a proxy puts before all paths.
     trusted_proxies
@@ -59,8 +62,6 @@ class Settings:
         The largest number of connections.
     idle_seconds
         How long a connection is kept between two requests.
-    request_seconds
-        How long the head of a request may take.
     restored
         Whether the database was restored from a backup since it was last served.
     """
@@ -68,20 +69,16 @@ class Settings:
     store: str = "sqlite:///manyarms.db"
     host: str = "127.0.0.1"
     port: int = 8765
-    address: str = ""
     root_path: str = ""
     trusted_proxies: tuple[str, ...] = field(default=())
-    connections: int = 1000
+    connections: int = 10_000
     idle_seconds: int = 75
-    request_seconds: float = 10.0
     restored: bool = False
 
     @property
-    def reached_at(self) -> str:
-        """Where other nodes reach it."""
-        # a wildcard is for SQLite only, where all nodes are on this machine
-        host = local_host(self.host) if is_wildcard(self.host) else self.host
-        return self.address or joined(host, self.port)
+    def name(self) -> str:
+        """What others call this process."""
+        return f"{socket.gethostname()}:{self.port}"
 
 
 def is_wildcard(host: str) -> bool:
@@ -110,80 +107,51 @@ def joined(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-class ElsewhereError(Exception):
-    """Another node owns the experiment: send the request there."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__(address)
-        self.address = address
-
-
-def not_known(error: BaseException) -> RefusedError:
-    """Return the refusal of a request of which nobody knows whether it was done."""
-    if isinstance(error, LostError):
-        return unknown("Another node has taken over")
-    if isinstance(error, asyncio.CancelledError):
-        return unknown("This node is about to end")
-    return unknown("The database does not answer")
-
-
 class Service:
-    """One node with its scribe and its rules of access."""
+    """One process of the service: it leads or stands by, and has rules of access."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, secret: str) -> None:
         self.settings = settings
         self.root_path = settings.root_path
-        self.node = ServiceNode(settings.store, settings.reached_at)
-        self.scribe = ScribeLink(settings.store, self.node.owner)
+        self.leader = Leader(settings.store, settings.name)
+        self.leader.before_unloading = self.keep_summary
         self.metrics = Metrics(self)
-        self.access: Access
+        self.access = Access(secret)
         self.began = time.time()
         self.ending = False
         self.exports = 0  # that are being made
-        self._watch: asyncio.Task[None] | None = None
         self._origins: tuple[float, set[str]] = (0.0, set())
+        self._summarising: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Connect; start the scribe."""
-        await self.node.start()
-        fresh = secrets.token_hex(32)
-        store = self.node.committer
-        self.access = Access(await store.insist(lambda database: database.setting("secret", fresh)))
-        if self.settings.restored:
-            await store.insist(lambda database: database.after_restore())
-            await self.note(None, None, "restored from a backup: raised all generations")
-        await self.scribe.start()
-        self._watch = asyncio.create_task(self._look_after())
+        """Begin to lead, or to stand by; return when it is clear which."""
+        self.leader.start()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.leader.settled.wait(), 5)
 
     async def close(self) -> None:
-        """Commit, make snapshots, release."""
-        if self._watch is not None:
-            self._watch.cancel()
-        await self.scribe.close()
-        await self.node.close()
+        """Commit, make snapshots, let others lead."""
+        if self._summarising is not None:
+            self._summarising.cancel()
+        await self.leader.close()
 
-    async def _look_after(self) -> None:
-        """Stop serving what the scribe cannot play again."""
-        while True:
-            await asyncio.sleep(_LOOK)
-            await self.scribe.look()
-            for name, state in (self.scribe.status or {}).items():
-                owned = self.node.owned.get(name)
-                if state["alarm"] and owned is not None and owned.trouble is None:
-                    _logger.error("replay differs: %s", state["alarm"])
-                    owned.trouble = m.Failure("replay", state["alarm"], 503)
+    def not_ready(self) -> str:
+        """Return why requests are not answered here; empty if they are."""
+        if self.leader.closing or self.ending:
+            return "this process is about to end"
+        return "" if self.leader.leads else self.leader.why_not
 
     # Who
 
     async def caller(self, scope: Any) -> Caller | None:
         """Return who sends a request; None if that is not known."""
         headers: Headers = dict(scope["headers"])
+        header = headers.get(b"authorization", b"")
         token = self.access.token_in(headers, scope["query_string"])
         if token is None:
             return await self._of_session(headers)
         if len(token) > LONGEST_TOKEN:
             return None
-        header = headers.get(b"authorization", b"")
         known = await self._known("sha256", digest_of(token), header)
         # addresses are written down in many places: only pages' tokens may be there
         if known is not None and b"authorization" not in headers and known.role != "browser":
@@ -195,7 +163,7 @@ class Service:
     ) -> Caller | None:
         known = self.access.remembered(column, value)
         if isinstance(known, bool):
-            known = await self.node.read(lambda database: find_caller(database, column, value))
+            known = await self.leader.read(lambda database: find_caller(database, column, value))
             self.access.remember(column, value, known, header)
         return known
 
@@ -214,7 +182,7 @@ class Service:
         """Return the origins of all pages that have a token."""
         until, known = self._origins
         if until < time.monotonic():
-            rows = await self.node.read(
+            rows = await self.leader.read(
                 lambda database: database.run("SELECT origins FROM tokens WHERE role = 'browser'")
             )
             known = {origin for (text,) in rows for origin in json.loads(text)}
@@ -224,102 +192,130 @@ class Service:
     # What
 
     async def apply(
-        self,
-        request: Request,
-        change: Callable[[Owned], Any],
-        *,
-        once: bool = False,
-    ) -> tuple[Owned, Any, Answers]:
+        self, name: str, change: Callable[[Experiment], R]
+    ) -> tuple[Experiment, R, Batch]:
         """Let a request change its experiment; return when that is committed.
 
-        Returns the experiment, what `change` returned, and what the database said. Raises
-        `ElsewhereError` if another node owns it. What must not be done twice is done `once`: if
-        another node takes over meanwhile, nobody knows. Even a refusal waits for a commit: a node
-        that is the owner no longer must not say anything.
+        Returns the experiment, what `change` returned, and the batch that holds it. Even a refusal
+        waits for a commit: a process that leads no longer must not say anything.
         """
-        for _ in range(8):
-            owned = await self.node.find(request.experiment, forwarded=request.forwarded)
-            if isinstance(owned, str):
-                raise ElsewhereError(owned)
-            refusal: RefusedError | None = None
-            result: Any = None
+        experiment = self.leader.playing(name) or await self.leader.find(name)
+        refusal: RefusedError | None = None
+        try:
             try:
-                try:
-                    result = change(owned)
-                    if asyncio.iscoroutine(result):
-                        result = await result
-                except RefusedError as error:
-                    refusal = error
-                # many wait for one commit: that one of them is cancelled, concerns no other
-                answers = await asyncio.shield(owned.touch().done)
-            except BrokenError as error:
-                raise self.node.broke(owned, error) from error
-            except LostError as error:
-                if once:
-                    raise not_known(error) from None
-                continue
-            except (TimeoutError, asyncio.CancelledError) as error:
-                raise not_known(error) from None
-            if refusal is not None:
-                raise refusal
-            return owned, result, answers
-        raise unavailable(f"Several nodes want to own {request.experiment!r}.")
+                result = change(experiment)
+            except RefusedError as error:
+                refusal = error
+            batch = await experiment.committed()
+        except BrokenError as error:
+            raise self.leader.broke(experiment, error) from error
+        except LostError as error:
+            raise unknown(str(error)) from None
+        if refusal is not None:
+            raise refusal
+        return experiment, result, batch
+
+    async def view(self, what: str, name: str, **chosen: Any) -> Any:
+        """Return a view of an experiment: a type of `messages`."""
+        experiment = await self.leader.find(name)
+        experiment.used = time.monotonic()
+        return await self._view(experiment, what, **chosen)
+
+    async def _view(self, experiment: Experiment, what: str, **chosen: Any) -> Any:
+        look, answers = experiment.look, dict[str, Any]()
+        while True:
+            look.answers = answers  # no other view comes between, because views do not wait
+            try:
+                return VIEWS[what](look, **chosen)
+            except MissingError as missing:
+                answers[missing.key] = await self.leader.read(missing.function)
+            except ParameterError as error:
+                raise invalid(str(error)) from error
+            except Exception:  # of one experiment: it hides no other
+                raise failed(f"the view {what} of {experiment.name}") from None
+
+    async def keep_summary(self, experiment: Experiment) -> None:
+        """Keep what the list shows, because the experiment is about to be unloaded."""
+        try:
+            summary: m.ExperimentSummary = await self._view(experiment, "summary")
+            text = msgspec.json.encode(summary).decode()
+            x, head = experiment.id, summary.head
+            await self.leader.store.write(
+                lambda database: tables.keep_summary(database, x, head, text)
+            )
+        except (RefusedError, LostError) as error:
+            _logger.warning("no summary of %s: %s", experiment.name, error)
 
     async def listing(self, caller: Caller, cursor: str = "") -> m.Listing:
-        """Return a page of the experiments that a caller may see: those after a cursor, a name."""
-        rows = await self.node.read(lambda database: database.experiments())
-        names = sorted(  # databases may order letters in ways of their own
-            row.name
-            for row in rows
-            if row.spec != "null" and row.name > cursor and caller.experiment in (None, row.name)
-        )
-        page, found = names[:_LISTED], []
-        for name in page:
-            with contextlib.suppress(RefusedError):
-                found.append(await self.scribe.view("summary", name))
-        return m.Listing(found, page[-1] if len(names) > _LISTED else None)
+        """Return a page of the experiments that a caller may see: those after a cursor, a name.
 
-    async def health(self, experiment: str) -> m.Health:
+        Experiments that are not loaded are shown as they were when they were last unloaded. If they
+        have gone on since, they are loaded in the background, and waited for, but not for long.
+        """
+        self.leader.check_leads()
+        listing, behind = await self._listing(caller, cursor)
+        if behind:
+            if self._summarising is None or self._summarising.done():
+                self._summarising = self.leader.in_background(self._summarise(behind))
+            await asyncio.wait({self._summarising}, timeout=_CATCHING_UP)
+            listing, _ = await self._listing(caller, cursor)
+        return listing
+
+    async def _listing(self, caller: Caller, cursor: str) -> tuple[m.Listing, list[str]]:
+        """Return a page of the list, and the names of those that have gone on since."""
+        rows, kept = await self.leader.read(lambda db: _listed(db, caller.experiment, cursor))
+        page, found, behind = rows[:_LISTED], [], []
+        for row in page:
+            experiment = self.leader.games.get(row.name)
+            with contextlib.suppress(RefusedError, msgspec.MsgspecError):
+                if experiment is not None:
+                    found.append(await self._view(experiment, "summary"))
+                    continue
+                summary, current = _unloaded(row, *kept.get(row.id, (None, None)))
+                summary.alarm = self.leader.trouble(row.name)
+                found.append(summary)
+                if not current and not summary.alarm:
+                    behind.append(row.name)
+        return m.Listing(found, page[-1].name if len(rows) > _LISTED else None), behind
+
+    async def _summarise(self, names: list[str]) -> None:
+        for name in names:
+            if name not in self.leader.games:
+                with contextlib.suppress(RefusedError):
+                    await self.leader.unload(await self.leader.find(name))
+
+    async def health(self, name: str) -> m.Health:
         """Return how the service is doing with an experiment."""
-        row, saved, audit = await self.node.read(
+        row, saved, audit, others = await self.leader.read(
             lambda database: (
-                database.find(experiment),
-                database.run(
+                database.find(name),
+                database.first(
                     f"SELECT s.seq, {database.now} - s.at FROM snapshots s JOIN experiments e ON "
                     "e.id = s.experiment WHERE e.name = :name ORDER BY s.seq DESC LIMIT 1",
-                    name=experiment,
+                    name=name,
                 ),
                 database.run(
                     "SELECT at, token, action FROM audit WHERE experiment = :name "
                     "ORDER BY id DESC LIMIT 20",
-                    name=experiment,
+                    name=name,
                 ),
+                standbys(database),
             )
         )
         if row is None:
-            raise unknown_experiment(experiment)
-        committer, status = self.node.committer, self.scribe.status or {}
-        seen = status.get(row.name)
+            raise unknown_experiment(name)
+        leader = self.leader
         return m.Health(
-            owner=row.owner,
-            epoch=row.epoch,
+            leader=leader.name,
+            since=leader.since,
+            standbys=others,
             head=row.head,
-            commit_p50=1000 * committer.took(0.5),
-            commit_p99=1000 * committer.took(0.99),
-            group_size=statistics.fmean(committer.sizes or [0]),
-            scribe_lag=None if seen is None else max(0, row.head - seen["head"]),
-            snapshot_age=saved[0][1] if saved else None,
-            snapshot_head=saved[0][0] if saved else None,
-            replay="ok" if seen is None or not seen["alarm"] else seen["alarm"],
+            commit_p50=1000 * leader.took(0.5),
+            commit_p99=1000 * leader.took(0.99),
+            group_size=statistics.fmean(leader.sizes or [0]),
+            snapshot_age=saved[1] if saved else None,
+            snapshot_head=saved[0] if saved else None,
             audit=[m.AuditLine(*line) for line in audit],
-        )
-
-    def not_ready(self) -> str:
-        """Return why requests are not answered here; empty if they are."""
-        if self.node.closing:
-            return "this node is about to end"
-        return (
-            f"the database is away: {self.node.committer.away}" if self.node.committer.away else ""
         )
 
     async def note(self, caller: Caller | None, experiment: str | None, action: Any) -> None:
@@ -328,6 +324,74 @@ class Service:
         who = "" if caller is None else caller.name
         _logger.info("audit: %s %s %s", who, experiment or "-", text)
         try:
-            await self.node.write(lambda database: database.note(who, experiment, text[:500]))
+            await self.leader.write(lambda db: tables.note(db, who, experiment, text[:500]))
         except RefusedError as error:
             _logger.error("not in the audit: %s %s %s: %s", who, experiment or "-", text, error)
+
+
+def _listed(
+    database: Database, only: str | None, cursor: str
+) -> tuple[list[ExperimentRow], dict[int, tuple[Any, Any]]]:
+    """Return the experiments after a cursor, one more than a page has, and what is kept of each.
+
+    That is its summary with the head it is of, and the sums of its minutes.
+    """
+    rows = sorted(  # databases may order letters in ways of their own
+        (
+            row
+            for row in database.experiments()
+            if row.spec != "null" and row.name > cursor and only in (None, row.name)
+        ),
+        key=lambda row: row.name,
+    )[: _LISTED + 1]
+    numbers = ", ".join(str(row.id) for row in rows) or "0"
+    summaries = {
+        x: (head, summary)
+        for x, head, summary in database.run(
+            f"SELECT experiment, head, summary FROM summaries WHERE experiment IN ({numbers})"
+        )
+    }
+    sums = {
+        x: counts
+        for x, *counts in database.run(
+            "SELECT experiment, sum(asked), sum(told), sum(abandoned), sum(reward), sum(fresh) "
+            f"FROM minutes WHERE experiment IN ({numbers}) GROUP BY experiment"
+        )
+    }
+    return rows, {row.id: (summaries.get(row.id), sums.get(row.id)) for row in rows}
+
+
+def _unloaded(
+    row: ExperimentRow, kept: tuple[int, str] | None, sums: Any
+) -> tuple[m.ExperimentSummary, bool]:
+    """Return what is known of an experiment that is not loaded, and whether that is all."""
+    spec = msgspec.json.decode(row.spec, type=m.Spec)
+    if kept is not None:
+        summary = msgspec.json.decode(kept[1], type=m.ExperimentSummary)
+    else:
+        try:
+            label = policy_of(spec.policy).label
+        except Exception:  # of one experiment: it hides no other
+            label = "unknown"
+        summary = m.ExperimentSummary(
+            name=row.name, state="empty", policy=label, spec=spec, keyed=bool(row.keyed)
+        )
+    asked, told, abandoned, reward, fresh = sums or (0, 0, 0, 0.0, 0)
+    summary = msgspec.structs.replace(
+        summary,
+        state=row.state,
+        horizon=spec.horizon,
+        head=row.head,
+        pulls=int(asked),
+        told=int(told),
+        abandoned=int(abandoned),
+        pending=int(asked - told - abandoned),
+        reward=float(reward),
+        mean_reward=float(reward) / int(told) if told else None,
+        arms_touched=int(fresh),
+        last_hour=None,
+    )
+    if kept is None:
+        summary.n_arms = row.n_arms
+        summary.untried = max(0, row.n_arms - int(fresh))
+    return summary, row.head == 0 or (kept is not None and kept[0] == row.head)

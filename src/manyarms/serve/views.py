@@ -1,6 +1,6 @@
-"""What panels and pages show: plain answers from an experiment that the scribe follows.
+"""What panels and pages show: plain answers from an experiment.
 
-A view is a function of a `Replica` and of what the asker chose; it runs in the scribe's process.
+A view is a function of a `Replica` and of what the asker chose.
 """
 
 from __future__ import annotations
@@ -33,16 +33,14 @@ _MOST_FOUND = 2000  # arms of a search that is sorted by what is known of them
 
 def summary(replica: Replica) -> m.ExperimentSummary:
     """Return an experiment at a glance."""
-    game, row = replica.game, replica.row
+    game = replica.game
     about: dict[str, Any] = {
         "name": game.name,
-        "state": row.state,
+        "state": game.state,
         "policy": replica.policy,
         "spec": game.spec,
         "keyed": game.keyed,
         "head": game.head,
-        "stale": replica.age,
-        "alarm": replica.alarm,
         "held": len(game.held),
         "horizon": game.spec.horizon,
     }
@@ -52,7 +50,7 @@ def summary(replica: Replica) -> m.ExperimentSummary:
     assert tallies is not None
     best = tallies.best(1)
     kept = tallies.at(best[0]) if best else None
-    verdict = replica.verdict(kept)
+    verdict = None if kept is None else replica.verdict()
     told, reward = replica.last_hour()
     shown = m.ExperimentSummary.__struct_fields__
     known = {name: value for name, value in dataclasses.asdict(how).items() if name in shown}
@@ -60,7 +58,7 @@ def summary(replica: Replica) -> m.ExperimentSummary:
         **about | known | {"mean_reward": _number(how.mean_reward)},
         recommended=None if kept is None else _seen(replica, [kept])[0],
         rivals=tallies.rivals(best[0]) if best else 0,
-        untried=how.n_arms - int((~tallies.retired[: tallies.size]).sum()),
+        untried=how.n_arms - int((~tallies.retired).sum()),
         may_stop=None if verdict is None else verdict.stop,
         advice="" if verdict is None else _advice(verdict),
         last_hour=reward / told if told else None,
@@ -147,7 +145,7 @@ def arm(replica: Replica, key: str) -> m.ArmView | None:
 
 def arm_at(replica: Replica, number: int) -> m.ArmView | None:
     """Return one arm by its number; None if there is none."""
-    if replica.game.live is None or not 0 <= number < replica.row.n_arms:
+    if replica.game.live is None or not 0 <= number < replica.n_arms:
         return None
     return _seen(replica, [replica.of_arm(number)])[0]
 

@@ -27,10 +27,10 @@ STUDIES = {
     "rates": ("rates:RATES", "the exponents of Figure 1, measured"),
     "lower-bound": ("lower_bound:LOWER_BOUND", "the lower bound's problems, and the trade-off"),
     "late": ("late:LATE", "what late rewards cost"),
-    "best-mean": ("best_mean:BEST_MEAN", "what a wrong best mean costs"),
+    "best-mean": ("best_mean:BEST_MEAN", "what a wrong best mean costs Parallel"),
     "contests": ("contests:CONTESTS", "the policies on every caption contest that is found"),
     "leaderboard": ("leaderboard.report:LEADERBOARD", "every policy on a suite of problems"),
-    "find": ("finding:FIND", "finders and regret policies, by the arm they recommend"),
+    "find": ("finding:FIND", "who finds a good arm"),
     "random": (
         "leaderboard.random_board:RANDOM",
         "policies that know nothing, on random problems",
@@ -47,6 +47,7 @@ def find(name: str) -> Study:
     """
     if name not in STUDIES:
         raise UnknownNameError("study", name, STUDIES)
-    module, _, attribute = STUDIES[name][0].partition(":")
+    place, title = STUDIES[name]
+    module, _, attribute = place.partition(":")
     found: Study = getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
-    return replace(found, name=name)
+    return replace(found, name=name, title=title)

@@ -96,4 +96,4 @@ def regret_against_best_mean(results: Mapping[float, Result]) -> Figure:
     return figure
 
 
-BEST_MEAN = Study("what a wrong best mean costs Parallel", 400, experiments, report)
+BEST_MEAN = Study(400, experiments, report)

@@ -1,4 +1,4 @@
-"""The paper's policies on every caption contest that is found, as the paper plays it and plain.
+"""The paper's policies on every caption contest that is found, with the threshold and without.
 
 It says which policy loses least, how often, and how much more the others lose.
 """
@@ -21,13 +21,13 @@ from manyarms.lab.experiment import Cell, Experiment, cell
 from manyarms.lab.results import Result, summaries
 from manyarms.report.drawing import Axes, Figure, MultipleLocator, drawing, save_figure
 from manyarms.report.style import NOTE_SIZE, policy_styles, policy_title
-from manyarms.report.text import Table, count_of, interval_text, plain, write_json, write_text
+from manyarms.report.text import Table, count_of, for_json, interval_text, write_json, write_text
 from manyarms.studies.paper import six_policies
 from manyarms.studies.study import Report, Results, Study
 
 HORIZON = 100_000
-PLAIN = "none"  # the threshold that leaves means as they are
-THRESHOLDS: tuple[float | str, ...] = (0.8, PLAIN)  # the paper's first
+NO_THRESHOLD = "none"  # the threshold that leaves means as they are
+THRESHOLDS: tuple[float | str, ...] = (0.8, NO_THRESHOLD)  # the paper's first
 
 _NONE = (
     "`contests` needs contest files, got none that can be played. Get them with `manyarms data get "
@@ -163,7 +163,7 @@ def _median(values: NDArray[np.float64]) -> Interval:
 
 def _game_title(threshold: float | str) -> str:
     """Return in words how means were made of votes."""
-    if threshold == PLAIN:
+    if threshold == NO_THRESHOLD:
         return "best: the funniest alone"
     return f"best: all within {threshold:g} of the funniest"
 
@@ -224,7 +224,7 @@ def _data(games: Games, left_out: Sequence[str]) -> dict[str, Any]:
     first = next(iter(games.values()))[0]
     found = [
         {
-            "threshold": None if threshold == PLAIN else threshold,
+            "threshold": None if threshold == NO_THRESHOLD else threshold,
             "policies": [
                 row._asdict()
                 | {"relative_regret": row.relative_regret._asdict(), "rank": row.rank._asdict()}
@@ -235,7 +235,7 @@ def _data(games: Games, left_out: Sequence[str]) -> dict[str, Any]:
         for threshold, played in games.items()
     ]
     about = {key: getattr(first, key) for key in ("horizon", "replications", "seed")}
-    return dict(plain({**about, "games": found, "left_out": list(left_out)}))
+    return dict(for_json({**about, "games": found, "left_out": list(left_out)}))
 
 
 def _contest_data(result: Result) -> dict[str, Any]:
@@ -300,4 +300,4 @@ def _draw(axes: Axes, played: Sequence[Result], order: list[str]) -> None:
     axes.xaxis.set_major_locator(MultipleLocator(1))
 
 
-CONTESTS = Study("the policies on every caption contest that is found", 20, experiments, report)
+CONTESTS = Study(20, experiments, report)

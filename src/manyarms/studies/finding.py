@@ -176,4 +176,4 @@ def earn_and_find(result: Result, *, title: str = "") -> Figure:
     return figure
 
 
-FIND = Study("who finds a good arm", 200, experiments, report)
+FIND = Study(200, experiments, report)

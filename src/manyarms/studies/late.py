@@ -177,4 +177,4 @@ def _logarithmic(axes: Axes, horizon: int) -> None:
     axes.set_yticks([], minor=True)
 
 
-LATE = Study("what late rewards cost", 400, experiments, report)
+LATE = Study(400, experiments, report)

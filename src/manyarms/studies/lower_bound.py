@@ -314,6 +314,4 @@ def _draw(left: Axes, right: Axes, points: Sequence[TradeOffPoint], style: LineS
         right.plot(*zip(*above, strict=True), color=style.colour, linewidth=0.8, dashes=_BOUND)
 
 
-LOWER_BOUND = Study(
-    "the lower bound's problems, and the trade-off", 24, experiments, report, fewest=2
-)
+LOWER_BOUND = Study(24, experiments, report, fewest=2)

@@ -216,9 +216,7 @@ def _rates() -> dict[str, object]:
     )
 
 
-FIG1 = Study("Figure 1: rates, from theory alone", REPLICATIONS, lambda *_: [], _report_fig1)
-FIG2A = Study("Figure 2(a): regret against hardness", REPLICATIONS, fig2a, _report_fig2a)
-FIG2B = Study("Figure 2(b): regret over time", REPLICATIONS, fig2b, partial(_over_time, "fig2b"))
-FIG3 = Study(
-    "Figure 3: regret over time on contest 652", REPLICATIONS, fig3, partial(_over_time, "fig3")
-)
+FIG1 = Study(REPLICATIONS, lambda *_: [], _report_fig1)
+FIG2A = Study(REPLICATIONS, fig2a, _report_fig2a)
+FIG2B = Study(REPLICATIONS, fig2b, partial(_over_time, "fig2b"))
+FIG3 = Study(REPLICATIONS, fig3, partial(_over_time, "fig3"))

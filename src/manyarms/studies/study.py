@@ -1,4 +1,4 @@
-"""What a study is: experiments, and a report on their results. `reproduce` plays and writes."""
+"""What a study is: experiments, and a report on their results; `reproduce` plays and reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from manyarms.lab.experiment import Engine, Experiment
 from manyarms.lab.progress import ProgressCallback
 from manyarms.lab.run import run
 from manyarms.lab.tables import ResultsFolder
-from manyarms.report.html_report import REPORT, write_report, write_study
+from manyarms.report.html_report import REPORT, write_page, write_study
 from manyarms.report.page.presentation import Presentation
 from manyarms.report.text import Table
 from manyarms.studies import PAPER
@@ -50,8 +50,6 @@ class Study:
 
     Attributes
     ----------
-    title
-        What it shows, in one line.
     replications, fewest
         How often each policy plays by default, and the smallest number that is allowed.
     experiments
@@ -59,16 +57,16 @@ class Study:
         within the study.
     report
         A function of the results, by name, and of a folder; it draws, decides and writes.
-    name
-        What `manyarms reproduce` calls it; `find` fills it in.
+    name, title
+        What `manyarms reproduce` calls it, and what it shows, in one line; `find` fills them in.
     """
 
-    title: str
     replications: int
     experiments: Callable[[int, int], Sequence[Experiment]]
     report: Callable[[Results, Path], Report]
     fewest: int = 1
     name: str = ""
+    title: str = ""
 
 
 def reproduce(
@@ -169,9 +167,10 @@ def _write_page(
     ]
     page = report.page.merged(Presentation(repeat=repeat if targets else []))
     about = {"studies": names, "options": options}
-    report.files.append(write_study(folder, results.values(), page, **about))
+    placed = {each.folder.relative_to(folder).as_posix(): each for each in results.values()}
+    report.files.append(write_study(folder, placed, page, **about))
     try:
-        report.files.append(write_report(folder))
+        report.files.append(write_page(folder, placed, page))
         report.shown.append(f"Look at {report.files[-1]}")
     except ResultsError as error:  # too much for one page: all else is as good as ever
         (folder / REPORT).unlink(missing_ok=True)  # it would show something else

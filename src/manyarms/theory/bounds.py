@@ -15,7 +15,7 @@ import numpy as np
 
 from manyarms.core.checks import check_int, check_number
 from manyarms.errors import ParameterError
-from manyarms.theory._arrays import (
+from manyarms.theory.arrays import (
     MOST,
     Numbers,
     check_alpha,

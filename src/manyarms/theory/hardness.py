@@ -12,7 +12,7 @@ import numpy as np
 
 from manyarms.core.checks import check_int, check_number, check_probability
 from manyarms.errors import ParameterError
-from manyarms.theory._arrays import MOST, Numbers, each
+from manyarms.theory.arrays import MOST, Numbers, each
 
 
 @overload

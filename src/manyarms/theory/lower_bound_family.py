@@ -9,7 +9,7 @@ from typing import Any
 
 from manyarms.core.checks import check_int, check_number, check_probability
 from manyarms.errors import ParameterError
-from manyarms.theory._arrays import MOST
+from manyarms.theory.arrays import MOST
 
 _ROUNDING = 1e-12  # relative: 2^20 to the power 0.3 is 64, but for the last digits
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from manyarms.core.checks import check_int, check_number
 from manyarms.errors import ParameterError
-from manyarms.theory._arrays import Numbers, check_arms, check_beta, check_horizon, like
+from manyarms.theory.arrays import Numbers, check_arms, check_beta, check_horizon, like
 from manyarms.theory.bounds import moss_plus_plus_bound
 from manyarms.theory.hardness import Problem
 from manyarms.theory.rates import moss_plus_plus_rate

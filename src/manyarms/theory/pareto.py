@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_number
 from manyarms.errors import ParameterError
-from manyarms.theory._arrays import check_numbers
+from manyarms.theory.arrays import check_numbers
 from manyarms.theory.rates import frontier_rate, minimax_rate, moss_plus_plus_rate
 
 Values: TypeAlias = NDArray[np.float64]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyarms.core.checks import check_number, check_probability
-from manyarms.theory._arrays import check_alpha, check_beta, like
+from manyarms.theory.arrays import check_alpha, check_beta, like
 
 # a number in, a number out; an array in, an array out
 Alpha = TypeVar("Alpha", float, NDArray[np.float64])

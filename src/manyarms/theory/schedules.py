@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_int
 from manyarms.core.jit import kernel
-from manyarms.theory._arrays import MOST, check_beta
+from manyarms.theory.arrays import MOST, check_beta
 
 
 @kernel

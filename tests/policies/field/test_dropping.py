@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import manyarms as ma
 from manyarms.instances import BetaMeans, Instance, reservoir
-from manyarms.policies.field import Greedy, KFailure, MRun, NonRecallingMRun, TwoTarget, Uniform
+from manyarms.policies.field import Greedy, KFailure, MRun, TwoTarget, Uniform
 
 
 @pytest.mark.parametrize("horizon", [53, 54, 55, 127, 128, 129, 2 * 10**9, 2 * 4096**3])
@@ -43,7 +43,7 @@ def failures(horizon: int, m: int) -> float:
 @pytest.mark.compiled
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("policy", "m"), [(KFailure(), 400), (NonRecallingMRun(), 20), (NonRecallingMRun(m=5), 5)]
+    ("policy", "m"), [(KFailure(), 400), (MRun(recall=False), 20), (MRun(recall=False, m=5), 5)]
 )
 def test_the_expected_regret_for_uniform_means(policy: ma.Policy, m: int) -> None:
     """The mean of 4000 runs within 5 standard errors: a false alarm in 10^6 tests."""
@@ -62,7 +62,7 @@ def test_two_targets_are_better_than_one_run() -> None:
     """
     uniform, horizon = reservoir(BetaMeans(1, 1)), 10_000
     two = _final_regret(TwoTarget(), uniform, horizon, 3000)
-    one = _final_regret(NonRecallingMRun(), uniform, horizon, 3000)
+    one = _final_regret(MRun(recall=False), uniform, horizon, 3000)
     assert two.mean() < 1.35 * math.sqrt(2 * horizon)
     assert one.mean() < 1.15 * 2 * math.sqrt(horizon)
     assert two.mean() < one.mean()
@@ -103,7 +103,7 @@ def test_an_arm_that_was_left_does_not_count_any_more() -> None:
 
 
 def test_a_kept_arm_stays_whatever_comes_late() -> None:
-    for policy in (MRun(m=2), NonRecallingMRun(m=2), TwoTarget(m=1)):
+    for policy in (MRun(m=2), MRun(recall=False, m=2), TwoTarget(m=1)):
         live = policy.live(n_arms=1000, horizon=100, seed=1)
         pulls = live.ask(20)
         for pull in pulls[10:]:

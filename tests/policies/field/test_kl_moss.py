@@ -11,10 +11,10 @@ import pytest
 import manyarms as ma
 from manyarms.core.memory import SPARSE
 from manyarms.lab import experiment_from
-from manyarms.policies.field import KLMOSS, KLUCBPlusPlus, KLUCBSwitch
 from manyarms.policies.parts.kl import switch_at
-from manyarms.policies.parts.slots import moss_index
+from manyarms.policies.parts.moss_slots import moss_index
 from manyarms.protocol import ask, reset, tell
+from manyarms.protocol.registry import described_policy, policy_from
 from tests.reference.field.kl import divergence
 
 
@@ -30,7 +30,7 @@ def index_after(policy: ma.Policy, rewards: list[float], horizon: int) -> float:
 
 @pytest.mark.parametrize("rewards", [[0.0], [0.0, 1.0], [1.0, 0.0, 1.0], [0.25] * 5, [0.875] * 9])
 def test_the_index_solves_its_equation(rewards: list[float]) -> None:
-    index = index_after(KLMOSS(), rewards, 1000)
+    index = index_after(ma.MOSS(index="kl"), rewards, 1000)
     pulls, mean = len(rewards), sum(rewards) / len(rewards)
     if index < 1 - 1e-9:
         level = math.log(1000 / pulls)
@@ -41,29 +41,31 @@ def test_the_index_solves_its_equation(rewards: list[float]) -> None:
 
 @pytest.mark.parametrize("rewards", [[0.0], [0.0, 1.0], [0.25] * 5, [0.875] * 9])
 def test_the_level_of_kl_ucb_plus_plus(rewards: list[float]) -> None:
-    index = index_after(KLUCBPlusPlus(), rewards, 1000)
+    index = index_after(ma.MOSS(index="kl++"), rewards, 1000)
     pulls, mean = len(rewards), sum(rewards) / len(rewards)
     y = 1000 / pulls
     level = math.log(y * (1 + math.log(y) ** 2))
     if index < 1 - 1e-9:
         assert pulls * divergence(mean, index) == pytest.approx(level, rel=1e-9)
-    assert index_after(KLMOSS(), rewards, 1000) < index <= 1.0
-    assert index_after(KLUCBPlusPlus(), rewards, pulls) == mean
+    assert index_after(ma.MOSS(index="kl"), rewards, 1000) < index <= 1.0
+    assert index_after(ma.MOSS(index="kl++"), rewards, pulls) == mean
 
 
 def test_values_by_hand() -> None:
     # kl(0, q) = -log(1 - q) <= log(T/N)/N
-    assert index_after(KLMOSS(), [0.0], 4) == 0.75
-    assert index_after(KLMOSS(), [0.0, 0.0], 8) == pytest.approx(0.5, abs=1e-15)
-    assert index_after(KLMOSS(), [1.0], 4) == 1.0
-    assert index_after(KLMOSS(), [0.0] * 4, 4) == 0.0
+    assert index_after(ma.MOSS(index="kl"), [0.0], 4) == 0.75
+    assert index_after(ma.MOSS(index="kl"), [0.0, 0.0], 8) == pytest.approx(0.5, abs=1e-15)
+    assert index_after(ma.MOSS(index="kl"), [1.0], 4) == 1.0
+    assert index_after(ma.MOSS(index="kl"), [0.0] * 4, 4) == 0.0
 
 
 def test_the_switch() -> None:
     rewards = [1.0, 0.0]
     half = index_after(ma.MOSS(exploration=0.5), rewards, 31)
-    assert index_after(KLUCBSwitch(), rewards, 31) == half
-    assert index_after(KLUCBSwitch(), rewards, 32) == index_after(KLMOSS(), rewards, 32)
+    assert index_after(ma.MOSS(index="switch"), rewards, 31) == half
+    assert index_after(ma.MOSS(index="switch"), rewards, 32) == index_after(
+        ma.MOSS(index="kl"), rewards, 32
+    )
     for members in (1, 3, 20_000):
         for root in (1, 2, 3, 10):
             at = members * root**5
@@ -72,13 +74,21 @@ def test_the_switch() -> None:
             assert Fraction(switch_at(members, at)) ** 5 <= Fraction(at, members)
 
 
-def test_the_field_has_moss_with_these_indices_under_names_of_their_own() -> None:
-    arms = ma.instances.planted(n=30, m=3)
-    forms = [ma.MOSS(index="kl"), KLMOSS(), ma.MOSS(index="kl++"), KLUCBPlusPlus()]
-    result = ma.simulate(forms, arms, horizon=400, replications=3, workers=1)
-    assert result.policies == ("moss(kl)", "kl-moss", "moss(kl++)", "kl-ucb++")
-    assert (result.regret[0] == result.regret[1]).all()
-    assert (result.regret[2] == result.regret[3]).all()
+def test_moss_has_a_name_for_each_index() -> None:
+    names = {"moss": "moss", "kl-moss": "kl", "kl-ucb++": "kl++", "kl-ucb-switch": "switch"}
+    for name, index in names.items():
+        policy = ma.policy(name, exploration=2.0)
+        assert policy == ma.MOSS(index=index, exploration=2.0)
+        assert policy.label == f"{name}(exploration=2.0)"
+    with pytest.raises(ma.UnknownNameError, match="parameter of 'kl-moss': 'index'"):
+        ma.policy("kl-moss", index="kl")
+
+
+def test_files_that_say_kl_moss_open() -> None:
+    """Once it was a class of its own, without `sigma` and `index`."""
+    said = {"name": "kl-moss", "label": "kl-moss", "parameters": {"exploration": 1.0}}
+    assert policy_from(said) == ma.MOSS(index="kl")
+    assert policy_from(described_policy(ma.MOSS(index="kl"))) == ma.MOSS(index="kl")
 
 
 def test_labels_name_the_index() -> None:

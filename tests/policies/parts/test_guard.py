@@ -8,7 +8,15 @@ import random
 import pytest
 
 from manyarms.core.memory import ENDLESS
-from manyarms.policies.parts.guard import guard_learn, guard_retire, guard_turn, plan, stage_begins
+from manyarms.policies.parts.guard import (
+    guard_arrive,
+    guard_learn,
+    guard_retire,
+    guard_turn,
+    plan,
+    reset_guard,
+    stage_begins,
+)
 from manyarms.policies.parts.guard_slots import (
     Guard,
     count_guarded_late,
@@ -17,7 +25,6 @@ from manyarms.policies.parts.guard_slots import (
     open_next,
     stage_words,
 )
-from manyarms.protocol import arrive, reset
 from manyarms.theory import guard_stages
 from tests.reference.field.kl import largest
 
@@ -33,7 +40,7 @@ def made(
     top: float = 1.0,
 ) -> Guard:
     ready = guard(ENDLESS, n, pulls=10**6, beta=beta, kl=kl, sigma=sigma, bottom=bottom, top=top)
-    reset(ready, 7, horizon)
+    reset_guard(ready, 7, horizon)
     return ready
 
 
@@ -263,7 +270,7 @@ def test_arms_come_and_go() -> None:
         turn(ready)
     assert clock.keeper == 0
     floor = clock.floor
-    arrive(ready, 5)
+    guard_arrive(ready, 5)
     assert clock.arms == 7
     assert guard_retire(ready, ready.slot[0].arm) == 0
     assert clock.keeper == 1  # the floor is made of those that are left

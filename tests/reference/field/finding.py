@@ -256,7 +256,7 @@ class Search:
             few = math.sqrt(self.horizon) / 8
             self.most = int(max(4, few, min(1 / (1 - self.v), self.horizon / 100)))
         else:
-            self.due = time + max(1, self.horizon // 25)
+            self.due = time + max(1, min(len(self.arms) // 2, self.horizon // 25))
             means = sorted(map(self.law.mean, self.arms))
             self.v = means[-1] if means else -1.0
             self.second = means[-2] if len(means) > 1 else self.law.m

@@ -7,7 +7,6 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from manyarms.errors import ParameterError
 from manyarms.live.databases.database import (
-    Batch,
     Database,
     ExperimentRow,
     LogRow,
@@ -16,7 +15,6 @@ from manyarms.live.databases.database import (
 from manyarms.live.databases.store import DatabaseStore
 
 __all__ = [
-    "Batch",
     "Database",
     "DatabaseStore",
     "ExperimentRow",
@@ -34,7 +32,7 @@ def database_of(url: str) -> Database:
     'sqlite:///shop.db'
     """
     parts = urlsplit(url)
-    if parts.scheme == "sqlite" and not parts.netloc and parts.path not in ("", "/"):
+    if parts.scheme == "sqlite" and not parts.netloc and parts.path not in ("", "/", "/:memory:"):
         from manyarms.live.databases.sqlite import SQLite
 
         query = parse_qs(parts.query)

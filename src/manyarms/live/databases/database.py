@@ -1,22 +1,32 @@
-"""What stores and the service ask of a database; the words of each kind are in its own file.
+"""The log of games in a database: what is the same in SQLite and PostgreSQL.
 
 All statements are written once, with `:names`. A database object has one connection and belongs to
-one thread at a time.
+one thread at a time. The tables that only the service has are in `manyarms.serve.tables`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from typing import Any, ClassVar, NamedTuple
 
 from manyarms.errors import StoreError
-from manyarms.live.databases.upkeep import Upkeep
 
-SCHEMA = 1
+SCHEMA = 2
+# what makes tables of a version those of the next one
+_MIGRATIONS = {
+    1: (
+        "ALTER TABLE experiments DROP COLUMN epoch",
+        "ALTER TABLE experiments DROP COLUMN owner",
+        "ALTER TABLE experiments DROP COLUMN lease_until",
+        "ALTER TABLE experiments DROP COLUMN engine",
+        "ALTER TABLE experiments ADD COLUMN version TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE snapshots DROP COLUMN engine",
+    )
+}
 
 
 class UnreachableError(Exception):
@@ -30,11 +40,8 @@ class ExperimentRow(NamedTuple):
     name: str
     spec: str
     state: str
-    epoch: int
     head: int
-    owner: str
-    lease_left: float  # seconds, by the database's clock
-    engine: str
+    version: str
     generation: int
     secret: str
     keyed: int
@@ -55,40 +62,14 @@ class LogRow(NamedTuple):
     more: str | None = None
 
 
-@dataclass
-class Batch:
-    """What one owner commits at a time: all of it, if the fence stands, else nothing."""
-
-    experiment: int
-    epoch: int
-    old: int  # the head before
-    events: list[LogRow] = field(default_factory=list)
-    # key, pull, k, again, body, worker, at
-    keys: list[tuple[Any, ...]] = field(default_factory=list)
-    # minute: asked, told, abandoned, reward, fresh
-    minutes: dict[int, list[float]] = field(default_factory=dict)
-    columns: dict[str, Any] = field(default_factory=dict)  # others of `experiments` to be set
-    unnamed: set[int] = field(default_factory=set)  # arms whose keys are wanted
-    names: dict[int, str] = field(default_factory=dict)  # keys that came with the commit, if any
-
-    @property
-    def new(self) -> int:
-        """The head afterwards."""
-        return self.old + len(self.events)
+_COLUMNS = ", ".join(ExperimentRow._fields)
 
 
-_COLUMNS = (
-    "id, name, spec, state, epoch, head, owner, lease_until - {now}, engine, generation, secret, "
-    "keyed, first_arms, n_arms, created"
-)
-SETTABLE = ("state", "engine", "generation", "keyed", "first_arms", "n_arms", "spec")
-
-
-class Database(Upkeep):
+class Database(ABC):
     """One connection to the tables."""
 
     words: ClassVar[dict[str, str]] = {}  # of tables.sql, and its own, where they differ
-    lease: ClassVar[float] = 5.0  # seconds that an owner may be silent
+    now: ClassVar[str]  # the clock, in SQL
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -96,11 +77,9 @@ class Database(Upkeep):
     def __str__(self) -> str:
         return self.url
 
-    # What each kind of database does in its own way
-
     @abstractmethod
     def open(self) -> None:
-        """Connect; make the tables where there are none.
+        """Connect; make the tables where there are none, and renew those of earlier versions.
 
         Raises `UnreachableError` where it may help to try again, and `StoreError` elsewhere.
         """
@@ -110,30 +89,32 @@ class Database(Upkeep):
         """Disconnect. Closed twice is closed."""
 
     @abstractmethod
+    def run(self, sql: str, **values: Any) -> list[Any]:
+        """Run one statement; return its rows. Raises `UnreachableError` if there is no answer."""
+
+    @abstractmethod
+    def transaction(self) -> contextlib.AbstractContextManager[None]:
+        """Do all of it, or nothing."""
+
+    @abstractmethod
+    def alone(self) -> contextlib.AbstractContextManager[None]:
+        """Do all of it, or nothing, while nobody else makes tables."""
+
+    @abstractmethod
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table of this name."""
+
+    @abstractmethod
     def stream(self, sql: str, **values: Any) -> Iterator[Any]:
         """Run a query of many rows, and yield them bit by bit."""
 
     @abstractmethod
-    def commit(self, batches: Sequence[Batch]) -> list[bool]:
-        """Commit batches in one durable transaction; return for each whether its fence stood."""
+    def append(self, experiment: int, head: int, rows: Sequence[LogRow]) -> bool:
+        """Commit events, durably, if `head` is still the last one; return whether it was."""
 
     @abstractmethod
-    def add_arms(self, experiment: int, epoch: int, rows: Iterable[tuple[int, str]]) -> bool:
-        """Insert arms, if `epoch` is that of the owner; return whether it is.
-
-        Raises `ValueError` with a key that is there already. They are as durable as the next
-        commit, which makes them known.
-        """
-
-    @abstractmethod
-    def holds_session(self, owner: str) -> bool:
-        """Whether the session of another owner still stands, as far as the database can tell."""
-
-    @abstractmethod
-    def hold_session(self, owner: str) -> None:
-        """Let others see that this session stands."""
-
-    # What is the same everywhere
+    def lock(self, name: str) -> bool:
+        """Keep others out until this connection ends; return False if another has the lock."""
 
     def first(self, sql: str, **values: Any) -> Any:
         """Run one statement; return its first row, None if there is none."""
@@ -142,25 +123,15 @@ class Database(Upkeep):
 
     def find(self, name: str) -> ExperimentRow | None:
         """Return the experiment of this name."""
-        row = self.first(f"SELECT {self._columns} FROM experiments WHERE name = :name", name=name)
+        row = self.first(f"SELECT {_COLUMNS} FROM experiments WHERE name = :name", name=name)
         return row and ExperimentRow(*row)
 
     def experiments(self) -> list[ExperimentRow]:
         """Return all experiments, by name."""
-        rows = self.run(f"SELECT {self._columns} FROM experiments ORDER BY name")
-        return [ExperimentRow(*row) for row in rows]
-
-    def in_flight(self, experiment: int) -> int:
-        """Return how many pulls of an experiment have not ended."""
-        (count,) = self.first(
-            "SELECT sum(asked) - sum(told) - sum(abandoned) FROM minutes WHERE experiment = :x",
-            x=experiment,
-        )
-        return int(count or 0)
-
-    @property
-    def _columns(self) -> str:
-        return _COLUMNS.format(now=self.now)
+        return [
+            ExperimentRow(*row)
+            for row in self.run(f"SELECT {_COLUMNS} FROM experiments ORDER BY name")
+        ]
 
     def create(self, name: str, spec: str, state: str, secret: str, **columns: int) -> bool:
         """Make an experiment; False if there is one of this name."""
@@ -177,26 +148,6 @@ class Database(Upkeep):
         )
         return made is not None
 
-    def acquire(self, name: str, owner: str, epoch: int) -> bool:
-        """Become the owner, if nobody else did since `epoch` was seen."""
-        ours = self.first(
-            f"UPDATE experiments SET epoch = epoch + 1, owner = :owner, "
-            f"lease_until = {self.now} + :lease WHERE name = :name AND epoch = :epoch RETURNING id",
-            name=name,
-            owner=owner,
-            epoch=epoch,
-            lease=self.lease,
-        )
-        return ours is not None
-
-    def release(self, experiment: int, epoch: int) -> None:
-        """Be the owner no longer."""
-        self.run(
-            "UPDATE experiments SET owner = '', lease_until = 0 WHERE id = :id AND epoch = :epoch",
-            id=experiment,
-            epoch=epoch,
-        )
-
     def events(self, experiment: int, after: int, *, most: int = 1 << 60) -> Iterator[LogRow]:
         """Yield the events after a number, in order."""
         rows = self.stream(
@@ -208,134 +159,39 @@ class Database(Upkeep):
         )
         return (LogRow(*row) for row in rows)
 
-    def heads(self, experiments: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """Return the epoch and the head of each experiment."""
-        marks = ", ".join(str(int(number)) for number in experiments)
-        rows = self.run(f"SELECT id, epoch, head FROM experiments WHERE id IN ({marks})")
-        return {number: (epoch, head) for number, epoch, head in rows}
-
-    def ended(self, experiment: int, pulls: Sequence[int]) -> dict[int, tuple[int, float, int]]:
-        """Return how pulls ended, of those that did: the kind of event, the reward, the arm."""
-        rows = self._of(
-            pulls,
-            "SELECT pull, kind, reward, arm FROM events WHERE experiment = :x AND kind IN "
-            "(2, 3, 7) AND pull IN",
-            experiment,
-        )
-        return {pull: (kind, reward, arm) for pull, kind, reward, arm in rows}
-
-    def keys_of(self, experiment: int, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the keys of arms."""
-        sql = "SELECT number, key FROM arms WHERE experiment = :x AND number IN"
-        return dict(self._of(numbers, sql, experiment))
-
-    def _of(self, numbers: Sequence[int], sql: str, experiment: int) -> Iterator[Any]:
-        """Yield the rows of some numbers, which a query ends with, of some hundreds at a time."""
-        for k in range(0, len(numbers), 500):
-            marks = ", ".join(str(int(number)) for number in numbers[k : k + 500])
-            yield from self.run(f"{sql} ({marks})", x=experiment)
-
-    def number_of(self, experiment: int, key: str, below: int) -> int | None:
-        """Return the number of an arm; None if there is none of this key."""
-        row: tuple[int] | None = self.first(
-            "SELECT number FROM arms WHERE experiment = :x AND key = :key AND number < :below",
-            x=experiment,
-            key=key,
-            below=below,
-        )
-        return row[0] if row else None
-
-    def taken(self, experiment: int, arms: list[tuple[int, str]]) -> str:
-        """Return the first key that is there already, or twice among these."""
-        seen: set[str] = set()
-        for _, key in arms:
-            if key in seen or self.number_of(experiment, key, 1 << 60) is not None:
-                return key
-            seen.add(key)
-        return ""
-
-    def renew(self, experiment: int, epoch: int) -> None:
-        """Lengthen a lease, where nothing is committed for long."""
-        self.run(
-            f"UPDATE experiments SET lease_until = {self.now} + {self.lease} "
-            "WHERE id = :id AND epoch = :epoch",
-            id=experiment,
-            epoch=epoch,
-        )
-
-    def ask_key(self, experiment: int, key: str) -> tuple[Any, ...] | None:
-        """Return what an ask of this key was given: pull, k, again, body."""
-        row: tuple[Any, ...] | None = self.first(
-            "SELECT pull, k, again, body FROM ask_keys WHERE experiment = :x AND key = :key",
-            x=experiment,
-            key=key,
-        )
-        return row
-
-    def last_ask_keys(self, experiment: int, most: int) -> list[tuple[Any, ...]]:
-        """Return the last asks, the latest first: key, pull, k, again, body."""
-        return self.run(
-            "SELECT key, pull, k, again, body FROM ask_keys WHERE experiment = :x "
-            "AND key NOT LIKE '~%' ORDER BY at DESC LIMIT :most",
-            x=experiment,
-            most=most,
-        )
-
-    def note(self, token: str, experiment: str | None, action: str) -> None:
-        """Write down who did what."""
-        self.run(
-            f"INSERT INTO audit (at, token, experiment, action) VALUES ({self.now}, :token, "
-            ":experiment, :action)",
-            token=token,
-            experiment=experiment,
-            action=action,
-        )
-
     def snapshot(
         self, experiment: int, *, before: int = 1 << 60
-    ) -> tuple[int, str, bytes, bytes, float] | None:
-        """Return the last snapshot: its event, engine, state, what else it holds, and its time."""
+    ) -> tuple[int, bytes, bytes, float] | None:
+        """Return the last snapshot: its event, the state, what else it holds, and its time."""
         row = self.first(
-            "SELECT seq, engine, state, more, at FROM snapshots WHERE experiment = :x "
+            "SELECT seq, state, more, at FROM snapshots WHERE experiment = :x "
             "AND seq < :before ORDER BY seq DESC LIMIT 1",
             x=experiment,
             before=before,
         )
         if row is None:
             return None
-        seq, engine, state, more, at = row
-        return seq, engine, bytes(state), bytes(more), at
+        seq, state, more, at = row
+        return seq, bytes(state), bytes(more), at
 
     def save(
-        self,
-        experiment: int,
-        seq: int,
-        engine: str,
-        state: bytes,
-        more: bytes,
-        *,
-        epoch: int | None = None,
-        keep_first: bool = False,
+        self, experiment: int, seq: int, state: bytes, more: bytes, *, keep_first: bool = False
     ) -> bool:
         """Keep a snapshot, if its event is committed, and drop all but the last two.
 
-        With `epoch` only its owner may. The first one can be kept, too: with it begins the history.
-        Return whether it was kept.
+        The first one can be kept, too: with it begins the history. Return whether it was kept.
         """
-        same = "epoch = epoch" if epoch is None else "epoch = :epoch"
         with self.transaction():
             kept = self.run(
-                "INSERT INTO snapshots (experiment, seq, engine, state, more, at) "
-                f"SELECT id, :seq, :engine, :state, :more, {self.now} FROM experiments "
-                f"WHERE id = :x AND head >= :seq AND {same} "
-                "ON CONFLICT (experiment, seq) DO UPDATE SET engine = excluded.engine, "
+                "INSERT INTO snapshots (experiment, seq, state, more, at) "
+                f"SELECT id, :seq, :state, :more, {self.now} FROM experiments "
+                "WHERE id = :x AND head >= :seq "
+                "ON CONFLICT (experiment, seq) DO UPDATE SET "
                 "state = excluded.state, more = excluded.more, at = excluded.at RETURNING seq",
                 x=experiment,
                 seq=seq,
-                engine=engine,
                 state=state,
                 more=more,
-                **({} if epoch is None else {"epoch": epoch}),
             )
             self.run(
                 "DELETE FROM snapshots WHERE experiment = :x AND seq < (SELECT min(seq) FROM ("
@@ -346,17 +202,9 @@ class Database(Upkeep):
             )
         return bool(kept)
 
-    def setting(self, name: str, fresh: str) -> str:
-        """Return a setting that all nodes share: the first value that any of them gave."""
-        self.run(
-            "INSERT INTO settings (name, value) VALUES (:name, :fresh) ON CONFLICT DO NOTHING",
-            name=name,
-            fresh=fresh,
-        )
-        return str(self.first("SELECT value FROM settings WHERE name = :name", name=name)[0])
-
-    def _make_tables(self) -> None:
-        text = files(__package__).joinpath("tables.sql").read_text(encoding="utf-8")
+    def make_tables(self, package: str) -> None:
+        """Make the tables that the file tables.sql of a package describes, where there are none."""
+        text = files(package).joinpath("tables.sql").read_text(encoding="utf-8")
         for word, own in self.words.items():
             text = text.replace(word, own)
         lines = [line.partition("--")[0].rstrip() for line in text.splitlines()]
@@ -364,12 +212,25 @@ class Database(Upkeep):
             if statement.strip():
                 self.run(statement)
 
-    def _check_schema(self) -> None:
-        (version,) = self.first("SELECT max(version) FROM schema_version")
-        if version != SCHEMA:
+    def _version(self) -> int:
+        return int(self.first("SELECT max(version) FROM schema_version")[0])
+
+    def _prepare(self) -> None:
+        """Make the tables where there are none, and those of earlier versions new."""
+        if not self.has_table("snapshots"):
+            with self.alone():
+                self.make_tables(__package__)
+        if self._version() < SCHEMA:
+            with self.alone():
+                for version in range(self._version(), SCHEMA):
+                    for statement in _MIGRATIONS[version]:
+                        self.run(statement)
+                    self.run("UPDATE schema_version SET version = :next", next=version + 1)
+        version = self._version()
+        if version > SCHEMA:
             raise StoreError(
-                f"{self} has tables of version {version}, and this manyarms knows version {SCHEMA}."
-                f" Install the manyarms that made them, or a newer one."
+                f"{self} has tables of version {version}, and this manyarms knows versions up to "
+                f"{SCHEMA}. Install the manyarms that made them, or a newer one."
             )
 
 
@@ -377,8 +238,3 @@ def packed(event: tuple[Any, ...]) -> str | None:
     """Return the fields of an event that have no column as JSON; None if all are empty."""
     rest = event[4:]
     return json.dumps(rest, separators=(",", ":")) if any(rest) else None
-
-
-def next_seconds(pause: float) -> float:
-    """Return the pause after this one, while a database is away."""
-    return min(1.0, 2 * pause)

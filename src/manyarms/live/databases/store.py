@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from manyarms.core.files import FileLock, LockedError
 from manyarms.errors import SavedFileError, StoreError
 from manyarms.live.databases.database import (
-    Batch,
     Database,
     ExperimentRow,
     LogRow,
@@ -23,7 +22,9 @@ from manyarms.live.databases.database import (
 )
 from manyarms.live.databases.sqlite import SQLite
 from manyarms.live.saving import MALFORMED_ERRORS
-from manyarms.live.store import Contents, Event, Events
+from manyarms.live.store import Contents, Event, Events, Snapshot, is_long
+
+_logger = logging.getLogger(__name__)
 
 
 class DatabaseStore:
@@ -59,21 +60,18 @@ class DatabaseStore:
         self.failure = ""
         self._database = database
         self._name = experiment
-        self._lock: FileLock | None = None
         self._process = 0
-        self._id = self._epoch = self._head = 0
+        self._id = self._head = 0
+        self._saved = 0  # the head of the last snapshot
 
     def __str__(self) -> str:
         return f"{self._name} in {self._database}"
 
     def load(self) -> Contents | None:
-        """Become the owner, and return the last snapshot with the events after it."""
-        self._lock = self._locked()
+        """Keep others out, and return the last snapshot with the events after it."""
         self._process, self.failure = os.getpid(), ""
         self._id = 0
         try:
-            if isinstance(self._database, SQLite) and not self._database.path.exists():
-                return None  # it is made when there is something to keep
             return self._load()
         except UnreachableError as error:
             self.close()
@@ -82,24 +80,12 @@ class DatabaseStore:
             self.close()
             raise
 
-    def _locked(self) -> FileLock | None:
-        if not isinstance(self._database, SQLite):
-            return None
-        path = self._database.path
-        try:
-            return FileLock(path.with_name(f"{path.name}.{self._name}.lock"), remove=True)
-        except LockedError as error:
-            raise self._taken("") from error
-
-    def _taken(self, owner: str) -> StoreError:
-        by = f" by {owner}" if owner else ""
-        return StoreError(
-            f"{self} is open already{by}: a game has one writer. Close it there, or let that "
-            f"process do the asking."
-        )
-
     def _load(self) -> Contents | None:
         database = self._database
+        if isinstance(database, SQLite):
+            self._take()
+            if not database.path.exists():
+                return None  # it is made when there is something to keep
         database.open()
         row = database.find(self._name)
         if row is None:
@@ -107,40 +93,41 @@ class DatabaseStore:
         self._own(row)
         saved = database.snapshot(row.id)
         if saved is None:
-            self._head = row.head
             return None
-        events = list(database.events(row.id, saved[0]))
-        self._head = row.head
-        if len(events) != row.head - saved[0]:
+        self._saved, state, _, _ = saved
+        events = list(database.events(row.id, self._saved))
+        if len(events) != self._head - self._saved:
             raise StoreError(f"{self} is damaged: events are missing. Restore a backup.")
-        return Contents(saved[2], columns_of(events))
+        return Contents(state, columns_of(events))
+
+    def _take(self) -> None:
+        """Keep others out: a game has one writer."""
+        if not self._database.lock(self._name):
+            raise StoreError(
+                f"{self} is open already: a game has one writer. Close it there, or let that "
+                f"process do the asking."
+            )
 
     def _own(self, row: ExperimentRow) -> None:
-        """Take over from an owner that is gone."""
         if row.spec != "null":
             raise StoreError(
                 f"{self} is an experiment of the service. Use it through the service, or choose "
                 f"another name: ?experiment=NAME."
             )
-        database, own = self._database, f"process {os.getpid()}"
-        if not isinstance(database, SQLite):
-            if database.holds_session(f"{self._name}:handle"):
-                raise self._taken(row.owner)
-            database.hold_session(f"{self._name}:handle")
-        if not database.acquire(self._name, own, row.epoch):
-            raise self._taken("another process")
-        self._id, self._epoch = row.id, row.epoch + 1
+        if not isinstance(self._database, SQLite):
+            self._take()
+            row = self._database.find(self._name) or row  # as whoever had it before has left it
+        self._id, self._head = row.id, row.head
 
-    def append(self, events: Sequence[Event], snapshot: Callable[[], bytes]) -> None:
+    def append(self, events: Sequence[Event], snapshot: Snapshot) -> None:
         """Commit the events, if nobody has taken over."""
         now = time.time()
         rows = [
-            LogRow(self._head + 1 + k, e.kind, e.pull, e.arm, e.reward, now, packed(e))
+            LogRow(self._head + 1 + k, int(e.kind), e.pull, e.arm, e.reward, now, packed(e))
             for k, e in enumerate(events)
         ]
-        batch = Batch(self._id, self._epoch, self._head, events=rows)
         try:
-            (stood,) = self._database.commit([batch])
+            stood = self._database.append(self._id, self._head, rows)
         except UnreachableError as error:
             self.failure = str(error)
             raise StoreError(
@@ -149,7 +136,17 @@ class DatabaseStore:
             ) from error
         if not stood:
             raise self._lost()
-        self._head = batch.new
+        self._head += len(rows)
+        if is_long(self._head - self._saved, snapshot.arms_tried):
+            self._compact(snapshot)
+
+    def _compact(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot; if that fails all goes on, because the events are kept."""
+        try:
+            self.save(snapshot())
+        except OSError as error:
+            self._saved = self._head  # try again later
+            _logger.warning("%s could not be compacted, and goes on as it was: %r", self, error)
 
     def save(self, snapshot: bytes) -> None:
         """Keep a snapshot: what was kept before it is not played again."""
@@ -157,13 +154,12 @@ class DatabaseStore:
         if self._id == 0:
             self._create()
         try:
-            kept = database.save(
-                self._id, self._head, "", snapshot, b"", epoch=self._epoch, keep_first=True
-            )
+            kept = database.save(self._id, self._head, snapshot, b"", keep_first=True)
         except UnreachableError as error:
             raise OSError(str(error)) from error
         if not kept:
             raise self._lost()
+        self._saved = self._head
 
     def history(self) -> list[Contents]:
         """Return all that was kept: the first snapshot, and every event since."""
@@ -190,20 +186,13 @@ class DatabaseStore:
         row = database.find(self._name)
         assert row is not None
         self._own(row)
-        self._head = row.head
 
     def close(self) -> None:
         """Let others have the game."""
         if self._process != os.getpid():
             return
         self._process = 0
-        if self._id and not self.failure:
-            with contextlib.suppress(UnreachableError):
-                self._database.release(self._id, self._epoch)
         self._database.close()
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            lock.release()
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):

@@ -1,4 +1,4 @@
-"""Best: it pulls the arm that it was given; no policy can do better."""
+"""Best: always pulls the arm it was given; with a best arm, no policy does better."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 from manyarms.core.checks import check_int
 from manyarms.core.memory import Memory
-from manyarms.protocol import About, Policy, ask, reset, tell
+from manyarms.protocol import About, Policy, plays
 from manyarms.protocol.parameters import whole
 
 
@@ -17,19 +17,19 @@ class BestState(NamedTuple):
     arm: int
 
 
-@reset.register(BestState)
 def best_reset(state: BestState, key: int, horizon: int) -> None:
     pass
 
 
-@ask.register(BestState)
 def best_ask(state: BestState) -> tuple[int, int]:
     return 0, state.arm
 
 
-@tell.register(BestState)
 def best_tell(state: BestState, slot: int, reward: float) -> None:
     pass
+
+
+plays(BestState, reset=best_reset, ask=best_ask, tell=best_tell)
 
 
 @dataclass(frozen=True, kw_only=True)

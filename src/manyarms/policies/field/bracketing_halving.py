@@ -13,18 +13,18 @@ from manyarms.policies.parts.halving import (
     ask_bracket,
     halving,
     open_bracket,
+    reset_halving,
     rounds_of,
     start_run,
+    tell_bracket,
 )
-from manyarms.protocol import About, Policy, ask, reset, tell
-from manyarms.protocol.recommend import recommend
-from manyarms.protocol.soundness import Known, holds, sound
+from manyarms.protocol import About, Policy, plays
 
 _BRACKETS = 48  # more than 2^50 pulls open
 
 
 class BracketingState(NamedTuple):
-    """The brackets, each with a run of its own, and whose turn it is."""
+    """The brackets with their runs, and whose turn it is."""
 
     clock: Ints  # [pulls asked for, the bracket whose turn it is]
     budget: Ints  # by bracket: of its run
@@ -33,14 +33,12 @@ class BracketingState(NamedTuple):
     table: Halving
 
 
-@reset.register(BracketingState)
 def bracketing_reset(state: BracketingState, key: int, horizon: int) -> None:
-    reset(state.table, key, horizon)
+    reset_halving(state.table, key)
     state.clock[0] = 0
     state.clock[1] = -1
 
 
-@ask.register(BracketingState)
 def bracketing_ask(state: BracketingState) -> tuple[int, int]:
     brackets = state.table.used[1]
     if state.clock[0] >= brackets << brackets and brackets < _BRACKETS:
@@ -70,20 +68,18 @@ def run_again(state: BracketingState, number: int) -> None:
     start_run(state.table, number, state.budget[number])
 
 
-@tell.register(BracketingState)
 def bracketing_tell(state: BracketingState, slot: int, reward: float) -> None:
     number = state.table.arm[slot].bracket
     before = state.table.bracket[number].rounds
-    tell(state.table, slot, reward)
+    tell_bracket(state.table, slot, reward)
     bracket = state.table.bracket[number]
     if before > 0 and bracket.rounds == 0:
         state.won[number] = 1 + arm_of(state.table, bracket.winner)
         state.mean[number] = bracket.mean
 
 
-@recommend.register(BracketingState)
 def bracketing_recommend(state: BracketingState) -> int:
-    """Return the winner of the largest mean, of the last run of each bracket."""
+    """Return the arm of largest mean among the winners of the brackets' last runs."""
     kept, largest = -1, 0.0
     for number in range(state.table.used[1]):
         if state.won[number] > 0 and (kept < 0 or state.mean[number] > largest):
@@ -91,14 +87,13 @@ def bracketing_recommend(state: BracketingState) -> int:
     return kept
 
 
-@holds.register(BracketingState)
-def bracketing_holds(state: BracketingState, slot: int) -> bool:
-    return holds(state.table, slot)
-
-
-@sound.register(BracketingState)
-def bracketing_is_sound(state: BracketingState, known: Known) -> bool:
-    return -1 <= state.clock[1] < max(1, state.table.used[1]) and sound(state.table, known)
+plays(
+    BracketingState,
+    reset=bracketing_reset,
+    ask=bracketing_ask,
+    tell=bracketing_tell,
+    recommend=bracketing_recommend,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

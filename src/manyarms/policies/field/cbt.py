@@ -8,9 +8,16 @@ from typing import NamedTuple
 
 from manyarms.core.memory import Memory, Record, Records, wipe
 from manyarms.policies.parts.losses import Factor, Losses, Shape, confidence_factor, suffer
+from manyarms.policies.parts.one_by_one import (
+    OneByOne,
+    arm_in_play,
+    in_play,
+    leave,
+    one_by_one,
+    reset_one_by_one,
+)
 from manyarms.policies.parts.parameters import about_perfect
-from manyarms.policies.parts.sequential import OneByOne, in_play, leave, one_by_one
-from manyarms.protocol import Policy, ask, reset, tell, uses
+from manyarms.protocol import Policy, plays
 
 
 class CbtClock(Record):
@@ -18,7 +25,6 @@ class CbtClock(Record):
     target: float
 
 
-@uses(arms=(ask,))
 class CbtState(NamedTuple):
     """The target, and the losses of the arm in play."""
 
@@ -31,9 +37,8 @@ class CbtState(NamedTuple):
     arms: OneByOne
 
 
-@reset.register(CbtState)
 def cbt_reset(state: CbtState, key: int, horizon: int) -> None:
-    reset(state.arms, key, horizon)
+    reset_one_by_one(state.arms, key)
     wipe(state.losses, 0)
     clock = state.clock[0]
     clock.factor = confidence_factor(state.factor, horizon)
@@ -43,13 +48,15 @@ def cbt_reset(state: CbtState, key: int, horizon: int) -> None:
         clock.target = math.pow(scale, 1.0 / (state.b + 1.0))
 
 
-@tell.register(CbtState)
 def cbt_tell(state: CbtState, slot: int, reward: float) -> None:
     if in_play(state.arms, slot):
         clock = state.clock[0]
         if suffer(state.losses, 0, 1.0 - reward, clock.factor) > clock.target:
             leave(state.arms)
             wipe(state.losses, 0)
+
+
+plays(CbtState, reset=cbt_reset, ask=lambda state: arm_in_play(state.arms), tell=cbt_tell)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,8 @@ from manyarms.core.memory import Floats, Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream, unit
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
 from manyarms.policies.parts.randomness import BASES, TIES
-from manyarms.protocol import About, Policy, ask, count_late, reset, tell
+from manyarms.protocol import About, Policy, plays
 from manyarms.protocol.parameters import Positive, number, whole
-from manyarms.protocol.soundness import Known, holds, sound
 
 _MOST_STEPS = 60  # Newton's method needs fewer than ten
 
@@ -32,7 +31,7 @@ class CorralPull(Record):
 
 
 class CorralIgwState(NamedTuple):
-    """The mean of each arm pulled so far, the rules' chances, how pulls in flight were chosen."""
+    """The mean of each arm pulled, the probability of each rule, and how pulls were chosen."""
 
     n_arms: int
     bases: int
@@ -49,7 +48,6 @@ class CorralIgwState(NamedTuple):
     ties: Stream
 
 
-@reset.register(CorralIgwState)
 def corral_igw_reset(state: CorralIgwState, key: int, horizon: int) -> None:
     restart(state.words, draw(key, BASES))
     restart(state.ties, draw(key, TIES))
@@ -81,7 +79,6 @@ def mean_of(state: CorralIgwState, place: int) -> float:
     return state.arm[place].total / pulls if pulls > 0 else 0.0
 
 
-@ask.register(CorralIgwState)
 def corral_igw_ask(state: CorralIgwState) -> tuple[int, int]:
     j = draw_base(state)
     arm = below(next_word(state.words), state.n_arms)
@@ -133,7 +130,6 @@ def corral(state: CorralIgwState, j: int, change: float) -> None:
         steps += 1
 
 
-@tell.register(CorralIgwState)
 def corral_igw_tell(state: CorralIgwState, slot: int, reward: float) -> None:
     pull = state.pull[slot]
     own = state.arm[pull.place]
@@ -145,23 +141,18 @@ def corral_igw_tell(state: CorralIgwState, slot: int, reward: float) -> None:
     wipe(state.pull, slot)
 
 
-@count_late.register(CorralIgwState)
 def corral_igw_count_late(state: CorralIgwState, slot: int, change: int) -> None:
     if change <= 0:  # told, or abandoned
         wipe(state.pull, slot)
 
 
-@holds.register(CorralIgwState)
-def corral_igw_holds(state: CorralIgwState, slot: int) -> bool:
-    return 0 <= slot < state.asked[0] and state.pull[slot].place < state.number.filled[0]
-
-
-@sound.register(CorralIgwState)
-def corral_igw_is_sound(state: CorralIgwState, known: Known) -> bool:
-    number = state.number
-    places = [number.cells[number.used[k] + 1] for k in range(number.filled[0])]
-    counted = state.asked[0] == known.pulls and state.observed[0] == known.told
-    return counted and sorted(places) == list(range(len(places))) and sound(state.rank, known)
+plays(
+    CorralIgwState,
+    reset=corral_igw_reset,
+    ask=corral_igw_ask,
+    tell=corral_igw_tell,
+    count_late=corral_igw_count_late,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

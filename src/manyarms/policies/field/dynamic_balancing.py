@@ -16,16 +16,18 @@ from manyarms.policies.parts.subroutines import (
     SubroutineClock,
     SubroutinePolicy,
     ask_subroutine,
-    has_subroutines,
+    count_late_in_subroutine,
+    lose_arm,
     reset_subroutines,
     room_for,
     subroutine_of,
     tell_subroutine,
+    widen,
 )
-from manyarms.protocol import About, ask, reset, tell
+from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Positive
 
-FACTOR = 2.0  # of the sets' sizes, as in the text of Zhu & Nowak
+_FACTOR = 2.0  # of the sets' sizes, as in the text of Zhu & Nowak
 
 
 class BalancedClock(SubroutineClock):
@@ -38,9 +40,8 @@ class BalancedSubroutine(Subroutine):
     below: float  # the best mean is not below this
 
 
-@has_subroutines
 class BalancedState(NamedTuple):
-    """The arms of all subroutines, and what the rewards of each say of the best mean."""
+    """The arms of all subroutines, and the bounds on the best mean that each one gives."""
 
     factor: float
     c: float
@@ -51,7 +52,6 @@ class BalancedState(NamedTuple):
     ties: Stream
 
 
-@reset.register(BalancedState)
 def balanced_reset(state: BalancedState, key: int, horizon: int) -> None:
     reset_subroutines(state, key, horizon)
     restart(state.ties, draw(key, EPOCHS))
@@ -65,7 +65,7 @@ def balanced_reset(state: BalancedState, key: int, horizon: int) -> None:
 
 @kernel
 def least_allowed(state: BalancedState) -> int:
-    """Return the active subroutine that may have lost least, ties at random."""
+    """Return the active subroutine with the smallest allowed loss; ties are random."""
     q = state.clock[0].subroutines
     floor = -math.inf
     for i in range(q):
@@ -81,12 +81,10 @@ def least_allowed(state: BalancedState) -> int:
     return chosen
 
 
-@ask.register(BalancedState)
 def balanced_ask(state: BalancedState) -> tuple[int, int]:
     return ask_subroutine(state, least_allowed(state))
 
 
-@tell.register(BalancedState)
 def balanced_tell(state: BalancedState, slot: int, reward: float) -> None:
     tell_subroutine(state, slot, reward)
     i = subroutine_of(slot)
@@ -99,6 +97,17 @@ def balanced_tell(state: BalancedState, slot: int, reward: float) -> None:
     own.allowed = state.regret_factor * math.sqrt(float(state.arms.slots.run[i].members) * n)
     own.above = mean + width + own.allowed / n
     own.below = mean - width
+
+
+plays(
+    BalancedState,
+    reset=balanced_reset,
+    ask=balanced_ask,
+    tell=balanced_tell,
+    count_late=count_late_in_subroutine,
+    arrive=widen,
+    retire=lose_arm,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,9 +175,9 @@ class DynamicBalancing(SubroutinePolicy):
     regret_factor: Positive = 1.0
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> BalancedState:
-        room = room_for(memory, n_arms, pulls, FACTOR)
+        room = room_for(memory, n_arms, pulls, _FACTOR)
         return BalancedState(
-            factor=FACTOR,
+            factor=_FACTOR,
             c=self.c,
             regret_factor=self.regret_factor,
             clock=memory.records(1, BalancedClock),

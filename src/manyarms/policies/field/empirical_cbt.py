@@ -12,8 +12,7 @@ from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
 from manyarms.policies.parts.losses import Factor, Losses, confidence_factor, suffer
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
-from manyarms.protocol import About, Policy, ask, count_late, reset, tell
-from manyarms.protocol.soundness import Known, holds, sound
+from manyarms.protocol import About, Policy, plays
 
 _UNSEEN = 1e300  # above every bound
 
@@ -26,7 +25,7 @@ class EmpiricalCbtClock(Record):
 
 
 class EmpiricalCbtState(NamedTuple):
-    """The losses of every arm opened so far, ranked by their bounds, and of all together."""
+    """The losses of every opened arm, ranked by their bounds, and the total loss."""
 
     factor: float  # 0 for log log T
     clock: Records[EmpiricalCbtClock]  # [clock]
@@ -37,7 +36,6 @@ class EmpiricalCbtState(NamedTuple):
     ties: Stream
 
 
-@reset.register(EmpiricalCbtState)
 def empirical_cbt_reset(state: EmpiricalCbtState, key: int, horizon: int) -> None:
     reset_draws(state, key)
     clear(state.rank)
@@ -48,7 +46,6 @@ def empirical_cbt_reset(state: EmpiricalCbtState, key: int, horizon: int) -> Non
     clock.factor = confidence_factor(state.factor, horizon)
 
 
-@ask.register(EmpiricalCbtState)
 def empirical_cbt_ask(state: EmpiricalCbtState) -> tuple[int, int]:
     clock = state.clock[0]
     slot = leader(state.rank, state.ties)
@@ -62,7 +59,6 @@ def empirical_cbt_ask(state: EmpiricalCbtState) -> tuple[int, int]:
     return slot, state.losses[slot].arm
 
 
-@tell.register(EmpiricalCbtState)
 def empirical_cbt_tell(state: EmpiricalCbtState, slot: int, reward: float) -> None:
     loss = 1.0 - reward
     state.clock[0].loss += loss
@@ -70,7 +66,6 @@ def empirical_cbt_tell(state: EmpiricalCbtState, slot: int, reward: float) -> No
     rekey(state.rank, slot, -bound)
 
 
-@count_late.register(EmpiricalCbtState)
 def empirical_cbt_count_late(state: EmpiricalCbtState, slot: int, change: int) -> None:
     losses = state.losses[slot]
     losses.late += change
@@ -79,15 +74,13 @@ def empirical_cbt_count_late(state: EmpiricalCbtState, slot: int, change: int) -
         rekey(state.rank, slot, -losses.bound)
 
 
-@holds.register(EmpiricalCbtState)
-def empirical_cbt_holds(state: EmpiricalCbtState, slot: int) -> bool:
-    return 0 <= slot < state.clock[0].opened
-
-
-@sound.register(EmpiricalCbtState)
-def empirical_cbt_is_sound(state: EmpiricalCbtState, known: Known) -> bool:
-    fits = 0 <= state.clock[0].opened <= known.touched
-    return fits and sound(state.rank, known) and sound(state.sampler, known)
+plays(
+    EmpiricalCbtState,
+    reset=empirical_cbt_reset,
+    ask=empirical_cbt_ask,
+    tell=empirical_cbt_tell,
+    count_late=empirical_cbt_count_late,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,23 +6,30 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.fresh import FreshArms, present, reset_arms
+from manyarms.policies.parts.fresh import FreshArms, ask_arms, present, reset_arms
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit
 from manyarms.policies.parts.parameters import RankingPolicy
-from manyarms.policies.parts.slots import begin
-from manyarms.protocol import About, ask, count_late, reset, tell, uses
+from manyarms.protocol import About, plays
 
 
-@uses(arms=(ask, tell, count_late))
 class GreedyState(NamedTuple):
     """The arms pulled so far, ranked by their mean."""
 
     arms: FreshArms
 
 
-@reset.register(GreedyState)
 def greedy_reset(state: GreedyState, key: int, horizon: int) -> None:
     reset_arms(state.arms, key)
     begin(state.arms.slots, present(state.arms), 1)  # with H = 1 the MOSS index is the mean
+
+
+plays(
+    GreedyState,
+    reset=greedy_reset,
+    ask=lambda state: ask_arms(state.arms),
+    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

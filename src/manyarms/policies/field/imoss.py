@@ -11,6 +11,8 @@ from manyarms.core.memory import Memory
 from manyarms.policies.parts.count_queues import (
     Queues,
     any_leader,
+    count_late_pulls,
+    credit,
     forget_leaders,
     fresh_left,
     head,
@@ -19,14 +21,14 @@ from manyarms.policies.parts.count_queues import (
     next_pull,
     open_fresh,
     queues,
+    reset_queues,
     unobserved,
     waits,
 )
-from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
+from manyarms.protocol import About, Policy, plays
 from manyarms.protocol.parameters import Share, number
 
 
-@uses(arms=(reset, tell, count_late))
 class ImossState(NamedTuple):
     """The arms opened so far, queued by how often they were pulled."""
 
@@ -35,7 +37,6 @@ class ImossState(NamedTuple):
     arms: Queues
 
 
-@ask.register(ImossState)
 def imoss_ask(state: ImossState) -> tuple[int, int]:
     arms = state.arms
     t = next_pull(arms)  # this is pull number t
@@ -68,6 +69,15 @@ def largest_imoss_index(state: ImossState, t: int, opened: int) -> int:
                 best = index
         number = more(arms, number)
     return any_leader(arms)
+
+
+plays(
+    ImossState,
+    reset=lambda state, key, horizon: reset_queues(state.arms, key),
+    ask=imoss_ask,
+    tell=lambda state, slot, reward: credit(state.arms, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms, slot, change),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

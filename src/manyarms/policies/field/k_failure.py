@@ -6,12 +6,20 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.memory import Memory
+from manyarms.policies.parts.one_by_one import (
+    Length,
+    OneByOne,
+    arm_in_play,
+    count,
+    in_play,
+    leave,
+    one_by_one,
+    reset_one_by_one,
+)
 from manyarms.policies.parts.parameters import about_perfect
-from manyarms.policies.parts.sequential import Length, OneByOne, count, in_play, leave, one_by_one
-from manyarms.protocol import Policy, ask, reset, tell, uses
+from manyarms.protocol import Policy, plays
 
 
-@uses(arms=(reset, ask))
 class KFailureState(NamedTuple):
     """The arm in play, and its successes and failures."""
 
@@ -19,12 +27,19 @@ class KFailureState(NamedTuple):
     arms: OneByOne
 
 
-@tell.register(KFailureState)
 def k_failure_tell(state: KFailureState, slot: int, reward: float) -> None:
     if in_play(state.arms, slot):
         count(state.arms, reward)
         if state.arms.visit[0].failures >= state.k:
             leave(state.arms)
+
+
+plays(
+    KFailureState,
+    reset=lambda state, key, horizon: reset_one_by_one(state.arms, key),
+    ask=lambda state: arm_in_play(state.arms),
+    tell=k_failure_tell,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,8 @@ from manyarms.core.memory import Floats, Ints, Memory
 from manyarms.policies.parts.count_queues import (
     Queues,
     any_leader,
+    count_late_pulls,
+    credit,
     due,
     forget_leaders,
     head,
@@ -18,15 +20,15 @@ from manyarms.policies.parts.count_queues import (
     more,
     next_pull,
     queues,
+    reset_queues,
 )
 from manyarms.policies.parts.kl import kl_upper
-from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
+from manyarms.protocol import About, Policy, plays
 from manyarms.protocol.parameters import number
 
 _HAIR = 1e-12  # more than the rounding of a divergence
 
 
-@uses(arms=(count_late,))
 class KlUcbState(NamedTuple):
     """The arms pulled so far, queued by how often, and the entropy of each mean."""
 
@@ -36,13 +38,11 @@ class KlUcbState(NamedTuple):
     arms: Queues
 
 
-@reset.register(KlUcbState)
 def kl_ucb_reset(state: KlUcbState, key: int, horizon: int) -> None:
-    reset(state.arms, key, horizon)
+    reset_queues(state.arms, key)
     state.last[0] = 0
 
 
-@ask.register(KlUcbState)
 def kl_ucb_ask(state: KlUcbState) -> tuple[int, int]:
     arms = state.arms
     t = next_pull(arms) - 1  # pulls made so far
@@ -58,7 +58,7 @@ def kl_ucb_ask(state: KlUcbState) -> tuple[int, int]:
 
 @kernel
 def largest_kl_index(state: KlUcbState, level: float) -> int:
-    """Compute the index for the heads of the queues, unless a cheaper look rules them out."""
+    """Compute the index for the heads of the queues that a cheaper bound does not rule out."""
     arms = state.arms
     favourite = arms.node[state.last[0]].pulls  # the slot pulled last, or one as good, often leads
     best = -math.inf
@@ -89,12 +89,20 @@ def after(arms: Queues, number: int, favourite: int) -> int:
     return more(arms, number) if number == favourite > 0 else number
 
 
-@tell.register(KlUcbState)
 def kl_ucb_tell(state: KlUcbState, slot: int, reward: float) -> None:
-    tell(state.arms, slot, reward)
+    credit(state.arms, slot, reward)
     p = min(max(state.arms.node[slot].mean, 0.0), 1.0)
     inside = 0.0 < p < 1.0
     state.negentropy[slot] = p * math.log(p) + (1.0 - p) * math.log1p(-p) if inside else 0.0
+
+
+plays(
+    KlUcbState,
+    reset=kl_ucb_reset,
+    ask=kl_ucb_ask,
+    tell=kl_ucb_tell,
+    count_late=lambda state, slot, change: count_late_pulls(state.arms, slot, change),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,17 +1,28 @@
-"""m-run and non-recalling m-run: stay with the arm that shows m straight successes."""
+"""m-run: stay with the arm that shows m straight successes (Berry et al. 1997)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.core.rng import Stream, draw, next_word, priority, restart, stream
+from manyarms.policies.parts.one_by_one import (
+    Length,
+    OneByOne,
+    arm_in_play,
+    count,
+    in_play,
+    leave,
+    one_by_one,
+    reset_one_by_one,
+)
 from manyarms.policies.parts.parameters import about_perfect
 from manyarms.policies.parts.randomness import TIES
-from manyarms.policies.parts.sequential import Length, OneByOne, count, in_play, leave, one_by_one
-from manyarms.protocol import Policy, ask, reset, tell
+from manyarms.protocol import Policy, plays
+from manyarms.protocol.parameters import Flag
+from manyarms.protocol.registry import Form
 from manyarms.theory.schedules import epoch_length
 
 
@@ -34,9 +45,8 @@ class MRunState(NamedTuple):
     ties: Stream
 
 
-@reset.register(MRunState)
 def m_run_reset(state: MRunState, key: int, horizon: int) -> None:
-    reset(state.arms, key, horizon)
+    reset_one_by_one(state.arms, key)
     restart(state.ties, draw(key, TIES))
     choice = state.choice[0]
     choice.m = state.m if state.m > 0 else epoch_length(horizon)
@@ -71,15 +81,13 @@ def settle(state: MRunState) -> None:
     choice.arm = visit.arm
 
 
-@ask.register(MRunState)
 def m_run_ask(state: MRunState) -> tuple[int, int]:
     choice = state.choice[0]
     if choice.settled == 1:
         return choice.slot, choice.arm
-    return ask(state.arms)
+    return arm_in_play(state.arms)
 
 
-@tell.register(MRunState)
 def m_run_tell(state: MRunState, slot: int, reward: float) -> None:
     choice, visit = state.choice[0], state.arms.visit[0]
     if choice.settled == 0 and in_play(state.arms, slot):
@@ -92,16 +100,25 @@ def m_run_tell(state: MRunState, slot: int, reward: float) -> None:
             settle(state)
 
 
+plays(MRunState, reset=m_run_reset, ask=m_run_ask, tell=m_run_tell)
+
+
 @dataclass(frozen=True, kw_only=True)
-class NonRecallingMRun(Policy):
+class MRun(Policy):
     r"""Leave an arm at its first failure; keep for good the first one with m straight successes.
 
-    By default :math:`m = \lceil \sqrt T \rceil`.
+    By default :math:`m = \lceil \sqrt T \rceil`. When none of the first :math:`\min(m, n)` arms
+    shows m straight successes, the one with the highest share of successes (equal ones at random)
+    is kept for good.
 
     Parameters
     ----------
     m
-        The run of successes that decides; the square root of the horizon unless given.
+        The run of successes that decides, and the number of arms that are tried; the square root
+        of the horizon unless given.
+    recall
+        Whether it goes back to the best of the m arms (default). If not, it goes on with fresh
+        arms: this is `ma.policy("non-recalling-m-run")`.
 
     Notes
     -----
@@ -111,34 +128,40 @@ class NonRecallingMRun(Policy):
     best arm is kept with probability :math:`(\mu^*)^m` only. Needs the horizon for the default m.
     The rule and its choice of m are from memory and from what later papers say of them; the
     source itself could not be read. Rewards between 0 and 1 are rounded at random, and when all n
-    arms are left a new random order begins with fresh counts: both are ours.
+    arms are left a new random order begins with fresh counts: both are ours. Each arm is left at
+    its first failure, so the highest share is the longest run. A reward that comes after its arm
+    was left does not change that arm's share.
 
-    Cost per pull: O(1), and memory of one arm and of the order.
+    Cost per pull: O(1), and memory of two arms and of the order.
 
     Examples
     --------
-    >>> from manyarms.policies.field.m_run import NonRecallingMRun
-    >>> live = NonRecallingMRun(m=2).live(n_arms=1_000_000, horizon=20_000, seed=1)
-    >>> arms = []
-    >>> for reward in (0.0, 1.0, 1.0, 0.0, 0.0):
-    ...     pull = live.ask()
-    ...     arms.append(pull.arm)
-    ...     live.tell(pull, reward)
-    >>> len(set(arms))  # the second one is kept after two successes
-    2
+    >>> from manyarms.policies.field import MRun
+    >>> live = MRun(m=2).live(n_arms=1_000_000, horizon=20_000, seed=1)
+    >>> first = live.ask()
+    >>> live.tell(first, reward=1.0)
+    >>> for _ in range(2):  # it fails, and the next one at once
+    ...     live.tell(live.ask(), reward=0.0)
+    >>> live.ask().arm == first.arm  # which has the better share
+    True
     """
 
-    name = "non-recalling-m-run"
-    recall: ClassVar[bool] = False
+    in_name = ("recall",)
     about = about_perfect(
         needs="horizon, μ* = 1",
         guarantee="2√T failures, uniform means",
-        nanoseconds=32,
+        nanoseconds=6,
         good_at="best arms that never fail",
         source="Berry et al. 1997",
     )
 
     m: Length | None = None
+    recall: Flag = True
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # it depends on `recall`
+        """What the policy is called, with recall or without."""
+        return "m-run" if self.recall else "non-recalling-m-run"
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> MRunState:
         return MRunState(
@@ -150,39 +173,8 @@ class NonRecallingMRun(Policy):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class MRun(NonRecallingMRun):
-    r"""As `NonRecallingMRun` on at most m arms; then back to the best share of successes.
+def _without_recall(*, m: int | None = None) -> MRun:
+    return MRun(m=m, recall=False)
 
-    When none of the first :math:`\min(m, n)` arms shows m straight successes, the one with the
-    highest share of successes (equal ones at random) is kept for good.
 
-    Parameters
-    ----------
-    m
-        The run of successes that decides, and the number of arms that are tried; the square root
-        of the horizon unless given.
-
-    Notes
-    -----
-    Source, assumptions (:math:`\mu^* = 1`) and what could not be checked: as for
-    `NonRecallingMRun`. Each arm is left at its first failure, so the highest share is the longest
-    run. A reward that comes after its arm was left does not change that arm's share.
-
-    Cost per pull: O(1), and memory of two arms and of the order.
-
-    Examples
-    --------
-    >>> from manyarms.policies.field.m_run import MRun
-    >>> live = MRun(m=2).live(n_arms=1_000_000, horizon=20_000, seed=1)
-    >>> first = live.ask()
-    >>> live.tell(first, reward=1.0)
-    >>> for _ in range(2):  # it fails, and the next one at once
-    ...     live.tell(live.ask(), reward=0.0)
-    >>> live.ask().arm == first.arm  # which has the better share
-    True
-    """
-
-    name = "m-run"
-    recall = True
-    about = replace(NonRecallingMRun.about, nanoseconds=6)
+NON_RECALLING = Form(replace(MRun.about, nanoseconds=32), _without_recall)

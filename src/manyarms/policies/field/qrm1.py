@@ -8,20 +8,19 @@ from typing import NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Records
-from manyarms.policies.parts.fresh import FreshArms, present
-from manyarms.policies.parts.rounds import (
+from manyarms.policies.parts.doubling_rounds import (
     RoundClock,
     RoundPolicy,
     last_round,
-    plays_rounds,
-    set_size,
+    next_round,
+    reset_rounds,
 )
-from manyarms.protocol import About, count_late, tell, uses
+from manyarms.policies.parts.fresh import FreshArms, ask_arms, present
+from manyarms.policies.parts.moss_slots import count_late_pulls, credit
+from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Share
 
 
-@plays_rounds
-@uses(arms=(tell, count_late))
 class Qrm1State(NamedTuple):
     """The round, and the arms of the growing set, ranked by their index."""
 
@@ -44,9 +43,21 @@ def qrm1_arms(round_number: int, rho: float, n_arms: int) -> int:
     return min(math.ceil(min(wanted, n_arms) * (1.0 - 1e-12)), n_arms)  # 1 / (1/49) > 49
 
 
-@set_size.register(Qrm1State)
-def qrm1_size(state: Qrm1State, round_number: int) -> int:
-    return qrm1_arms(round_number, state.rho, present(state.arms))
+def qrm1_ask(state: Qrm1State) -> tuple[int, int]:
+    clock = state.clock[0]
+    if clock.left == 0:
+        next_round(state, qrm1_arms(clock.round + 1, state.rho, present(state.arms)))
+    clock.left -= 1
+    return ask_arms(state.arms)
+
+
+plays(
+    Qrm1State,
+    reset=reset_rounds,
+    ask=qrm1_ask,
+    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,13 +9,12 @@ from manyarms.core.jit import rare
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.tournament import leader
+from manyarms.policies.parts.doubling_rounds import RoundPolicy, last_round
 from manyarms.policies.parts.fresh import FreshArms, draw_arm, present, reset_arms
+from manyarms.policies.parts.moss_slots import begin, count_late_pulls, credit, open_slot
 from manyarms.policies.parts.randomness import ORDER
-from manyarms.policies.parts.rounds import RoundPolicy, last_round, round_at
-from manyarms.policies.parts.slots import begin, open_slot
-from manyarms.protocol import About, ask, count_late, generation, reset, tell, uses
+from manyarms.protocol import About, plays
 from manyarms.protocol.parameters import Share
-from manyarms.protocol.soundness import Known, sound
 from manyarms.theory.schedules import quantile_arms
 
 
@@ -26,9 +25,8 @@ class Qrm2Clock(Record):
     waiting: int  # members without a pull in this round
 
 
-@uses(arms=(tell, count_late))
 class Qrm2RestartedState(NamedTuple):
-    """The set so far, and what this round saw of it."""
+    """The set, and the statistics of this round."""
 
     exponent: float
     clock: Records[Qrm2Clock]  # [clock]
@@ -37,7 +35,6 @@ class Qrm2RestartedState(NamedTuple):
     order: Stream
 
 
-@reset.register(Qrm2RestartedState)
 def qrm2_restarted_reset(state: Qrm2RestartedState, key: int, horizon: int) -> None:
     reset_arms(state.arms, key)
     restart(state.order, draw(key, ORDER))
@@ -46,7 +43,7 @@ def qrm2_restarted_reset(state: Qrm2RestartedState, key: int, horizon: int) -> N
 
 @rare
 def next_qrm2_round(state: Qrm2RestartedState) -> None:
-    """Double the length, widen the set, and forget what its arms did."""
+    """Start a round of twice the length on a larger set, without the old statistics."""
     clock = state.clock[0]
     clock.round += 1
     clock.left = 1 << clock.round
@@ -57,7 +54,6 @@ def next_qrm2_round(state: Qrm2RestartedState) -> None:
     begin(state.arms.slots, clock.size, clock.left)
 
 
-@ask.register(Qrm2RestartedState)
 def qrm2_restarted_ask(state: Qrm2RestartedState) -> tuple[int, int]:
     clock = state.clock[0]
     if clock.left == 0:
@@ -74,17 +70,18 @@ def qrm2_restarted_ask(state: Qrm2RestartedState) -> tuple[int, int]:
     return open_slot(state.arms.slots, arm), arm
 
 
-@generation.register(Qrm2RestartedState)
 def qrm2_restarted_generation(state: Qrm2RestartedState) -> int:
     return state.clock[0].round
 
 
-@sound.register(Qrm2RestartedState)
-def qrm2_restarted_is_sound(state: Qrm2RestartedState, known: Known) -> bool:
-    clock = state.clock[0]
-    now = (clock.round, clock.left) == round_at(known.pulls)
-    fits = 0 <= clock.waiting <= clock.size <= known.arms
-    return now and fits and sound(state.arms, known)
+plays(
+    Qrm2RestartedState,
+    reset=qrm2_restarted_reset,
+    ask=qrm2_restarted_ask,
+    tell=lambda state, slot, reward: credit(state.arms.slots, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms.slots, slot, change),
+    generation=qrm2_restarted_generation,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,9 +26,8 @@ from manyarms.policies.parts.randomness import (
     is_success,
     reset_order,
 )
-from manyarms.protocol import About, Policy, ask, reset, tell
+from manyarms.protocol import About, Policy, plays
 from manyarms.protocol.parameters import Probability
-from manyarms.protocol.soundness import Known, holds, sound
 
 
 class SatisficingSlot(Record):
@@ -38,7 +37,7 @@ class SatisficingSlot(Record):
 
 
 class SatisficingState(NamedTuple):
-    """The successes and failures of every arm opened so far, and its chance to pass."""
+    """The successes and failures of every opened arm, and its probability to pass."""
 
     target: float
     slot: Records[SatisficingSlot]  # from 1 on, in the order the arms were opened
@@ -49,7 +48,6 @@ class SatisficingState(NamedTuple):
     samples: Stream
 
 
-@reset.register(SatisficingState)
 def satisficing_reset(state: SatisficingState, key: int, horizon: int) -> None:
     reset_order(state.sampler, state.fresh, key)
     restart(state.rounding, draw(key, ROUNDING))
@@ -57,7 +55,6 @@ def satisficing_reset(state: SatisficingState, key: int, horizon: int) -> None:
     clear_chances(state.chances)
 
 
-@ask.register(SatisficingState)
 def satisficing_ask(state: SatisficingState) -> tuple[int, int]:
     slot = first_of(state.chances, next_word(state.samples))
     if slot == 0 and state.chances.size[0] < state.sampler.n[0]:
@@ -69,7 +66,6 @@ def satisficing_ask(state: SatisficingState) -> tuple[int, int]:
     return slot, state.slot[slot].arm
 
 
-@tell.register(SatisficingState)
 def satisficing_tell(state: SatisficingState, slot: int, reward: float) -> None:
     own = state.slot[slot]
     success = is_success(reward, state.rounding)
@@ -79,14 +75,7 @@ def satisficing_tell(state: SatisficingState, slot: int, reward: float) -> None:
     set_chance(state.chances, slot, chance)
 
 
-@holds.register(SatisficingState)
-def satisficing_holds(state: SatisficingState, slot: int) -> bool:
-    return 1 <= slot <= state.chances.size[0]
-
-
-@sound.register(SatisficingState)
-def satisficing_is_sound(state: SatisficingState, known: Known) -> bool:
-    return 0 <= state.chances.size[0] <= known.touched and sound(state.sampler, known)
+plays(SatisficingState, reset=satisficing_reset, ask=satisficing_ask, tell=satisficing_tell)
 
 
 @dataclass(frozen=True, kw_only=True)

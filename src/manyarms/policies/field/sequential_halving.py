@@ -7,13 +7,19 @@ from typing import NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.halving import Halving, arm_of, ask_bracket, halving, open_bracket
-from manyarms.protocol import About, Policy, Variant, ask, reset, tell, uses
+from manyarms.policies.parts.halving import (
+    Halving,
+    arm_of,
+    ask_bracket,
+    halving,
+    open_bracket,
+    reset_halving,
+    tell_bracket,
+)
+from manyarms.protocol import About, Policy, Variant, plays
 from manyarms.protocol.parameters import Count
-from manyarms.protocol.recommend import recommend
 
 
-@uses(table=(tell,))
 class SequentialHalvingState(NamedTuple):
     """One bracket of arms, and those of them that are left."""
 
@@ -21,9 +27,8 @@ class SequentialHalvingState(NamedTuple):
     table: Halving
 
 
-@reset.register(SequentialHalvingState)
 def halving_reset(state: SequentialHalvingState, key: int, horizon: int) -> None:
-    reset(state.table, key, horizon)
+    reset_halving(state.table, key)
     size = state.size if state.size > 0 else arms_for(horizon)
     open_bracket(state.table, min(size, horizon, state.table.sampler.n[0]), horizon)
 
@@ -37,15 +42,22 @@ def arms_for(horizon: int) -> int:
     return 1 << doublings
 
 
-@ask.register(SequentialHalvingState)
 def halving_ask(state: SequentialHalvingState) -> tuple[int, int]:
     return ask_bracket(state.table, 0)
 
 
-@recommend.register(SequentialHalvingState)
 def halving_recommend(state: SequentialHalvingState) -> int:
     winner = state.table.bracket[0].winner
     return -1 if winner < 0 else arm_of(state.table, winner)
+
+
+plays(
+    SequentialHalvingState,
+    reset=halving_reset,
+    ask=halving_ask,
+    tell=lambda state, slot, reward: tell_bracket(state.table, slot, reward),
+    recommend=halving_recommend,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

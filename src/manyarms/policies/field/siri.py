@@ -12,10 +12,8 @@ from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.core.tournament import Tournament, clear, leader, rekey, tournament
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
-from manyarms.protocol import About, Policy, ask, count_late, reset, tell
+from manyarms.protocol import About, Policy, plays
 from manyarms.protocol.parameters import Positive, number
-from manyarms.protocol.recommend import recommend
-from manyarms.protocol.soundness import Known, holds, sound
 
 _DELTA = 0.01  # that of the authors' experiments
 _UNSEEN = 1e300
@@ -56,7 +54,6 @@ def arms_for(horizon: int, beta: float, constant: float, n_arms: int) -> int:
     return max(1, min(wanted, n_arms, horizon))
 
 
-@reset.register(SiriState)
 def siri_reset(state: SiriState, key: int, horizon: int) -> None:
     reset_draws(state, key)
     clear(state.rank)
@@ -68,7 +65,6 @@ def siri_reset(state: SiriState, key: int, horizon: int) -> None:
     state.run[4] = int(math.log2(arms))  # \bar t_beta
 
 
-@ask.register(SiriState)
 def siri_ask(state: SiriState) -> tuple[int, int]:
     run = state.run
     if run[1] < run[0]:
@@ -87,14 +83,12 @@ def siri_ask(state: SiriState) -> tuple[int, int]:
     return slot, state.arm[slot].arm
 
 
-@tell.register(SiriState)
 def siri_tell(state: SiriState, slot: int, reward: float) -> None:
     state.arm[slot].pulls += 1
     state.arm[slot].total += reward
     rekey(state.rank, slot, index_of(state, slot))
 
 
-@count_late.register(SiriState)
 def siri_count_late(state: SiriState, slot: int, change: int) -> None:
     state.arm[slot].late += change
     rekey(state.rank, slot, index_of(state, slot))
@@ -119,7 +113,6 @@ def index_of(state: SiriState, slot: int) -> float:
     return record.total / record.pulls + 2.0 * math.sqrt(width) + 2.0 * width
 
 
-@recommend.register(SiriState)
 def siri_recommend(state: SiriState) -> int:
     """Return the arm pulled most; of several the one of largest mean, then the first."""
     best = -1
@@ -134,15 +127,14 @@ def siri_recommend(state: SiriState) -> int:
     return -1 if best < 0 else state.arm[best].arm
 
 
-@sound.register(SiriState)
-def siri_is_sound(state: SiriState, known: Known) -> bool:
-    opened = 0 <= state.run[1] <= known.slots and 0 <= state.run[2] < max(1, state.run[1])
-    return opened and sound(state.sampler, known) and sound(state.rank, known)
-
-
-@holds.register(SiriState)
-def siri_holds(state: SiriState, slot: int) -> bool:
-    return 0 <= slot < state.run[1]
+plays(
+    SiriState,
+    reset=siri_reset,
+    ask=siri_ask,
+    tell=siri_tell,
+    count_late=siri_count_late,
+    recommend=siri_recommend,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

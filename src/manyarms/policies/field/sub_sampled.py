@@ -20,17 +20,26 @@ from manyarms.policies.field.ucb import UCB
 from manyarms.policies.moss import MOSS
 from manyarms.policies.parts.parameters import AroundPolicy
 from manyarms.policies.parts.randomness import SUBSET, draw_fresh, reset_order
-from manyarms.protocol import About, Policy, Variant, ask, count_late, generation, reset, tell, uses
+from manyarms.protocol import (
+    About,
+    Policy,
+    Variant,
+    ask,
+    count_late,
+    generation,
+    plays,
+    reset,
+    tell,
+)
 from manyarms.protocol.parameters import Count, Probability
-from manyarms.protocol.recommend import recommend
+from manyarms.protocol.policy import recommend
 from manyarms.protocol.registry import Form
 
 _SHORT = {"thompson": "ts"}  # as the source abbreviates it
 
 
-@uses(inner=(tell, count_late, generation))
 class SubSampledState(NamedTuple):
-    """The state of the policy within, and which arms stand for its arms."""
+    """The state of the inner policy, and which arm each of its arms is."""
 
     inner: Any  # the policy's own state
     subset: HashMap  # the policy's arm -> the arm it stands for, once it was chosen
@@ -38,14 +47,12 @@ class SubSampledState(NamedTuple):
     words: Stream
 
 
-@reset.register(SubSampledState)
 def sub_sampled_reset(state: SubSampledState, key: int, horizon: int) -> None:
     clear_map(state.subset)
     reset_order(state.sampler, state.words, key)
     reset(state.inner, draw(key, SUBSET), horizon)
 
 
-@ask.register(SubSampledState)
 def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
     slot, member = ask(state.inner)
     at = find(state.subset, member)
@@ -54,10 +61,20 @@ def sub_sampled_ask(state: SubSampledState) -> tuple[int, int]:
     return slot, state.subset.cells[at + 1]
 
 
-@recommend.register(SubSampledState)
 def sub_sampled_recommend(state: SubSampledState) -> int:
     member = recommend(state.inner)
     return -1 if member < 0 else state.subset.cells[find(state.subset, member) + 1]
+
+
+plays(
+    SubSampledState,
+    reset=sub_sampled_reset,
+    ask=sub_sampled_ask,
+    tell=lambda state, slot, reward: tell(state.inner, slot, reward),
+    count_late=lambda state, slot, change: count_late(state.inner, slot, change),
+    generation=lambda state: generation(state.inner),
+    recommend=sub_sampled_recommend,
+)
 
 
 @dataclass(frozen=True)
@@ -67,15 +84,15 @@ class OnSubset(Policy):
     @property
     @abstractmethod
     def runs(self) -> Policy:
-        """The policy that is run."""
+        """The inner policy."""
 
     @abstractmethod
     def wanted(self, n_arms: int, pulls: int) -> float:
-        """Return the size of the subset, before it is rounded up to one that can be had."""
+        """Return the size of the subset, before it is rounded and cut to the number of arms."""
 
     @property
     def sized_by_horizon(self) -> bool:
-        """Whether the size of the subset depends on the horizon: then `Doubling` cannot wear it."""
+        """Whether the size depends on the horizon; `Doubling` refuses such policies."""
         return True
 
     def set_size(self, n_arms: int, pulls: int) -> int:
@@ -147,7 +164,7 @@ class SubSampled(AroundPolicy, OnSubset):
 
     @property
     def anytime(self) -> bool:  # type: ignore[override]  # as the policy within is
-        """Whether it works without a horizon: with a fixed size, if the policy does."""
+        """Whether it works without a horizon: if the size is fixed and the policy anytime."""
         return self.size is not None and self.policy.anytime
 
     @property
@@ -171,7 +188,7 @@ class SubSampled(AroundPolicy, OnSubset):
 
 
 def _written(exponent: float) -> str:
-    """Return an exponent as one would write it; the same text means the same number.
+    """Return an exponent in its shortest exact form.
 
     >>> _written(2 / 3), _written(0.5), _written(0.6667)
     ('2/3', '0.5', '0.6667')
@@ -190,24 +207,20 @@ def on_subset(
     return SubSampled(policy, size=size, exponent=exponent)
 
 
-about_subset = partial(About, needs="horizon", source="Bayati et al. 2020")
-SUB_SAMPLED = (
-    Form(
-        "ss-moss",
-        MOSS,
-        on_subset,
-        about_subset(
+_about_subset = partial(About, needs="horizon", source="Bayati et al. 2020")
+SUB_SAMPLED = {
+    "ss-moss": Form(
+        _about_subset(
             guarantee="MOSS's, among √T random arms",
             nanoseconds=15,
             scaling="log of arms in the subset",
             good_at="best arms not rarer than 1 in √T",
         ),
-    ),
-    Form(
-        "ss-greedy",
-        Greedy,
+        MOSS,
         on_subset,
-        about_subset(
+    ),
+    "ss-greedy": Form(
+        _about_subset(
             guarantee="Bayesian, for means dense near the best",
             nanoseconds=13,
             scaling="log of arms in the subset",
@@ -220,28 +233,28 @@ SUB_SAMPLED = (
                 ),
             ),
         ),
-    ),
-    Form(
-        "ss-ucb",
-        UCB,
+        Greedy,
         on_subset,
-        about_subset(
+    ),
+    "ss-ucb": Form(
+        _about_subset(
             guarantee="Bayesian, for means dense near the best",
             nanoseconds=280,
             scaling="distinct pull counts",
             good_at="many good arms",
         ),
-    ),
-    Form(
-        "ss-ts",
-        Thompson,
+        UCB,
         on_subset,
-        about_subset(
+    ),
+    "ss-ts": Form(
+        _about_subset(
             guarantee="none stated here",
             nanoseconds=2400,
             scaling="distinct (successes, failures): not sublinear",
             good_at="many good arms, rewards 0 and 1",
             rewards="[0, 1]",
         ),
+        Thompson,
+        on_subset,
     ),
-)
+}

@@ -13,17 +13,18 @@ from manyarms.policies.parts.posterior_groups import (
     FEW,
     Groups,
     choose_from,
+    credit,
     groups,
     name_of,
+    reset_groups,
     size_of,
 )
 from manyarms.policies.parts.randomness import SAMPLES
-from manyarms.protocol import About, Policy, ask, reset, tell, uses
+from manyarms.protocol import About, Policy, plays
 
-LARGE = 64  # pulls + 2 from which on an arm alone is sampled without a quantile, which takes longer
+_LARGE = 64  # pulls + 2 from which on an arm alone is sampled without a quantile: that is slower
 
 
-@uses(arms=(tell,))
 class ThompsonState(NamedTuple):
     """The arms, grouped by their successes and failures, and which was pulled last."""
 
@@ -32,14 +33,12 @@ class ThompsonState(NamedTuple):
     last: Ints  # [the slot pulled last, + 1; 0 for none]
 
 
-@reset.register(ThompsonState)
 def thompson_reset(state: ThompsonState, key: int, horizon: int) -> None:
-    reset(state.arms, key, horizon)
+    reset_groups(state.arms, key)
     restart(state.samples, draw(key, SAMPLES))
     state.last[0] = 0
 
 
-@ask.register(ThompsonState)
 def thompson_ask(state: ThompsonState) -> tuple[int, int]:
     arms = state.arms
     key = next_word(state.samples)
@@ -66,7 +65,7 @@ def largest_sample(arms: Groups, number: int, key: int, best: float) -> float:
     a, b = group.successes + 1.0, group.failures + 1.0
     k = size_of(arms, number)
     word = draw(key, name_of(group.successes, group.failures))
-    if k == 1 and a + b > LARGE:
+    if k == 1 and a + b > _LARGE:
         return beta_variate(a, b, word)
     u = open_unit(word)  # the probability that the largest of k samples is above ours
     if best > 0.0:
@@ -79,7 +78,7 @@ def largest_sample(arms: Groups, number: int, key: int, best: float) -> float:
 
 @kernel
 def most_tail(ways: float, b: int, mean: float, n: float, x: float) -> float:
-    r"""Return a number not below the probability that a sample is above x, by cheap means.
+    r"""Return a cheap upper bound of the probability that a sample is above x.
 
     It is :math:`P(\mathrm{Bin}(n - 1, 1 - x) \ge b) \le \binom{n-1}{b} (1 - x)^b`, and a Beta
     number is sub-Gaussian: the probability is at most :math:`e^{-s} \le 1 / (1 + s)` with
@@ -89,6 +88,14 @@ def most_tail(ways: float, b: int, mean: float, n: float, x: float) -> float:
         ways *= 1.0 - x
     ahead = max(0.0, x - mean)
     return min(ways, 1.0 / (1.0 + 2.0 * (n + 1.0) * ahead * ahead))
+
+
+plays(
+    ThompsonState,
+    reset=thompson_reset,
+    ask=thompson_ask,
+    tell=lambda state, slot, reward: credit(state.arms, slot, reward),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

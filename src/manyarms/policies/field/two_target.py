@@ -9,9 +9,18 @@ from typing import NamedTuple
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Memory, Record, Records
 from manyarms.policies.parts.losses import Shape
+from manyarms.policies.parts.one_by_one import (
+    Length,
+    OneByOne,
+    arm_in_play,
+    count,
+    in_play,
+    leave,
+    one_by_one,
+    reset_one_by_one,
+)
 from manyarms.policies.parts.parameters import about_perfect
-from manyarms.policies.parts.sequential import Length, OneByOne, count, in_play, leave, one_by_one
-from manyarms.protocol import Policy, ask, reset, tell, uses
+from manyarms.protocol import Policy, plays
 
 
 class Targets(Record):
@@ -20,7 +29,6 @@ class Targets(Record):
     settled: int  # 1 once the arm in play is kept for good
 
 
-@uses(arms=(ask,))
 class TwoTargetState(NamedTuple):
     """The two targets, and the arm in play with its successes and failures."""
 
@@ -33,13 +41,12 @@ class TwoTargetState(NamedTuple):
 
 @kernel
 def whole(number: float) -> int:
-    """Return the floor; 64^(1/3) is 3.9999999999999996 in floating point, hence the guard."""
+    """Return the floor, with a margin: 64^(1/3) is 3.9999999999999996 in floating point."""
     return math.floor(min(number * (1.0 + 1e-12), 1e15))
 
 
-@reset.register(TwoTargetState)
 def two_target_reset(state: TwoTargetState, key: int, horizon: int) -> None:
-    reset(state.arms, key, horizon)
+    reset_one_by_one(state.arms, key)
     scale = state.weight * horizon / (state.b + 1.0)
     target = state.target[0]
     target.first = whole(math.pow(scale, 1.0 / (state.b + 2.0)))
@@ -47,7 +54,6 @@ def two_target_reset(state: TwoTargetState, key: int, horizon: int) -> None:
     target.settled = 0
 
 
-@tell.register(TwoTargetState)
 def two_target_tell(state: TwoTargetState, slot: int, reward: float) -> None:
     target, visit = state.target[0], state.arms.visit[0]
     if target.settled == 0 and in_play(state.arms, slot):
@@ -58,6 +64,14 @@ def two_target_tell(state: TwoTargetState, slot: int, reward: float) -> None:
             target.settled = 1
         elif visit.failures >= state.m:
             leave(state.arms)
+
+
+plays(
+    TwoTargetState,
+    reset=two_target_reset,
+    ask=lambda state: arm_in_play(state.arms),
+    tell=two_target_tell,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

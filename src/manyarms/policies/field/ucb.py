@@ -1,4 +1,12 @@
-"""UCB for sub-Gaussian rewards: asymptotically optimal for Gaussian ones."""
+r"""UCB1 and UCB: the mean and a bonus that grows with the logarithm of time.
+
+They differ in one formula, what stands over N under the root of the index:
+
+=====  =======================================  ===============================================
+UCB1   :math:`2 \log t`, of the pulls made      Auer, Cesa-Bianchi & Fischer 2002
+UCB    :math:`2 \sigma^2 \log(1 + t \log^2 t)`  Lattimore & Szepesvári 2020
+=====  =======================================  ===============================================
+"""
 
 from __future__ import annotations
 
@@ -7,25 +15,92 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from manyarms.core.memory import Memory
-from manyarms.policies.parts.count_queues import Queues, ask_largest, level, queues
+from manyarms.policies.parts.count_queues import (
+    Queues,
+    count_late_pulls,
+    credit,
+    due,
+    largest_index,
+    next_pull,
+    queues,
+    reset_queues,
+)
 from manyarms.policies.parts.parameters import SigmaPolicy
-from manyarms.protocol import About, ask, count_late, reset, tell, uses
+from manyarms.protocol import About, Policy, plays
+from manyarms.protocol.parameters import Positive
 
 
-@uses(arms=(reset, tell, count_late))
 class UcbState(NamedTuple):
     """The arms pulled so far, queued by how often."""
 
-    scale: float  # 2 sigma^2
+    scale: float  # what stands before the logarithm
+    classic: bool  # whether the formula is that of UCB1
     arms: Queues
 
 
-ask.register(UcbState)(ask_largest)
+def ucb_ask(state: UcbState) -> tuple[int, int]:
+    arms = state.arms
+    t = next_pull(arms)  # this is pull number t
+    slot = due(arms)
+    if slot == 0:
+        log = math.log(t - 1) if state.classic else math.log1p(t * math.log(t) ** 2)
+        slot = largest_index(arms, state.scale * log)
+    return slot, arms.node[slot].arm
 
 
-@level.register(UcbState)
-def ucb_level(state: UcbState, t: int) -> float:
-    return state.scale * math.log1p(t * math.log(t) ** 2)
+plays(
+    UcbState,
+    reset=lambda state, key, horizon: reset_queues(state.arms, key),
+    ask=ucb_ask,
+    tell=lambda state, slot, reward: credit(state.arms, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms, slot, change),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UCB1(Policy):
+    r"""Pull each arm once, in random order, then one of largest index, t being the pulls made.
+
+    .. math:: \bar x + \sqrt{\frac{2 \log t}{N}}
+
+    Parameters
+    ----------
+    exploration
+        Scales what stands under the root; 1 is the source's index.
+
+    Notes
+    -----
+    P. Auer, N. Cesa-Bianchi, P. Fischer, "Finite-time analysis of the multiarmed bandit problem",
+    Machine Learning 47 (2002). Rewards in [0, 1]; needs neither horizon nor best mean. Made for
+    few arms: with n of them the first n pulls only explore, and the regret grows as
+    :math:`\sum_a \log T / \Delta_a`.
+
+    Cost per pull: O(distinct numbers of pulls among the arms), at most :math:`\sqrt{2T}`; exact,
+    since among arms pulled equally often only the one of largest mean can lead.
+
+    Examples
+    --------
+    >>> from manyarms.policies.field import UCB1
+    >>> live = UCB1().live(n_arms=3, seed=1)  # no horizon needed
+    >>> sorted(pull.arm for pull in live.ask(3))  # each arm once
+    [0, 1, 2]
+    """
+
+    name = "ucb1"
+    anytime = True
+    about = About(
+        needs="nothing",
+        guarantee="log T regret for fixed gaps",
+        nanoseconds=360,
+        scaling="distinct pull counts, at most √(2T)",
+        good_at="few arms, the classic to compare with",
+        source="Auer et al. 2002",
+    )
+
+    exploration: Positive = 1.0
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> UcbState:
+        return UcbState(2.0 * self.exploration, True, queues(memory, n_arms, pulls))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,4 +142,4 @@ class UCB(SigmaPolicy):
     )
 
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> UcbState:
-        return UcbState(2.0 * self.sigma**2, queues(memory, n_arms, pulls))
+        return UcbState(2.0 * self.sigma**2, False, queues(memory, n_arms, pulls))

@@ -9,13 +9,21 @@ from typing import NamedTuple
 from manyarms.core.jit import rare
 from manyarms.core.memory import Ints, Memory
 from manyarms.policies.field.ucb_f import UCBF, ManyArmedUCBV
-from manyarms.policies.parts.ucb_v import UcbV, largest_index, next_time, open_arm, ucb_v
-from manyarms.protocol import ask, count_late, reset, tell, uses
+from manyarms.policies.parts.ucb_v import (
+    UcbV,
+    count_late_pulls,
+    credit,
+    largest_index,
+    next_time,
+    open_arm,
+    reset_ucb_v,
+    ucb_v,
+)
+from manyarms.protocol import plays
 
 _NEVER = 1 << 60
 
 
-@uses(arms=(tell, count_late))
 class UcbAirState(NamedTuple):
     """The arms opened so far, and when the next one is opened."""
 
@@ -24,21 +32,19 @@ class UcbAirState(NamedTuple):
     arms: UcbV
 
 
-@reset.register(UcbAirState)
 def ucb_air_reset(state: UcbAirState, key: int, horizon: int) -> None:
-    reset(state.arms, key, horizon)
+    reset_ucb_v(state.arms, key)
     state.next[0] = 1
 
 
 @rare
 def opening_time(opened: int, exponent: float) -> int:
-    """Return the first time t with `opened` < t^exponent; the guard is wider than `pow` errs."""
+    """Return the first t with `opened` < t^exponent; the margin covers the error of `pow`."""
     if math.log(opened) > 41.0 * exponent:  # after e^41 = 6e17 pulls
         return _NEVER
     return math.floor(math.pow(opened, 1.0 / exponent) * (1.0 + 1e-12)) + 1
 
 
-@ask.register(UcbAirState)
 def ucb_air_ask(state: UcbAirState) -> tuple[int, int]:
     clock = state.arms.clock[0]
     next_time(state.arms)
@@ -49,6 +55,15 @@ def ucb_air_ask(state: UcbAirState) -> tuple[int, int]:
     else:
         slot = largest_index(state.arms)
     return slot, state.arms.slot[slot].arm
+
+
+plays(
+    UcbAirState,
+    reset=ucb_air_reset,
+    ask=ucb_air_ask,
+    tell=lambda state, slot, reward: credit(state.arms, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms, slot, change),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

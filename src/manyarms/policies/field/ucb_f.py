@@ -8,12 +8,20 @@ from typing import Annotated, NamedTuple
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import Ints, Memory
-from manyarms.policies.parts.ucb_v import UcbV, largest_index, next_time, open_arm, ucb_v
-from manyarms.protocol import About, Policy, ask, count_late, reset, tell, uses
+from manyarms.policies.parts.ucb_v import (
+    UcbV,
+    count_late_pulls,
+    credit,
+    largest_index,
+    next_time,
+    open_arm,
+    reset_ucb_v,
+    ucb_v,
+)
+from manyarms.protocol import About, Policy, plays
 from manyarms.protocol.parameters import Flag, number
 
 
-@uses(arms=(tell, count_late))
 class UcbFState(NamedTuple):
     """The K arms, and the tournament between their indices."""
 
@@ -24,18 +32,16 @@ class UcbFState(NamedTuple):
 
 @kernel
 def arms_for(horizon: int, exponent: float, n_arms: int) -> int:
-    """Return K = ⌈T^exponent⌉, at most n; the guard is wider than errors of `pow`."""
+    """Return K = ⌈T^exponent⌉, at most n; the margin covers the error of `pow`."""
     wanted = math.ceil(math.pow(horizon, exponent) * (1.0 - 1e-12))
     return max(1, min(wanted, n_arms))
 
 
-@reset.register(UcbFState)
 def ucb_f_reset(state: UcbFState, key: int, horizon: int) -> None:
-    reset(state.arms, key, horizon)
+    reset_ucb_v(state.arms, key)
     state.size[0] = arms_for(horizon, state.exponent, state.arms.sampler.n[0])
 
 
-@ask.register(UcbFState)
 def ucb_f_ask(state: UcbFState) -> tuple[int, int]:
     clock = state.arms.clock[0]
     next_time(state.arms)
@@ -44,6 +50,15 @@ def ucb_f_ask(state: UcbFState) -> tuple[int, int]:
     else:
         slot = largest_index(state.arms)
     return slot, state.arms.slot[slot].arm
+
+
+plays(
+    UcbFState,
+    reset=ucb_f_reset,
+    ask=ucb_f_ask,
+    tell=lambda state, slot, reward: credit(state.arms, slot, reward),
+    count_late=lambda state, slot, change: count_late_pulls(state.arms, slot, change),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

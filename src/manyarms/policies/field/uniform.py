@@ -1,4 +1,4 @@
-"""Uniform: every pull an arm at random, the lower end of every table."""
+"""Uniform: every pull a random arm; the lower end of every table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from manyarms.core.memory import Memory
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.policies.parts.randomness import FRESH
-from manyarms.protocol import About, Policy, ask, reset, tell
+from manyarms.protocol import About, Policy, plays
 
 
 class UniformState(NamedTuple):
@@ -18,20 +18,20 @@ class UniformState(NamedTuple):
     words: Stream
 
 
-@reset.register(UniformState)
 def uniform_reset(state: UniformState, key: int, horizon: int) -> None:
     restart(state.words, draw(key, FRESH))
 
 
-@ask.register(UniformState)
 def uniform_ask(state: UniformState) -> tuple[int, int]:
     arm = below(next_word(state.words), state.n_arms)
     return arm, arm
 
 
-@tell.register(UniformState)
 def uniform_tell(state: UniformState, slot: int, reward: float) -> None:
     pass
+
+
+plays(UniformState, reset=uniform_reset, ask=uniform_ask, tell=uniform_tell)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,8 +14,7 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory
 from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey
-from manyarms.policies.parts.slots import Slots
-from manyarms.protocol.soundness import holds
+from manyarms.policies.parts.moss_slots import Slots
 
 
 class Chosen(NamedTuple):
@@ -28,7 +27,7 @@ class Chosen(NamedTuple):
 
 
 def chosen(memory: Memory, slots: int) -> Chosen:
-    """Make room for a set of slots, of which there are `slots`."""
+    """Make room for a set of at most `slots` slots."""
     return Chosen(
         memory.ints(slots, most=slots),
         memory.ints(1),
@@ -46,7 +45,7 @@ def choose_slot(chosen: Chosen, slot: int) -> None:
 
 @rare
 def best_means(chosen: Chosen, slots: Slots, arms: int, untouched: int) -> int:
-    """Choose `arms` arms; return how many of them are to be drawn from the untouched ones."""
+    """Choose `arms` arms; return how many of them must be drawn from the untouched arms."""
     chosen.size[0] = 0
     zero = 0
     positive = 0
@@ -82,7 +81,7 @@ def _choose_leaders(chosen: Chosen, rank: Tournament, count: int) -> None:
 
 @rare
 def _choose_zeros(chosen: Chosen, places: int, zero: int, untouched: int) -> int:
-    """Fill places with arms of mean 0 at random; return the number of untouched ones."""
+    """Fill places with random arms of mean 0; return how many of these are untouched."""
     fresh = 0
     for _ in range(min(places, zero + untouched)):
         at = below(next_word(chosen.words), zero + untouched - fresh)
@@ -93,10 +92,3 @@ def _choose_zeros(chosen: Chosen, places: int, zero: int, untouched: int) -> int
         else:
             fresh += 1
     return fresh
-
-
-def chosen_are_sound(chosen: Chosen, slots: Slots) -> bool:
-    """Whether a set that comes from a file is one of these slots."""
-    size = chosen.size[0]
-    fits = 0 <= size <= slots.run[0].opened
-    return fits and all(holds(slots, chosen.slot[k]) for k in range(size))

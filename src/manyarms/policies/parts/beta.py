@@ -1,6 +1,6 @@
-"""Posteriors of coins: the Beta(a, b) law with whole a, b >= 1, by hand for compiled code.
+"""The Beta(a, b) law with integers a, b >= 1, the posterior of a coin, for compiled code.
 
-SciPy has all this and cannot be called from a kernel. Numbers are good to about 13 digits.
+Kernels cannot call SciPy. Results have about 13 correct digits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ERRORS = tuple(map(_stirling_error_of, range(_FEW)))
 
 @kernel
 def stirling_error(n: float) -> float:
-    """Return log n! less Stirling's formula for it, n >= 1 being whole."""
+    """Return log n! minus Stirling's formula, for an integer n >= 1."""
     if n < _FEW:
         return _ERRORS[int(n)]
     s = 1.0 / (n * n)
@@ -53,7 +53,7 @@ def _weight(a: float, b: float, x: float) -> float:
 def incomplete_beta(a: float, b: float, x: float) -> float:
     """Return the continued fraction of the incomplete beta function, by Lentz's method.
 
-    It comes fast for x < (a + 1) / (a + b + 2): O(sqrt(a + b)) steps at worst.
+    It converges fast for x < (a + 1) / (a + b + 2): in at most O(sqrt(a + b)) steps.
     """
     c = 1.0
     d = 1.0 / _away(1.0 - (a + b) * x / (a + 1.0))
@@ -152,7 +152,7 @@ def _first_guess(a: float, b: float, p: float) -> float:
 
 @kernel
 def share_of_tail(u: float, k: int) -> float:
-    """Return the tail of one number where the largest of k alike ones has the tail u.
+    """Return the tail probability of one number, if that of the largest of k is u.
 
     The largest of k is above x with probability 1 - (1 - tail)^k.
 

@@ -13,25 +13,14 @@ of N; queue 0 holds arms that were opened and never observed. Slots are numbered
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from manyarms.core.jit import generic, kernel, rare
+from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
-from manyarms.policies.parts.treap import (
-    Node,
-    comes_before,
-    first_alike,
-    join,
-    last,
-    leave,
-    nth,
-    slots_below,
-)
-from manyarms.protocol import count_late, reset, tell
-from manyarms.protocol.soundness import Known, holds, sound
+from manyarms.policies.parts.treap import Node, comes_before, first_alike, join, last, leave, nth
 
 
 class Queue(Record):
@@ -45,7 +34,7 @@ class Queue(Record):
 
 
 class LateReward(Record):
-    """What is in flight for a slot."""
+    """The pulls in flight of a slot."""
 
     pulls: int
     queued: int  # 1 while the slot stands in queue 0
@@ -85,8 +74,8 @@ def queues(memory: Memory, n_arms: int, pulls: int) -> Queues:
     )
 
 
-@reset.register(Queues)
-def reset_queues(arms: Queues, key: int, horizon: int) -> None:
+@kernel
+def reset_queues(arms: Queues, key: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
     reset_draws(arms, key)
     number = 0
@@ -106,23 +95,9 @@ def next_pull(arms: Queues) -> int:
     return arms.clock[0].pulls
 
 
-@generic
-def level(state: Any, t: int) -> float:  # type: ignore[empty-body]
-    """Return what stands over N under the root of the index, at pull number t."""
-
-
-def ask_largest(state: Any) -> tuple[int, int]:
-    """Choose the largest index, arms never pulled first: a body of `ask` for a state with arms."""
-    t = next_pull(state.arms)
-    slot = due(state.arms)
-    if slot == 0:
-        slot = largest_index(state.arms, level(state, t))
-    return slot, state.arms.node[slot].arm
-
-
 @kernel
 def due(arms: Queues) -> int:
-    """Return the slot of an arm whose index is infinite, a fresh one if there is; 0 if none."""
+    """Return the slot of an arm with an infinite index, a fresh one if possible; 0 if none."""
     if fresh_left(arms) > 0:
         return open_fresh(arms)
     return unobserved(arms) if waits(arms) else 0
@@ -149,13 +124,13 @@ def open_fresh(arms: Queues) -> int:
 
 @kernel
 def waits(arms: Queues) -> bool:
-    """Whether an arm with a slot has no reward so far."""
+    """Whether there is an opened arm without a reward."""
     return arms.queue[0].root != 0
 
 
 @kernel
 def unobserved(arms: Queues) -> int:
-    """Return the slot of an arm without any reward so far, fewest pulls in flight."""
+    """Return the slot of an arm without a reward, one with fewest pulls in flight."""
     forget_leaders(arms)
     lead(arms, 0, True)
     return any_leader(arms)
@@ -175,15 +150,15 @@ def head(arms: Queues, number: int) -> int:
 
 @kernel
 def forget_leaders(arms: Queues) -> None:
-    """Begin to look for the queues whose heads have the largest index."""
+    """Start a new search for the queues whose heads have the largest index."""
     arms.clock[0].leading = 0
 
 
 @kernel
 def lead(arms: Queues, number: int, alone: bool) -> None:
-    """Let the queue of N = `number` lead: alone, or with those of the same index so far.
+    """Make the queue of N = `number` a leader: the only one, or one of those that tie.
 
-    If their means differ the index is the same by rounding only, and the larger mean leads.
+    If their means differ, the indices tie by rounding only, and the larger mean leads.
     """
     clock = arms.clock[0]
     if not alone:
@@ -202,7 +177,7 @@ def lead(arms: Queues, number: int, alone: bool) -> None:
 
 @kernel
 def any_leader(arms: Queues) -> int:
-    """Return a slot of largest index, any with the same chance; several cost a word of TIES."""
+    """Return a random slot among those of largest index; a tie takes a word of TIES."""
     tied = 0
     for k in range(arms.clock[0].leading):
         tied += arms.queue[arms.leading[k]].tied
@@ -234,7 +209,7 @@ def largest_index(arms: Queues, level: float) -> int:
     return any_leader(arms)
 
 
-@tell.register(Queues)
+@kernel
 def credit(arms: Queues, slot: int, reward: float) -> None:
     """Count a pull of `slot` and its reward, and move it to the next queue."""
     node = arms.node[slot]
@@ -252,9 +227,9 @@ def credit(arms: Queues, slot: int, reward: float) -> None:
         _unlink(arms, number)
 
 
-@count_late.register(Queues)
-def queues_count_late(arms: Queues, slot: int, change: int) -> None:
-    """Count pulls that are late, or no longer."""
+@kernel
+def count_late_pulls(arms: Queues, slot: int, change: int) -> None:
+    """Count `change` more late pulls."""
     arms.late[slot].pulls += change
     if arms.node[slot].pulls == 0:
         _await(arms, slot)
@@ -262,7 +237,7 @@ def queues_count_late(arms: Queues, slot: int, change: int) -> None:
 
 @rare
 def _await(arms: Queues, slot: int) -> None:
-    """Queue an arm never observed: fewest pulls in flight first."""
+    """Put an arm without a reward into queue 0, by its pulls in flight."""
     late = arms.late[slot]
     if late.queued == 1:
         _unqueue(arms, slot, 0)
@@ -313,36 +288,3 @@ def _unlink(arms: Queues, number: int) -> None:
     arms.queue[less].more = after
     arms.queue[after].less = less
     wipe(arms.queue, number)
-
-
-@holds.register(Queues)
-def queues_hold(arms: Queues, slot: int) -> bool:
-    return 1 <= slot <= arms.clock[0].opened
-
-
-@sound.register(Queues)
-def queues_are_sound(arms: Queues, known: Known) -> bool:
-    opened = arms.clock[0].opened
-    if not 0 <= opened <= known.touched or arms.clock[0].pulls != known.pulls:
-        return False
-    slots = range(1, opened + 1)
-    waiting = {k: arms.node[k].pulls for k in slots if arms.node[k].pulls or arms.late[k].queued}
-    number = 0
-    while True:  # numbers grow, and every queue but the first takes a slot away
-        queue = arms.queue[number]
-        found = slots_below(arms.node, queue.root, opened)
-        if found is None or any(waiting.pop(slot, -1) != number for slot in found):
-            return False
-        if (number > 0 and not found) or not _head_is_right(arms, queue, found):
-            return False
-        if queue.more == 0:
-            return not waiting and sound(arms.sampler, known)
-        if queue.more <= number or arms.queue[queue.more].less != number:
-            return False
-        number = queue.more
-
-
-def _head_is_right(arms: Queues, queue: Queue, slots: set[int]) -> bool:
-    means = sorted((arms.node[slot].mean, slot) for slot in slots)
-    tied = sum(mean == means[-1][0] for mean, _ in means)
-    return queue.tied == tied and (not means or queue.head == means[-1][1])

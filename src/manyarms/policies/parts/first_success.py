@@ -1,4 +1,4 @@
-"""The first of many that passes, each with a chance of its own: one random number, O(log many).
+"""The first of many places that passes, each with its own chance, from one random number.
 
 Chances q are kept as weights -log(1 - q), so that the chance that none of some passes is e to the
 minus their sum: the first to pass is the first at which the sums of weights exceed an exponential
@@ -33,7 +33,6 @@ def chances(memory: Memory, places: int) -> Chances:
 
 @kernel
 def clear_chances(chances: Chances) -> None:
-    """Remove all."""
     chances.size[0] = 0
 
 
@@ -67,7 +66,7 @@ def first_of(chances: Chances, word: int) -> int:
 
 @rare
 def first_again(chances: Chances, word: int) -> int:
-    """Return the first place that passes, all of them trying again and again until one does.
+    """Return the first place that passes, if all try again until one does.
 
     The exponential number is then one that is known to be below the sum of all weights.
     """

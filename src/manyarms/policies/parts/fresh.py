@@ -14,21 +14,17 @@ from manyarms.core.memory import Ints, Memory
 from manyarms.core.rng import Stream, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, pick, sampler
 from manyarms.core.tournament import leader
-from manyarms.policies.parts.randomness import FRESH, TIES
-from manyarms.policies.parts.slots import (
+from manyarms.policies.parts.moss_slots import (
     Slots,
     close_slot,
-    credit,
     open_slot,
     refresh,
     set_scale,
     unopened,
 )
-from manyarms.protocol import arrive, ask, count_late, retire, tell, uses
-from manyarms.protocol.soundness import Known, sound
+from manyarms.policies.parts.randomness import FRESH, TIES
 
 
-@uses(slots=(count_late,))
 class FreshArms(NamedTuple):
     """Slots of arms that were drawn, and the sampler that draws the next one."""
 
@@ -64,21 +60,16 @@ def reset_arms(arms: FreshArms, key: int) -> None:
 
 @kernel
 def put_back(arms: FreshArms) -> None:
-    """Let all arms there are be drawn again."""
+    """Put all arms back into the sampler."""
     clear_sampler(arms.sampler)
     arms.sampler.n[0] = arms.pool[0]
 
 
-@ask.register(FreshArms)
+@kernel
 def ask_arms(arms: FreshArms) -> tuple[int, int]:
     """Return the slot of largest index and its arm."""
     slot = choose(arms)
     return slot, arms.slots.slot[slot].member
-
-
-@tell.register(FreshArms)
-def tell_arms(arms: FreshArms, slot: int, reward: float) -> None:
-    credit(arms.slots, slot, reward)
 
 
 @kernel
@@ -112,7 +103,7 @@ def present(arms: FreshArms) -> int:
 
 @rare
 def drawable(arms: FreshArms) -> int:
-    """Return the number of arms that may be pulled, of those the set is drawn from."""
+    """Return how many arms may be pulled, among those that the set is drawn from."""
     if arms.sampler.n[0] == arms.pool[0]:
         return present(arms)
     count = arms.sampler.n[0]
@@ -123,7 +114,7 @@ def drawable(arms: FreshArms) -> int:
 
 @rare
 def resize(arms: FreshArms, members: int, horizon: int) -> None:
-    """Let the set have `members` arms, and compute all its indices anew."""
+    """Set the size of the set to `members`, and compute all its indices again."""
     slots = arms.slots
     run = slots.run[slots.rank.number]
     set_scale(slots, members, horizon)
@@ -133,35 +124,35 @@ def resize(arms: FreshArms, members: int, horizon: int) -> None:
 
 @rare
 def hold(arms: FreshArms, members: int) -> None:
-    """Let the set of a game that has begun have `members` arms; if that changes K, resize it."""
+    """Resize the set to `members` arms, if the game has begun and K changes."""
     run = arms.slots.run[arms.slots.rank.number]
     if members != run.members and run.horizon > 0:
         resize(arms, members, run.horizon)
 
 
-@arrive.register(FreshArms)
+@kernel
 def arrive_now(arms: FreshArms, count: int) -> None:
-    """Let new arms be drawn from now on."""
+    """Add new arms to those that are drawn from."""
     arms.pool[0] += count
     arms.sampler.n[0] = arms.pool[0]
 
 
-@retire.register(FreshArms)
+@kernel
 def retire_arm(arms: FreshArms, arm: int) -> None:
-    """Let a fresh arm take the place of this one."""
+    """Retire an arm; a fresh one takes its place."""
     strike(arms.retired, arm)
     replace_arm(arms, arm)
 
 
 @rare
 def strike(retired: HashMap, arm: int) -> None:
-    """Write the arm down as retired."""
+    """Mark the arm as retired."""
     insert(retired, find(retired, arm), arm, 0)
 
 
 @rare
 def replace_arm(arms: FreshArms, arm: int) -> None:
-    """Take a retired arm out of the set; a fresh one comes for it while there are any."""
+    """Take a retired arm out of the set; a fresh one replaces it while there are any."""
     slots = arms.slots
     run = slots.run[slots.rank.number]
     if run.horizon > 0:  # else the game has not begun
@@ -169,20 +160,3 @@ def replace_arm(arms: FreshArms, arm: int) -> None:
             if slots.slot[slot].member == arm:
                 close_slot(slots, slot)
         hold(arms, min(run.members, present(arms)))
-
-
-@sound.register(FreshArms)
-def arms_are_sound(arms: FreshArms, known: Known) -> bool:
-    return pool_is_sound(arms, known) and sound(arms.slots, known)
-
-
-def pool_is_sound(arms: FreshArms, known: Known) -> bool:
-    """Whether all is in order but for the slots."""
-    drawn_from = arms.sampler.n[0] <= arms.pool[0] <= known.arms
-    return drawn_from and retired_are(arms.retired, known) and sound(arms.sampler, known)
-
-
-def retired_are(retired: HashMap, known: Known) -> bool:
-    """Whether a state has the same arms retired as the game."""
-    names = {retired.cells[retired.used[k]] - 1 for k in range(retired.filled[0])}
-    return names == known.retired

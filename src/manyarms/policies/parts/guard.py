@@ -16,7 +16,6 @@ from manyarms.policies.parts.fresh import strike
 from manyarms.policies.parts.guard_slots import RETIRED, TOLD, Guard, has_fresh, open_next, settle
 from manyarms.policies.parts.kl import bernoulli_kl, kl_upper
 from manyarms.policies.parts.randomness import reset_order
-from manyarms.protocol import arrive, reset
 from manyarms.theory.schedules import (
     guard_allowance,
     guard_error,
@@ -32,8 +31,8 @@ _AHEAD = 4  # the guess is always above this many times the pulls made
 _NEVER = 1 << 62
 
 
-@reset.register(Guard)
-def guard_reset(guard: Guard, key: int, horizon: int) -> None:
+@kernel
+def reset_guard(guard: Guard, key: int, horizon: int) -> None:
     """Begin a new order; `horizon` is 0 if it is unknown."""
     reset_order(guard.sampler, guard.words, key)
     wipe(guard.clock, 0)
@@ -210,7 +209,7 @@ def guard_learn(guard: Guard, note: int, reward: float) -> int:
     return pull.slot
 
 
-@arrive.register(Guard)
+@kernel
 def guard_arrive(guard: Guard, count: int) -> None:
     """Let new arms join those that have no slot yet."""
     guard.sampler.n[0] += count

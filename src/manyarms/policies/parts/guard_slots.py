@@ -14,13 +14,11 @@ from manyarms.core.jit import kernel
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, stream
 from manyarms.core.sampler import Sampler, sampler
-from manyarms.policies.parts.fresh import is_retired, retired_are
+from manyarms.policies.parts.fresh import is_retired
 from manyarms.policies.parts.randomness import draw_fresh
-from manyarms.protocol.soundness import Known, holds, sound
 
 RETIRED = 1 << 62  # in place of a period: the slot's arm is retired
 WAITED_FOR, TOLD, LOST = 0, 1, 2  # what became of a pull
-_STAGES = 64  # more than there are for any horizon
 
 
 class GuardSlot(Record):
@@ -217,47 +215,3 @@ def stage_words(guard: Guard) -> str:
         arms = "an arm" if clock.size == 1 else f"{clock.size} arms"
         return f"the guard tests {arms}"
     return "the guard has taken over" if clock.dropped == 1 else ""
-
-
-@holds.register(Guard)
-def guard_holds(guard: Guard, note: int) -> bool:
-    used = 1 <= note <= guard.clock[0].notes
-    return used and guard.flight[note].settled == WAITED_FOR
-
-
-@sound.register(Guard)
-def guard_is_sound(guard: Guard, known: Known) -> bool:
-    clock = guard.clock[0]
-    if clock.horizon == 0:  # not begun
-        return clock.opened == 0 and retired_are(guard.retired, known)
-    if not 0 <= clock.opened <= min(known.touched, clock.arms):
-        return False
-    unslotted = known.retired - {guard.slot[slot].arm for slot in range(clock.opened)}
-    return (
-        -1 <= clock.at <= min(clock.opened, clock.size)
-        and clock.arms == known.arms - len(unslotted)
-        and clock.made == known.pulls
-        and 0 <= clock.stage <= _STAGES
-        and -1 <= clock.keeper < clock.opened
-        and (clock.guessed == 1 or clock.horizon == known.horizon)
-        and 1 <= clock.horizon <= RETIRED
-        and _pulls_are_sound(guard)
-        and retired_are(guard.retired, known)
-        and sound(guard.sampler, known)
-    )
-
-
-def _pulls_are_sound(guard: Guard) -> bool:
-    """Whether each note in use is free, or waits in the line of its slot, once."""
-    clock = guard.clock[0]
-    if not 0 <= clock.free <= clock.notes <= clock.made:
-        return False
-    left = set(range(1, clock.notes + 1)).difference(guard.notes[k] for k in range(clock.free))
-    for slot in range(clock.opened):
-        note, last = guard.slot[slot].first, 0
-        while note in left and guard.flight[note].slot == slot:
-            left.remove(note)
-            note, last = guard.flight[note].next, note
-        if note != 0 or last != guard.slot[slot].last:
-            return False
-    return not left

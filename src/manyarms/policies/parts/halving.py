@@ -19,8 +19,6 @@ from manyarms.core.rng import Stream, draw, restart, stream
 from manyarms.core.sampler import Sampler, clear_sampler, sampler
 from manyarms.core.tournament import Tournament, clear, enter, leader, rekey, tournament
 from manyarms.policies.parts.randomness import RANKING, draw_fresh, reset_order
-from manyarms.protocol import reset, tell
-from manyarms.protocol.soundness import Known, holds, sound
 
 _NOT_PULLED = -1e300
 
@@ -76,8 +74,8 @@ def halving(memory: Memory, n_arms: int, *, slots: int, brackets: int, largest: 
     )
 
 
-@reset.register(Halving)
-def reset_halving(table: Halving, key: int, horizon: int) -> None:
+@kernel
+def reset_halving(table: Halving, key: int) -> None:
     """Forget all brackets."""
     reset_order(table.sampler, table.words, key)
     restart(table.ties, draw(key, RANKING))
@@ -113,7 +111,7 @@ def start_run(table: Halving, number: int, budget: int) -> None:
         table.order[slot] = slot
         table.arm[slot].pulls = 0
         table.arm[slot].total = 0.0
-    start_round(table, number)
+    _start_round(table, number)
 
 
 @kernel
@@ -126,7 +124,7 @@ def rounds_of(size: int) -> int:
 
 
 @kernel
-def start_round(table: Halving, number: int) -> None:
+def _start_round(table: Halving, number: int) -> None:
     bracket = table.bracket[number]
     share = bracket.budget // bracket.rounds
     bracket.each = max(1, share // bracket.left)
@@ -136,7 +134,7 @@ def start_round(table: Halving, number: int) -> None:
 
 @kernel
 def ask_bracket(table: Halving, number: int) -> tuple[int, int]:
-    """Return the slot to pull next and its arm; once the run is over the winner, which is left."""
+    """Return the slot to pull next and its arm; after the run, those of the winner."""
     bracket = table.bracket[number]
     slot = table.order[bracket.first + bracket.asked % bracket.left]
     bracket.asked += 1
@@ -144,7 +142,7 @@ def ask_bracket(table: Halving, number: int) -> tuple[int, int]:
     return slot, arm_of(table, slot)
 
 
-@tell.register(Halving)
+@kernel
 def tell_bracket(table: Halving, slot: int, reward: float) -> None:
     """Credit a reward, and end the round if it was its last."""
     record = table.arm[slot]
@@ -155,11 +153,11 @@ def tell_bracket(table: Halving, slot: int, reward: float) -> None:
     if bracket.rounds > 0:
         all_told = bracket.budget <= 0 and bracket.told >= bracket.asked
         if all_told or bracket.told >= bracket.each * bracket.left:
-            end_round(table, record.bracket)
+            _end_round(table, record.bracket)
 
 
 @rare
-def end_round(table: Halving, number: int) -> None:
+def _end_round(table: Halving, number: int) -> None:
     """Keep the better half."""
     bracket = table.bracket[number]
     clear(table.rank)
@@ -175,16 +173,16 @@ def end_round(table: Halving, number: int) -> None:
         if place == 0:
             bracket.winner = chosen
             bracket.mean = table.arm[chosen].total / max(1, table.arm[chosen].pulls)
-    keep_chosen(table, bracket)
+    _keep_chosen(table, bracket)
     bracket.left = kept
     bracket.rounds -= 1
     if bracket.rounds > 0:
-        start_round(table, number)
+        _start_round(table, number)
 
 
 @kernel
-def keep_chosen(table: Halving, bracket: Bracket) -> None:
-    """Move those that were chosen, which are below 0 now, to the front."""
+def _keep_chosen(table: Halving, bracket: Bracket) -> None:
+    """Move the chosen slots, which are marked by numbers below 0, to the front."""
     write = bracket.first
     for place in range(bracket.first, bracket.first + bracket.left):
         if table.order[place] < 0:
@@ -198,21 +196,3 @@ def keep_chosen(table: Halving, bracket: Bracket) -> None:
 def arm_of(table: Halving, slot: int) -> int:
     """Return the arm in a slot."""
     return table.arm[slot].arm
-
-
-@sound.register(Halving)
-def halving_is_sound(table: Halving, known: Known) -> bool:
-    slots, brackets = table.used[0], table.used[1]
-    whole = [table.bracket[k] for k in range(brackets)] if 0 <= brackets <= 64 else None
-    return (
-        whole is not None
-        and 0 <= slots <= known.pulls + known.arms
-        and all(0 < b.left <= b.size and b.first + b.size <= slots for b in whole)
-        and all(0 <= b.rounds <= 64 for b in whole)
-        and sound(table.sampler, known)
-    )
-
-
-@holds.register(Halving)
-def halving_holds(table: Halving, slot: int) -> bool:
-    return 0 <= slot < table.used[0]

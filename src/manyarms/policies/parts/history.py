@@ -1,4 +1,4 @@
-"""What is remembered of every arm that was pulled, and which of them did best.
+"""The pulls and rewards of every arm over all iterations, and which arms did best.
 
 For policies that restart: an arm's pulls and rewards are added when its iteration ends.
 """
@@ -76,7 +76,7 @@ def remember(history: History, arm: int, pulls: int, total: float) -> None:
 
 @rare
 def forget_arm(history: History, arm: int) -> None:
-    """Let a retired arm never be ranked again."""
+    """Exclude a retired arm from all rankings."""
     at = find(history.number, arm)
     if history.number.cells[at] != 0:
         history.pulled[history.number.cells[at + 1]].pulls = 0
@@ -84,7 +84,7 @@ def forget_arm(history: History, arm: int) -> None:
 
 @rare
 def rank_best(history: History, count: int, iteration: int) -> int:
-    """Choose the `count` highest empirical means, ties at random; return how many there were."""
+    """Choose the arms of the `count` highest means, ties at random; return how many there are."""
     clear(history.rank)
     for place in range(known(history)):
         pulled = history.pulled[place]

@@ -16,30 +16,23 @@ from manyarms.policies.parts.fresh import reset_arms, strike
 from manyarms.policies.parts.mixtures import (
     Mixtures,
     add_share,
-    can_be_pulled,
     close_mixture,
     leave_mixtures,
     mixture_pulls,
     real_arm,
     reset_mixtures,
 )
+from manyarms.policies.parts.moss_slots import GONE, Slots, close_slot
 from manyarms.policies.parts.randomness import MIXTURES, ORDER
-from manyarms.policies.parts.slots import GONE, Slots, close_slot
-from manyarms.protocol.soundness import Known, sound
-from manyarms.theory.schedules import iteration_pulls, iterations
 
 
 class IterationClock(Record):
-    """Where the game is."""
-
     horizon: int  # T
     iteration: int  # i
     left: int  # pulls left in the iteration
 
 
 class WaitingClock(IterationClock):
-    """The same, and how many members of the set wait."""
-
     waiting: int  # members without a pull in this iteration
 
 
@@ -55,7 +48,7 @@ def reset_iterations(state: Any, key: int, horizon: int) -> None:
 
 @kernel
 def ask_member(mixtures: Mixtures, slots: Slots, number: int) -> tuple[int, int]:
-    """Count a choice of the slot; return it and its arm, or one drawn from its mixture-arm."""
+    """Count a pull of the slot; return it with its arm, or one drawn from its mixture-arm."""
     slot = slots.slot[number]
     slot.asked += 1
     return number, real_arm(mixtures, slot.member)
@@ -71,13 +64,13 @@ def become_mixture(state: Any) -> None:
 
 
 def iteration_of(state: Any) -> int:
-    """Return the iteration: a body of `generation` where slots are given out anew in each."""
+    """Return the iteration; it is the generation where each iteration has new slots."""
     iteration: int = state.clock[0].iteration
     return iteration
 
 
 def arrive_later(state: Any, count: int) -> None:
-    """Let new arms be drawn from the next iteration on: a body of `arrive`."""
+    """Add new arms, which are drawn from the next iteration on."""
     state.arms.pool[0] += count
 
 
@@ -99,24 +92,3 @@ def lose_arm(state: Any, arm: int) -> int:
 def is_gone(mixtures: Mixtures, member: int, arm: int) -> bool:
     """Whether the member is the retired arm, or a mixture-arm left without arms."""
     return member == arm or (GONE < member < 0 and mixture_pulls(mixtures, -member) == 0)
-
-
-def iterations_are_sound(state: Any, known: Known) -> bool:
-    """Whether the clock, the arms and the mixture-arms of a state that comes from a file can be."""
-    clock, mixtures, slots = state.clock[0], state.mixtures, state.arms.slots
-    iteration, end = 0, 0
-    p = iterations(known.horizon, state.beta) if known.pulls > 0 else 0
-    while end < known.pulls:
-        iteration += 1
-        end += iteration_pulls(p, iteration, known.horizon)
-    return (
-        (clock.iteration, clock.left) == (iteration, end - known.pulls)
-        and clock.horizon == known.horizon
-        and sound(state.arms, known)
-        and sound(mixtures, known)
-        and mixtures.tally[0].closed == max(0, iteration - 1)
-        and all(
-            member == GONE or can_be_pulled(mixtures, member)
-            for member in (slots.slot[k].member for k in range(slots.run[0].opened))
-        )
-    )

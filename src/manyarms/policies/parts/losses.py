@@ -14,7 +14,7 @@ Factor: TypeAlias = Annotated[float, number(at_least=1.0, at_most=1e6)]  # b = c
 
 
 class Losses(Record):
-    """What an arm cost so far."""
+    """The losses of an arm."""
 
     arm: int
     pulls: int  # N
@@ -26,7 +26,7 @@ class Losses(Record):
 
 @kernel
 def confidence_factor(given: float, horizon: int) -> float:
-    """Return b = c: log log T unless given, never below 1: there L would exceed the mean."""
+    """Return b = c: log log T unless given; at least 1, or L would exceed the mean."""
     return given if given > 0.0 else max(1.0, math.log(math.log(max(3, horizon))))
 
 

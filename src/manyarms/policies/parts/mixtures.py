@@ -1,4 +1,4 @@
-"""Mixture-arms: to pull one is to pull an arm drawn as an earlier iteration drew its arms.
+"""Mixture-arms: pulling one pulls an arm drawn with the frequencies of an earlier iteration.
 
 Mixture-arm j has a share for every member of iteration j's set: the pulls that the member got.
 Drawing one is inverting the cumulative shares, with a guide table that starts the search next to
@@ -8,12 +8,11 @@ belong to another mixture-arm; then the draw goes on there.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Ints, Memory, Record, Records, wipe
 from manyarms.core.rng import Stream, below, next_word, restart, stream
-from manyarms.protocol.soundness import Known, sound
 
 _MOST = 64  # mixture-arms: iterations double in length
 
@@ -27,8 +26,6 @@ class Share(Record):
 
 
 class Tally(Record):
-    """How many there are."""
-
     closed: int  # mixture-arms
     filled: int  # shares
 
@@ -82,7 +79,7 @@ def close_mixture(mixtures: Mixtures) -> None:
 
 @rare
 def leave_mixtures(mixtures: Mixtures, arm: int) -> None:
-    """Take a retired arm out of all mixture-arms, and those out that are left without pulls."""
+    """Remove a retired arm from all mixture-arms, and mixture-arms that are now empty."""
     for j in range(1, mixtures.tally[0].closed + 1):
         before, until = 0, 0
         for at in range(mixtures.end[j - 1], mixtures.end[j]):
@@ -129,33 +126,3 @@ def real_arm(mixtures: Mixtures, member: int) -> int:
             at += 1
         member = mixtures.share[at].member
     return member
-
-
-@sound.register(Mixtures)
-def mixtures_are_sound(mixtures: Mixtures, known: Known) -> bool:
-    tally, shares = mixtures.tally[0], cast(Any, mixtures.share)
-    if not 0 <= tally.closed <= _MOST or tally.filled > len(shares) + tally.closed:
-        return False
-    ends = [mixtures.end[j] for j in range(tally.closed + 1)]
-    in_order = ends == sorted(ends) and ends[0] == 0 and ends[-1] == tally.filled
-    return in_order and all(_is_sound(mixtures, j) for j in range(1, tally.closed + 1))
-
-
-def _is_sound(mixtures: Mixtures, j: int) -> bool:
-    """Whether drawing from mixture-arm j ends: within its shares, and at arms of its own past."""
-    first, end, before = mixtures.end[j - 1], mixtures.end[j], 0
-    for at in range(first, end):
-        share = mixtures.share[at]
-        pulled = share.until > before
-        if share.until < before or not 0 <= share.guide < end - first:
-            return False
-        if pulled and (share.member <= -j or not can_be_pulled(mixtures, share.member)):
-            return False
-        before = share.until
-    return True
-
-
-def can_be_pulled(mixtures: Mixtures, member: int) -> bool:
-    """Whether a member is an arm, or a mixture-arm that has arms."""
-    j = -member
-    return j <= 0 or (j <= mixtures.tally[0].closed and mixture_pulls(mixtures, j) > 0)

@@ -10,10 +10,10 @@ from manyarms.core.memory import Memory
 from manyarms.errors import ParameterError
 from manyarms.policies.parts.fresh import FreshArms, fresh_arms
 from manyarms.policies.parts.guard_slots import Guard, guard
-from manyarms.policies.parts.slots import slots
+from manyarms.policies.parts.moss_slots import slots
 from manyarms.protocol import About, Policy, Variant
 from manyarms.protocol.parameters import Flag, Number, Positive, choice, number
-from manyarms.protocol.plain import is_plain
+from manyarms.protocol.plain_classes import is_plain
 from manyarms.theory.schedules import iteration_arms, iteration_pulls, iterations
 
 # What is said of policies that keep to one arm until it fails: made for best arms that never do.
@@ -29,11 +29,11 @@ G = TypeVar("G", bound="GuardPolicy")
 
 @dataclass(frozen=True, kw_only=True)
 class RankingPolicy(Policy):
-    """A policy whose arms are ranked by an index: the mean, unless a subclass says more."""
+    """A policy that ranks arms by an index: the mean, unless a subclass adds a bonus."""
 
     @property
     def spread(self) -> float:
-        """What stands before the logarithm, under the root."""
+        """The factor of the logarithm under the root."""
         return 0.0
 
     @property
@@ -43,12 +43,12 @@ class RankingPolicy(Policy):
 
     @property
     def kl(self) -> float:
-        """What stands before the logarithm in the KL index; 0 where that is not used."""
+        """The factor of the logarithm in the KL index; 0 if that index is not used."""
         return 0.0
 
     @property
     def switch(self) -> bool:
-        """Whether the KL index is left for the other one after some pulls."""
+        """Whether the MOSS index replaces the KL index after some pulls."""
         return False
 
     @property
@@ -85,14 +85,14 @@ class RankingPolicy(Policy):
 
 @dataclass(frozen=True, kw_only=True)
 class SigmaPolicy(Policy):
-    """A policy for rewards that are sigma-sub-Gaussian, 1/2 standing for those in [0, 1]."""
+    """A policy for sigma-sub-Gaussian rewards; 1/2 stands for rewards in [0, 1]."""
 
     sigma: Positive = 0.5
 
     def with_reward_range(self: S, reward_range: tuple[float, float] | None) -> S:
-        """Take half the width for a sigma of 1/2: it holds for all rewards, by Hoeffding's lemma.
+        """Replace a sigma of 1/2 by half the width, which is valid by Hoeffding's lemma.
 
-        Who knows more gives another `sigma`, or no range.
+        If you know more, give another `sigma`, or no range.
         """
         low, high = reward_range or (0.0, 1.0)
         wide = high - low != 1.0 and self.sigma == 0.5 and not self.unit_rewards
@@ -121,12 +121,12 @@ class IndexPolicy(SigmaPolicy, RankingPolicy):
 
     @property
     def spread(self) -> float:
-        """What stands before the logarithm, under the root: (2 sigma)^2 times exploration."""
+        """The factor of the logarithm under the root: (2 sigma)^2 times exploration."""
         return 4.0 * self.sigma**2 * self.exploration
 
 
 def kl_form(name: str, *, index: str = "kl", guarantee: str = "none proven") -> Variant:
-    """Return the form of an `IndexPolicy` with a KL index, for what is said about it."""
+    """Return the variant of an `IndexPolicy` with a KL index, for its description."""
     return Variant(
         label=f"{name}({index})",
         parameters={"index": index},
@@ -183,7 +183,7 @@ class ToldBestMean(Policy):
 
 @dataclass(frozen=True)
 class AroundPolicy(Policy):
-    """A policy around another one, which gets all that this one gets."""
+    """A policy around another one, to which it passes on what it is told."""
 
     policy: Policy
 

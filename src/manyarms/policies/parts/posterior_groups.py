@@ -8,8 +8,7 @@ places left behind, are cleared away as soon as they are several times as many a
 from __future__ import annotations
 
 import math
-from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from manyarms.core.hash_map import HashMap, clear_map, find, hash_map, insert
 from manyarms.core.jit import kernel, rare
@@ -17,8 +16,6 @@ from manyarms.core.memory import Ints, Memory, Record, Records, release, wipe
 from manyarms.core.rng import Stream, below, draw, next_word, restart, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import ROUNDING, draw_fresh, is_success, reset_draws
-from manyarms.protocol import reset, tell
-from manyarms.protocol.soundness import Known, holds, sound
 
 FEW = 8
 _SPARE = 64  # groups, and places, beyond those for the arms: few arms, or none, need no clearing
@@ -84,8 +81,8 @@ def groups(memory: Memory, n_arms: int, pulls: int) -> Groups:
     )
 
 
-@reset.register(Groups)
-def reset_groups(arms: Groups, key: int, horizon: int) -> None:
+@kernel
+def reset_groups(arms: Groups, key: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
     reset_draws(arms, key)
     restart(arms.rounding, draw(key, ROUNDING))
@@ -96,7 +93,7 @@ def reset_groups(arms: Groups, key: int, horizon: int) -> None:
 
 @kernel
 def name_of(successes: int, failures: int) -> int:
-    """Return a number for the pair: Cantor's way keeps it small."""
+    """Return a number for the pair: Cantor's, which is small."""
     pulls = successes + failures
     return pulls * (pulls + 1) // 2 + successes
 
@@ -110,7 +107,7 @@ def size_of(arms: Groups, number: int) -> int:
 
 @kernel
 def choose_from(arms: Groups, number: int) -> int:
-    """Return the slot of a member of the group, any with the same chance."""
+    """Return the slot of a random member of the group."""
     at = below(next_word(arms.ties), size_of(arms, number))
     group = arms.group[number]
     if at < group.size:
@@ -122,12 +119,12 @@ def choose_from(arms: Groups, number: int) -> int:
     return slot
 
 
-@tell.register(Groups)
+@kernel
 def credit(arms: Groups, slot: int, reward: float) -> None:
     """Move a slot to the group with one more success, or failure."""
     clock = arms.clock[0]
     if max(2 * clock.groups, clock.places) > 8 * clock.opened + _SPARE:
-        clear_up(arms)
+        _clear_up(arms)
     success = is_success(reward, arms.rounding)
     group = arms.group[arms.slot[slot].group]
     number = _group(arms, group.successes + int(success), group.failures + int(not success))
@@ -137,7 +134,7 @@ def credit(arms: Groups, slot: int, reward: float) -> None:
 
 @kernel
 def _group(arms: Groups, successes: int, failures: int) -> int:
-    """Return the group's number; it is made if it never was."""
+    """Return the number of the group, which is made if it is new."""
     name = name_of(successes, failures)
     at = find(arms.number, name)
     if arms.number.cells[at] != 0:
@@ -199,8 +196,8 @@ def _leave(arms: Groups, slot: int) -> None:
 
 
 @rare
-def clear_up(arms: Groups) -> None:
-    """Keep the groups that have members, in the order of their numbers, and no place between them.
+def _clear_up(arms: Groups) -> None:
+    """Compact the groups that have members, in the order of their numbers.
 
     Neither the order of the list nor that of a group's members changes.
     """
@@ -251,60 +248,5 @@ def _renumber(arms: Groups, number: int, new: int) -> None:
         wipe(arms.group, number)
 
 
-@holds.register(Groups)
-def groups_hold(arms: Groups, slot: int) -> bool:
-    return 0 <= slot < arms.clock[0].opened
-
-
-@sound.register(Groups)
-def groups_are_sound(arms: Groups, known: Known) -> bool:
-    clock, number = arms.clock[0], arms.number
-    if not (clock.groups == number.filled[0] and 0 <= clock.opened <= known.touched):
-        return False
-    entries = [(number.cells[at] - 1, number.cells[at + 1]) for at in _used(number)]
-    groups = {k: arms.group[k] for _, k in entries if k < clock.groups}
-    names = [(name_of(group.successes, group.failures), k) for k, group in groups.items()]
-    listed = [arms.listed[k] for k in range(min(clock.listed, clock.groups))]
-    counted = sum(group.size * (group.successes + group.failures) for group in groups.values())
-    return (
-        len(groups) == clock.groups
-        and names == entries
-        and all(min(g.successes, g.failures, g.start, g.size) >= 0 for g in groups.values())
-        and sum(group.size for group in groups.values()) == clock.opened
-        and counted == known.told
-        and len(listed) == clock.listed
-        and sorted(listed) == sorted(k for k in groups if k > 0 and groups[k].size > 0)
-        and all(groups[k].listed == place for place, k in enumerate(listed))
-        and all(_is_member(arms, slot, groups) for slot in range(clock.opened))
-        and _places_are_sound(arms, list(groups.values()))
-        and sound(arms.sampler, known)
-    )
-
-
 def _used(number: HashMap) -> list[int]:
     return [number.used[k] for k in range(number.filled[0])]
-
-
-def _is_member(arms: Groups, slot: int, groups: dict[int, Group]) -> bool:
-    group, place = groups.get(arms.slot[slot].group), arms.slot[slot].place
-    if group is None or not 0 <= place < group.size:
-        return False
-    return arms.member[group.start + place] == slot
-
-
-def _places_are_sound(arms: Groups, groups: list[Group]) -> bool:
-    """Whether each group has places of its own; those that older versions left are given back."""
-    clock, member = arms.clock[0], cast(Any, arms.member)
-    rooms = sorted((g.start, g.start + g.room) for g in groups if g.room > 0)
-    apart = all(end <= start for (_, end), (start, _) in pairwise([*rooms, (clock.places, 0)]))
-    if not apart or any(g.room < g.size for g in groups):
-        return False
-    if clock.places > 16 * clock.opened + _SPARE:
-        kept = [[member[g.start + k] for k in range(g.size)] for g in groups]
-        member.clear()
-        clock.places = 0
-        for group, slots in zip(groups, kept, strict=True):
-            group.start, group.room = clock.places, group.size
-            member.update(enumerate(slots, group.start))
-            clock.places += group.size
-    return True

@@ -19,7 +19,7 @@ from manyarms.core.jit import kernel, rare
 from manyarms.core.memory import Floats, Memory, Record, Records
 from manyarms.policies.parts.beta import incomplete_beta
 
-STRENGTHS = 12  # 2, 4, 8, …, 4096
+_STRENGTHS = 12  # 2, 4, 8, …, 4096
 _SHIFT = 8.0  # from here on Stirling's series has 11 digits
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _STEPS = 40  # of a bisection
@@ -37,7 +37,7 @@ class Fit(Record):
 
 
 class Prior(NamedTuple):
-    """First rewards, and how well each strength foresaw the others."""
+    """The first rewards, and how well each strength predicted the others."""
 
     fit: Records[Fit]  # [fit]
     score: Floats  # by strength: the logarithm of the likelihood, but for
@@ -46,18 +46,18 @@ class Prior(NamedTuple):
 
 def prior(memory: Memory) -> Prior:
     """Make room; call `reset_prior` before use."""
-    return Prior(memory.records(1, Fit), memory.floats(STRENGTHS), memory.floats(STRENGTHS))
+    return Prior(memory.records(1, Fit), memory.floats(_STRENGTHS), memory.floats(_STRENGTHS))
 
 
 @kernel
 def reset_prior(prior: Prior) -> None:
-    """Forget all rewards: until some are seen, means are taken for uniform."""
+    """Forget all rewards; without any, means count as uniform."""
     fit = prior.fit[0]
     fit.mean = 0.5
     fit.strength = 2.0
     fit.first = 0.0
     fit.firsts = 0
-    for k in range(STRENGTHS):
+    for k in range(_STRENGTHS):
         prior.score[k] = 0.0
         prior.chance[k] = 1.0
 
@@ -71,7 +71,7 @@ def foresee(prior: Prior, pulls: int, total: float, reward: float) -> None:
         fit.firsts += 1
         return
     strength = 2.0
-    for k in range(STRENGTHS):
+    for k in range(_STRENGTHS):
         chance = (strength * fit.mean + total) / (strength + pulls)
         if reward == 1.0:
             prior.chance[k] *= chance
@@ -96,7 +96,7 @@ def fit(prior: Prior) -> None:
     fit = prior.fit[0]
     fit.mean = (fit.first + 1.0) / (fit.firsts + 2.0)
     best = 0
-    for k in range(STRENGTHS):
+    for k in range(_STRENGTHS):
         take_logarithm(prior, k)
         if prior.score[k] > prior.score[best]:
             best = k

@@ -8,30 +8,26 @@ number says whose it is, so a reward finds its subroutine when another one runs 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from manyarms.core.jit import kernel
 from manyarms.core.memory import NO_ROOM, Memory, Record, power_of_two
 from manyarms.core.tournament import Tournament
 from manyarms.policies.parts.fresh import (
     FreshArms,
+    arrive_now,
     choose,
     hold,
-    pool_is_sound,
     present,
     replace_arm,
     reset_arms,
     strike,
 )
+from manyarms.policies.parts.moss_slots import Slots, begin, count_late_pulls, credit, unopened
 from manyarms.policies.parts.parameters import IndexPolicy
-from manyarms.policies.parts.slots import Slots, begin, credit, unopened
-from manyarms.protocol import arrive, count_late, retire
-from manyarms.protocol.soundness import Known, holds, sound
 from manyarms.theory.schedules import subroutines, subset_size
 
-MOST_SUBROUTINES = 64  # log T is smaller for every T
-
-S = TypeVar("S", bound=type)
+_MOST_SUBROUTINES = 64  # log T is smaller for every T
 
 
 class SubroutineClock(Record):
@@ -90,15 +86,15 @@ def slots_of(state: Any, i: int) -> Slots:
 
 
 @kernel
-def arms_of(state: Any, i: int) -> FreshArms:
+def _arms_of(state: Any, i: int) -> FreshArms:
     """Return subroutine i's slots, with the sampler that all share."""
     arms = state.arms
     return FreshArms(slots_of(state, i), arms.sampler, arms.words, arms.pool, arms.retired)
 
 
 @kernel
-def wanted_arms(state: Any, i: int, q: int, horizon: int) -> int:
-    """Return how large subroutine i's set is where there are enough arms."""
+def _wanted_arms(state: Any, i: int, q: int, horizon: int) -> int:
+    """Return the size of subroutine i's set if there are enough arms."""
     return subset_size(horizon, (i + 1) / q, state.factor, horizon)
 
 
@@ -111,7 +107,7 @@ def reset_subroutines(state: Any, key: int, horizon: int) -> None:
     most = state.arms.slots.rank.room
     base = 0
     for i in range(q):
-        wanted = wanted_arms(state, i, q, horizon)
+        wanted = _wanted_arms(state, i, q, horizon)
         own = state.subroutine[i]
         own.base = base
         own.room = 1
@@ -124,8 +120,8 @@ def reset_subroutines(state: Any, key: int, horizon: int) -> None:
 
 
 @kernel
-def lacks_room(state: Any, i: int) -> bool:
-    """Whether subroutine i is to open a slot, and there is no memory for it."""
+def _lacks_room(state: Any, i: int) -> bool:
+    """Whether subroutine i must open a slot, and has no memory for it."""
     run = state.arms.slots.run[i]
     full = run.gone == 0 and run.opened >= state.subroutine[i].room
     return full and unopened(slots_of(state, i)) > 0
@@ -133,18 +129,18 @@ def lacks_room(state: Any, i: int) -> bool:
 
 @kernel
 def ask_subroutine(state: Any, i: int) -> tuple[int, int]:
-    """Let subroutine i choose; return its slot, numbered so that it tells whose it is, and arm."""
+    """Let subroutine i choose; return the number of its slot, which contains i, and the arm."""
     state.clock[0].running = i
-    if lacks_room(state, i):
+    if _lacks_room(state, i):
         return 0, NO_ROOM
-    slot = choose(arms_of(state, i))
-    return slot * MOST_SUBROUTINES + i, state.arms.slots.slot[slot].member
+    slot = choose(_arms_of(state, i))
+    return slot * _MOST_SUBROUTINES + i, state.arms.slots.slot[slot].member
 
 
 @kernel
 def subroutine_of(slot: int) -> int:
     """Return the subroutine that a slot of `ask_subroutine` belongs to."""
-    return slot % MOST_SUBROUTINES
+    return slot % _MOST_SUBROUTINES
 
 
 @kernel
@@ -154,66 +150,32 @@ def tell_subroutine(state: Any, slot: int, reward: float) -> None:
     own = state.subroutine[i]
     own.pulls += 1
     own.rewards += reward
-    credit(slots_of(state, i), slot // MOST_SUBROUTINES, reward)
+    credit(slots_of(state, i), slot // _MOST_SUBROUTINES, reward)
 
 
-def late_in_subroutine(state: Any, slot: int, change: int) -> None:
+def count_late_in_subroutine(state: Any, slot: int, change: int) -> None:
     """Count late pulls of a slot."""
-    count_late(slots_of(state, subroutine_of(slot)), slot // MOST_SUBROUTINES, change)
+    count_late_pulls(slots_of(state, subroutine_of(slot)), slot // _MOST_SUBROUTINES, change)
 
 
 def widen(state: Any, count: int) -> None:
-    """Let new arms be drawn, by sets that had all arms there were."""
-    arrive(state.arms, count)
+    """Add new arms; sets that had all arms grow."""
+    arrive_now(state.arms, count)
     q = state.clock[0].subroutines
     for i in range(q):
         horizon = state.arms.slots.run[i].horizon
         size = subset_size(horizon, (i + 1) / q, state.factor, present(state.arms))
-        hold(arms_of(state, i), size)
+        hold(_arms_of(state, i), size)
 
 
 def lose_arm(state: Any, arm: int) -> None:
     """Take a retired arm out of all sets."""
     strike(state.arms.retired, arm)
     for i in range(state.clock[0].subroutines):
-        replace_arm(arms_of(state, i), arm)
-
-
-def subroutine_holds(state: Any, slot: int) -> bool:
-    """Whether a subroutine has this slot."""
-    i, own = subroutine_of(slot), slot // MOST_SUBROUTINES
-    return i < state.clock[0].subroutines and holds(slots_of(state, i), own)
-
-
-def subroutines_are_sound(state: Any, known: Known) -> bool:
-    """Whether subroutines of a state that comes from a file can be."""
-    clock = state.clock[0]
-    q = subroutines(known.horizon) if known.horizon > 0 else 0
-    if clock.subroutines != q or not 0 <= clock.running < max(q, 1):
-        return False
-    base = 0
-    for i in range(q):
-        own, wanted = state.subroutine[i], wanted_arms(state, i, q, known.horizon)
-        if (own.base, own.room) != (base, power_of_two(wanted)):
-            return False
-        base += own.room
-    tables = all(sound(slots_of(state, i), known) for i in range(q))
-    return tables and pool_is_sound(state.arms, known)
-
-
-def has_subroutines(state_class: S) -> S:
-    """Let late rewards, and arms that come and go, find the subroutines of these states."""
-    count_late.register(state_class)(late_in_subroutine)
-    arrive.register(state_class)(widen)
-    retire.register(state_class)(lose_arm)
-    holds.register(state_class)(subroutine_holds)
-    sound.register(state_class)(subroutines_are_sound)
-    return state_class
+        replace_arm(_arms_of(state, i), arm)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SubroutinePolicy(IndexPolicy):
-    """A policy that runs such subroutines."""
-
     def stage(self, state: Any) -> str:
         return f"subroutine {state.clock[0].running + 1} of {state.clock[0].subroutines}"

@@ -84,7 +84,7 @@ def leave(nodes: Records[Node], root: int, slot: int) -> int:
 
 @rare
 def _lift(nodes: Records[Node], slot: int) -> None:
-    """Let a slot change places with the one above it."""
+    """Swap a slot with its parent."""
     node, below = nodes[slot], nodes[slot].up
     old = nodes[below]
     if old.left == slot:
@@ -108,7 +108,7 @@ def _lift(nodes: Records[Node], slot: int) -> None:
 
 @kernel
 def nth(nodes: Records[Node], root: int, place: int) -> int:
-    """Return the slot at a place, from 0 on."""
+    """Return the slot at a place; places count from 0."""
     at = root
     before = nodes[nodes[at].left].size
     while place != before:
@@ -142,23 +142,3 @@ def first_alike(nodes: Records[Node], root: int, mean: float) -> int:
         else:
             at = nodes[at].left
     return place
-
-
-def slots_below(nodes: Records[Node], root: int, most: int) -> set[int] | None:
-    """Return the slots of a tree that comes from a file; None if its links lead to no tree.
-
-    Slots are numbered from 1 to `most`.
-    """
-    found: set[int] = set()
-    links = [(root, 0)] if root != 0 else []
-    while links:
-        slot, up = links.pop()
-        node = nodes[slot]
-        if slot in found or not 1 <= slot <= most or node.up != up:
-            return None
-        found.add(slot)
-        if node.size != 1 + nodes[node.left].size + nodes[node.right].size:
-            return None
-        links += [(child, slot) for child in (node.left, node.right) if child != 0]
-    nobody = nodes[0]
-    return None if nobody.left or nobody.right or nobody.size else found

@@ -19,8 +19,6 @@ from manyarms.core.memory import Memory, Record, Records, power_of_two, wipe
 from manyarms.core.rng import Stream, below, next_word, stream
 from manyarms.core.sampler import Sampler, sampler
 from manyarms.policies.parts.randomness import draw_fresh, reset_draws
-from manyarms.protocol import count_late, reset, tell
-from manyarms.protocol.soundness import Known, holds, sound
 
 _NEXT = 1e300  # above every index: an arm whose only pull was abandoned
 _LAST = -1e280  # times its late pulls, below every index: an arm that waits for its first reward
@@ -51,8 +49,6 @@ class UcbVMatch(Record):
 
 
 class UcbVClock(Record):
-    """How far the game is."""
-
     time: int  # t: this pull is the t-th
     explore: float  # E_t
     root: float  # its square root
@@ -87,8 +83,8 @@ def ucb_v(memory: Memory, n_arms: int, *, arms: int) -> UcbV:
     )
 
 
-@reset.register(UcbV)
-def reset_ucb_v(arms: UcbV, key: int, horizon: int) -> None:
+@kernel
+def reset_ucb_v(arms: UcbV, key: int) -> None:
     """Forget everything and take the random words that belong to `key`."""
     reset_draws(arms, key)
     wipe(arms.clock, 0)
@@ -96,7 +92,7 @@ def reset_ucb_v(arms: UcbV, key: int, horizon: int) -> None:
 
 @kernel
 def next_time(arms: UcbV) -> None:
-    """Go on to the next pull; the first one has no choice to make, and counts as t = 2."""
+    """Count a pull, and compute E_t; the first pull, which has no choice, counts as t = 2."""
     clock = arms.clock[0]
     clock.time += 1
     clock.explore = 2.0 * math.log(10.0 * math.log(max(2, clock.time)))
@@ -116,33 +112,33 @@ def open_arm(arms: UcbV) -> int:
 
 @kernel
 def largest_index(arms: UcbV) -> int:
-    """Return a slot of largest index at this time, any with the same chance."""
+    """Return a random slot among those of largest index at this time."""
     clock = arms.clock[0]
-    if stands_until(arms, 0, clock.levels) < clock.explore:
-        replay_expired(arms)
-    if tied_in(arms, 0, clock.levels) > 1:
-        return any_leader(arms)
-    return winner_of(arms, 0, clock.levels)
+    if _stands_until(arms, 0, clock.levels) < clock.explore:
+        _replay_expired(arms)
+    if _tied_in(arms, 0, clock.levels) > 1:
+        return _any_leader(arms)
+    return _winner_of(arms, 0, clock.levels)
 
 
 @kernel
-def any_leader(arms: UcbV) -> int:
-    """Go down from the root to one of those that tie, by a word."""
+def _any_leader(arms: UcbV) -> int:
+    """Choose one of the slots that tie at random: go down from the root."""
     level = arms.clock[0].levels
-    best = index(arms, winner_of(arms, 0, level))
-    at = below(next_word(arms.ties), tied_in(arms, 0, level))
+    best = _index(arms, _winner_of(arms, 0, level))
+    at = below(next_word(arms.ties), _tied_in(arms, 0, level))
     block = 0
     while level > 0:
         block, level = 2 * block, level - 1
-        if index(arms, winner_of(arms, block, level)) != best:
+        if _index(arms, _winner_of(arms, block, level)) != best:
             block += 1
-        elif at >= tied_in(arms, block, level):
-            at -= tied_in(arms, block, level)
+        elif at >= _tied_in(arms, block, level):
+            at -= _tied_in(arms, block, level)
             block += 1
     return block
 
 
-@tell.register(UcbV)
+@kernel
 def credit(arms: UcbV, slot: int, reward: float) -> None:
     """Count a pull of `slot` and its reward."""
     own = arms.slot[slot]
@@ -153,91 +149,91 @@ def credit(arms: UcbV, slot: int, reward: float) -> None:
     variance = max(0.0, own.squares / own.pulls - own.mean * own.mean)
     own.spread = math.sqrt(2.0 * variance / own.pulls)
     own.slope = 3.0 / own.pulls
-    seat(arms, slot)
-
-
-@count_late.register(UcbV)
-def ucb_v_count_late(arms: UcbV, slot: int, change: int) -> None:
-    """Count pulls that are late, or no longer."""
-    arms.slot[slot].late += change
-    if arms.slot[slot].pulls == 0:
-        seat_unseen(arms, slot)
-
-
-@rare
-def seat_unseen(arms: UcbV, slot: int) -> None:
-    """Let an arm wait for its first reward; it is next if that never comes."""
-    own = arms.slot[slot]
-    own.mean = _LAST * own.late if own.late > 0 else _NEXT
-    seat(arms, slot)
+    _rank(arms, slot)
 
 
 @kernel
-def seat(arms: UcbV, slot: int) -> None:
-    """Play the matches of an arm whose index changed; all up to it join the tournament."""
+def count_late_pulls(arms: UcbV, slot: int, change: int) -> None:
+    """Count `change` more late pulls."""
+    arms.slot[slot].late += change
+    if arms.slot[slot].pulls == 0:
+        _rank_unseen(arms, slot)
+
+
+@rare
+def _rank_unseen(arms: UcbV, slot: int) -> None:
+    """Rank an arm without a reward: last while one is late, first if it was abandoned."""
+    own = arms.slot[slot]
+    own.mean = _LAST * own.late if own.late > 0 else _NEXT
+    _rank(arms, slot)
+
+
+@kernel
+def _rank(arms: UcbV, slot: int) -> None:
+    """Play the matches of an arm whose index changed; slots up to it join the tournament."""
     clock = arms.clock[0]
     for newcomer in range(min(clock.seated, slot), slot + 1):
         clock.seated = max(clock.seated, newcomer + 1)
         while newcomer >> clock.levels > 0:
             clock.levels += 1
         for level in range(1, clock.levels + 1):
-            play_match(arms, newcomer >> level, level)
+            _play_match(arms, newcomer >> level, level)
 
 
 @kernel
-def place_of(arms: UcbV, block: int, level: int) -> int:
+def _place_of(arms: UcbV, block: int, level: int) -> int:
     return arms.room - (arms.room >> (level - 1)) + block
 
 
 @kernel
-def winner_of(arms: UcbV, block: int, level: int) -> int:
-    return block if level == 0 else arms.match[place_of(arms, block, level)].winner
+def _winner_of(arms: UcbV, block: int, level: int) -> int:
+    return block if level == 0 else arms.match[_place_of(arms, block, level)].winner
 
 
 @kernel
-def tied_in(arms: UcbV, block: int, level: int) -> int:
-    return 1 if level == 0 else arms.match[place_of(arms, block, level)].tied
+def _tied_in(arms: UcbV, block: int, level: int) -> int:
+    return 1 if level == 0 else arms.match[_place_of(arms, block, level)].tied
 
 
 @kernel
-def stands_until(arms: UcbV, block: int, level: int) -> float:
-    """Return the E up to which the block's winner is known; a block of no slots has no matches."""
+def _stands_until(arms: UcbV, block: int, level: int) -> float:
+    """Return the largest E for which the block's winner stands; infinite for an empty block."""
     if level == 0 or block << level >= arms.clock[0].seated:
         return math.inf
-    return arms.match[place_of(arms, block, level)].until
+    return arms.match[_place_of(arms, block, level)].until
 
 
 @kernel
-def play_match(arms: UcbV, block: int, level: int) -> None:
-    """Compare the winners of the block's halves, and compute up to which E that stands."""
+def _play_match(arms: UcbV, block: int, level: int) -> None:
+    """Compare the winners of the block's halves, and compute how long the result stands."""
     clock = arms.clock[0]
     left, right = 2 * block, 2 * block + 1
-    until = min(stands_until(arms, left, level - 1), stands_until(arms, right, level - 1))
-    winner = winner_of(arms, left, level - 1)
-    tied = tied_in(arms, left, level - 1)
+    until = min(_stands_until(arms, left, level - 1), _stands_until(arms, right, level - 1))
+    winner = _winner_of(arms, left, level - 1)
+    tied = _tied_in(arms, left, level - 1)
     if right << (level - 1) < clock.seated:
-        loser = winner_of(arms, right, level - 1)
-        lead = index(arms, winner) - index(arms, loser)
+        loser = _winner_of(arms, right, level - 1)
+        lead = _index(arms, winner) - _index(arms, loser)
         if lead <= 0.0:
-            tied = tied_in(arms, right, level - 1) + (tied if lead == 0.0 else 0)
+            tied = _tied_in(arms, right, level - 1) + (tied if lead == 0.0 else 0)
         if lead < 0.0:
             winner, loser, lead = loser, winner, -lead
-        until = min(until, clock.explore + leads_for(arms, winner, loser, lead))
-    match = arms.match[place_of(arms, block, level)]
+        until = min(until, clock.explore + _leads_for(arms, winner, loser, lead))
+    match = arms.match[_place_of(arms, block, level)]
     match.winner = winner
     match.tied = tied
     match.until = until
 
 
 @kernel
-def index(arms: UcbV, slot: int) -> float:
+def _index(arms: UcbV, slot: int) -> float:
     own, clock = arms.slot[slot], arms.clock[0]
     return own.mean + own.spread * clock.root + own.slope * clock.explore
 
 
 @kernel
-def leads_for(arms: UcbV, winner: int, loser: int, lead: float) -> float:
-    """Return how much E may grow before the loser can catch up, or is no longer level."""
+def _leads_for(arms: UcbV, winner: int, loser: int, lead: float) -> float:
+    """Return how much E may grow before the order of the two can change."""
     ahead, behind = arms.slot[winner], arms.slot[loser]
     same = ahead.mean == behind.mean and ahead.spread == behind.spread
     if same and ahead.slope == behind.slope:
@@ -252,54 +248,19 @@ def leads_for(arms: UcbV, winner: int, loser: int, lead: float) -> float:
 
 
 @rare
-def replay_expired(arms: UcbV) -> None:
-    """Play the matches that stand no longer, each after those below it."""
+def _replay_expired(arms: UcbV) -> None:
+    """Replay the matches that have expired, from the leaves up."""
     clock = arms.clock[0]
-    while stands_until(arms, 0, clock.levels) < clock.explore:
+    while _stands_until(arms, 0, clock.levels) < clock.explore:
         block, level = 0, clock.levels
         below = 0
         while level > 1 and below >= 0:
             below = -1
             for half in range(2 * block, 2 * block + 2):
-                if below < 0 and stands_until(arms, half, level - 1) < clock.explore:
+                if below < 0 and _stands_until(arms, half, level - 1) < clock.explore:
                     below = half
             if below >= 0:
                 block, level = below, level - 1
         while level <= clock.levels:
-            play_match(arms, block, level)
+            _play_match(arms, block, level)
             block, level = block >> 1, level + 1
-
-
-@holds.register(UcbV)
-def ucb_v_holds(arms: UcbV, slot: int) -> bool:
-    return 0 <= slot < arms.clock[0].opened
-
-
-@sound.register(UcbV)
-def ucb_v_is_sound(arms: UcbV, known: Known) -> bool:
-    clock = arms.clock[0]
-    last = clock.seated - 1
-    if not 0 <= clock.seated <= clock.opened <= known.touched or clock.time != known.pulls:
-        return False
-    if clock.levels != max(0, last).bit_length():
-        return False
-    for level in range(1, clock.levels + 1):
-        for block in range(1 + (last >> level)):
-            k = winner_of(arms, block, level)
-            if k >> level != block or k > last or not _match_is_right(arms, block, level):
-                return False
-    return sound(arms.sampler, known)
-
-
-def _match_is_right(arms: UcbV, block: int, level: int) -> bool:
-    """Whether a match that stands counts those that tie, so that a way leads down to each."""
-    clock = arms.clock[0]
-    if stands_until(arms, block, level) < clock.explore:
-        return True  # it will be played again
-    winner, tied = winner_of(arms, block, level), 0
-    for half in (2 * block, 2 * block + 1):
-        if half << (level - 1) < clock.seated:
-            other = winner_of(arms, half, level - 1)
-            if index(arms, other) == index(arms, winner):
-                tied += tied_in(arms, half, level - 1)
-    return tied == tied_in(arms, block, level)

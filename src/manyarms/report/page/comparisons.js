@@ -131,46 +131,58 @@ class Differences {
 }
 
 function verdictOn({ low, high }) {
-  if (high < 0) return ["good", "loses less"];
-  return low > 0 ? ["bad", "loses more"] : ["open", "undecided"];
+  if (high !== null && high < 0) return ["good", "loses less"];
+  return low !== null && low > 0 ? ["bad", "loses more"] : ["open", "undecided"];
 }
 
-/** One row for each other policy: an interval on a common axis, zero marked. */
+/** One row for each other policy: intervals on a common axis, zero marked. */
 function duels(setting, base) {
   const rows = setting.policies
     .map((policy, k) => ({ policy, k }))
     .filter((row) => row.k !== base && !bar.hidden.has(row.policy))
     .map((row) => ({ ...row, ...difference(setting, row.k, base) }))
-    .sort((a, b) => a.gap - b.gap);
-  const ends = rows.flatMap((row) => [row.low, row.high]);
+    .sort((a, b) => a.usual.gap - b.usual.gap);
+  const ends = rows.flatMap(({ mean, usual }) => [mean.low, mean.high, usual.low ?? 0, usual.high ?? 0]);
   const low = Math.min(...ends, 0), high = Math.max(...ends, 0), pad = 0.04 * (high - low || 1);
   const scale = linearScale(low - pad, high + pad, 0, 400, 5);
   return element("div", { class: "duel" }, rows.map((row) => duel(row, scale)));
 }
 
-function duel({ policy, gap, low, high }, scale) {
-  const [kind, words] = verdictOn({ low, high });
+function duel({ policy, mean, usual, above, runs, needed }, scale) {
+  const [kind, words] = verdictOn(usual), [, average] = verdictOn(mean);
+  const more = average === "undecided" ? `, ${moreRuns(needed, runs)}` : "";
   return element("div", { "data-policy": policy },
     element("span", { class: "who" }, swatch(policy), titleOf(policy)),
-    intervalBar(policy, { gap, low, high }, scale),
+    intervalBar(policy, mean, usual, scale),
     element("span", { class: "gap" },
-      element("strong", null, signed(gap)), " ",
-      element("span", { class: "range" }, interval(low, high))),
-    element("span", { class: `says ${kind}` }, words));
+      element("strong", null, signed(usual.gap)), " ",
+      element("span", { class: "range" }, usual.low === null ? "" : interval(usual.low, usual.high)),
+      element("span", { class: "range mean" },
+        `mean ${signed(mean.gap)} ${interval(mean.low, mean.high)}`)),
+    element("span", { class: `says ${kind}` }, words,
+      element("span", { class: "range mean" }, `more in ${above} of ${runs} runs`),
+      element("span", { class: "range mean" }, `on average ${average}${more}`)));
 }
 
-function intervalBar(policy, { gap, low, high }, scale) {
-  const zero = scale.at(0), middle = scale.at(gap);
-  const from = scale.at(low), to = scale.at(high);
+/** How many more runs would decide, about; the estimate is for runs like these. */
+function moreRuns(needed, runs) {
+  if (needed === null || needed > 1e6) return "more than a million runs";
+  return `about ${asWhole.format(Number(Math.max(1, needed - runs).toPrecision(2)))} more runs`;
+}
+
+/** The mean's interval as a band, the median's as a line with ends. */
+function intervalBar(policy, mean, usual, scale) {
+  const zero = scale.at(0), [from, to] = [mean.low, mean.high].map((end) => scale.at(end));
   // the bar is stretched to the width there is, its lines are not
   const stroke = (kind, d) => drawn("path", { class: kind, d, "vector-effect": "non-scaling-stroke" });
+  const [least, most] = [usual.low ?? usual.gap, usual.high ?? usual.gap].map((end) => scale.at(end));
   return drawn("svg", {
     class: "bar series", style: lookOf(policy), viewBox: "0 0 400 30",
     preserveAspectRatio: "none", "aria-hidden": "true",
   },
   stroke("grid", "M0 15H400"), stroke("axis", `M${zero} 0V30`),
-  stroke("line thick", `M${zero} 15H${middle}`),
-  stroke("line", `M${from} 15H${to}M${from} 10V20M${to} 10V20`));
+  stroke("line thick", `M${from} 15H${to}`),
+  stroke("line", `M${least} 15H${most}M${least} 10V20M${most} 10V20`));
 }
 
 /** The final regrets, the best policy first; `base` is marked. */

@@ -10,7 +10,7 @@ from typing import Any
 from manyarms.lab.results import Result
 from manyarms.lab.tables import ResultsFolder
 from manyarms.protocol.policy import MOST_ARMS
-from manyarms.report.page.figures import looks, over_time, plainly, summary, swept
+from manyarms.report.page.figures import looks, over_time, parameters_text, summary, swept
 from manyarms.report.page.presentation import Presentation, Section
 from manyarms.report.style import policy_title, thousands
 from manyarms.report.text import count_of
@@ -89,7 +89,7 @@ class _Page:
         first = len(self.settings)
         results = [self._with_lines_beside(each, section.beside) for each in self.cells[name]]
         for each in results:
-            parts = [part for part in (section.group, plainly(each.parameters)) if part]
+            parts = [part for part in (section.group, parameters_text(each.parameters)) if part]
             self.settings.append(
                 {
                     "name": ", ".join(parts),

@@ -53,9 +53,19 @@ function pairPlace(first, second, count) {
   return first * count - (first * (first + 1)) / 2 + (second - first - 1);
 }
 
-/** The mean of (regret of a - regret of b), and the ends of its interval. */
+/** What a loses beyond b, run by run: the median and the mean, each with its interval, and runs. */
 function difference(setting, a, b) {
-  const at = 3 * pairPlace(Math.min(a, b), Math.max(a, b), setting.policies.length);
-  const [gap, low, high] = setting.pairs.slice(at, at + 3);
-  return a < b ? { gap, low, high } : { gap: -gap, low: -high, high: -low };
+  const at = 10 * pairPlace(Math.min(a, b), Math.max(a, b), setting.policies.length);
+  const [mean, low, high, median, least, most, above, below, runs, needed] =
+    setting.pairs.slice(at, at + 10);
+  const found = a < b
+    ? { mean: { gap: mean, low, high }, usual: { gap: median, low: least, high: most }, above }
+    : { mean: turned(mean, low, high), usual: turned(median, least, most), above: below };
+  return { ...found, runs, needed };
+}
+
+/** An interval of b - a, as one of a - b; an end that is not known stays so. */
+function turned(gap, low, high) {
+  const minus = (end) => (end === null ? null : -end);
+  return { gap: -gap, low: minus(high), high: minus(low) };
 }

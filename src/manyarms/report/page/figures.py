@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.statistics import mean_interval
+from manyarms.core.statistics import mean_interval, median_rank
 from manyarms.core.theme import on_dark
 from manyarms.lab.results import Result
 from manyarms.report.style import LineStyle, policy_styles, policy_title
@@ -20,10 +18,10 @@ _RUNS = 400  # of a policy, about, that a histogram is drawn from …
 _OF_A_GROUP = 50  # … and of those that missed, or found, at least: a few misses must be seen
 
 
-def plainly(parameters: Mapping[str, Any]) -> str:
+def parameters_text(parameters: Mapping[str, Any]) -> str:
     """Return parameters as one would write them.
 
-    >>> plainly({"horizon": 1000, "alpha": 0.25, "problem": "easy"})
+    >>> parameters_text({"horizon": 1000, "alpha": 0.25, "problem": "easy"})
     'horizon = 1000, alpha = 0.25, problem = easy'
     """
     return ", ".join(
@@ -36,7 +34,8 @@ def summary(result: Result, most_times: int) -> dict[str, Any]:
     """Return what a page shows of a cell, as plain data, at a limited number of checkpoints.
 
     The pairs are in the order of `itertools.combinations`: the mean of the differences of final
-    regrets, and the ends of its 95 % interval.
+    regrets and the ends of its 95 % interval, the same of their median, how many runs have a
+    difference above 0, below 0, and in all, and how many would decide the mean.
     """
     kept = _thinned(len(result.times), most_times)
     final = result.summary()
@@ -49,7 +48,7 @@ def summary(result: Result, most_times: int) -> dict[str, Any]:
         "series": [_series(result, policy, kept) for policy in result.policies],
         "missed": [row.miss_rate for row in final.policies],
         "runs": [_runs(rows) for rows in result.rows],
-        "pairs": [number for p in final.pairs for number in (p.difference, p.low, p.high)],
+        "pairs": [number for pair in final.pairs for number in pair[2:]],
     }
 
 
@@ -88,28 +87,11 @@ def _series(result: Result, policy: str, kept: NDArray[np.int64]) -> dict[str, l
     limits = (ends[kept] for ends in result.limits(policy))
     ordered = np.sort(regret, axis=0)
     q05, median, q95 = np.quantile(ordered, [0.05, 0.5, 0.95], axis=0)
-    rank, none = _median_rank(len(regret)), np.full(len(kept), np.nan)
+    rank, none = median_rank(len(regret)), np.full(len(kept), np.nan)
     ends = (ordered[rank - 1], ordered[len(regret) - rank]) if rank else (none, none)
     names = ("mean", "least", "most", "median", "low", "high", "q05", "q95")
     values = (regret.mean(axis=0), *limits, median, *ends, q05, q95)
     return {name: value.tolist() for name, value in zip(names, values, strict=True)}
-
-
-@functools.cache
-def _median_rank(count: int) -> int:
-    """Return r such that the r-th smallest and largest values hold the median with 95 %; else 0.
-
-    The number of values below the median is binomial, whatever their distribution: the interval
-    misses it with probability 2 P(B < r).
-
-    >>> [_median_rank(count) for count in (5, 6, 20, 100, 5000)]
-    [0, 1, 6, 40, 2431]
-    """
-    # by logarithms: 2 to the power of thousands is no float
-    logs = [math.lgamma(k + 1) for k in range(count + 1)]
-    all_ways = logs[count] - count * math.log(2.0)
-    chances = (math.exp(all_ways - logs[k] - logs[count - k]) for k in range(count))
-    return sum(2.0 * below <= 0.05 for below in itertools.accumulate(chances))
 
 
 def _thinned(count: int, most: int) -> NDArray[np.int64]:
@@ -150,7 +132,7 @@ def over_time(results: Sequence[Result], first: int) -> dict[str, Any] | None:
     `first` is the place of the first result's setting among those of the page.
     """
     choices = [
-        {"label": plainly(result.parameters), "settings": [place]}
+        {"label": parameters_text(result.parameters), "settings": [place]}
         for place, result in enumerate(results, first)
         if len(result.times) > 1
     ]
@@ -182,7 +164,7 @@ def _choice(axis: str, others: Mapping[str, Any], points: list[tuple[Any, int]])
     if numbers:
         points = sorted(points)
     return {
-        "label": f"{axis}, at {plainly(others)}" if others else axis,
+        "label": f"{axis}, at {parameters_text(others)}" if others else axis,
         "axis": axis,
         "settings": [place for _, place in points],
         "x": [value if numbers else place for place, (value, _) in enumerate(points)],

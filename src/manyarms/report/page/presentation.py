@@ -57,7 +57,7 @@ class Presentation:
         )
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Presentation:
+    def from_dict(cls, content: Mapping[str, Any]) -> Presentation:
         """Return what `dataclasses.asdict` turned into plain data."""
-        sections = {name: Section(**each) for name, each in plain["sections"].items()}
-        return cls(**{**plain, "sections": sections})
+        sections = {name: Section(**each) for name, each in content["sections"].items()}
+        return cls(**{**content, "sections": sections})

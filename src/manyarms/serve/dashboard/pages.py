@@ -39,7 +39,6 @@ _PACKAGE = Path(manyarms.__file__).parent
 _STYLES = _PACKAGE / "report" / "page" / "page.css"
 _CLIENT = _PACKAGE / "remote" / "manyarms.js"
 _MOST_STREAMS = 1000
-_MOST_FORM = 4096  # bytes
 
 
 class _Files(StaticFiles):
@@ -91,6 +90,7 @@ class Pages:
     async def _caller(
         self, request: Request, right: str = "view", experiment: str | None = None
     ) -> Caller:
+        self._service.leader.check_leads()
         caller = await self._service.caller(request.scope)
         # pages for admins show all experiments: an admin of one may not see them
         if experiment is None and caller is not None and right != "administer":
@@ -200,10 +200,10 @@ class Pages:
         caller = await self._caller(request, "view", name)
         arm: m.ArmView | None = None
         if text.isdecimal() and len(text) < 19:
-            arm = await self._service.scribe.view("arm_at", name, number=int(text))
+            arm = await self._service.view("arm_at", name, number=int(text))
         if arm is None:
             raise unknown_arm(text)
-        summary: m.ExperimentSummary = await self._service.scribe.view("summary", name)
+        summary: m.ExperimentSummary = await self._service.view("summary", name)
         best = summary.recommended
         compared = [arm] if best is None or best.number == arm.number else [arm, best]
         scale = panels.common_scale(compared)
@@ -222,14 +222,10 @@ class Pages:
 
     async def login(self, request: Request) -> Response:
         """Begin a session with the token of the form."""
-        body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > _MOST_FORM:
-                raise refuse(413, "too_large", "This form is too large.")
+        body = await request.body()
         token = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
         digest = digest_of(token)
-        caller = await self._service.node.read(lambda db: find_caller(db, "sha256", digest))
+        caller = await self._service.leader.read(lambda db: find_caller(db, "sha256", digest))
         good = caller is not None and not caller.expired and may(caller.role, "view")
         return self._session(request, caller if good else None, "token")
 
@@ -282,7 +278,7 @@ class Pages:
         like = request.query_params.get("like")
         spec = m.Spec()
         if like:
-            spec = (await self._service.scribe.view("summary", like)).spec
+            spec = (await self._service.view("summary", like)).spec
         if request.query_params.get("hold"):
             spec = msgspec.structs.replace(
                 spec, early="hold", window=_seconds(request.query_params["hold"])
@@ -295,7 +291,7 @@ class Pages:
     async def tokens_page(self, request: Request) -> Response:
         """Show tokens, and let an admin make and revoke some."""
         caller = await self._caller(request, "administer")
-        tokens = await self._service.node.read(tokens_in)
+        tokens = await self._service.leader.read(tokens_in)
         return self._page("tokens", caller, tokens=tokens)
 
     # Files

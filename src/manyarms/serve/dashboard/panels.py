@@ -75,18 +75,18 @@ async def draw_list(service: Service, caller: Caller, cursor: str) -> dict[str, 
 
 async def draw_experiment(service: Service, name: str, kept: dict[str, Any]) -> dict[str, str]:
     """Return the panels of an experiment; what follows from its log alone is drawn once a head."""
-    summary: m.ExperimentSummary = await service.scribe.view("summary", name)
+    summary: m.ExperimentSummary = await service.view("summary", name)
     kept["summary"] = summary
     if kept.get("head") != (summary.head, summary.n_arms):
-        kept["leaders"] = await service.scribe.view("leaders", name, k=_LEADERS)
-        kept["minutes"] = await service.scribe.view("minutes", name)
-        kept["exploring"] = await service.scribe.view("exploring", name)
+        kept["leaders"] = await service.view("leaders", name, k=_LEADERS)
+        kept["minutes"] = await service.view("minutes", name)
+        kept["exploring"] = await service.view("exploring", name)
         kept["head"] = summary.head, summary.n_arms
     looked = {
         "summary": summary,
         "leaders": kept["leaders"].arms,
         "exploring": kept["exploring"],
-        "flight": await service.scribe.view("in_flight", name),
+        "flight": await service.view("in_flight", name),
         "health": await service.health(name),
         "root": service.root_path,
     }
@@ -144,7 +144,7 @@ async def arms_panel(
         "sort": sort if sort in SORTS else "low",
         "cursor": chosen.get("cursor", ""),
     }
-    page: m.ArmPage = await service.scribe.view("arms", name, **asked, limit=_ARMS)
+    page: m.ArmPage = await service.view("arms", name, **asked, limit=_ARMS)
     about = {"name": name, "may_retire": may_retire, "root": service.root_path}
     return template("panels/arms", page=page, scale=common_scale(page.arms), **asked, **about)
 

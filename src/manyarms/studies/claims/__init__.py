@@ -153,4 +153,4 @@ def paper_claim(number: int, played: Paper, facts: Sequence[Part]) -> Claim:
     )
 
 
-CLAIMS = Study("the fifteen claims of the paper's text", paper.REPLICATIONS, experiments, report)
+CLAIMS = Study(paper.REPLICATIONS, experiments, report)

@@ -348,4 +348,4 @@ def random_csv(tables: Mapping[str, Sequence[Placing]], command: str) -> str:
     return as_csv([["half", "family", "problem", *policies], *rows], {"command": command})
 
 
-RANDOM = Study("policies that know nothing, on random problems", 50, experiments, report, fewest=2)
+RANDOM = Study(50, experiments, report, fewest=2)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manyarms.core.statistics import Interval
 from manyarms.core.theme import LIGHT
 from manyarms.report.drawing import Axes, Figure, drawing, save_figure
 from manyarms.report.style import policy_styles, policy_title
-from manyarms.report.text import Block, Table, Warm, as_html, as_markdown, interval_text, write_text
+from manyarms.report.text import Block, Table, as_markdown, write_text
 from manyarms.studies.leaderboard import standings as statistics
 from manyarms.studies.leaderboard.problems import CONTESTS, experiments
 from manyarms.studies.leaderboard.standings import Placing, Standing
@@ -41,7 +39,6 @@ _ALSO = {"m": " (m, the hardness, or the shape of the means)"}
 _PERFECT = (
     "Made for a best mean of 1, and played only where it is (ranks are among all that know μ*)"
 )
-_HOT = 100.0  # the relative regret that gets the warmest colour
 
 _HOW = (
     "All policies share the same luck: the k-th reward of an arm is the same for every policy. "
@@ -75,7 +72,7 @@ _CAPTION = (
 
 
 def report(results: Results, out: Path) -> Report:
-    """Rank the policies; draw the figure, and write the page as HTML and Markdown, and a CSV."""
+    """Rank the policies; draw the figure, and write the page and the CSV."""
     found, about = results["leaderboard"], results["leaderboard"].provenance
     table = [placing for cell in found.cells for placing in statistics.placings(cell)]
     order, most = statistics.standings(table), about["replications"]
@@ -93,14 +90,10 @@ def report(results: Results, out: Path) -> Report:
     said = "; ".join(f"{key} {value}" for key, value in list(facts.items())[1:])
     source = f"`{facts['command']}`: {said}. All numbers are in `leaderboard.csv`."
     blocks = list(page(table, order, f"{_FIGURE}.svg", source))
-    drawn = {f"{_FIGURE}.svg": (out / f"{_FIGURE}.svg").read_text(encoding="utf-8")}
-    title = "The leaderboard of manyarms"
-    texts = {
-        "leaderboard.html": as_html(blocks, title=title, pictures=drawn),
-        "leaderboard.md": as_markdown(blocks),
-        "leaderboard.csv": leaderboard_csv(table, facts),
-    }
-    files += [write_text(out / name, text) for name, text in texts.items()]
+    files += [
+        write_text(out / "leaderboard.md", as_markdown(blocks)),
+        write_text(out / "leaderboard.csv", leaderboard_csv(table, facts)),
+    ]
     shown: list[Table | str] = [
         Table(part.head[:-2], [row[:-2] for row in part.rows], title)
         for title, part in standings_tables(order).items()
@@ -144,8 +137,6 @@ def page(
     for family in dict.fromkeys(placing.family for placing in table):
         within = [placing for placing in table if placing.family == family]
         yield from (f"### {family}", _family_table(within, by_knowledge))
-        for problem in dict.fromkeys(placing.problem for placing in within):
-            yield _problem_table(problem, [p for p in within if p.problem == problem])
     yield from ("## Where we lose", statistics.where_we_lose(table), "## How to read it", _HOW)
     if any(placing.family == CONTESTS for placing in table):
         yield _THRESHOLD
@@ -161,7 +152,7 @@ def standings_tables(order: Sequence[Standing]) -> dict[str, Table]:
     for s in sorted(order, key=lambda s: (list(KNOWLEDGE).index(s.knowledge), s.perfect_best)):
         knows = KNOWLEDGE[s.knowledge].capitalize() + _ALSO.get(s.knowledge, "")
         cells = [s.policy, f"{s.problems}", f"{s.runs}"]
-        cells += [_warm(_factor(x), x) for x in (s.relative_equal, s.relative)]
+        cells += [_factor(x) for x in (s.relative_equal, s.relative)]
         cells += [f"{s.rank_equal:.1f}", f"{s.rank:.1f}"]
         cells += [_factor(s.worst.relative_equal), s.worst.problem]
         found.setdefault(_PERFECT if s.perfect_best else knows, []).append(cells)
@@ -171,8 +162,8 @@ def standings_tables(order: Sequence[Standing]) -> dict[str, Table]:
 def _family_table(table: Sequence[Placing], order: Sequence[Standing]) -> Table:
     cells: dict[str, dict[str, str]] = {}
     for p in table:
-        text = f"{_factor(p.relative)} ({p.summary.miss_rate:.0%})"
-        cells.setdefault(p.policy, {})[p.problem] = _warm(text, p.relative)
+        shown = f"{_factor(p.relative)} ({p.summary.miss_rate:.0%})"
+        cells.setdefault(p.policy, {})[p.problem] = shown
     problems = list(dict.fromkeys(p.problem for p in table))
     rows = [
         [s.policy, _KNOWS[s.knowledge], *(cells[s.policy].get(name, "-") for name in problems)]
@@ -182,30 +173,8 @@ def _family_table(table: Sequence[Placing], order: Sequence[Standing]) -> Table:
     return Table(("policy", "knows", *problems), rows)
 
 
-def _problem_table(problem: str, table: Sequence[Placing]) -> Table:
-    head = ["policy", "knows", "runs", "mean", "95 % interval", "median", "missed"]
-    head += ["relative", "among equals", "rank", "among equals"]
-    rows = []
-    for p in table:
-        s = p.summary
-        cells = [p.policy, _KNOWS[p.knowledge], f"{s.replications}"]
-        cells += [f"{s.mean:.0f}", f"[{s.low:.0f}, {s.high:.0f}]", f"{s.median:.0f}"]
-        cells += [f"{s.miss_rate:.0%}"]
-        cells += [_factor(p.relative), _factor(p.relative_equal)]
-        rows.append([*cells, _rank_text(p.rank), _rank_text(p.rank_equal)])
-    return Table(head, rows, f"{problem}: all numbers")
-
-
 def _factor(value: float) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.0f}"
-
-
-def _warm(text: str, relative: float) -> Warm:
-    return Warm(text, math.log(min(relative, _HOT)) / math.log(_HOT))
-
-
-def _rank_text(rank: Interval) -> str:
-    return f"{rank.estimate:.0f}" if rank.low == rank.high else interval_text(rank, 0)
 
 
 def profiles(table: Sequence[Placing], order: Sequence[Standing]) -> Figure:
@@ -259,4 +228,4 @@ def _profile(table: Sequence[Placing], policy: str) -> tuple[Any, Any]:
     return factors, (own[:, None] <= factors * (1 + 1e-12)).mean(axis=0)
 
 
-LEADERBOARD = Study("every policy on a suite of problems", 100, experiments, report, fewest=2)
+LEADERBOARD = Study(100, experiments, report, fewest=2)

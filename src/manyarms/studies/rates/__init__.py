@@ -208,4 +208,4 @@ def report(results: Results, out: Path) -> Report:
     return Report(files, [table, f"\n{MODEL}\n{rule}\n", *notes])
 
 
-RATES = Study("the exponents of Figure 1, measured", 300, experiments, report, fewest=2)
+RATES = Study(300, experiments, report, fewest=2)

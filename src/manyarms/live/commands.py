@@ -1,0 +1,266 @@
+"""The rules of a turn: what each call of a handle, or request to a service, may do to a game.
+
+A command looks at the game and at what it was given. It raises where it refuses, and changes
+nothing in any case: it returns the change, a function to be called next, or None where there is
+nothing to do. So whatever raises before `change()` is a refusal, and whatever raises within it has
+left the game half changed.
+
+    change = commands.tell(game, pull, 1.0)  # may refuse
+    if change is not None:
+        change()  # events are in `game.log`
+
+Refusals are `TurnError`, whose `reason` is for programs, `UnknownArmError` and `ParameterError`.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
+
+from manyarms.core.checks import check_choice, check_int, shown
+from manyarms.errors import ParameterError, TurnError
+from manyarms.live.game import MOST_REWARD, LiveGame, Pull
+from manyarms.protocol.policy import arrive
+from manyarms.protocol.policy import retire as retire_arm
+
+T = TypeVar("T")
+Change: TypeAlias = Callable[[], T]
+
+MOST_PULLS = 1_000_000  # of one ask: some 300 bytes each
+
+
+def ask(game: LiveGame, k: Any = None) -> Change[Pull | list[Pull]]:
+    """Return a change that returns the next pull, or a list of the next `k`.
+
+    Pulls for which a reward was observed are answered, and not among them.
+    """
+    if k is None:
+        check_horizon(game, 1)
+        return partial(_ask_one, game) if game.stock else game.ask
+    fix = "Pass the number of pulls, or nothing for a single one."
+    if isinstance(k, int) and k > MOST_PULLS:
+        fix = "Ask again for more: each pull takes memory until its reward is told."
+    count = check_int("k", k, at_least=1, at_most=MOST_PULLS, fix=fix)
+    check_horizon(game, count)
+    return partial(game.ask_for, count)
+
+
+def _ask_one(game: LiveGame) -> Pull:
+    return game.ask_for(1)[0]
+
+
+def check_horizon(game: LiveGame, count: int) -> None:
+    """Raise unless the horizon has room for so many pulls."""
+    if game.horizon is None or game.pulls + count <= game.horizon:
+        return
+    left = game.horizon - game.pulls
+    message = (
+        f"Cannot ask: all {game.horizon} pulls of the horizon are made. Go on with "
+        f"live.season(horizon=...), a new game that remembers this one; or start without a "
+        f"horizon, with an anytime policy such as Prospector()."
+    )
+    if left > 0:
+        message = (
+            f"Cannot ask for {count} pulls: {left} of {game.horizon} are left. Ask for {left}."
+        )
+    raise TurnError(message, reason="horizon", left=left)
+
+
+def tell(game: LiveGame, pull: Any, reward: Any, again: str = "refuse") -> Change[None] | None:
+    """Return a change that tells a reward; None if its pull has ended and `again` is "ignore"."""
+    value = check_reward(reward, game.reward_range)
+    number = _in_flight(game, pull, again, "tell")
+    return None if number is None else lambda: game.tell(number, value)
+
+
+def tell_many(game: LiveGame, rewards: Any, again: str = "refuse") -> Change[None] | None:
+    """Return a change that tells several rewards; if one is refused, none is told."""
+    check_choice("again", again, ("refuse", "ignore"))
+    values: dict[int, float] = {}
+    for place, (pull, reward) in enumerate(pairs_of(rewards)):
+        try:
+            value = check_reward(reward, game.reward_range)
+            number = _in_flight(game, pull, again, "tell")
+            if number in values and again == "refuse":
+                raise TurnError(f"Cannot tell pull {number} twice.", reason="twice", pull=number)
+        except (ParameterError, TurnError) as error:
+            raise error.framed(f"{in_list(place, pull)}: ", " Nothing was told.") from None
+        if number is not None:
+            values.setdefault(number, value)
+    return partial(_tell_all, game, values) if values else None
+
+
+def _tell_all(game: LiveGame, values: dict[int, float]) -> None:
+    for number, value in values.items():
+        game.tell(number, value)
+
+
+def abandon(game: LiveGame, pull: Any, again: str = "refuse") -> Change[None] | None:
+    """Return a change that gives up a pull; None if it has ended and `again` is "ignore"."""
+    number = _in_flight(game, pull, again, "abandon")
+    return None if number is None else partial(game.abandon, number)
+
+
+def observe(game: LiveGame, arm: Any, rewards: Any) -> Change[None] | None:
+    """Return a change that keeps rewards of an arm which no pull of this game earned."""
+    several = rewards if isinstance(rewards, Iterable) else [rewards]
+    values = [check_reward(reward, game.reward_range, "observe") for reward in several]
+    number = game.arms.number(arm)
+    return partial(game.observe, number, values) if values else None
+
+
+def add_arms(game: LiveGame, arms: Any) -> Change[Sequence[Any]]:
+    """Return a change that adds arms, and returns their names."""
+    game.check_can(arrive)
+    return partial(_add, game, game.arms.fresh(arms))
+
+
+def _add(game: LiveGame, names: Any) -> Any:
+    if len(names) > 0:
+        game.arrive(names)
+    return names
+
+
+def retire(game: LiveGame, arms: Any) -> Change[None]:
+    """Return a change that retires an arm or several; if one is refused, none is retired."""
+    game.check_can(retire_arm)
+    chosen = _numbers(game, arms)
+    for number in chosen:
+        if number in game.retired:
+            name = game.arms.name(number)
+            message = f"Cannot retire arm {name!r}: it is retired already."
+            raise TurnError(message, reason="retired", arm=name)
+    if game.n_arms <= len(chosen):
+        what = f"{len(chosen)} arms: none would be left"
+        if len(chosen) == 1:
+            what = f"arm {game.arms.name(chosen[0])!r}: it is the last one"
+        raise TurnError(f"Cannot retire {what}. Add others first.", reason="last arm")
+    return partial(_each, game.retire, chosen)
+
+
+def restore(game: LiveGame, arms: Any) -> Change[None]:
+    """Return a change that brings a retired arm back, or several; all of them, or none."""
+    game.check_can(arrive)
+    chosen = _numbers(game, arms)
+    for number in chosen:
+        if number not in game.retired:
+            name = game.arms.name(number)
+            message = f"Cannot restore arm {name!r}: it is not retired."
+            raise TurnError(message, reason="not retired", arm=name)
+    return partial(_each, game.restore, chosen)
+
+
+def _each(change: Callable[[int], None], chosen: list[int]) -> None:
+    for number in chosen:
+        change(number)
+
+
+def _numbers(game: LiveGame, arms: Any) -> list[int]:
+    """Return the numbers of one arm or of several, each once."""
+    many = isinstance(arms, Iterable) and not isinstance(arms, str | bytes)
+    return list(dict.fromkeys(map(game.arms.number, arms if many else [arms])))
+
+
+def _in_flight(game: LiveGame, pull: Any, again: str, verb: str) -> int | None:
+    """Return the number of a pull in flight; None if it has ended and that may be ignored."""
+    if again != "refuse":
+        check_choice("again", again, ("refuse", "ignore"))
+    whole = type(pull) is Pull  # else only its id is known
+    number = pull.id if whole else pull
+    if type(number) is not int:
+        fix = "Pass what ask() returned, or its id."
+        if isinstance(number, list | tuple):
+            fix = "Tell a batch with tell_many([(pull, reward), ...])."
+        number = check_int("pull", number, fix=fix)
+    flying = game.flight.get(number)
+    if flying is None:
+        _check_ended(game, number, again, verb)
+        return None
+    if whole and pull.arm != (ours := game.arms.name(flying.arm)):
+        raise TurnError(
+            f"Cannot {verb} pull {number} of arm {pull.arm!r}: this handle's pull {number} is of "
+            f"arm {ours!r}. Was it asked of another handle?",
+            reason="other arm",
+            pull=number,
+            arm=ours,
+        )
+    return number
+
+
+def _check_ended(game: LiveGame, number: int, again: str, verb: str) -> None:
+    """Raise unless a pull that is not in flight has ended, and that may be ignored."""
+    if not 0 <= number < game.pulls:
+        last = f"The last one is {game.pulls - 1}." if game.pulls else "None was yet."
+        raise TurnError(
+            f"Cannot {verb} pull {number}: it was not asked for. {last}",
+            reason="unknown pull",
+            pull=number,
+        )
+    if again == "refuse":
+        lost = number in game.abandoned
+        done = "it was abandoned" if lost else "its reward was told already"
+        raise TurnError(
+            f"Cannot {verb} pull {number}: {done}. Pass again='ignore' if you retry.",
+            reason="abandoned" if lost else "told",
+            pull=number,
+        )
+
+
+def in_list(place: int, pull: Any) -> str:
+    """Return how messages name an entry of a list of rewards."""
+    return f"rewards[{place}], of pull {pull.id if isinstance(pull, Pull) else shown(pull)}"
+
+
+def pairs_of(rewards: Any) -> list[tuple[Any, Any]]:
+    """Return the pairs that `tell_many` was given, or raise.
+
+    >>> pairs_of([1.0])
+    Traceback (most recent call last):
+    manyarms.errors.ParameterError: `rewards` must be pairs of a pull and its reward, such as
+    [(pull, 1.0)], got [1.0]. Nothing was told.
+    """
+    listed: Any = list(rewards) if isinstance(rewards, Iterable) else rewards
+    try:
+        return [(pull, reward) for pull, reward in listed]
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"`rewards` must be pairs of a pull and its reward, such as [(pull, 1.0)], got "
+            f"{shown(listed)}. Nothing was told."
+        ) from None
+
+
+def check_reward(reward: Any, limits: tuple[float, float] | None, verb: str = "tell") -> float:
+    """Return the reward as a float, or raise."""
+    value = reward if type(reward) is float else _as_float(reward)
+    if limits is not None and limits[0] <= value <= limits[1]:
+        return value
+    if limits is None and abs(value) <= MOST_REWARD:
+        return value
+    kind = "" if isinstance(reward, numbers.Real) else f" of type {type(reward).__name__}"
+    rule = f"it must be a finite number, at most {MOST_REWARD:g} in size, so that sums are finite"
+    if limits is not None:
+        rule = f"it must be a finite number from {limits[0]:g} to {limits[1]:g}, the `reward_range`"
+        if math.isfinite(value):
+            kind, rule = (
+                "",
+                (
+                    f"`reward_range` is {limits}. Scale rewards into it, or start with another "
+                    f"`reward_range`"
+                ),
+            )
+    error = ParameterError(
+        f"Cannot {verb} reward {shown(reward)}{kind}: {rule}.", parameter="reward"
+    )
+    raise error.framed("", " The pull is still in flight." if verb == "tell" else "")
+
+
+def _as_float(reward: Any) -> float:
+    try:
+        if not isinstance(reward, str | bytes) and getattr(reward, "ndim", 0) == 0:
+            return float(reward)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    return math.nan

@@ -1,0 +1,209 @@
+"""A policy as a plain Python class with `ask` and `tell`: slow, and good for a first try."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from manyarms.core.memory import Memory
+from manyarms.errors import ParameterError, UnknownNameError
+from manyarms.protocol.policy import Policy, layers, plays, short_form
+
+_FACTS = ("n_arms", "horizon", "seed")  # what a class is given if it asks for it
+
+
+class PlainState:
+    """The player of the current game, and what it needs to be made."""
+
+    def __init__(self, policy: PlainPolicy, n_arms: int) -> None:
+        self.policy, self.n_arms = policy, n_arms
+        self.player: Any = None
+
+
+def plain_reset(state: PlainState, key: int, horizon: int) -> None:
+    facts = {"n_arms": state.n_arms, "horizon": horizon or None, "seed": int(key)}
+    state.player = state.policy.player(facts)
+
+
+def plain_ask(state: PlainState) -> tuple[int, int]:
+    arm = state.player.ask()
+    try:
+        number = operator.index(arm)
+    except TypeError:
+        number = -1
+    if not 0 <= number < state.n_arms:
+        raise ParameterError(
+            f"{state.policy.label} must ask for an arm from 0 to {state.n_arms - 1}, got {arm!r}."
+        )
+    return number, number
+
+
+def plain_tell(state: PlainState, slot: int, reward: float) -> None:
+    state.player.tell(slot, float(reward))
+
+
+def plain_count_late(state: PlainState, slot: int, change: int) -> None:
+    if hasattr(state.player, "count_late"):
+        state.player.count_late(slot, change)
+
+
+def plain_arrive(state: PlainState, count: int) -> None:
+    _method(state, "arrive")(count)
+    state.n_arms += count
+
+
+def plain_retire(state: PlainState, arm: int) -> None:
+    _method(state, "retire")(arm)
+
+
+def _method(state: PlainState, name: str) -> Callable[[int], None]:
+    if not hasattr(state.player, name):
+        raise ParameterError(
+            f"{state.policy.label} has no `{name}`, so that its arms cannot come or go. Write one."
+        )
+    method: Callable[[int], None] = getattr(state.player, name)
+    return method
+
+
+plays(
+    PlainState,
+    reset=plain_reset,
+    ask=plain_ask,
+    tell=plain_tell,
+    count_late=plain_count_late,
+    arrive=plain_arrive,
+    retire=plain_retire,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainPolicy(Policy):
+    """A plain class with its parameters. Made by `plain_policy`."""
+
+    make: type
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # that of the class
+        """The `name` of the class, or `__name__` if it has none."""
+        return str(getattr(self.make, "name", self.make.__name__))
+
+    def changed(self, *, given: bool = True) -> list[str]:
+        """Return the parameters that were given, as labels show them."""
+        return [short_form(key, value) for key, value in self.parameters]
+
+    @property
+    def anytime(self) -> bool:  # type: ignore[override]  # it depends on the class
+        """Whether the class can be made without a horizon."""
+        horizon = _known(self.make).get("horizon")
+        return horizon is None or horizon.default is not horizon.empty
+
+    def player(self, facts: dict[str, Any]) -> Any:
+        """Make a player, and give it the facts that its constructor has parameters for."""
+        known, given = _known(self.make), dict(self.parameters)
+        asked = {key: value for key, value in facts.items() if key in known and key not in given}
+        return self.make(**given, **asked)
+
+    def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> PlainState:
+        return PlainState(self, n_arms)
+
+
+class PlainMaker:
+    """Makes policies of a plain class. Its signature lists the parameters that users may give."""
+
+    def __init__(self, make: type) -> None:
+        self.make = make
+        own = [one for key, one in _known(make).items() if key not in _FACTS]
+        self.__signature__ = inspect.Signature(own)
+        self.__doc__ = make.__doc__
+
+    def __call__(self, **parameters: Any) -> PlainPolicy:
+        return plain_policy(self.make, **parameters)
+
+
+def is_plain(make: Any) -> bool:
+    """Whether this is a class with `ask` and `tell` that is no `Policy`."""
+    own = isinstance(make, type) and not issubclass(make, Policy)
+    return own and all(callable(getattr(make, name, None)) for name in ("ask", "tell"))
+
+
+def plain_policy(make: type, **parameters: Any) -> PlainPolicy:
+    """Let a plain Python class play beside the others: `ask()` returns an arm.
+
+    Parameters
+    ----------
+    make
+        A class with `ask()`, which returns the number of an arm from 0 on, and `tell(arm,
+        reward)`. A player is made of it for each game. It is given `n_arms`, `horizon` (None where
+        it is not known) and `seed` if its constructor has parameters of these names. If rewards
+        are late, `ask` is called again before they are told, and `count_late(arm, change)` if
+        there is one; `arrive(count)` and `retire(arm)` let arms come and go.
+    parameters
+        What else its constructor takes.
+
+    Notes
+    -----
+    CPython plays it, some hundred times slower than compiled policies, on the same luck. It cannot
+    be saved, because only the class itself knows what it remembers.
+
+    Examples
+    --------
+    >>> import manyarms as ma
+    >>> class Twice:
+    ...     def __init__(self, n_arms, times=2):
+    ...         self.n_arms, self.times, self.pulls = n_arms, times, 0
+    ...     def ask(self):
+    ...         self.pulls += 1
+    ...         return (self.pulls - 1) // self.times % self.n_arms
+    ...     def tell(self, arm, reward):
+    ...         pass
+    >>> arms = ma.instances.planted(n=9, m=3)
+    >>> played = ma.simulate([Twice, ma.plain_policy(Twice, times=5)], arms, horizon=20)
+    >>> played.policies
+    ('Twice', 'Twice(times=5)')
+    """
+    if not is_plain(make):
+        raise ParameterError(
+            f"`make` must be a class with `ask()` and `tell(arm, reward)`, got {make!r}."
+        )
+    _check_tell(make)
+    known = _known(make)
+    if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
+        for key in parameters.keys() - known.keys():
+            if not known:
+                raise ParameterError(
+                    f"`{key}` must be left out: {make.__name__} takes no parameters.",
+                    parameter=key,
+                )
+            raise UnknownNameError(f"parameter of {make.__name__}:", key, known)
+    for key, one in known.items():
+        is_given = key in _FACTS or key in parameters or one.default is not one.empty
+        if not is_given and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
+            raise ParameterError(f"`{key}` must be given to {make.__name__}.", parameter=key)
+    return PlainPolicy(make=make, parameters=tuple(parameters.items()))
+
+
+def _check_tell(make: type) -> None:
+    """Raise unless `tell` takes an arm and a reward."""
+    try:
+        inspect.signature(make.tell).bind(None, 0, 0.0)  # type: ignore[attr-defined]
+    except TypeError:
+        shown = inspect.signature(make.tell)  # type: ignore[attr-defined]
+        raise ParameterError(
+            f"`tell` of {make.__name__} must take an arm and its reward, got tell{shown}. Write "
+            f"def tell(self, arm, reward)."
+        ) from None
+    except ValueError:
+        pass  # what is written in C may have no signature
+
+
+def plays_plainly(policy: Any) -> bool:
+    """Whether a policy, or one that it wraps, is a plain class, which only CPython can play."""
+    return any(isinstance(one, PlainPolicy) for one in layers(policy))
+
+
+def _known(make: type) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(make).parameters)

@@ -1,0 +1,459 @@
+"""An experiment that the leader plays: requests change it, and what they did joins the next commit.
+
+Nothing here waits. A request is applied, by the rules of `manyarms.live.commands`, its events are
+added to the batch that is being formed, and the caller awaits `committed()`: no answer leaves
+before that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, NamedTuple
+
+from manyarms import __version__
+from manyarms.errors import ManyarmsError, TurnError
+from manyarms.live import commands
+from manyarms.live.databases import Database, ExperimentRow, LogRow
+from manyarms.live.databases.database import packed
+from manyarms.live.game import LiveGame
+from manyarms.live.store import EventKind
+from manyarms.serve import tables
+from manyarms.serve.batch import Batch, LostError
+from manyarms.serve.errors import BrokenError, RefusedError, as_refusals, failure_of, refuse
+from manyarms.serve.game import Game
+from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
+from manyarms.serve.replica import Replica
+
+MOST_KEYS = 100_000  # of asks, that are remembered
+_MOST_CHANGED = 2000  # arms that a view may have to look at anew, in some milliseconds
+_PLAIN = ((),)  # of an event: no names
+_new = tuple.__new__  # makes a NamedTuple in half the time of its class
+
+_OVER = (
+    "All {} pulls of the horizon are made. Deploy the recommended arm. For more pulls, create a "
+    "new experiment; without a horizon, prospector plays for ever."
+)
+
+
+class AskedBefore(NamedTuple):
+    """What an ask with a key was given: its pulls, of which the first `again` were in flight."""
+
+    pulls: list[int]
+    again: int
+    body: str
+
+    @classmethod
+    def of(cls, pull: int, k: int, again: str | None, body: str) -> AskedBefore:
+        """Read what the database holds: pulls that were in flight, and a range of new ones."""
+        earlier = json.loads(again) if again else []
+        if isinstance(earlier, dict):  # between the new ones some were answered at once
+            return cls(earlier["pulls"], earlier["again"], body)
+        return cls([*earlier, *range(pull, pull + k)], len(earlier), body)
+
+    def columns(self) -> tuple[int, int, str | None, str]:
+        """Return what the database is to hold."""
+        earlier, new = self.pulls[: self.again], self.pulls[self.again :]
+        first = new[0] if new else 0
+        if new == list(range(first, first + len(new))):
+            return first, len(new), json.dumps(earlier) if earlier else None, self.body
+        return 0, 0, json.dumps({"pulls": self.pulls, "again": self.again}), self.body
+
+
+class GivenPulls(NamedTuple):
+    """The pulls of an ask; the arms of those that are in flight."""
+
+    pulls: list[int]
+    again: int
+    arms: dict[int, int]
+
+
+class Experiment(Game):
+    """A game that goes on: what was applied, and a batch of what is not committed yet.
+
+    Attributes
+    ----------
+    committed_head, saved_head
+        The last event that is durable, and the one of the last snapshot.
+    gone
+        Whether it was forgotten: another object may be in its place.
+    """
+
+    def __init__(self, row: ExperimentRow) -> None:
+        super().__init__(row)
+        self.secret, self.generation = row.secret, row.generation
+        self.names: dict[int, str] = {}  # of arms touched
+        self.workers: dict[str, dict[int, None]] = {}
+        self.keys: OrderedDict[str, AskedBefore] = OrderedDict()
+        self.all_keys = True  # whether no key that is kept is missing among them
+        self.used = time.monotonic()
+        self.committed_head = row.head
+        self.saved_head = 0
+        self.gone = False
+        self.look = Replica(self, self.names)
+        self.importing = asyncio.Lock()
+        self.tidying: asyncio.Task[None] | None = None  # deletes what an import has left
+        self.wake: Callable[[Experiment], None] = lambda experiment: None  # hears of work
+        self.deadline: asyncio.TimerHandle | None = None
+        self._dirty = False
+        self._batch: Batch
+
+    @classmethod
+    def load_all(cls, database: Database, row: ExperimentRow) -> Experiment:
+        """Return the experiment that a database holds, with the keys of its last asks."""
+        one = cls.load(database, row)
+        saved = database.first("SELECT max(seq) FROM snapshots WHERE experiment = :x", x=row.id)
+        one.saved_head = saved[0] or 0
+        for key, *asked in reversed(tables.last_ask_keys(database, row.id, MOST_KEYS)):
+            one.keys[key] = AskedBefore.of(*asked)
+        one.all_keys = len(one.keys) < MOST_KEYS
+        one.look.refresh()  # here and not in the loop: there may be a million arms
+        return one
+
+    def start(self, wake: Callable[[Experiment], None]) -> None:
+        """Begin to serve what was loaded."""
+        self.wake = wake
+        if self.live is not None:
+            self.live.log = []
+        for pull, (_, worker) in self.waiting.items():
+            if worker is not None:
+                self.workers.setdefault(worker, {})[pull] = None
+        self._batch = Batch(self.id, self.generation, self.head)
+
+    def take(self) -> Batch:
+        """Return the batch that was formed, and begin the next."""
+        formed, self._batch = self._batch, Batch(self.id, self.generation, self.head)
+        self._dirty = False
+        if formed.events and self.version != __version__:
+            self.version = formed.columns["version"] = __version__
+        return formed
+
+    def touch(self) -> Batch:
+        """Let the next commit confirm that this process leads; return its batch."""
+        if self.gone:  # while the request waited for something
+            raise LostError("the experiment was loaded anew")
+        self.used = time.monotonic()
+        if not self._dirty:
+            self._dirty = True
+            self.wake(self)
+        return self._batch
+
+    def committed(self) -> asyncio.Future[Batch]:
+        """Return what becomes true when all that was done so far is durable."""
+        waiter: asyncio.Future[Batch] = asyncio.get_running_loop().create_future()
+        self.touch().waiters.append(waiter)
+        return waiter
+
+    @property
+    def waiters(self) -> int:
+        """How many wait for the next commit."""
+        return len(self._batch.waiters)
+
+    def forget(self, error: Exception) -> None:
+        """Do nothing any more; what was not committed is not known."""
+        self.gone = True
+        if self.deadline is not None:
+            self.deadline.cancel()
+        self._batch.settle(error)
+
+    # Asks
+
+    def ask(self, k: int, worker: str | None, key: str | None, body: str) -> GivenPulls:
+        """Give out pulls: those of the worker that are in flight first."""
+        live = self._playing()
+        earlier = [] if worker is None else list(self.workers.get(worker, ()))[:k]
+        count = k - len(earlier)
+        if earlier and live.horizon is not None:
+            count = min(count, live.horizon - live.pulls)
+        fresh: list[int] = []
+        if count:
+            fresh = self._ask_new(live, count, worker)
+        flight = live.flight
+        arms = {pull: flight[pull].arm for pull in (*earlier, *fresh)}
+        if key is not None:
+            self._remember(key, AskedBefore([*arms], len(earlier), body), worker)
+        self._name(arms.values())
+        return GivenPulls([*arms], len(earlier), arms)
+
+    def _ask_new(self, live: LiveGame, count: int, worker: str | None) -> list[int]:
+        try:
+            change = commands.ask(live, None if count == 1 else count)
+        except TurnError as error:
+            if error.left == 0:
+                said = _OVER.format(live.horizon)
+                raise RefusedError(StoppedFailure("horizon", said, None)) from error
+            raise RefusedError(failure_of(error)) from error
+        tried = len(live.tally)
+        given, minute = self._change(change, worker)
+        minute[4] += len(live.tally) - tried
+        pulls = [given.id] if count == 1 else [pull.id for pull in given]
+        if worker is not None:
+            self.workers.setdefault(worker, {}).update(dict.fromkeys(pulls))
+        return pulls
+
+    def asked_before(self, before: AskedBefore, body: str) -> GivenPulls:
+        """Return what an ask of this key was given."""
+        if before.body != body:
+            raise refuse(
+                422, "key_reused", "This Idempotency-Key was used for another ask. Use a new one."
+            )
+        flight = self._there().flight
+        arms = {pull: flight[pull].arm for pull in before.pulls if pull in flight}
+        batch = self.touch()
+        batch.repeated.update(pull for pull in before.pulls if pull not in arms)
+        batch.names_repeated |= self.keyed
+        self._name(arms.values())
+        return GivenPulls(before.pulls, before.again, arms)
+
+    def _remember(self, key: str, asked: AskedBefore, worker: str | None) -> None:
+        self._batch.keys.append((key, *asked.columns(), worker, self.now))
+        self.keys[key] = asked
+        if len(self.keys) > MOST_KEYS:
+            self.keys.popitem(last=False)
+            self.all_keys = False
+
+    def _name(self, numbers: Iterable[int]) -> None:
+        batch = self.touch()
+        if self.keyed:
+            batch.unnamed.update(n for n in numbers if n not in self.names)
+
+    def arm_name(self, number: int) -> str | int:
+        """Return what users call an arm, once its batch is committed."""
+        return self.names.get(number, number) if self.keyed else number
+
+    # Rewards
+
+    def tell(self, pull: int, reward: float) -> Told | None:
+        """Let a reward come; None if the pull has ended, of which the commit finds out how."""
+        live = self._there()
+        try:
+            change = commands.tell(live, pull, reward)
+        except ManyarmsError as error:
+            return self._refused(pull, error)
+        assert change is not None
+        if self.spec.early == "hold":
+            return self._hold(live, pull, reward)
+        self._end(change, pull)
+        return Told(pull, applied=True)
+
+    def _hold(self, live: LiveGame, pull: int, reward: float) -> Told:
+        if pull in self.held:
+            if self.held[pull] == reward:
+                return Told(pull, applied=False, held=True)
+            return refused_tell(pull, _other_reward(pull, self.held[pull]))
+        self._note([(EventKind.REPORTED, pull, live.flight[pull].arm, reward)], None)
+        return Told(pull, applied=True, held=True)
+
+    def abandon(self, pull: int) -> Told | None:
+        """Go on without the reward of a pull; None as for `tell`."""
+        try:
+            change = commands.abandon(self._there(), pull)
+        except ManyarmsError as error:
+            return self._refused(pull, error)
+        assert change is not None
+        self._end(change, pull)
+        return Told(pull, applied=True)
+
+    def _refused(self, pull: int, error: ManyarmsError) -> Told | None:
+        reason = error.reason if isinstance(error, TurnError) else ""
+        if reason in ("told", "abandoned"):
+            self.touch().repeated.add(pull)
+            return None
+        failure = failure_of(error)
+        if reason == "unknown pull":
+            failure = Failure("unknown_pull", failure.message, 404)
+        return refused_tell(pull, failure)
+
+    def _end(self, change: Callable[[], None], pull: int) -> None:
+        worker = self.waiting[pull][1]
+        self._change(change)
+        if worker is not None:
+            left = self.workers.get(worker, {})
+            left.pop(pull, None)
+            if not left:
+                self.workers.pop(worker, None)
+
+    def expire(self, now: float) -> float | None:
+        """End the pulls whose window is over; return when the next one is."""
+        window, live = self.spec.window, self.live
+        if window is None or live is None:
+            return None
+        over = []
+        for pull, (at, _) in self.waiting.items():
+            if at + window > now:
+                break
+            over.append(pull)
+        for pull in over:
+            reward = self.held.get(pull, self.spec.missing)
+            if reward == "abandon":
+                self._end(partial(live.abandon, pull), pull)
+            else:
+                self._end(partial(live.tell, pull, float(reward)), pull)
+        first = next(iter(self.waiting.values()), None)
+        return None if first is None else first[0] + window
+
+    def observe(self, number: int, rewards: list[float]) -> int:
+        """Keep rewards of an arm that no pull earned; return how many."""
+        with as_refusals():
+            change = commands.observe(self._there(), number, rewards)
+        if change is not None:
+            self._change(change)
+        return len(rewards)
+
+    # Arms, and the state
+
+    def add_arms(self, count: int) -> int:
+        """Let new arms come; return how many ever came."""
+        if self.live is None:
+            self.begin(count)
+            assert self.live is not None
+            self.live.log = []
+            self.state = "running"
+            self.touch().columns |= {
+                "first_arms": count,
+                "n_arms": count,
+                "keyed": int(self.keyed),
+                "state": "running",
+            }
+            return count
+        with as_refusals():
+            change = commands.add_arms(self.live, count)
+        self._change(change)
+        self._batch.columns["n_arms"] = self.live.arms.count
+        return self.live.arms.count
+
+    def check_can_add(self) -> None:
+        """Raise unless arms may come."""
+        if self.live is not None:
+            with as_refusals():
+                commands.add_arms(self._there(), 1)
+
+    def retire(self, number: int) -> bool:
+        """Let an arm go; False if it has gone already."""
+        return self._come_and_go(commands.retire, number, "retired")
+
+    def restore(self, number: int) -> bool:
+        """Let a retired arm come back; False if it is there."""
+        return self._come_and_go(commands.restore, number, "not retired")
+
+    def _come_and_go(
+        self, command: Callable[..., commands.Change[None]], number: int, done: str
+    ) -> bool:
+        try:
+            change = command(self._there(), number)
+        except TurnError as error:
+            if error.reason == done:
+                self.touch()
+                return False
+            code = error.reason.replace(" ", "_")
+            raise refuse(409, code, f"{error}") from error
+        except ManyarmsError as error:
+            raise RefusedError(failure_of(error)) from error
+        self._change(change)
+        return True
+
+    def set_state(self, state: str) -> None:
+        """Pause, resume or stop."""
+        if self.state == "stopped" and state != "stopped":
+            raise refuse(409, "stopped", f"{self.name} was stopped, which is for good.")
+        if self.live is None:
+            raise refuse(409, "no_arms", f"{self.name} has no arms yet. Add some.")
+        self.state = state
+        self.touch().columns["state"] = state
+
+    # How
+
+    def _there(self) -> LiveGame:
+        if self.gone:
+            raise LostError("the experiment was loaded anew")
+        if self.live is None:
+            raise refuse(
+                409, "no_arms", f"{self.name} has no arms yet. POST some to .../arms first."
+            )
+        return self.live
+
+    def _playing(self) -> LiveGame:
+        live = self._there()
+        if self.state == "paused":
+            raise refuse(409, "paused", f"{self.name} is paused. Ask again when it was resumed.")
+        if self.state == "stopped":
+            raise RefusedError(StoppedFailure("stopped", f"{self.name} was stopped.", None))
+        return live
+
+    def _change(
+        self, change: Callable[[], Any], worker: str | None = None
+    ) -> tuple[Any, list[float]]:
+        """Change the game; what it logs joins the batch.
+
+        Return what the change returned, and the counts of this minute.
+        """
+        live = self._there()
+        assert live.log is not None
+        try:
+            result = change()
+        except Exception as error:
+            raise BrokenError(f"{self.name}: the policy failed midway with {error!r}") from error
+        events, live.log = live.log, []
+        return result, self._note(events, worker)
+
+    def _note(self, events: Iterable[tuple[Any, ...]], worker: str | None) -> list[float]:
+        now, batch = self.now, self.touch()
+        minute = batch.minutes.get(int(now // 60))
+        if minute is None:
+            minute = batch.minutes[int(now // 60)] = [0, 0, 0, 0.0, 0]
+        asked_by = None if worker is None else json.dumps({"worker": worker})
+        rows, head = [], self.head
+        for event in events:
+            head += 1
+            kind, pull, arm, reward = event[:4]
+            more = None
+            if kind == EventKind.ASKED:
+                minute[0] += 1
+                more = asked_by
+            elif kind in (EventKind.TOLD, EventKind.ANSWERED):
+                minute[1] += 1
+                minute[3] += reward
+            elif kind == EventKind.ABANDONED:
+                minute[2] += 1
+            elif event[4:] != _PLAIN:
+                more = packed(event)
+            rows.append(_new(LogRow, (head, int(kind), pull, arm, reward, now, more)))
+        self.head = head
+        self.count(rows)
+        if self.live is not None and len(self.live.changed or ()) > _MOST_CHANGED:
+            self.look.refresh()
+        batch.events += rows
+        return minute
+
+
+def told_before(pull: int, ended: tuple[int, float, int] | None, reward: float | None) -> Told:
+    """Return the answer to a tell (or an abandon: no reward) of a pull that has ended."""
+    if ended is None:
+        return refused_tell(pull, Failure("unknown_pull", f"Pull {pull} is not known.", 404))
+    kind, was, _ = ended
+    if kind == EventKind.ABANDONED:
+        if reward is None:
+            return Told(pull, applied=False)
+        said = f"Pull {pull} was abandoned, or its window is over. The reward does not count."
+        return refused_tell(pull, Failure("abandoned", said, 410))
+    if reward is None:
+        said = f"Pull {pull} cannot be abandoned: its reward {was:g} was told."
+        return refused_tell(pull, Failure("told", said, 409))
+    if reward == was:
+        return Told(pull, applied=False)
+    return refused_tell(pull, _other_reward(pull, was))
+
+
+def _other_reward(pull: int, was: float) -> Failure:
+    return Failure("told", f"Pull {pull} was told before, with the reward {was:g}.", 409)
+
+
+def refused_tell(pull: int, failure: Failures) -> Told:
+    """Return the answer to a tell or an abandon that is refused."""
+    return Told(
+        pull, applied=False, status=failure.status, code=failure.code, message=failure.message
+    )

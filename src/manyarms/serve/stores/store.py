@@ -1,0 +1,161 @@
+"""What is the same in all stores: who leads, who stands by, and connections that read."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from manyarms.errors import StoreError
+from manyarms.live.databases import Database, UnreachableError
+from manyarms.serve import tables
+from manyarms.serve.batch import Batch, LostError
+
+T = TypeVar("T")
+_ANNOUNCED_EVERY = 4.0  # seconds
+_STANDS_BY = 15.0  # seconds that a standby is believed to be there
+_STANDBY = "standby "  # what its setting begins with
+
+
+class Store(ABC):
+    """One connection that commits, and the lock that makes this process the leader.
+
+    The lock ends with the connection, or with the process. Whoever has it loses it by `leave`, by
+    its end, or when the database ends the session: what is committed after that fails.
+    """
+
+    def __init__(self, url: str, name: str) -> None:
+        self.url, self.name = url, name
+        self._announced = 0.0
+
+    @abstractmethod
+    async def lead(self, waits: Callable[[str], None]) -> None:
+        """Wait until this process leads; `waits` hears who leads instead.
+
+        Raises a `LostError` if the database is away, and a `StoreError` if it cannot be used.
+        """
+
+    @abstractmethod
+    async def beat(self) -> None:
+        """Show that this process moves, once a second. Raises a `LostError` if it leads no more."""
+
+    @abstractmethod
+    async def leave(self) -> None:
+        """Lead no longer."""
+
+    @abstractmethod
+    async def commit(self, group: Sequence[Batch]) -> None:
+        """Make batches durable, all of them; find out what they want to know.
+
+        Raises a `LostError` if that fails, or if nobody knows.
+        """
+
+    @abstractmethod
+    async def write(self, function: Callable[[Database], T]) -> T:
+        """Return what a function returns that changes tables, as long as this process leads."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what belongs to this object."""
+
+    # Who stands by
+
+    def _is_time_to_announce(self) -> bool:
+        return time.monotonic() - self._announced > _ANNOUNCED_EVERY
+
+    def _wait_for(self, database: Database) -> str:
+        """Say that this process stands by; return who leads."""
+        self._announced = time.monotonic()
+        now = database.first(f"SELECT {database.now}")[0]
+        tables.set_setting(database, _STANDBY + self.name, f"{now:.0f}")
+        return tables.setting(database, "leader", "").partition(" since ")[0]
+
+    def _begin(self, database: Database) -> None:
+        """Say that this process leads: a first write, which shows whether others are possible."""
+        with database.transaction():
+            tables.set_setting(database, "leader", f"{self.name} since {time.time():.0f}")
+            database.run("DELETE FROM settings WHERE name = :name", name=_STANDBY + self.name)
+        self._announced = 0.0
+
+
+def standbys(database: Database) -> list[str]:
+    """Return the processes that stand by."""
+    rows = database.run(
+        f"SELECT name, value, {database.now} FROM settings WHERE name LIKE '{_STANDBY}%'"
+    )
+    return sorted(name[len(_STANDBY) :] for name, at, now in rows if now - float(at) < _STANDS_BY)
+
+
+class Readers:
+    """Connections that read, each with a thread of its own."""
+
+    def __init__(self, url: str, count: int, name: str) -> None:
+        self._url = url
+        self._pool = ThreadPoolExecutor(count, name)
+        self._local = threading.local()
+        self._era = 0  # connections of earlier ones are not used any more
+        self._open: set[Database] = set()
+
+    async def read(self, function: Callable[[Database], T]) -> T:
+        """Return what a function reads; once more where a connection turns out to be lost.
+
+        Raises an `UnreachableError` if the database is away.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._read, function)
+
+    async def once(self, function: Callable[[Database], T]) -> T:
+        """Return what a function does that must not be done twice."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._once, function)
+
+    def _read(self, function: Callable[[Database], T]) -> T:
+        try:
+            return self._once(function)
+        except UnreachableError:
+            return self._once(function)
+
+    def _once(self, function: Callable[[Database], T]) -> T:
+        try:
+            return function(self._database())
+        except StoreError as error:
+            raise UnreachableError(str(error)) from error
+        except UnreachableError:
+            self._drop()
+            raise
+
+    def _database(self) -> Database:
+        era, database = getattr(self._local, "database", (-1, None))
+        if database is None or era != self._era:
+            self._drop()
+            database = tables.opened(self._url)
+            self._open.add(database)
+            self._local.database = self._era, database
+        known: Database = database
+        return known
+
+    def _drop(self) -> None:
+        _, database = getattr(self._local, "database", (-1, None))
+        self._local.database = -1, None
+        if database is not None:
+            self._open.discard(database)
+            with contextlib.suppress(Exception):
+                database.close()
+
+    def renew(self) -> None:
+        """Use no connection any more that is open now: the database may be another."""
+        self._era += 1
+
+    def close(self) -> None:
+        """Close all connections, after what they are doing."""
+        self._pool.shutdown()
+        for database in self._open:
+            database.close()
+
+
+def lost(error: Exception) -> LostError:
+    """Return what to raise where a database has failed."""
+    return LostError(f"the database is away: {str(error).strip() or repr(error)}")

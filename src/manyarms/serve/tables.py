@@ -1,0 +1,277 @@
+"""What the service asks of its tables, beside the log: asks, arms, minutes, settings, the audit.
+
+Every function is given a `Database` and belongs to the thread that has it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+from manyarms.live.databases import Database, database_of
+from manyarms.live.databases.postgres import PostgreSQL
+from manyarms.live.databases.sqlite import SQLite
+
+_AT_ONCE = 2000  # rows that are deleted
+_MOST_ROWS = 256  # of one statement
+_COPIED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+# what belongs to an experiment, and the column that numbers it there
+_TABLES = {
+    "events": "seq",
+    "ask_keys": "key",
+    "arms": "number",
+    "minutes": "minute",
+    "snapshots": "seq",
+    "summaries": "experiment",
+}
+
+
+def opened(url: str) -> Database:
+    """Return the database of a service, open, with all of its tables."""
+    database = database_of(url)
+    database.open()
+    if not database.has_table("summaries"):
+        with database.alone():
+            database.make_tables(__package__)
+    return database
+
+
+# Asks and arms
+
+
+def ended(
+    database: Database, experiment: int, pulls: Sequence[int]
+) -> dict[int, tuple[int, float, int]]:
+    """Return how pulls ended, of those that did: the kind of event, the reward, the arm."""
+    rows = _of(
+        database,
+        pulls,
+        "SELECT pull, kind, reward, arm FROM events WHERE experiment = :x AND kind IN "
+        "(2, 3, 7) AND pull",
+        experiment,
+    )
+    return {pull: (kind, reward, arm) for pull, kind, reward, arm in rows}
+
+
+def keys_of(database: Database, experiment: int, numbers: Sequence[int]) -> dict[int, str]:
+    """Return the keys of arms."""
+    sql = "SELECT number, key FROM arms WHERE experiment = :x AND number"
+    return dict(_of(database, numbers, sql, experiment))
+
+
+def _of(database: Database, numbers: Sequence[int], sql: str, experiment: int) -> list[Any]:
+    """Return the rows of some numbers, which a query ends with."""
+    if isinstance(database, SQLite):
+        among, given = "IN (SELECT value FROM json_each(:numbers))", json.dumps(list(numbers))
+        return database.run(f"{sql} {among}", x=experiment, numbers=given)
+    return database.run(f"{sql} = ANY(:numbers)", x=experiment, numbers=list(numbers))
+
+
+def number_of(database: Database, experiment: int, key: str, below: int = 1 << 60) -> int | None:
+    """Return the number of an arm; None if there is none of this key."""
+    row: tuple[int] | None = database.first(
+        "SELECT number FROM arms WHERE experiment = :x AND key = :key AND number < :below",
+        x=experiment,
+        key=key,
+        below=below,
+    )
+    return row[0] if row else None
+
+
+def ask_key(database: Database, experiment: int, key: str) -> tuple[Any, ...] | None:
+    """Return what an ask of this key was given: pull, k, again, body."""
+    row: tuple[Any, ...] | None = database.first(
+        "SELECT pull, k, again, body FROM ask_keys WHERE experiment = :x AND key = :key",
+        x=experiment,
+        key=key,
+    )
+    return row
+
+
+def last_ask_keys(database: Database, experiment: int, most: int) -> list[tuple[Any, ...]]:
+    """Return the last asks, the latest first: key, pull, k, again, body."""
+    return database.run(
+        "SELECT key, pull, k, again, body FROM ask_keys WHERE experiment = :x "
+        "ORDER BY at DESC LIMIT :most",
+        x=experiment,
+        most=most,
+    )
+
+
+class KeyTakenError(Exception):
+    """An arm of this key is there already, or came twice."""
+
+
+def add_arms(database: Database, experiment: int, arms: list[tuple[int, str]]) -> None:
+    """Insert arms beyond those that are known. They are as durable as the commit that publishes.
+
+    Raises a `KeyTakenError` with the first key that is there already, or twice among these.
+    """
+    keys: set[str] = set()
+    for _, key in arms:
+        if key in keys:
+            raise KeyTakenError(key)
+        keys.add(key)
+    with database.transaction():
+        taken = _taken(database, experiment, [key for _, key in arms])
+        if taken is not None:
+            raise KeyTakenError(taken)
+        if isinstance(database, PostgreSQL):
+            lines = [f"{experiment}\t{number}\t{key.translate(_COPIED)}\n" for number, key in arms]
+            database.run("SET LOCAL synchronous_commit = off")
+            database.copy("COPY arms (experiment, number, key) FROM STDIN", "".join(lines))
+        elif isinstance(database, SQLite):
+            for at in range(0, len(arms), _MOST_ROWS):  # few statements: each wants the interpreter
+                some = arms[at : at + _MOST_ROWS]
+                marks = ", ".join([f"({int(experiment)}, ?, ?)"] * len(some))
+                database.run_many(f"INSERT INTO arms VALUES {marks}", [[*chain(*some)]])
+
+
+def _taken(database: Database, experiment: int, keys: list[str]) -> str | None:
+    """Return the first of some keys that is there already."""
+    among = "= ANY(:keys)"
+    values: Any = keys
+    if isinstance(database, SQLite):
+        among, values = "IN (SELECT value FROM json_each(:keys))", json.dumps(keys)
+    rows = database.run(
+        f"SELECT key FROM arms WHERE experiment = :x AND key {among}", x=experiment, keys=values
+    )
+    there = {key for (key,) in rows}
+    return next((key for key in keys if key in there), None)
+
+
+def end_of_arms(database: Database, experiment: int) -> int:
+    """Return the number after the last arm, those of imports that did not end among them."""
+    (last,) = database.first("SELECT max(number) FROM arms WHERE experiment = :x", x=experiment)
+    return 0 if last is None else int(last) + 1
+
+
+def drop_unpublished(database: Database, experiment: int, begin: int, end: int) -> None:
+    """Delete some arms that an import which did not end has left."""
+    database.run(
+        "DELETE FROM arms WHERE experiment = :x AND number >= :begin AND number < :end AND "
+        "EXISTS (SELECT 1 FROM experiments WHERE id = :x AND n_arms <= :begin)",
+        x=experiment,
+        begin=begin,
+        end=end,
+    )
+
+
+# Settings, the audit, and what the list shows
+
+
+def setting(database: Database, name: str, fresh: str) -> str:
+    """Return a setting that all processes share: the first value that any of them gave."""
+    database.run(
+        "INSERT INTO settings (name, value) VALUES (:name, :fresh) ON CONFLICT DO NOTHING",
+        name=name,
+        fresh=fresh,
+    )
+    return str(database.first("SELECT value FROM settings WHERE name = :name", name=name)[0])
+
+
+def set_setting(database: Database, name: str, value: str) -> None:
+    """Give a setting a new value."""
+    database.run(
+        "INSERT INTO settings (name, value) VALUES (:name, :value) "
+        "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        name=name,
+        value=value,
+    )
+
+
+def note(database: Database, token: str, experiment: str | None, action: str) -> None:
+    """Write down who did what."""
+    database.run(
+        f"INSERT INTO audit (at, token, experiment, action) VALUES ({database.now}, :token, "
+        ":experiment, :action)",
+        token=token,
+        experiment=experiment,
+        action=action,
+    )
+
+
+def keep_summary(database: Database, experiment: int, head: int, summary: str) -> None:
+    """Keep what the list shows of an experiment that is not loaded."""
+    database.run(
+        "INSERT INTO summaries (experiment, head, summary) VALUES (:x, :head, :summary) "
+        "ON CONFLICT (experiment) DO UPDATE SET head = excluded.head, summary = excluded.summary",
+        x=experiment,
+        head=head,
+        summary=summary,
+    )
+
+
+def with_windows(database: Database) -> list[str]:
+    """Return the experiments that have a window, and pulls in flight."""
+    rows = database.run(
+        "SELECT e.name FROM experiments e JOIN minutes m ON m.experiment = e.id "
+        "WHERE e.spec <> 'null' AND e.spec NOT LIKE :none AND e.spec LIKE :some "
+        "GROUP BY e.name HAVING sum(m.asked) > sum(m.told) + sum(m.abandoned)",
+        none='%"window":null%',
+        some='%"window":%',
+    )
+    return [name for (name,) in rows]
+
+
+# What goes
+
+
+def bury(database: Database, experiment: int) -> bool:
+    """Take an experiment out of sight: its name is free at once, and no commit passes its fence.
+
+    What it has is deleted by `purge`, bit by bit.
+    """
+    gone = database.run(
+        "UPDATE experiments SET name = '~' || id || ' ' || name, spec = 'null', "
+        "state = 'deleted', generation = generation + 1 WHERE id = :x RETURNING id",
+        x=experiment,
+    )
+    return bool(gone)
+
+
+def purge(database: Database) -> bool:
+    """Delete some rows of a buried experiment, the experiment with the last; False if none is."""
+    row = database.first("SELECT id FROM experiments WHERE state = 'deleted' LIMIT 1")
+    if row is None:
+        return False
+    left, x = _AT_ONCE, row[0]
+    with database.transaction():
+        for table, column in _TABLES.items():
+            gone = database.run(
+                f"DELETE FROM {table} WHERE experiment = :x AND {column} IN (SELECT {column} "
+                f"FROM {table} WHERE experiment = :x LIMIT :left) RETURNING 1",
+                x=x,
+                left=left,
+            )
+            left -= len(gone)
+            if left <= 0:
+                return True
+        database.run("DELETE FROM experiments WHERE id = :x AND state = 'deleted'", x=x)
+    return True
+
+
+def drop_old_keys(
+    database: Database, experiment: int, seconds: float, *, most: int = _AT_ONCE
+) -> bool:
+    """Forget asks that are older, some at a time; return whether there were any."""
+    gone = database.run(
+        "DELETE FROM ask_keys WHERE experiment = :x AND key IN (SELECT key FROM ask_keys "
+        f"WHERE experiment = :x AND at < {database.now} - :seconds ORDER BY at LIMIT :most) "
+        "RETURNING 1",
+        x=experiment,
+        seconds=seconds,
+        most=most,
+    )
+    return bool(gone)
+
+
+def after_restore(database: Database) -> None:
+    """Make a database safe that was restored from a backup: what it had since is unknown.
+
+    Tickets of the lost time are of an earlier generation, and a process that still runs since then
+    does not pass the fence.
+    """
+    database.run("UPDATE experiments SET generation = generation + 1")

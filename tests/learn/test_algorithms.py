@@ -1,0 +1,90 @@
+"""The files of docs/learn are plain, and play as the package does.
+
+With the package's words they are the references that tests/policies/test_oracle.py compares every
+policy with, pull by pull; here are one game of each, and the law where the luck is Python's.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from tests.policies.battery import Pair
+from tests.policies.games import check_live
+from tests.reference.emp_moss_plus_plus import EmpMossPlusPlus
+from tests.reference.moss import Moss, Player
+from tests.reference.moss_plus_plus import MossPlusPlus
+from tests.reference.parallel import Parallel
+from tests.statistical.test_law import same_law
+
+LEARN = Path(__file__).parents[2] / "docs" / "learn"
+FILES = ["moss", "moss_plus_plus", "emp_moss_plus_plus", "parallel"]
+MEANS = [0.9] * 4 + [0.1, 0.3, 0.5] * 20
+T = 600
+
+
+def learned(name: str) -> Any:
+    return importlib.import_module(name)
+
+
+@pytest.mark.parametrize("name", ["luck", *FILES])
+def test_they_are_plain_and_short(name: str) -> None:
+    text = (LEARN / f"{name}.py").read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    imported = {
+        module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for module in (
+            [node.module] if isinstance(node, ast.ImportFrom) else [n.name for n in node.names]
+        )
+    }
+    assert imported <= {"math", "random", "luck", *FILES}
+    assert 30 <= len(text.splitlines()) <= 60
+
+
+PAIRS: dict[str, tuple[ma.Policy, Player, Callable[[Any], Any]]] = {
+    "moss": (ma.MOSS(), Moss(), lambda luck: learned("moss").moss(len(MEANS), T, luck)),
+    "moss_plus_plus": (
+        ma.MOSSPlusPlus(beta=0.6),
+        MossPlusPlus(beta="0.6"),
+        lambda luck: learned("moss_plus_plus").moss_plus_plus(len(MEANS), T, 0.6, luck),
+    ),
+    "emp_moss_plus_plus": (
+        ma.EmpMOSSPlusPlus(beta=0.6),
+        EmpMossPlusPlus(beta="0.6"),
+        lambda luck: learned("emp_moss_plus_plus").emp_moss_plus_plus(len(MEANS), T, 0.6, luck),
+    ),
+    "parallel": (
+        ma.Parallel(best_mean=0.9),
+        Parallel(0.9),
+        lambda luck: learned("parallel").parallel(len(MEANS), T, 0.9, luck),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("world", ["spread", "equal", "one best"])
+def test_same_words_same_arms(name: str, world: str) -> None:
+    policy, reference, _ = PAIRS[name]
+    check_live(Pair(policy, reference), 300, 700, world)
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", FILES)
+def test_same_law_with_the_luck_of_python(name: str) -> None:
+    """Rewards of 0 and 1, so that ties are many. False alarms: 2e-6 for each policy."""
+    policy, _, begin = PAIRS[name]
+    instance = ma.instances.from_means(MEANS)
+    ours = ma.simulate(policy, instance, horizon=T, replications=4000).regret[0, :, -1]
+    luck, play = learned("luck").Luck, learned("moss").play
+    plain = [play(begin(luck(seed)), MEANS, T, seed=1000 + seed) for seed in range(250)]
+    same_law(ours, np.array(plain))

@@ -1,0 +1,123 @@
+"""Every body is read in one place: in time, whole, and not too much of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from manyarms.serve import requests
+from manyarms.serve.requests import Response
+from tests.serve.machines import TOKEN, InThread, call, path_of
+
+pytestmark = pytest.mark.interpreted
+TOKENS = f"POST /v1/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+LOGIN = "POST /login HTTP/1.1\r\nHost: x\r\n"
+
+
+@contextlib.contextmanager
+def sent(one: InThread, head: str, body: bytes = b"") -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", one.port), timeout=10) as link:
+        link.sendall(f"{head}\r\n".encode() + body)
+        yield link
+
+
+def all_of(link: socket.socket) -> bytes:
+    """What is sent until the service closes the connection."""
+    parts = []
+    with contextlib.suppress(ConnectionResetError):
+        while piece := link.recv(65536):
+            parts.append(piece)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("head", [TOKENS, LOGIN], ids=["api", "page"])
+def test_a_body_that_does_not_come(
+    served: InThread, monkeypatch: pytest.MonkeyPatch, head: str
+) -> None:
+    """Without a token, too: silent clients hold nothing for long."""
+    monkeypatch.setattr(requests, "SLOWEST", 0.3)
+    with sent(served, f"{head}Content-Length: 9999\r\n") as link:
+        assert all_of(link).startswith(b"HTTP/1.1 408")
+
+
+@pytest.mark.parametrize("head", [TOKENS, LOGIN], ids=["api", "page"])
+def test_a_body_that_trickles(served: InThread, monkeypatch: pytest.MonkeyPatch, head: str) -> None:
+    monkeypatch.setattr(requests, "SLOWEST", 0.3)
+    with sent(served, f"{head}Content-Length: 9999\r\n") as link:
+        link.settimeout(0.1)
+        said, begun = b"", time.monotonic()
+        while not said and time.monotonic() - begun < 5:
+            link.sendall(b" ")
+            with contextlib.suppress(TimeoutError):
+                said = link.recv(65536)
+    assert said.startswith(b"HTTP/1.1 408"), said
+
+
+def test_a_body_that_an_upgrade_has_swallowed(served: InThread) -> None:
+    """As curl --http2 and Java offer it: the server drops such a body, and k would be 1."""
+    assert call(served.port, "PUT", path_of("upgraded"), {"n_arms": 9})[0] == 201
+    body = b'{"k": 3}'
+    head = TOKENS.replace("/v1/tokens", f"{path_of('upgraded')}/asks")
+    more = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+    with sent(served, f"{head}{more}Content-Length: {len(body)}\r\n", body) as link:
+        said = all_of(link)
+    assert said.startswith(b"HTTP/1.1 400"), said
+    assert json.loads(said.partition(b"\r\n\r\n")[2])["code"] == "short"
+    assert call(served.port, "GET", path_of("upgraded"))[1]["pulls"] == 0
+
+
+@pytest.mark.parametrize("where", ["/v1/tokens", "/login"])
+def test_large_bodies(served: InThread, where: str) -> None:
+    assert call(served.port, "POST", where, b" " * 3_000_000)[0] == 413
+
+
+def test_a_body_may_come_after_its_head(served: InThread) -> None:
+    assert call(served.port, "PUT", path_of("late"), {"n_arms": 9})[0] == 201
+    head = TOKENS.replace("/v1/tokens", f"{path_of('late')}/asks")
+    with sent(served, f"{head}Content-Length: 8\r\n") as link:
+        time.sleep(0.05)
+        link.sendall(b'{"k": 2}')
+        assert link.recv(65536).startswith(b"HTTP/1.1 200")
+    assert call(served.port, "GET", path_of("late"))[1]["pulls"] == 2
+
+
+def test_what_nests_too_deep(served: InThread) -> None:
+    deep = b"[" * 100_000
+    assert call(served.port, "POST", "/v1/tokens", deep)[0] in (400, 422)
+
+
+def test_requests_of_one_connection_are_answered_in_order(served: InThread) -> None:
+    assert call(served.port, "PUT", path_of("piped"), {"n_arms": 9})[0] == 201
+    head = TOKENS.replace("/v1/tokens", f"{path_of('piped')}/asks")
+    ask = f"{head}Content-Length: 2\r\n\r\n{{}}"
+    with sent(
+        served, f"{ask}{ask}GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    ) as link:
+        said = all_of(link)
+    assert said.count(b"HTTP/1.1 200") == 3
+    assert said.index(b'"pull":0') < said.index(b'"pull":1') < said.index(b'"ready":true')
+
+
+def test_an_export_ends_when_its_reader_has_gone() -> None:
+    made = 0
+
+    async def pieces() -> AsyncIterator[bytes]:
+        nonlocal made
+        for made in range(100):  # noqa: B007
+            await asyncio.sleep(0)
+            yield b"x"
+
+    async def gone() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: object) -> None:
+        pass
+
+    asyncio.run(Response(stream=pieces()).send(send, gone))  # type: ignore[arg-type]
+    assert made < 5

@@ -1,0 +1,333 @@
+"""One process leads and others stand by, on each kind of database."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.live.databases import UnreachableError
+from manyarms.serve import tables
+from manyarms.serve.batch import LostError
+from manyarms.serve.errors import RefusedError
+from manyarms.serve.messages import Failure
+from manyarms.serve.stores import SQLiteStore, postgres
+from manyarms.serve.stores import store as base
+from tests.serve.machines import (
+    InThread,
+    call,
+    check_postgres,
+    in_thread,
+    new_name,
+    opened,
+    path_of,
+    wait,
+)
+from tests.serve.machines import (
+    postgres as own_postgres,
+)
+
+pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
+
+
+def test_a_standby_leads_when_the_leader_has_ended(store: str) -> None:
+    path = path_of(new_name())
+    live = ma.MOSSPlusPlus().live(n_arms=1000, horizon=10_000, seed=2)
+    spec = {"policy": "moss++", "n_arms": 1000, "horizon": 10_000, "seed": 2}
+    with in_thread(store) as first, in_thread(store) as second:
+        assert call(first.port, "PUT", path, spec)[0] == 201
+        asked: dict[str, Any] = {"Idempotency_Key": "k"}
+        pulls = call(first.port, "POST", f"{path}/asks", {"k": 5}, **asked)[1]["pulls"]
+        assert [one["arm"] for one in pulls] == [one.arm for one in live.ask(5)]
+        status, answer = call(second.port, "GET", "/readyz", token=None)
+        assert status == 503
+        assert f":{first.port} leads, and this one stands by" in answer["reason"]
+        assert call(second.port, "GET", "/healthz", token=None)[0] == 200
+        status, answer = call(second.port, "POST", f"{path}/asks", {})
+        assert (status, answer["code"]) == (503, "unavailable")  # nothing was done
+        html: dict[str, Any] = {"Accept": "text/html"}
+        assert call(second.port, "GET", "/", **html)[0] == 503
+        wait(lambda: call(first.port, "GET", f"{path}/health")[1]["standbys"])
+        health = call(first.port, "GET", f"{path}/health")[1]
+        assert health["leader"].endswith(f":{first.port}")
+        assert [name.rpartition(":")[2] for name in health["standbys"]] == [str(second.port)]
+        first.stop()
+        second.wait_until_ready()
+        again = call(second.port, "POST", f"{path}/asks", {"k": 5}, **asked)[1]["pulls"]
+        assert again == pulls
+        (pull,) = call(second.port, "POST", f"{path}/asks", {})[1]["pulls"]
+        assert pull["arm"] == live.ask().arm
+        assert call(second.port, "GET", f"{path}/health")[1]["standbys"] == []
+
+
+def test_a_leader_that_was_cut_off_says_nothing(store: str) -> None:
+    """Its session is ended, as a standby does it: what it applied since is not answered."""
+    if store.startswith("sqlite"):
+        pytest.skip("on SQLite the lock is the kernel's: it cannot be taken from who lives")
+    path = path_of(new_name())
+    with in_thread(store) as one:
+        assert call(one.port, "PUT", path, {"n_arms": 9})[0] == 201
+        assert call(one.port, "POST", f"{path}/asks", {})[0] == 200
+        with opened(store) as database:
+            assert database.run(postgres._END_OTHER, **postgres._OUR_LOCK) == [(True,)]
+        status, answer = call(one.port, "POST", f"{path}/asks", {}, Idempotency_Key="k")
+        assert (status, answer["code"]) in ((503, "unknown"), (503, "unavailable"))
+        one.wait_until_ready()
+        status, answer = call(one.port, "POST", f"{path}/asks", {}, Idempotency_Key="k")
+        assert (status, answer["pulls"][0]["pull"]) == (200, 1)
+
+
+def test_after_a_restart_of_the_server_the_first_load_works() -> None:
+    check_postgres()
+    with own_postgres() as server, in_thread(server.url) as one:
+        path = path_of("x")
+        assert call(one.port, "PUT", path, {"n_arms": 9})[0] == 201
+        server.stop()
+        wait(lambda: call(one.port, "GET", "/readyz", token=None)[0] == 503)
+        server.start()
+        one.wait_until_ready()
+        assert call(one.port, "POST", f"{path}/asks", {})[0] == 200
+        assert call(one.port, "GET", path)[1]["pulls"] == 1
+
+
+def test_a_file_that_is_not_that_file(tmp_path: Path) -> None:
+    file = tmp_path / "x.db"
+    with in_thread(f"sqlite:///{file}?sync=never") as one:
+        assert call(one.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
+        for what in (file, tmp_path / "x.db-wal"):
+            aside = tmp_path / "aside"
+            what.rename(aside)
+            assert call(one.port, "POST", f"{path_of('x')}/asks", {})[0] == 503
+            assert call(one.port, "GET", "/readyz", token=None)[0] == 503
+            aside.rename(what)
+            one.wait_until_ready()
+            assert call(one.port, "POST", f"{path_of('x')}/asks", {})[0] == 200
+
+
+def test_a_file_of_two_names(tmp_path: Path) -> None:
+    file = tmp_path / "x.db"
+    with in_thread(f"sqlite:///{file}?sync=never") as one:
+        assert call(one.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
+    (tmp_path / "y.db").hardlink_to(file)
+    with in_thread(f"sqlite:///{tmp_path}/y.db?sync=never") as one:
+        status, answer = call(one.port, "GET", "/readyz", token=None)
+        assert status == 503
+        assert "has 2 names" in answer["reason"]
+
+
+# Commits that fail
+
+
+class Faults:
+    """What goes wrong with the next commits that hold events."""
+
+    def __init__(self) -> None:
+        self.next: list[str] = []
+        self.away = False
+
+
+@pytest.fixture
+def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
+    one = Faults()
+    commit, begin = SQLiteStore.commit, base.Store._begin
+
+    async def faulty(self: SQLiteStore, group: Any) -> None:
+        if one.away:
+            raise LostError("away")
+        what = one.next.pop(0) if one.next and any(b.events for b in group) else ""
+        if what == "mistake":
+            raise ZeroDivisionError
+        if what == "refused":
+            raise LostError("refused")
+        await commit(self, group)
+        if what == "answer lost":
+            raise LostError("lost")
+
+    def away(self: SQLiteStore, database: Any) -> None:
+        if one.away:
+            raise UnreachableError("away")
+        begin(self, database)
+
+    monkeypatch.setattr(SQLiteStore, "commit", faulty)
+    monkeypatch.setattr(SQLiteStore, "_begin", away)
+    return one
+
+
+@pytest.fixture
+def served(faults: Faults, tmp_path: Path) -> Iterator[InThread]:
+    with in_thread(f"sqlite:///{tmp_path}/x.db?sync=never") as one:
+        assert call(one.port, "PUT", path_of("x"), {"n_arms": 50})[0] == 201
+        yield one
+
+
+def ask(served: InThread, **headers: Any) -> tuple[int, Any]:
+    return call(served.port, "POST", f"{path_of('x')}/asks", {}, **headers)
+
+
+@pytest.mark.parametrize("fault", ["refused", "answer lost", "mistake"])
+def test_what_is_unknown_is_settled_by_a_retry(
+    served: InThread, faults: Faults, fault: str
+) -> None:
+    for turn in range(3):
+        faults.next = [fault]
+        status, answer = ask(served, Idempotency_Key=str(turn))
+        assert (status, answer["code"]) == (503, "unknown")
+        served.wait_until_ready()
+        status, answer = ask(served, Idempotency_Key=str(turn))
+        assert (status, answer["pulls"][0]["pull"]) == (200, turn)
+    assert call(served.port, "GET", path_of("x"))[1]["head"] == 3
+
+
+def test_while_the_database_is_away(served: InThread, faults: Faults) -> None:
+    assert ask(served)[0] == 200
+    faults.away = True
+    status, answer = ask(served, Idempotency_Key="k")
+    assert (status, answer["code"]) == (503, "unknown")
+    status, answer = ask(served)  # at once: nothing was done
+    assert (status, answer["code"]) == (503, "unavailable")
+    assert call(served.port, "GET", "/readyz", token=None)[0] == 503
+    assert call(served.port, "GET", "/healthz", token=None)[0] == 200
+    faults.away = False
+    served.wait_until_ready()
+    status, answer = ask(served, Idempotency_Key="k")
+    assert (status, answer["pulls"][0]["pull"]) == (200, 1)
+    assert call(served.port, "GET", path_of("x"))[1]["pulls"] == 2
+
+
+def test_a_process_that_ends_while_the_database_is_away(served: InThread, faults: Faults) -> None:
+    assert ask(served)[0] == 200
+    faults.away = True
+    assert ask(served)[0] == 503
+    begun = time.monotonic()
+    served.stop()
+    assert time.monotonic() - begun < 20
+
+
+def test_a_policy_that_fails_midway(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The experiment is half changed: it is loaded anew, and what was acknowledged is there."""
+    from manyarms.live.game import LiveGame
+
+    assert ask(served)[0] == 200
+    asked = LiveGame.ask
+
+    def fails(game: LiveGame) -> Any:
+        asked(game)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(LiveGame, "ask", fails)
+    status, answer = ask(served)
+    assert (status, answer["code"]) == (500, "policy")
+    monkeypatch.setattr(LiveGame, "ask", asked)
+    status, answer = ask(served)
+    assert (status, answer["pulls"][0]["pull"]) == (200, 1)
+
+
+def test_what_cannot_be_audited_is_done_all_the_same(
+    served: InThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database goes away between the commit and the audit: sent again, arms would double."""
+
+    def away(*arguments: Any) -> None:
+        raise RefusedError(Failure("unavailable", "away", 503))
+
+    monkeypatch.setattr(tables, "note", away)
+    added = call(served.port, "POST", f"{path_of('x')}/arms", {"count": 5})
+    assert added == (200, {"added": 5, "n_arms": 55})
+    for method, path in (
+        ("DELETE", "/arms/7"),
+        ("POST", "/pause"),
+        ("POST", "/stop"),
+        ("DELETE", ""),
+    ):
+        assert call(served.port, method, f"{path_of('x')}{path}")[0] == 200, path
+
+
+def test_a_client_that_leaves_before_its_answer(
+    served: InThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import socket
+
+    slow = threading.Event()
+    commit = SQLiteStore.commit
+
+    async def slowly(self: SQLiteStore, group: Any) -> None:
+        await asyncio.sleep(0.3)
+        slow.set()
+        await commit(self, group)
+
+    monkeypatch.setattr(SQLiteStore, "commit", slowly)
+    from tests.serve.machines import TOKEN
+
+    with socket.create_connection(("127.0.0.1", served.port)) as link:
+        link.sendall(
+            f"POST {path_of('x')}/asks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+            "Content-Length: 2\r\n\r\n{}".encode()
+        )
+        time.sleep(0.1)
+    assert slow.wait(10)
+    status, answer = ask(served)
+    assert (status, answer["pulls"][0]["pull"]) == (200, 1)
+
+
+def test_experiments_share_a_group(store: str) -> None:
+    """Asks of several experiments at once: one transaction, and each has what it asked for."""
+    names = [new_name() for _ in range(4)]
+    with in_thread(store) as one, ThreadPoolExecutor(8) as pool:
+        for name in names:
+            assert call(one.port, "PUT", path_of(name), {"n_arms": 99})[0] == 201
+        answers = list(
+            pool.map(
+                lambda name: call(one.port, "POST", f"{path_of(name)}/asks", {"k": 2}), names * 10
+            )
+        )
+        assert all(status == 200 for status, _ in answers)
+        for name in names:
+            given = [a["pulls"] for (_, a), n in zip(answers, names * 10, strict=True) if n == name]
+            assert sorted(p["pull"] for pulls in given for p in pulls) == list(range(20))
+
+
+# A handle in the same database, and letters of all kinds
+
+
+def test_a_handle_and_the_service_do_not_meet(store: str) -> None:
+    """A game that was recorded without the service is not its own, nor the other way round."""
+    mine, theirs = new_name(), new_name()
+    joint = "&" if "?" in store else "?"
+    with in_thread(store) as one:
+        with ma.recorded(f"{store}{joint}experiment={mine}", ma.MOSS().live(n_arms=9, horizon=9)):
+            assert call(one.port, "POST", f"{path_of(mine)}/asks", {})[1]["code"] == "recorded"
+        call(one.port, "PUT", path_of(theirs), {"n_arms": 9})
+        assert call(one.port, "POST", f"{path_of(theirs)}/asks", {})[0] == 200
+        with pytest.raises(ma.StoreError, match="is an experiment of the service"):
+            ma.recorded(f"{store}{joint}experiment={theirs}")
+        names = [x["name"] for x in call(one.port, "GET", "/v1/experiments")[1]["experiments"]]
+        assert mine not in names
+        assert theirs in names
+
+
+def test_keys_of_any_letters(store: str) -> None:
+    """What import, search and export of keys must not mix up, on each kind of database."""
+    keys = ["a\tb", "a\\tb", "a\nb", "\\N", "%", "%s", "'", '"', "ä", "\U0001f600", "x" * 1000, " "]
+    with in_thread(store) as one:
+        path = path_of(new_name())
+        assert call(one.port, "PUT", path, {"policy": "prospector", "seed": 1})[0] == 201
+        assert call(one.port, "POST", f"{path}/arms", {"keys": keys})[0] == 200
+        asked = call(one.port, "POST", f"{path}/asks", {"k": 12})[1]["pulls"]
+        assert {pull["arm"] for pull in asked} == set(keys)
+        listed = call(one.port, "GET", f"{path}/arms?sort=arm")[1]["arms"]
+        assert [a["arm"] for a in listed] == sorted(keys)
+        found = call(one.port, "GET", f"{path}/arms?sort=arm&search=%25")[1]["arms"]
+        assert [a["arm"] for a in found] == ["%", "%s"]
+        lines = call(one.port, "GET", f"{path}/export?what=arms")[1].splitlines()
+        assert [json.loads(line)["key"] for line in lines] == keys
+        again = call(one.port, "POST", f"{path}/arms", {"keys": ["new", "ä"]})
+        assert (again[0], again[1]["code"]) == (409, "key_exists")
+        assert "'ä'" in again[1]["message"]
