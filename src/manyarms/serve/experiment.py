@@ -24,9 +24,17 @@ from manyarms.live.game import LiveGame
 from manyarms.live.store import EventKind
 from manyarms.serve import tables
 from manyarms.serve.batch import Batch, LostError
-from manyarms.serve.errors import BrokenError, RefusedError, as_refusals, failure_of, refuse
+from manyarms.serve.errors import (
+    BrokenError,
+    RefusedError,
+    as_refusals,
+    failure_of,
+    other_reward,
+    refuse,
+    refused_tell,
+)
 from manyarms.serve.game import Game
-from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
+from manyarms.serve.messages import Failure, StoppedFailure, Told
 from manyarms.serve.replica import Replica
 
 MOST_KEYS = 100_000  # of asks, that are remembered
@@ -244,7 +252,7 @@ class Experiment(Game):
         if pull in self.held:
             if self.held[pull] == reward:
                 return Told(pull, applied=False, held=True)
-            return refused_tell(pull, _other_reward(pull, self.held[pull]))
+            return refused_tell(pull, other_reward(pull, self.held[pull]))
         self._note([(EventKind.REPORTED, pull, live.flight[pull].arm, reward)], None)
         return Told(pull, applied=True, held=True)
 
@@ -428,32 +436,3 @@ class Experiment(Game):
             self.look.refresh()
         batch.events += rows
         return minute
-
-
-def told_before(pull: int, ended: tuple[int, float, int] | None, reward: float | None) -> Told:
-    """Return the answer to a tell (or an abandon: no reward) of a pull that has ended."""
-    if ended is None:
-        return refused_tell(pull, Failure("unknown_pull", f"Pull {pull} is not known.", 404))
-    kind, was, _ = ended
-    if kind == EventKind.ABANDONED:
-        if reward is None:
-            return Told(pull, applied=False)
-        said = f"Pull {pull} was abandoned, or its window is over. The reward does not count."
-        return refused_tell(pull, Failure("abandoned", said, 410))
-    if reward is None:
-        said = f"Pull {pull} cannot be abandoned: its reward {was:g} was told."
-        return refused_tell(pull, Failure("told", said, 409))
-    if reward == was:
-        return Told(pull, applied=False)
-    return refused_tell(pull, _other_reward(pull, was))
-
-
-def _other_reward(pull: int, was: float) -> Failure:
-    return Failure("told", f"Pull {pull} was told before, with the reward {was:g}.", 409)
-
-
-def refused_tell(pull: int, failure: Failures) -> Told:
-    """Return the answer to a tell or an abandon that is refused."""
-    return Told(
-        pull, applied=False, status=failure.status, code=failure.code, message=failure.message
-    )
