@@ -26,8 +26,8 @@ from manyarms.serve import tables
 from manyarms.serve.batch import Batch, LostError
 from manyarms.serve.errors import BrokenError, RefusedError, as_refusals, failure_of, refuse
 from manyarms.serve.game import Game
+from manyarms.serve.look import Look
 from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
-from manyarms.serve.replica import Replica
 
 MOST_KEYS = 100_000  # of asks, that are remembered
 _MOST_CHANGED = 2000  # arms that a view may have to look at anew, in some milliseconds
@@ -94,7 +94,7 @@ class Experiment(Game):
         self.committed_head = row.head
         self.saved_head = 0
         self.gone = False
-        self.look = Replica(self, self.names)
+        self.look = Look(self, self.names)
         self.importing = asyncio.Lock()
         self.tidying: asyncio.Task[None] | None = None  # deletes what an import has left
         self.wake: Callable[[Experiment], None] = lambda experiment: None  # hears of work
