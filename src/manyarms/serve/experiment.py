@@ -34,8 +34,13 @@ from manyarms.serve.errors import (
     refused_tell,
 )
 from manyarms.serve.game import Game
+<<<<<<< HEAD
 from manyarms.serve.messages import Failure, StoppedFailure, Told
 from manyarms.serve.replica import Replica
+=======
+from manyarms.serve.look import Look
+from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
+>>>>>>> b_serve
 
 MOST_KEYS = 100_000  # of asks, that are remembered
 _MOST_CHANGED = 2000  # arms that a view may have to look at anew, in some milliseconds
@@ -102,7 +107,7 @@ class Experiment(Game):
         self.committed_head = row.head
         self.saved_head = 0
         self.gone = False
-        self.look = Replica(self, self.names)
+        self.look = Look(self, self.names)
         self.importing = asyncio.Lock()
         self.tidying: asyncio.Task[None] | None = None  # deletes what an import has left
         self.wake: Callable[[Experiment], None] = lambda experiment: None  # hears of work

@@ -38,7 +38,7 @@ class MissingError(Exception):
         self.key, self.function = key, function
 
 
-class Replica:
+class Look:
     """What views see of one experiment: its game, and what was computed from it.
 
     Views only compute. Where they need the database, a `MissingError` says for what: whoever calls
