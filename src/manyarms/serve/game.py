@@ -155,6 +155,11 @@ class Game:
             ) from error
 
     @classmethod
+    def replayed(cls: type[G], database: Database, row: ExperimentRow) -> G:
+        """Return the game that the whole log makes, whatever snapshots there are."""
+        return cls._load(database, row, None)
+
+    @classmethod
     def _load(cls: type[G], database: Database, row: ExperimentRow, saved: Any) -> G:
         with gc_paused(), as_replay_error(row.name):
             game = cls(row)
