@@ -65,7 +65,7 @@ def prospecting(state: Any, arm: int) -> tuple[float, float, float, float]:
     """Return the target, M, what the search has cost, and the mean seen of the arm just pulled."""
     clock = state.clock[0]
     slot = clock.current
-    own = state.arm[slot].total / state.arm[slot].pulls
+    own = state.shrunk.arm[slot].total / state.shrunk.arm[slot].pulls
     cost = max(0.0, clock.told * clock.best - clock.total)
     return clock.ceiling - clock.spent ** (2 / 3), clock.best, cost, own
 

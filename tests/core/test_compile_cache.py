@@ -40,6 +40,8 @@ ASK = (
     "print(loop(own.FixedState(10)), sum(loop.stats.cache_hits.values()))"
 )
 LOOP = """
+from manyarms.kit import ask
+
 def loop(state):
     slot, arm = ask(state)
     return arm

@@ -1,4 +1,4 @@
-"""One face: figures, reports, dashboard and site take colours, fonts and mark from one place."""
+"""One theme: figures, reports, dashboard and site take colours, fonts and mark from one place."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_pages_and_the_site_have_it() -> None:
     assert page_css() in page
     assert theme.MARK in page
     pytest.importorskip("mkdocs", reason='the site needs pip install ".[docs]"')
-    made = importlib.import_module("face").made()
+    made = importlib.import_module("theme").made()
     assert made["icon.svg"] == theme.ICON
     slate = '[data-md-color-scheme="slate"]'
     assert made["theme.css"] == page_css(slate)

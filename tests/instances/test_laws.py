@@ -120,7 +120,7 @@ def test_a_law_says_what_its_means_can_be() -> None:
     with pytest.raises(ma.ParameterError, match="`means` must be a number >= 0 and <= 5, got 6"):
         ma.instances.from_means([6.0], rewards=Tips(5.0))
     arms = ma.instances.from_means([1.0], rewards=Tips(5.0))
-    with pytest.raises(ma.ParameterError, match=r"`reward_range` must lie in \[0, 1\] for moss\(k"):
+    with pytest.raises(ma.ParameterError, match=r"`reward_range` must lie in \[0, 1\] for kl-moss"):
         ma.simulate(ma.MOSS(index="kl"), arms, horizon=5, replications=1)
     with pytest.raises(ma.ParameterError, match="`distribution` must be a number <= 5, got 9"):
         ma.instances.reservoir(ma.instances.UniformMeans(0, 9), rewards=Tips(5.0))

@@ -28,7 +28,7 @@ def in_turn(live: ma.Live, pulls: int) -> None:
 def counts(live: ma.Live) -> tuple[int, ...]:
     """Everything that an event changes, counted."""
     game = live._game
-    told = sum(tally.told for tally in game.tally.values())
+    told = sum(tally.told for tally in list(game.tally.values()))  # a signal may come
     return game.pulls, told, len(game.abandoned), game.arms.count, len(game.retired)
 
 

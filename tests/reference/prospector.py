@@ -9,7 +9,7 @@ from tests.reference.field.kl import largest
 from tests.reference.guarded import Guarded, guarded_game
 from tests.reference.leaders import Leaders
 from tests.reference.moss import Game, Shuffle
-from tests.reference.words import FRESH, TIES, stream
+from tests.reference.words import FRESH, TIES, below, stream
 
 
 @dataclass(eq=False)
@@ -48,7 +48,8 @@ class Rule(Guarded):
         super().__init__(lambda _: self.choose(), horizon, player.beta, n, lambda _: self.hints())
         self.c2, self.e = (4.0, 2.0) if player.bold else (1.5, 1.5)
         words = stream(key, TIES)
-        self.means, self.shrunk, self.uppers = (Ranking(Leaders(words)) for _ in range(3))
+        self.words = words
+        self.means, self.uppers = Ranking(Leaders(words)), Ranking(Leaders(words))
         self.hint = self.rules_last = -1
         self.ceiling, self.spent, self.best = 1.0, 0.0, -math.inf
         self.total = self.firsts = 0.0
@@ -58,7 +59,18 @@ class Rule(Guarded):
         """Find a good arm for the floor if a stage begins."""
         begun = len(self.ends)
         if self.testing < 0 and begun < len(self.stages) and self.made >= self.stages[begun].start:
-            self.hint = self.shrunk.leader()
+            self.hint = self.most_shrunk()
+
+    def shrunk(self) -> list[float]:
+        """Return the shrunk means of all slots: all of them move with the average."""
+        average = self.firsts / len(self.slots)
+        return [(slot.total + average) / (slot.pulls + 1) for slot in self.slots]
+
+    def most_shrunk(self) -> int:
+        """Return a slot of the largest shrunk mean."""
+        shrunk = self.shrunk()
+        tied = [j for j, value in enumerate(shrunk) if value == max(shrunk)]
+        return tied[0] if len(tied) == 1 else tied[below(self.words.next(), len(tied))]
 
     def hints(self) -> list[int]:
         return [self.current, self.hint]
@@ -86,22 +98,20 @@ class Rule(Guarded):
     def upper(self, j: int) -> float:
         slot = self.slots[j]
         log = max(1.0, math.log(self.horizon)) - math.log(self.n) - math.log(slot.pulls)
-        return largest(slot.mean, 0.5 * max(0.0, log) / slot.pulls)
+        return largest(slot.mean, max(0.0, 0.5 * log, log - math.log(self.n)) / slot.pulls)
 
     def tell(self, who: str, slot: int, reward: float) -> None:
         super().tell(who, slot, reward)
         arm = self.slots[slot]
         self.firsts += reward if arm.pulls == 1 else 0.0
         self.total += reward
-        average = self.firsts / len(self.slots)
-        self.shrunk.set(slot, (arm.total + average) / (arm.pulls + 1))
         self.means.set(slot, arm.mean)
         if self.ranked:
             self.uppers.set(slot, self.upper(slot))
-        self.set_target(average)
+        self.set_target(self.firsts / len(self.slots))
 
     def set_target(self, average: float) -> None:
-        self.best = min(self.shrunk.highest(), 1.0)
+        self.best = min(max(self.shrunk()), 1.0)
         cost = max(0.0, self.made * self.best - self.total)
         power, log = self.horizon**self.beta, max(1.0, math.log(self.horizon))
         if cost < 0.5 * power:

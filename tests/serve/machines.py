@@ -153,12 +153,15 @@ class Node:
         return self
 
     def wait(self, seconds: float = 30) -> None:
+        self.wait_for("/readyz", seconds)
+
+    def wait_for(self, path: str, seconds: float = 30) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             assert self.process is not None
             assert self.process.poll() is None, "the node has ended"
             with contextlib.suppress(OSError, http.client.HTTPException):
-                if call(self.port, "GET", "/readyz", timeout=2)[0] == 200:
+                if call(self.port, "GET", path, timeout=2)[0] == 200:
                     return
             time.sleep(0.02)
         raise TimeoutError(f"no node at {self.address} after {seconds} s")

@@ -13,21 +13,21 @@ import manyarms as ma
 from manyarms.live.databases import Database
 from manyarms.serve import views
 from manyarms.serve.game import Game
-from manyarms.serve.replica import Replica
+from manyarms.serve.look import Look
 from tests.serve.machines import call, in_thread, opened, row_of
 
 pytestmark = pytest.mark.interpreted
 KEYS = [f"item {k:03}" for k in range(200)]
 
 
-class Following(Replica):
+class Following(Look):
     """What the database holds, seen from outside; it answers at once."""
 
     def __init__(self, database: Database) -> None:
         self.load(database)
 
     def load(self, database: Database) -> None:
-        super().__init__(Game.load(database, row_of(database, "x")), {}, set())
+        super().__init__(Game.load(database, row_of(database, "x")), {})
         self._database = database
 
     def _ask(self, key: str, function: Callable[[Database], Any]) -> Any:
@@ -44,10 +44,10 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Following
         spec = {"policy": "moss", "horizon": 1000, "seed": 5}
         assert call(one.port, "PUT", path, spec)[0] == 201
         with opened(store) as database:
-            replica = Following(database)
+            look = Following(database)
             chosen: dict[str, Any] = {"arm": {"key": "a"}, "arm_at": {"number": 0}}
             for name, view in views.VIEWS.items():  # of nothing
-                view(replica, **chosen.get(name, {}))
+                view(look, **chosen.get(name, {}))
             assert call(one.port, "POST", f"{path}/arms", {"keys": KEYS})[0] == 200
             body = {"k": 60, "worker": "w"}
             pulls = call(one.port, "POST", f"{path}/asks", body)[1]["pulls"]
@@ -60,13 +60,13 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Following
             retired = pulls[3]["arm"].replace(" ", "%20")
             assert call(one.port, "DELETE", f"{path}/arms/{retired}")[0] == 200
             live.retire(pulls[3]["arm"])
-            replica.load(database)
-            yield replica, live
+            look.load(database)
+            yield look, live
 
 
 def test_summary(played: tuple[Following, ma.Live]) -> None:
-    replica, live = played
-    seen, progress, best = views.summary(replica), live.progress(), live.recommend()
+    look, live = played
+    seen, progress, best = views.summary(look), live.progress(), live.recommend()
     assert (seen.pulls, seen.told, seen.pending, seen.abandoned) == (60, 40, 19, 1)
     assert seen.mean_reward == progress.mean_reward
     assert seen.last_hour == pytest.approx(progress.mean_reward)
@@ -81,11 +81,11 @@ def test_summary(played: tuple[Following, ma.Live]) -> None:
 
 
 def test_leaders_and_arms(played: tuple[Following, ma.Live]) -> None:
-    replica, live = played
-    assert [a.arm for a in views.leaders(replica, 7).arms] == [a.arm for a in live.top(7)]
-    assert sum(a.recent or 0 for a in views.arms(replica, limit=100).arms) == pytest.approx(1)
+    look, live = played
+    assert [a.arm for a in views.leaders(look, 7).arms] == [a.arm for a in live.top(7)]
+    assert sum(a.recent or 0 for a in views.arms(look, limit=100).arms) == pytest.approx(1)
     tried = {a.arm: a for a in live.arms()}
-    page = views.arms(replica, sort="arm", limit=150)
+    page = views.arms(look, sort="arm", limit=150)
     assert [a.arm for a in page.arms] == KEYS[:150]
     assert page.cursor == KEYS[149]
     assert page.total == 199
@@ -93,24 +93,24 @@ def test_leaders_and_arms(played: tuple[Following, ma.Live]) -> None:
         known = tried.get(seen.arm)
         assert seen.pulls == (0 if known is None else known.pulls)
         assert seen.retired == (known is not None and known.retired)
-    rest = views.arms(replica, sort="arm", cursor=page.cursor, limit=150)
+    rest = views.arms(look, sort="arm", cursor=page.cursor, limit=150)
     assert [a.arm for a in rest.arms] == KEYS[150:]
-    found = views.arms(replica, search="item 00", sort="pulls")
+    found = views.arms(look, search="item 00", sort="pulls")
     assert {a.arm for a in found.arms} == {key for key in KEYS[:10] if key in tried}
-    one = views.arm(replica, KEYS[0])
+    one = views.arm(look, KEYS[0])
     assert one is not None
     assert one.arm == KEYS[0]
-    assert views.arm(replica, "nobody") is None
+    assert views.arm(look, "nobody") is None
 
 
 def test_minutes_exploring_and_in_flight(played: tuple[Following, ma.Live]) -> None:
-    replica, live = played
-    points = views.minutes(replica).points
+    look, live = played
+    points = views.minutes(look).points
     assert sum(p.asked for p in points) == sum(p.fresh for p in points) == 60
     assert sum(p.told for p in points) == 40
     assert sum(p.abandoned for p in points) == 1
     assert sum(p.reward for p in points) == pytest.approx(live.progress().reward)
-    where = views.exploring(replica)
+    where = views.exploring(look)
     assert where.arms_touched == sum(where.histogram) == 60
     assert where.fresh + where.top_ten + where.others == 60
     assert where.fresh == where.arms_touched, "also the best ten were fresh once"
@@ -118,7 +118,7 @@ def test_minutes_exploring_and_in_flight(played: tuple[Following, ma.Live]) -> N
     low, high = live.recommend().interval
     reward = live.progress().reward
     assert where.given_up == pytest.approx((40 * low - reward, 40 * high - reward))
-    waiting = views.in_flight(replica)
+    waiting = views.in_flight(look)
     assert waiting.count == sum(b.count for b in waiting.ages) == 19
     assert sum(b.count for b in waiting.delays) == 40
     assert [p.pull for p in waiting.oldest] == [p.id for p in live.pending][:20]
@@ -126,15 +126,15 @@ def test_minutes_exploring_and_in_flight(played: tuple[Following, ma.Live]) -> N
 
 
 def test_a_long_course_has_few_points(played: tuple[Following, ma.Live]) -> None:
-    replica, _ = played
+    look, _ = played
     now = int(time.time() // 60)
     rows = [(now - 7 * k, 1, 1, 0, 0.5, 0) for k in range(1, 2000)]
     for row in rows:
-        replica._database.run(
-            f"INSERT INTO minutes VALUES ({replica.game.id}, {', '.join(map(str, row))})"
+        look._database.run(
+            f"INSERT INTO minutes VALUES ({look.game.id}, {', '.join(map(str, row))})"
         )
-    replica._cache.clear()
-    course = views.minutes(replica)
+    look._cache.clear()
+    course = views.minutes(look)
     assert len(course.points) <= 300
     assert sum(p.asked for p in course.points) == 60 + len(rows)
     assert all(p.at % (60 * course.step) == 0 for p in course.points)

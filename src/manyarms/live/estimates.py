@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from manyarms.core.confidence_sequences import spent_error, uniform_limits
 from manyarms.core.tabular import Tabular, plain
 from manyarms.live.game import LiveGame
-from manyarms.protocol.policy import recommend
-from manyarms.protocol.recommend import lower_limit, scale_of
 
-ERROR = 0.05  # of all intervals together
 PROMISE = "95 % sure for all arms at all times"
 
 
@@ -152,68 +147,6 @@ class Progress(Tabular):
         return math.nan if self.horizon is None else 100 * self.pulls / self.horizon
 
 
-def known_arms(game: LiveGame) -> list[ArmEstimate]:
-    """Return what is known of every arm that was pulled, in the order of their first pulls."""
-    limits, unknown = limits_of(game), game.reward_range or (-math.inf, math.inf)
-    return [_of_arm(game, number, limits.get(number, unknown)) for number in game.tally]
-
-
-def top(game: LiveGame, k: int) -> list[ArmEstimate]:
-    """Return the recommended arm, and others in the order of their lower limits; `k` in all."""
-    kept, limits = recommended(game), limits_of(game)
-    others = [number for number in limits if number not in game.retired and number != kept]
-    # a stable order: ties fall to the arm met first, and arms are met in random order
-    best = heapq.nlargest(k - 1, others, key=lambda number: limits[number][0])
-    return [_of_arm(game, n, limits[n]) for n in (kept, *best) if n >= 0]
-
-
-def recommended(game: LiveGame) -> int:
-    """Return the number of the arm to keep, as simulations do; -1 if no arm has a reward yet."""
-    seat = recommend(game.state)
-    kept = seat if seat < 0 else game.seats.arm(seat)
-    if kept >= 0 and kept not in game.retired and game.known(kept)[0] > 0:
-        return kept
-    best, highest, scale = -1, -math.inf, scale_of(game.policy, game.reward_range)
-    for number in game.tally:
-        count, total = game.known(number)
-        if count > 0 and number not in game.retired:
-            limit = lower_limit(count, total, scale, highest)
-            if limit > highest:
-                best, highest = number, limit
-    return best
-
-
-def _of_arm(game: LiveGame, number: int, limits: tuple[float, float]) -> ArmEstimate:
-    known, total = game.known(number)
-    return ArmEstimate(
-        arm=game.arms.name(number),
-        estimate=total / known if known > 0 else math.nan,
-        interval=limits,
-        pulls=game.tally[number].asked,
-        told=known,
-        retired=number in game.retired,
-    )
-
-
-def limits_of(game: LiveGame, error: float = ERROR) -> dict[int, tuple[float, float]]:
-    """Return the limits of every arm of which a reward was told, by number.
-
-    The error is spent over the arms in the order of their first pulls, because the arm that looks
-    best was chosen among all of them.
-    """
-    told = [(k, number) for k, number in enumerate(game.tally, 1) if game.known(number)[0] > 0]
-    known = [game.known(number) for _, number in told]
-    low, high = uniform_limits(
-        [count for count, _ in known],
-        [total for _, total in known],
-        bounds=game.reward_range,
-        sigma=scale_of(game.policy, game.reward_range).sigma,
-        error=spent_error(error, [k for k, _ in told]),
-    )
-    ends = zip(low.tolist(), high.tolist(), strict=True)
-    return {number: limits for (_, number), limits in zip(told, ends, strict=True)}
-
-
 def progress(game: LiveGame, reward: float | None = None) -> Progress:
     """Return how far a game is; `reward` is the sum of rewards where the caller knows it."""
     pending, abandoned = len(game.flight), len(game.abandoned)
@@ -235,9 +168,9 @@ def progress(game: LiveGame, reward: float | None = None) -> Progress:
     )
 
 
-def summary(game: LiveGame) -> str:
+def summary(label: str, how: Progress, best: Sequence[ArmEstimate]) -> str:
     """Return a game in words: its policy, how far it is, the best arms."""
-    lines, best = [game.policy.label, str(progress(game))], top(game, 5)
+    lines = [label, str(how)]
     if best:
         lines.append(f"best arms so far ({PROMISE}):")
     for arm in best:

@@ -76,6 +76,8 @@ class LiveGame:
         self.flight: Any = ENDLESS.records(ROOM, InFlight)  # a dict, by the number of the pull
         self.abandoned: set[int] = set()  # pulls: some 65 bytes each
         self.log: list[Event] | None = None
+        self.columns: Any = None  # what `live.tallies` has made of it
+        self.changed: Any = None  # a set of arms, for `columns`; None as long as there are none
         self.from_file = False  # whether its state came from one
         self.seed_drawn = False  # the user gave none, so any other will do
         self.state = policy.new_state(ENDLESS, n_arms=arms.count, pulls=self.horizon or ROOM)
@@ -99,6 +101,8 @@ class LiveGame:
             self.tally[arm].asked += 1
         except KeyError:
             self.tally[arm] = ArmTally(asked=1)
+        if self.changed is not None:
+            self.changed.add(arm)
         if self.log is not None:
             self.log.append(_new(Event, (_ASKED, number, arm, 0.0, ())))
         return _new(Pull, (arms.name(arm), number))
@@ -146,6 +150,8 @@ class LiveGame:
         tally = self.tally[arm]
         tally.told += 1
         tally.total += reward
+        if self.changed is not None:
+            self.changed.add(arm)
         if self.log is not None:
             self.log.append(_new(Event, (kind, number, arm, reward, ())))
 
@@ -176,6 +182,8 @@ class LiveGame:
         if arm < self.first_arms and self.known(arm)[0] == 0:
             self.skipped += 1
         retire(self.state, self.seats.seat(arm))
+        if self.changed is not None:
+            self.changed.add(arm)
         if self.log is not None:
             self.log.append(Event(EventKind.RETIRED, -1, arm))
 
@@ -185,6 +193,8 @@ class LiveGame:
         self.seats.come_back(arm)
         arrive(self.state, 1)
         self._draw_next(arm)
+        if self.changed is not None:
+            self.changed.add(arm)
         if self.log is not None:
             self.log.append(Event(EventKind.RESTORED, -1, arm))
 
@@ -200,6 +210,8 @@ class LiveGame:
                 self._draw_next(arm)
             self.named.add(arm)
             self.tally[arm] = ArmTally()
+        if self.changed is not None:
+            self.changed.add(arm)
 
     def _draw_next(self, arm: int) -> None:
         self.drawn_next[arm] = None

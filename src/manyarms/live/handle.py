@@ -22,6 +22,7 @@ from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.recorder import EventRecorder
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.season import next_season
+from manyarms.live.tallies import tallies_of
 from manyarms.live.verdict import (
     CONFIDENCE,
     EPSILON,
@@ -265,7 +266,7 @@ class Live:
         """
         k = check_int("k", k, at_least=1)
         with self._recorder.looking() as game:
-            best = estimates.top(game, k)
+            best = tallies_of(game).top(k)
         if not best:
             raise TurnError(
                 "Cannot recommend an arm: no reward has been told yet for any arm in play."
@@ -275,7 +276,7 @@ class Live:
     def arms(self) -> list[ArmEstimate]:
         """Return what is known about every arm that was pulled, in the order of first pulls."""
         with self._recorder.looking() as game:
-            return estimates.known_arms(game)
+            return tallies_of(game).all()
 
     def progress(self) -> Progress:
         """Return how far the game has come."""
@@ -309,8 +310,7 @@ class Live:
         """
         asked = check_question(epsilon, quantile, confidence)
         with self._recorder.looking() as game:
-            best = estimates.top(game, 1)
-            return give_verdict(game, best[0] if best else None, *asked)
+            return give_verdict(tallies_of(game), *asked)
 
     def events(self) -> GameHistory:
         """Return what happened so far, event by event and as a table of pulls.
@@ -353,12 +353,13 @@ class Live:
 
     def __str__(self) -> str:
         with self._recorder.looking() as game:
-            return estimates.summary(game)
+            best = tallies_of(game).top(5)
+            return estimates.summary(game.policy.label, estimates.progress(game), best)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
         with self._recorder.looking() as game:
-            best = estimates.top(game, MOST_ARMS_SHOWN)
+            best = tallies_of(game).top(MOST_ARMS_SHOWN)
             return handle_html(game.policy.label, estimates.progress(game), best, game.reward_range)
 
     # What outlives the game, or the process

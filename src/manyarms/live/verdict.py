@@ -29,23 +29,29 @@ the only way. Then all of delta is spent on limits. This is known when the game 
 
 from __future__ import annotations
 
-import heapq
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import compress
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from manyarms.core.checks import check_number
-from manyarms.core.confidence_sequences import evidence_below, spent_error
+from manyarms.core.confidence_sequences import (
+    divergence,
+    evidence_below,
+    in_blocks,
+    spent_error,
+    surely_below,
+)
 from manyarms.core.tabular import plain
-from manyarms.live.estimates import ArmEstimate, count, limits_of, rounded
+from manyarms.live.estimates import count, rounded
 from manyarms.live.game import LiveGame, exchangeable
-from manyarms.protocol.recommend import sigma_of
+from manyarms.live.tallies import Tallies
+from manyarms.protocol.recommend import Scale, scale_of, sigma_of
 
 EPSILON, QUANTILE, CONFIDENCE = 0.1, 0.05, 0.95  # what is asked unless one says otherwise
 
@@ -55,6 +61,8 @@ _LIMITS = 0.2  # of the error, for the limits of arms
 _FIRST = 0.9  # of the rest, for u = 0; then a tenth of that for each doubling
 _OVER = "The horizon is over"  # how `missing` begins if no pull is left
 _NAMED = 3  # arms that a sentence names
+_DIGITS = 40.0  # the logarithm of how much smaller a term is that does not count
+_FEW = 1000  # arms whose limits are computed at once
 
 
 @dataclass(frozen=True)
@@ -183,61 +191,106 @@ def check_question(epsilon: Any, quantile: Any, confidence: Any) -> tuple[float,
 
 
 def give_verdict(
-    game: LiveGame,
-    best: ArmEstimate | None,
+    tallies: Tallies,
     epsilon: float,
     quantile: float,
     confidence: float,
     *,
     name_of: Callable[[int], Any] | None = None,
 ) -> StopVerdict:
-    """Return whether the arm `best` is good enough; None if no arm is known.
+    """Return whether the recommended arm is good enough.
 
     `name_of` says what an arm is called in words (default: as the game calls it).
     """
-    error = 1.0 - confidence
+    game, error = tallies.game, 1.0 - confidence
     sampled = _can_sample(game, quantile, error)
     share = _LIMITS * error if sampled else error
-    limits = limits_of(game, share)
-    arm = None if best is None else game.arms.number(best.arm)
-    limit = limits[arm][0] if arm in limits else -math.inf
+    best = tallies.kept()
+    limit = -math.inf if best is None else float(tallies.limits_at(np.array([best]), share)[0][0])
     bar = limit + epsilon
-    beaten = {a for a, (_, high) in limits.items() if high <= bar or a == arm}
-    better = game.n_arms - len(beaten - game.retired)
-    settled = arm is not None and better <= math.floor(quantile * game.n_arms)
+    beaten = _beaten(tallies, best, bar, share)
+    better = game.n_arms - int((beaten & ~tallies.retired).sum())
+    settled = best is not None and better <= math.floor(quantile * game.n_arms)
     present_only = settled or not sampled
-    samples = [_Sample(game, bar, quantile, error - share, level) for level in _LEVELS]
-    chance = arm is not None and sampled
+    met = _met(tallies)
+    against = _evidence(tallies, met, best, bar)
+    samples = [_Sample(game, against <= 1.0 / a, quantile, error - share, a) for a in _LEVELS]
+    chance = best is not None and sampled
     stop = settled or (chance and any(sample.small_enough() for sample in samples))
-    sample, missing = samples[0], ""
+    missing = ""
 
-    def called(one: int) -> str:
-        return plain(repr((name_of or game.arms.name)(one)), at_most=24)
+    def called(place: int) -> str:
+        return plain(repr((name_of or game.arms.name)(int(tallies.arm[place]))), at_most=24)
 
-    if arm is None:
+    if best is None:
         missing = "no reward has been told yet for any arm in play."
-    elif not stop and sampled and len(limits.keys() - game.retired) < game.n_arms:
-        missing = _missing_in_sample(game, called(arm), bar, samples, quantile)
+    elif not stop and sampled and int(tallies.present.sum()) < game.n_arms:
+        missing = _missing_in_sample(game, called(best), bar, samples, quantile)
     elif not stop:
-        missing = _missing_of_arms(game, called, arm, bar, limits, beaten, quantile)
-    if missing and arm is not None and game.pulls == game.horizon:
-        missing = _at_the_end(game, called(arm), missing)
+        missing = _missing_of_arms(tallies, called, best, bar, share, beaten, quantile)
+    if missing and best is not None and game.pulls == game.horizon:
+        missing = _at_the_end(game, called(best), missing)
+    unsettled = ~beaten[met] & samples[0].open if sampled else ~beaten[met]
     return StopVerdict(
-        arm=None if best is None else best.arm,
+        arm=None if best is None else game.arms.name(int(tallies.arm[best])),
         stop=stop,
         epsilon=epsilon,
         quantile=quantile,
         confidence=confidence,
         limit=limit,
-        tried=len(limits),
-        beaten=len(beaten),
-        met=len(sample.met),
-        unsettled=len({*(compress(sample.met, sample.open) if sampled else sample.met)} - beaten),
+        tried=int((tallies.told > 0).sum()),
+        beaten=int(beaten.sum()),
+        met=len(met),
+        unsettled=int(unsettled.sum()),
         n_arms=game.n_arms if present_only else game.first_arms,
         at_first=not present_only and (game.arms.count > game.first_arms or bool(game.retired)),
         missing=missing,
         limit_confidence=1.0 - share,
     )
+
+
+def _beaten(tallies: Tallies, best: int | None, bar: float, error: float) -> NDArray[np.bool_]:
+    """Return which arms are for sure not above `bar`, the best one among them."""
+    if best is None:
+        return np.zeros(tallies.size, np.bool_)
+    beaten = np.empty(tallies.size, np.bool_)
+    for part in in_blocks(tallies.size):
+        beaten[part] = surely_below(
+            tallies.told[part],
+            tallies.total[part],
+            bar,
+            bounds=tallies.game.reward_range,
+            sigma=sigma_of(tallies.game.policy),
+            error=spent_error(error, np.arange(part.start + 1, part.stop + 1)),
+        )
+    beaten[best] = True
+    return beaten
+
+
+def _met(tallies: Tallies) -> NDArray[np.int64]:
+    """Return the places of the arms that were met by chance, in this order."""
+    game = tallies.game
+    if not exchangeable(game.policy):
+        return np.zeros(0, np.int64)
+    by_chance = tallies.arm < game.first_arms
+    by_chance[tallies.places(game.named)] = False
+    return np.flatnonzero(by_chance)
+
+
+def _evidence(
+    tallies: Tallies, met: NDArray[np.int64], best: int | None, bar: float
+) -> NDArray[np.float64]:
+    """Return how strongly its rewards speak against a mean of `bar`, of each arm met by chance."""
+    against = np.ones(len(met))
+    for part in in_blocks(0 if best is None else len(met)):
+        against[part] = evidence_below(
+            tallies.told[met[part]],
+            tallies.total[met[part]],
+            bar,
+            bounds=tallies.game.reward_range,
+            sigma=sigma_of(tallies.game.policy),
+        )
+    return against
 
 
 def _can_sample(game: LiveGame, quantile: float, error: float) -> bool:
@@ -255,28 +308,27 @@ def _least(level: float, top: int, arms: int, error: float) -> int:
     return math.ceil(math.log(float(spent_error(error, 1))) / math.log1p(-chance))
 
 
+def _lost(game: LiveGame) -> int:
+    """Return how many of the first arms could not be met by chance."""
+    return game.skipped + sum(arm < game.first_arms for arm in game.named)
+
+
 class _Sample:
-    """The arms that were met by chance, in this order, and which of them are open at `bar`."""
+    """The arms that were met by chance, in this order, and which of them are open."""
 
     def __init__(
-        self, game: LiveGame, bar: float, quantile: float, error: float, level: float
+        self,
+        game: LiveGame,
+        opened: NDArray[np.bool_],
+        quantile: float,
+        error: float,
+        level: float,
     ) -> None:
-        first, named = game.first_arms, game.named
-        drawn = (arm for arm in game.tally if arm < first and arm not in named)
-        self.met = [*drawn] if exchangeable(game.policy) else []
-        known = [game.known(arm) for arm in self.met]
-        against = evidence_below(
-            [number for number, _ in known],
-            [total for _, total in known],
-            bar,
-            bounds=game.reward_range,
-            sigma=sigma_of(game.policy),
-        )
-        self.open, self.level = against <= 1.0 / level, level
-        lost = (game.skipped + sum(arm < first for arm in named)).bit_length()
+        self.open, self.level = opened, level
+        lost = _lost(game).bit_length()
         self.error = error / len(_LEVELS) * _FIRST / 10**lost
-        self.top = math.floor(quantile * first) + 1 - ((1 << lost) - 1)  # m - u
-        self.arms = first
+        self.top = math.floor(quantile * game.first_arms) + 1 - ((1 << lost) - 1)  # m - u
+        self.arms = game.first_arms
 
     def sizes(self) -> Iterator[tuple[int, float]]:
         """Yield the sizes that are looked at, and what is spent on each."""
@@ -300,15 +352,19 @@ class _Sample:
         chance = (1.0 - self.level) * (self.top - few) / self.arms
         if few >= chance * size:  # it may well be
             return 1.0
-        logs = (
+        last = (  # the logarithm of the largest term, of a binomial distribution
             math.lgamma(size + 1)
-            - math.lgamma(k + 1)
-            - math.lgamma(size - k + 1)
-            + k * math.log(chance)
-            + (size - k) * math.log1p(-chance)
-            for k in range(few + 1)
+            - math.lgamma(few + 1)
+            - math.lgamma(size - few + 1)
+            + few * math.log(chance)
+            + (size - few) * math.log1p(-chance)
         )
-        return math.fsum(map(math.exp, logs))
+        odds = chance / (1.0 - chance)
+        ratio = few / ((size - few + 1) * odds)  # of the next smaller term to this one
+        most = few if ratio >= 1.0 else min(few, math.ceil(_DIGITS / -math.log(ratio or 0.5)))
+        k = np.arange(few, few - most, -1)
+        rest = np.cumprod(k / ((size - k + 1) * odds)).sum()
+        return math.exp(last) * (1.0 + float(rest))
 
     def small_enough(self) -> bool:
         """Whether so few arms are open that the best ones cannot be many."""
@@ -317,30 +373,31 @@ class _Sample:
 
 
 def _missing_of_arms(
-    game: LiveGame,
+    tallies: Tallies,
     called: Callable[[int], str],
     best: int,
     bar: float,
-    limits: dict[int, tuple[float, float]],
-    beaten: set[int],
+    error: float,
+    beaten: NDArray[np.bool_],
     quantile: float,
 ) -> str:
     """Return in words which arms keep the verdict from saying stop, and what helps."""
+    game, present = tallies.game, tallies.present
     most = math.floor(quantile * game.n_arms)
-    open_arms = [arm for arm in limits if arm not in beaten and arm not in game.retired]
-    untried = game.n_arms - sum(arm not in game.retired for arm in limits)
+    opened = np.flatnonzero(present & ~beaten)
+    untried = game.n_arms - int(present.sum())
     words = [
-        f"{len(open_arms) + untried} of {game.n_arms} arms {_above(called(best), bar)}; to stop, "
+        f"{len(opened) + untried} of {game.n_arms} arms {_above(called(best), bar)}; to stop, "
         f"{f'at most {most}' if most else 'none'} may be."
     ]
-    if open_arms:
-        worst = heapq.nlargest(_NAMED, open_arms, key=lambda arm: limits[arm][1])
+    if len(opened):
+        worst = _highest(tallies, opened, bar, error)
         named = [
-            f"{called(arm)} (upper limit {rounded(limits[arm][1])}, "
-            f"{count(game.known(arm)[0], 'reward')})"
-            for arm in worst
+            f"{called(place)} (upper limit {rounded(high)}, "
+            f"{count(int(tallies.told[place]), 'reward')})"
+            for place, high in worst
         ]
-        rest = len(open_arms) - len(worst)
+        rest = len(opened) - len(worst)
         words.append(f"Held up by {', '.join(named)}{f' and {rest} more' if rest else ''}.")
     if untried:
         words.append(f"{count(untried, 'arm')} {'has' if untried == 1 else 'have'} no reward yet.")
@@ -356,13 +413,54 @@ def _missing_of_arms(
     return " ".join(words)
 
 
+def _highest(
+    tallies: Tallies, places: NDArray[np.int64], bar: float, error: float
+) -> list[tuple[int, float]]:
+    """Return the arms of largest upper limits, with these, of arms whose limits are above `bar`."""
+    scale = scale_of(tallies.game.policy, tallies.game.reward_range)
+    if scale.width:
+        places = _ruled_in(tallies, places, (bar - scale.low) / scale.width, scale, error)
+    highs = tallies.limits_at(places, error)[1]
+    order = np.argsort(-highs, kind="stable")[:_NAMED]
+    return [(int(places[k]), float(highs[k])) for k in order]
+
+
+def _ruled_in(
+    tallies: Tallies, places: NDArray[np.int64], bar: float, scale: Scale, error: float
+) -> NDArray[np.int64]:
+    """Return the arms whose upper limits may be among the largest, without computing any.
+
+    The bar is raised as long as enough limits stay above it. A limit is above if the rewards
+    speak against the bar by less than 1 over the error, with the likelihood of their own mean. That
+    of the mixture in `uniform_limits` is smaller by a factor of 2 sqrt(N) at most.
+    """
+    told, total = tallies.told[places], tallies.total[places]
+    ones = np.clip((total - scale.low * told) / scale.width, 0.0, told)
+    asked = -np.log(spent_error(error, places + 1))
+    full = places[(told - ones) * _DIGITS < asked - 1.0]
+    if len(full) >= _NAMED:  # their limits are 1, and none is larger: the first ones are named
+        return places[: np.searchsorted(places, full[_NAMED - 1], side="right")]
+    spread = 1.0 - bar
+    mixed = 1.0 + 0.5 * np.log(4.0 * told)
+    while len(places) > _FEW and spread > 1e-9:
+        spread /= 2.0
+        bar = 1.0 - spread
+        against = np.where(ones < bar * told, divergence(told, ones, bar), 0.0)
+        if (against < asked).sum() < _NAMED:
+            break
+        near = against < asked + mixed
+        places, told, ones = places[near], told[near], ones[near]
+        asked, mixed = asked[near], mixed[near]
+    return places
+
+
 def _missing_in_sample(
     game: LiveGame, best: str, bar: float, samples: Sequence[_Sample], quantile: float
 ) -> str:
     """Return in words what the sample lacks, and what helps."""
     sample, top = samples[0], f"the top {100 * quantile:g} %"
     if sample.top < 1:
-        lost = game.skipped + sum(arm < game.first_arms for arm in game.named)
+        lost = _lost(game)
         least = ((1 << lost.bit_length()) - 1) / game.first_arms
         larger = f"ask with quantile={math.ceil(1000 * least) / 1000:g} or more, or "
         return (

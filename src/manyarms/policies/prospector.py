@@ -30,6 +30,17 @@ from manyarms.policies.parts.guard_slots import (
 from manyarms.policies.parts.kl import kl_upper
 from manyarms.policies.parts.parameters import GuardPolicy
 from manyarms.policies.parts.randomness import TIES
+from manyarms.policies.parts.shrunk_means import (
+    ShrunkMeans,
+    add_reward,
+    clear_means,
+    highest_mean,
+    leading_slot,
+    shrink_to,
+    shrunk_mean,
+    shrunk_means,
+    strike_out,
+)
 from manyarms.protocol import About, Variant, plays
 from manyarms.protocol.parameters import Flag
 
@@ -46,8 +57,6 @@ _UNSEEN = -1e50  # an arm never observed whose pulls were abandoned
 
 
 class ProspectArm(Record):
-    pulls: int  # N
-    total: float
     rests: int  # 1 while too much of it is in flight
 
 
@@ -74,8 +83,8 @@ class ProspectState(NamedTuple):
     guard: Guard
     arm: Records[ProspectArm]  # by slot
     clock: Records[ProspectClock]  # [clock]
+    shrunk: ShrunkMeans  # by slot: N, rewards, and (rewards + average of first ones) / (N + 1)
     by_mean: Tournament
-    by_shrunk: Tournament
     by_upper: Tournament  # once no fresh arm is left
     ties: Stream
 
@@ -85,8 +94,8 @@ def prospector_reset(state: ProspectState, key: int, horizon: int) -> None:
         wipe(state.arm, slot)
     reset_guard(state.guard, key, 0 if state.guess else horizon)
     restart(state.ties, draw(key, TIES))
+    clear_means(state.shrunk)
     clear(state.by_mean)
-    clear(state.by_shrunk)
     clear(state.by_upper)
     wipe(state.clock, 0)
     state.clock[0].current = -1
@@ -106,7 +115,7 @@ def set_target(state: ProspectState) -> None:
     `reaches` compares powers, which is cheaper.
     """
     guard, clock = state.guard, state.clock[0]
-    clock.best = min(highest(state.by_shrunk), guard.top)
+    clock.best = min(highest_mean(state.shrunk), guard.top)
     cost = max(0.0, clock.told * clock.best - clock.total)
     scale = (guard.top - guard.bottom) * guard.clock[0].power
     if cost < _C1 * scale:
@@ -138,7 +147,9 @@ def choose(state: ProspectState) -> int:
         return keep_or_lead(state, state.by_mean)
     searching = not reaches(state, clock.best)
     if clock.resting > 0 and clock.spent > 0.0 and not searching:  # its rewards are on their way
-        return keep_or_lead(state, state.by_shrunk)
+        if clock.current >= 0 and shrunk_mean(state.shrunk, clock.current) >= clock.best:
+            return clock.current
+        return leading_slot(state.shrunk, state.ties)
     if has_fresh(guard):
         return open_next(guard)
     if searching:
@@ -160,7 +171,7 @@ def keep_or_lead(state: ProspectState, rank: Tournament) -> int:
 def prospector_ask(state: ProspectState) -> tuple[int, int]:
     guard = state.guard
     if stage_begins(guard):
-        guard.clock[0].hint = leader(state.by_shrunk, state.ties)
+        guard.clock[0].hint = leading_slot(state.shrunk, state.ties)
     slot = guard_turn(guard)
     by_rule = 0
     if slot < 0:
@@ -172,15 +183,14 @@ def prospector_ask(state: ProspectState) -> tuple[int, int]:
 
 def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
     slot = guard_learn(state.guard, note, reward)
-    clock, arm = state.clock[0], state.arm[slot]
-    if arm.pulls == 0:
+    clock = state.clock[0]
+    if state.shrunk.arm[slot].pulls == 0:
         clock.seen += 1
         clock.firsts += reward
-    arm.pulls += 1
-    arm.total += reward
+        shrink_to(state.shrunk, clock.firsts / clock.seen)
+    add_reward(state.shrunk, slot, reward)
     clock.told += 1
     clock.total += reward
-    rekey(state.by_shrunk, slot, (arm.total + clock.firsts / clock.seen) / (arm.pulls + 1.0))
     rank(state, slot)
     set_target(state)
 
@@ -188,12 +198,12 @@ def prospector_tell(state: ProspectState, note: int, reward: float) -> None:
 @kernel
 def rank(state: ProspectState, slot: int) -> None:
     """Give the arm its place by mean, and by upper bound where that is wanted."""
-    clock, arm, late = state.clock[0], state.arm[slot], state.guard.slot[slot].late
+    clock, late, pulls = state.clock[0], state.guard.slot[slot].late, state.shrunk.arm[slot].pulls
     rests = 0
-    if late > 0 and (arm.pulls == 0 or (state.late_counts and late >= _FEW * arm.pulls)):
+    if late > 0 and (pulls == 0 or (state.late_counts and late >= _FEW * pulls)):
         rests = 1
-    clock.resting += rests - arm.rests
-    arm.rests = rests
+    clock.resting += rests - state.arm[slot].rests
+    state.arm[slot].rests = rests
     rekey(state.by_mean, slot, mean_of(state, slot))
     if clock.ranked > 0:
         rekey(state.by_upper, slot, upper_of(state, slot))
@@ -201,23 +211,24 @@ def rank(state: ProspectState, slot: int) -> None:
 
 @kernel
 def mean_of(state: ProspectState, slot: int) -> float:
-    arm = state.arm[slot]
-    if arm.rests == 1:
+    arm = state.shrunk.arm[slot]
+    if state.arm[slot].rests == 1:
         return _RESTING * (1.0 + state.guard.slot[slot].late) / (1.0 + arm.pulls)
     return arm.total / arm.pulls if arm.pulls > 0 else _UNSEEN
 
 
 @kernel
 def upper_of(state: ProspectState, slot: int) -> float:
-    r"""Return the upper bound of level :math:`\tfrac12 \log^+(T / (n N))`."""
-    guard, arm = state.guard, state.arm[slot]
-    if arm.rests == 1:
+    r"""Return the upper bound of level max(½ log⁺(T / (n N)), log⁺(T / (n² N)))."""
+    guard, arm = state.guard, state.shrunk.arm[slot]
+    if state.arm[slot].rests == 1:
         return mean_of(state, slot)
     if arm.pulls == 0:
         return math.inf
     clock, mean = guard.clock[0], arm.total / arm.pulls
-    excess = max(0.0, clock.log - math.log(clock.arms) - math.log(arm.pulls))
-    bound = 0.5 * excess / arm.pulls
+    log_n = math.log(clock.arms)
+    excess = clock.log - log_n - math.log(arm.pulls)
+    bound = max(0.0, 0.5 * excess, excess - log_n) / arm.pulls
     if guard.kl:
         return kl_upper(mean, bound)
     return mean + guard.sigma * math.sqrt(2.0 * bound)
@@ -251,7 +262,7 @@ def prospector_retire(state: ProspectState, arm: int) -> None:
         clock.resting -= state.arm[slot].rests
         state.arm[slot].rests = 0
         rekey(state.by_mean, slot, -math.inf)
-        rekey(state.by_shrunk, slot, -math.inf)
+        strike_out(state.shrunk, slot)
         if clock.current == slot:
             clock.current = -1
         if clock.told > 0:
@@ -282,9 +293,10 @@ class Prospector(GuardPolicy):
 
     The current arm stays while :math:`\bar x` is at least :math:`\zeta` and no other arm's is
     larger. Else the arm of largest mean is next if that reaches :math:`\zeta`, and a fresh one if
-    not. When no fresh arm is left it is the largest upper bound of level :math:`\tfrac12
-    \log^+(T/(nN))` while :math:`\zeta > M`, then the largest mean. Around this stands the guard of
-    `Guarded`; here the rule learns from the guard's pulls, too.
+    not. When no fresh arm is left it is the largest upper bound of level :math:`\max(\tfrac12
+    \log^+(T/(nN)), \log^+(T/(n^2 N)))` while :math:`\zeta > M`, then the largest mean. (The second
+    level is for very few arms, where one that is given up for good costs most.) Around this stands
+    the guard of `Guarded`; here the rule learns from the guard's pulls, too.
 
     Parameters
     ----------
@@ -372,8 +384,8 @@ class Prospector(GuardPolicy):
             guard=self._guard(memory, n_arms, pulls),
             arm=memory.records(room, ProspectArm),
             clock=memory.records(1, ProspectClock),
+            shrunk=shrunk_means(memory, room),
             by_mean=tournament(memory, room),
-            by_shrunk=tournament(memory, room),
             by_upper=tournament(memory, room),
             ties=stream(memory),
         )

@@ -19,6 +19,7 @@ from manyarms.protocol.policy import Policy, layers
 KEEP_ERROR = 0.001  # that a limit is wrong, of one arm
 _LOG_ERROR = math.log(math.pi) - math.log(KEEP_ERROR)
 _NARROWEST = 12.5  # as in `core.confidence_sequences`
+_TINY = 1e-300  # as there, too: the limit of so small a sum is 0
 _STEPS = 20  # enough for a billion rewards
 
 
@@ -62,7 +63,7 @@ def lower_limit(count: int, total: float, scale: Scale, at_least: float) -> floa
         limit = total / count - scale.sigma * half
         return limit if limit > at_least else -math.inf
     ones = min(max((total - scale.low * count) / scale.width, 0.0), float(count))
-    if ones == 0.0:
+    if ones <= _TINY:
         return scale.low if scale.low > at_least else -math.inf
     bound = (at_least - scale.low) / scale.width
     root = _root(ones, count - ones, bound)

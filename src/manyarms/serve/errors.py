@@ -19,7 +19,8 @@ from manyarms.errors import (
     UnknownNameError,
     nearest,
 )
-from manyarms.serve.messages import Failure, Failures
+from manyarms.live.store import EventKind
+from manyarms.serve.messages import Failure, Failures, Told
 
 _logger = logging.getLogger("manyarms.serve")
 
@@ -207,3 +208,33 @@ def _choices(node: Any) -> list[str]:
         return []
     others = ["a number" for kind in kinds if isinstance(kind, inspect.FloatType)]
     return [*(repr(value) for value in sorted(map(str, literal[0].values))), *others]
+
+
+def told_before(pull: int, ended: tuple[int, float, int] | None, reward: float | None) -> Told:
+    """Return the answer to a tell (or an abandon: no reward) of a pull that has ended."""
+    if ended is None:
+        return refused_tell(pull, Failure("unknown_pull", f"Pull {pull} is not known.", 404))
+    kind, was, _ = ended
+    if kind == EventKind.ABANDONED:
+        if reward is None:
+            return Told(pull, applied=False)
+        said = f"Pull {pull} was abandoned, or its window is over. The reward does not count."
+        return refused_tell(pull, Failure("abandoned", said, 410))
+    if reward is None:
+        said = f"Pull {pull} cannot be abandoned: its reward {was:g} was told."
+        return refused_tell(pull, Failure("told", said, 409))
+    if reward == was:
+        return Told(pull, applied=False)
+    return refused_tell(pull, other_reward(pull, was))
+
+
+def other_reward(pull: int, was: float) -> Failure:
+    """Return why a reward is refused after another one was told."""
+    return Failure("told", f"Pull {pull} was told before, with the reward {was:g}.", 409)
+
+
+def refused_tell(pull: int, failure: Failures) -> Told:
+    """Return the answer to a tell or an abandon that is refused."""
+    return Told(
+        pull, applied=False, status=failure.status, code=failure.code, message=failure.message
+    )

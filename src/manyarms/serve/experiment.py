@@ -24,10 +24,18 @@ from manyarms.live.game import LiveGame
 from manyarms.live.store import EventKind
 from manyarms.serve import tables
 from manyarms.serve.batch import Batch, LostError
-from manyarms.serve.errors import BrokenError, RefusedError, as_refusals, failure_of, refuse
+from manyarms.serve.errors import (
+    BrokenError,
+    RefusedError,
+    as_refusals,
+    failure_of,
+    other_reward,
+    refuse,
+    refused_tell,
+)
 from manyarms.serve.game import Game
-from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
-from manyarms.serve.replica import Replica
+from manyarms.serve.look import Look
+from manyarms.serve.messages import Failure, StoppedFailure, Told
 
 MOST_KEYS = 100_000  # of asks, that are remembered
 _MOST_CHANGED = 2000  # arms that a view may have to look at anew, in some milliseconds
@@ -94,8 +102,7 @@ class Experiment(Game):
         self.committed_head = row.head
         self.saved_head = 0
         self.gone = False
-        self.changed: set[int] = set()  # arms, since views last looked
-        self.look = Replica(self, self.names, self.changed)
+        self.look = Look(self, self.names)
         self.importing = asyncio.Lock()
         self.tidying: asyncio.Task[None] | None = None  # deletes what an import has left
         self.wake: Callable[[Experiment], None] = lambda experiment: None  # hears of work
@@ -245,7 +252,7 @@ class Experiment(Game):
         if pull in self.held:
             if self.held[pull] == reward:
                 return Told(pull, applied=False, held=True)
-            return refused_tell(pull, _other_reward(pull, self.held[pull]))
+            return refused_tell(pull, other_reward(pull, self.held[pull]))
         self._note([(EventKind.REPORTED, pull, live.flight[pull].arm, reward)], None)
         return Told(pull, applied=True, held=True)
 
@@ -425,37 +432,7 @@ class Experiment(Game):
             rows.append(_new(LogRow, (head, int(kind), pull, arm, reward, now, more)))
         self.head = head
         self.count(rows)
-        self.changed.update(row.arm for row in rows)
-        if len(self.changed) > _MOST_CHANGED:
+        if self.live is not None and len(self.live.changed or ()) > _MOST_CHANGED:
             self.look.refresh()
         batch.events += rows
         return minute
-
-
-def told_before(pull: int, ended: tuple[int, float, int] | None, reward: float | None) -> Told:
-    """Return the answer to a tell (or an abandon: no reward) of a pull that has ended."""
-    if ended is None:
-        return refused_tell(pull, Failure("unknown_pull", f"Pull {pull} is not known.", 404))
-    kind, was, _ = ended
-    if kind == EventKind.ABANDONED:
-        if reward is None:
-            return Told(pull, applied=False)
-        said = f"Pull {pull} was abandoned, or its window is over. The reward does not count."
-        return refused_tell(pull, Failure("abandoned", said, 410))
-    if reward is None:
-        said = f"Pull {pull} cannot be abandoned: its reward {was:g} was told."
-        return refused_tell(pull, Failure("told", said, 409))
-    if reward == was:
-        return Told(pull, applied=False)
-    return refused_tell(pull, _other_reward(pull, was))
-
-
-def _other_reward(pull: int, was: float) -> Failure:
-    return Failure("told", f"Pull {pull} was told before, with the reward {was:g}.", 409)
-
-
-def refused_tell(pull: int, failure: Failures) -> Told:
-    """Return the answer to a tell or an abandon that is refused."""
-    return Told(
-        pull, applied=False, status=failure.status, code=failure.code, message=failure.message
-    )

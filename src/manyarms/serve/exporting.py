@@ -27,7 +27,7 @@ from manyarms.live.store import EventKind
 from manyarms.serve import tables
 from manyarms.serve.errors import invalid, refuse, unavailable, unknown_experiment
 from manyarms.serve.game import Game, ReplayError
-from manyarms.serve.replica import Replica
+from manyarms.serve.look import Look
 from manyarms.serve.requests import Request, Response
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def _event_rows(database: Database, row: ExperimentRow) -> Iterator[tuple[Any, .
 
 
 def _arm_rows(database: Database, row: ExperimentRow) -> Iterator[tuple[Any, ...]]:
-    replica = Replica(Game.load(database, row), {}, set())
+    look = Look(Game.load(database, row), {})
     for number, key in _every_arm(database, row):
-        a = replica.of_arm(number)
+        a = look.of_arm(number)
         known = (a.estimate, *a.interval) if a.told else (None, None, None)
         yield number, key, a.pulls, a.told, *known, a.retired
 

@@ -7,14 +7,8 @@ import msgspec
 from manyarms.serve import messages as m
 from manyarms.serve import tables
 from manyarms.serve.access import Headers, ticket, ticket_pull
-from manyarms.serve.errors import RefusedError, invalid, refuse
-from manyarms.serve.experiment import (
-    AskedBefore,
-    Experiment,
-    GivenPulls,
-    refused_tell,
-    told_before,
-)
+from manyarms.serve.errors import RefusedError, invalid, refuse, refused_tell, told_before
+from manyarms.serve.experiment import AskedBefore, Experiment, GivenPulls
 from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.service import Service
 

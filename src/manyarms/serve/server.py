@@ -39,6 +39,7 @@ from manyarms.serve.service import Service, Settings, is_wildcard, joined, local
 _logger = logging.getLogger("manyarms.serve")
 _STARTING = 30.0  # seconds that a database is waited for
 _SPARE = 200  # files beside those of connections
+_ACCEPTED = 16  # connections a turn of the loop
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -147,7 +148,8 @@ async def serve(
                 ready(lambda: loop.call_soon_threadsafe(_end, server, service))  # type: ignore[arg-type]
 
         server.listening = listening
-        await server.serve(sockets=[listener])
+        # uvloop accepts one connection a turn from each: a thousand that come at once would wait
+        await server.serve(sockets=[listener, *(listener.dup() for _ in range(_ACCEPTED - 1))])
     finally:
         listener.close()
         await service.close()

@@ -33,8 +33,8 @@ from manyarms.serve.errors import (
 from manyarms.serve.experiment import Experiment
 from manyarms.serve.game import policy_of
 from manyarms.serve.leader import Leader
+from manyarms.serve.look import MissingError
 from manyarms.serve.metrics import Metrics
-from manyarms.serve.replica import MissingError
 from manyarms.serve.stores.store import standbys
 from manyarms.serve.views import VIEWS
 

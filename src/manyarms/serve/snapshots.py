@@ -40,7 +40,13 @@ class Snapshots:
             return
         since = experiment.committed_head - experiment.saved_head
         if since >= max(EVENTS, len(live.tally)):
-            self._leader.in_background(self.save(experiment))
+            self._leader.in_background(self._save_due(experiment))
+
+    async def _save_due(self, experiment: Experiment) -> None:
+        before = experiment.saved_head
+        await self.save(experiment)
+        if experiment.saved_head > before and not experiment.gone:
+            self.save_if_due(experiment)  # as many events may have come meanwhile
 
     async def save(self, experiment: Experiment) -> None:
         """Keep a snapshot of an experiment as it is now, if there is anything new."""

@@ -1,6 +1,6 @@
 """What panels and pages show: plain answers from an experiment.
 
-A view is a function of a `Replica` and of what the asker chose.
+A view is a function of a `Look` and of what the asker chose.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from manyarms.live.verdict import (
 )
 from manyarms.serve import messages as m
 from manyarms.serve.game import DELAYS
-from manyarms.serve.replica import Replica, place_of
+from manyarms.serve.look import Look, place_of
 
 SORTS = ("low", "estimate", "pulls", "told", "arm")  # of arms
 _POINTS = 300  # of a series, at most
 _MOST_FOUND = 2000  # arms of a search that is sorted by what is known of them
 
 
-def summary(replica: Replica) -> m.ExperimentSummary:
+def summary(look: Look) -> m.ExperimentSummary:
     """Return an experiment at a glance."""
-    game = replica.game
+    game = look.game
     about: dict[str, Any] = {
         "name": game.name,
         "state": game.state,
-        "policy": replica.policy,
+        "policy": look.policy,
         "spec": game.spec,
         "keyed": game.keyed,
         "head": game.head,
@@ -46,19 +46,19 @@ def summary(replica: Replica) -> m.ExperimentSummary:
     }
     if game.live is None:
         return m.ExperimentSummary(**about)
-    how, tallies = replica.progress(), replica.tallies
+    how, tallies = look.progress(), look.tallies
     assert tallies is not None
     best = tallies.best(1)
     kept = tallies.at(best[0]) if best else None
-    verdict = replica.verdict(kept)
-    told, reward = replica.last_hour()
+    verdict = None if kept is None else look.verdict()
+    told, reward = look.last_hour()
     shown = m.ExperimentSummary.__struct_fields__
     known = {name: value for name, value in dataclasses.asdict(how).items() if name in shown}
     return m.ExperimentSummary(
         **about | known | {"mean_reward": _number(how.mean_reward)},
-        recommended=None if kept is None else _seen(replica, [kept])[0],
+        recommended=None if kept is None else _seen(look, [kept])[0],
         rivals=tallies.rivals(best[0]) if best else 0,
-        untried=how.n_arms - int((~tallies.retired[: tallies.size]).sum()),
+        untried=how.n_arms - int((~tallies.retired).sum()),
         may_stop=None if verdict is None else verdict.stop,
         advice="" if verdict is None else _advice(verdict),
         last_hour=reward / told if told else None,
@@ -75,37 +75,37 @@ def _advice(verdict: StopVerdict) -> str:
     )
 
 
-def leaders(replica: Replica, k: int = 20) -> m.Leaders:
+def leaders(look: Look, k: int = 20) -> m.Leaders:
     """Return the best arms."""
-    tallies = replica.tallies
+    tallies = look.tallies
     best = [] if tallies is None else [tallies.at(place) for place in tallies.best(k)]
-    return m.Leaders(_seen(replica, best), replica.game.head)
+    return m.Leaders(_seen(look, best), look.game.head)
 
 
 def verdict(
-    replica: Replica,
+    look: Look,
     epsilon: float = EPSILON,
     quantile: float = QUANTILE,
     confidence: float = CONFIDENCE,
 ) -> m.VerdictView:
     """Return whether the recommended arm is good enough, as `Live.verdict` does."""
     asked = check_question(epsilon, quantile, confidence)
-    said = replica.judged(*asked)
+    said = look.judged(*asked)
     if said is None:
         why = "there are no arms yet."
         said = StopVerdict(None, False, *asked, -math.inf, 0, 0, 0, 0, 0, False, why)
     known = dataclasses.asdict(said) | {
         "limit": _number(said.limit),
         "limit_confidence": said.limit_confidence,
-        "head": replica.game.head,
+        "head": look.game.head,
     }
     if said.arm is not None:
-        known["arm"] = replica.names([said.arm])[said.arm]
+        known["arm"] = look.names([said.arm])[said.arm]
     return m.VerdictView(**known)
 
 
 def arms(
-    replica: Replica,
+    look: Look,
     search: str = "",
     sort: str = "low",
     cursor: str = "",
@@ -116,53 +116,53 @@ def arms(
     By `low`, `estimate`, `pulls` or `told`, the largest first, only arms that were tried; by `arm`
     all of them, in the order of their keys or numbers.
     """
-    game = replica.game
+    game = look.game
     if game.live is None:
         return m.ArmPage([], None, 0, game.head)
     if sort == "arm":
-        numbers, after = replica.listed(search, cursor, limit)
-        shown = [replica.of_arm(number) for number in numbers]
+        numbers, after = look.listed(search, cursor, limit)
+        shown = [look.of_arm(number) for number in numbers]
         total = None if search else game.live.n_arms
-        return m.ArmPage(_seen(replica, shown), after, total, game.head)
-    tallies, ordered = replica.tallies, replica.ordered(sort)
+        return m.ArmPage(_seen(look, shown), after, total, game.head)
+    tallies, ordered = look.tallies, look.ordered(sort)
     assert tallies is not None
     if search:
-        among = replica.listed(search, "", _MOST_FOUND)[0]
+        among = look.listed(search, "", _MOST_FOUND)[0]
         ordered = ordered[np.isin(tallies.arm[ordered], among)]
     begin = place_of(cursor)
     page = [tallies.at(place) for place in ordered[begin : begin + limit]]
     after = str(begin + limit) if begin + limit < len(ordered) else None
-    return m.ArmPage(_seen(replica, page), after, len(ordered), game.head)
+    return m.ArmPage(_seen(look, page), after, len(ordered), game.head)
 
 
-def arm(replica: Replica, key: str) -> m.ArmView | None:
+def arm(look: Look, key: str) -> m.ArmView | None:
     """Return one arm; None if there is none of this key."""
-    number = replica.number(key)
-    if number is None or replica.game.live is None:
+    number = look.number(key)
+    if number is None or look.game.live is None:
         return None
-    return _seen(replica, [replica.of_arm(number)])[0]
+    return _seen(look, [look.of_arm(number)])[0]
 
 
-def arm_at(replica: Replica, number: int) -> m.ArmView | None:
+def arm_at(look: Look, number: int) -> m.ArmView | None:
     """Return one arm by its number; None if there is none."""
-    if replica.game.live is None or not 0 <= number < replica.n_arms:
+    if look.game.live is None or not 0 <= number < look.n_arms:
         return None
-    return _seen(replica, [replica.of_arm(number)])[0]
+    return _seen(look, [look.of_arm(number)])[0]
 
 
-def minutes(replica: Replica) -> m.Minutes:
+def minutes(look: Look) -> m.Minutes:
     """Return what happened when, in 300 points at most."""
-    step, rows = replica.minutes(_POINTS)
+    step, rows = look.minutes(_POINTS)
     shown = [
         m.Minute(60.0 * step * at, int(a), int(t), int(gone), float(reward), int(fresh))
         for at, a, t, gone, reward, fresh in rows
     ]
-    return m.Minutes(shown, step, replica.game.head)
+    return m.Minutes(shown, step, look.game.head)
 
 
-def in_flight(replica: Replica, limit: int = 20) -> m.InFlightView:
+def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
     """Return what is waited for, and how long rewards took."""
-    game, now = replica.game, time.time()
+    game, now = look.game, time.time()
     ages = [0] * (len(DELAYS) + 1)
     for at, _ in game.waiting.values():
         ages[sum(now - at >= end for end in DELAYS)] += 1
@@ -175,7 +175,7 @@ def in_flight(replica: Replica, limit: int = 20) -> m.InFlightView:
     oldest = [(pull, *game.waiting[pull]) for pull in islice(game.waiting, limit)]
     flight = {} if game.live is None else game.live.flight
     numbers = {pull: flight[pull].arm for pull, _, _ in oldest if pull in flight}
-    names = replica.names(list(numbers.values()))
+    names = look.names(list(numbers.values()))
     shown = [
         m.WaitingPull(pull, names[numbers[pull]], now - at, worker)
         for pull, at, worker in oldest
@@ -209,12 +209,12 @@ def _delay_alarm(delays: list[list[float]]) -> str:
     )
 
 
-def exploring(replica: Replica) -> m.Exploring:
+def exploring(look: Look) -> m.Exploring:
     """Return where pulls went, and what exploring has cost."""
-    game = replica.game
+    game = look.game
     if game.live is None:
         return m.Exploring(0, 0, 0, 0, [], None, game.head)
-    how, tallies = replica.progress(), replica.tallies
+    how, tallies = look.progress(), look.tallies
     assert tallies is not None
     best = tallies.best(10)
     firsts = tallies.size
@@ -229,10 +229,10 @@ def exploring(replica: Replica) -> m.Exploring:
     return m.Exploring(tallies.size, firsts, top_ten, others, histogram, given_up, game.head)
 
 
-def _seen(replica: Replica, some: list[ArmEstimate]) -> list[m.ArmView]:
-    names = replica.names([a.arm for a in some])
-    recent = Counter(replica.game.recent)
-    of = max(1, len(replica.game.recent))
+def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
+    names = look.names([a.arm for a in some])
+    recent = Counter(look.game.recent)
+    of = max(1, len(look.game.recent))
     return [
         m.ArmView(
             arm=names[a.arm],

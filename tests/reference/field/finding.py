@@ -243,16 +243,20 @@ class Search:
             return sd * density / z**2
         return sd * density + gap * math.erfc(-z / math.sqrt(2)) / 2
 
+    def enough(self, left: int) -> bool:
+        candidates = [arm for arm in self.arms if len(arm.rewards) >= self.most]
+        return len(candidates) * (self.most + 16) >= left
+
     def look(self, time: int) -> None:
         self.law.fit()
         self.searching = self.searching and time < self.planned
         if self.searching:
-            self.due = max(time + 1, int(1.05 * time))
+            self.due = max(time + 1, int(1.2 * time))
             self.v = self.law.target(self.n, self.planned)
             few = math.sqrt(self.horizon) / 8
             self.most = int(max(4, few, min(1 / (1 - self.v), self.horizon / 100)))
         else:
-            self.due = time + max(1, self.horizon // 100)
+            self.due = time + max(1, min(len(self.arms) // 2, self.horizon // 25))
             means = sorted(map(self.law.mean, self.arms))
             self.v = means[-1] if means else -1.0
             self.second = means[-2] if len(means) > 1 else self.law.m
@@ -274,7 +278,8 @@ class Scout:
         for time in range(horizon):
             if time >= found.due:
                 found.look(time)
-            if found.searching and shuffle.left == 0 and leaders.highest(arms) <= -1e200:
+            tried = found.searching and shuffle.left == 0 and leaders.highest(arms) <= -1e200
+            if tried or (found.searching and found.enough(horizon - time)):
                 found.searching = False
                 found.look(time)
             wants = found.searching and shuffle.left > 0

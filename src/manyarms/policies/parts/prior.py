@@ -23,6 +23,7 @@ _STRENGTHS = 12  # 2, 4, 8, …, 4096
 _SHIFT = 8.0  # from here on Stirling's series has 11 digits
 _HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 _STEPS = 40  # of a bisection
+_TINY = 1e-200  # below it, a product is written down as its logarithm
 _LEAST = 4.0  # arms: the target is never below the upper quartile
 
 
@@ -39,12 +40,13 @@ class Prior(NamedTuple):
     """The first rewards, and how well each strength predicted the others."""
 
     fit: Records[Fit]  # [fit]
-    score: Floats  # by strength: the logarithm of the likelihood
+    score: Floats  # by strength: the logarithm of the likelihood, but for
+    chance: Floats  # that of the last rewards, as a product
 
 
 def prior(memory: Memory) -> Prior:
     """Make room; call `reset_prior` before use."""
-    return Prior(memory.records(1, Fit), memory.floats(_STRENGTHS))
+    return Prior(memory.records(1, Fit), memory.floats(_STRENGTHS), memory.floats(_STRENGTHS))
 
 
 @kernel
@@ -57,6 +59,7 @@ def reset_prior(prior: Prior) -> None:
     fit.firsts = 0
     for k in range(_STRENGTHS):
         prior.score[k] = 0.0
+        prior.chance[k] = 1.0
 
 
 @kernel
@@ -70,11 +73,21 @@ def foresee(prior: Prior, pulls: int, total: float, reward: float) -> None:
     strength = 2.0
     for k in range(_STRENGTHS):
         chance = (strength * fit.mean + total) / (strength + pulls)
-        if reward > 0.0:
-            prior.score[k] += reward * math.log(chance)
-        if reward < 1.0:
-            prior.score[k] += (1.0 - reward) * math.log(1.0 - chance)
+        if reward == 1.0:
+            prior.chance[k] *= chance
+        elif reward == 0.0:
+            prior.chance[k] *= 1.0 - chance
+        else:
+            prior.score[k] += reward * math.log(chance) + (1.0 - reward) * math.log(1.0 - chance)
+        if prior.chance[k] < _TINY:
+            take_logarithm(prior, k)
         strength *= 2.0
+
+
+@kernel
+def take_logarithm(prior: Prior, k: int) -> None:
+    prior.score[k] += math.log(prior.chance[k])
+    prior.chance[k] = 1.0
 
 
 @rare
@@ -84,6 +97,7 @@ def fit(prior: Prior) -> None:
     fit.mean = (fit.first + 1.0) / (fit.firsts + 2.0)
     best = 0
     for k in range(_STRENGTHS):
+        take_logarithm(prior, k)
         if prior.score[k] > prior.score[best]:
             best = k
     fit.strength = 2.0 * float(1 << best)

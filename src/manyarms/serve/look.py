@@ -11,14 +11,14 @@ from manyarms.errors import ParameterError
 from manyarms.live import estimates
 from manyarms.live.databases import Database
 from manyarms.live.estimates import ArmEstimate, Progress
+from manyarms.live.tallies import Tallies, tallies_of
 from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict, give_verdict
 from manyarms.protocol.recommend import sigma_of
 from manyarms.serve import tables
 from manyarms.serve.game import Game, policy_of
-from manyarms.serve.tallies import Tallies
 
 _MOST_NAMES = 100_000  # keys that are remembered
-_JUDGED_EVERY = 10.0  # seconds
+_REST = 20  # times as long as the verdict of a summary took, until it is given anew
 
 
 def place_of(cursor: str) -> int:
@@ -38,7 +38,7 @@ class MissingError(Exception):
         self.key, self.function = key, function
 
 
-class Replica:
+class Look:
     """What views see of one experiment: its game, and what was computed from it.
 
     Views only compute. Where they need the database, a `MissingError` says for what: whoever calls
@@ -54,14 +54,12 @@ class Replica:
         What the database said for this view.
     """
 
-    def __init__(self, game: Game, names: dict[int, str], changed: set[int]) -> None:
-        self.game, self._names, self._changed = game, names, changed
+    def __init__(self, game: Game, names: dict[int, str]) -> None:
+        self.game, self._names = game, names
         self.answers: dict[str, Any] = {}
         self.policy = policy_of(game.spec.policy).label
         self._cache: dict[str, tuple[int, Any]] = {}
-        self._tallies: Tallies | None = None
         self._judged: tuple[float, StopVerdict] | None = None
-        self._asked: tuple[Any, StopVerdict] | None = None
 
     @property
     def n_arms(self) -> int:
@@ -85,14 +83,7 @@ class Replica:
     def tallies(self) -> Tallies | None:
         """Every arm that was tried; None before the first arms are there."""
         live = self.game.live
-        if live is None:
-            return None
-        if self._tallies is None or self._tallies.game is not live:
-            self._tallies = Tallies(live)
-        else:
-            self._tallies.refresh(self._changed)
-        self._changed.clear()
-        return self._tallies
+        return None if live is None else tallies_of(live)
 
     def refresh(self) -> None:
         """Look at all arms that have changed, so that the next view need not."""
@@ -110,31 +101,28 @@ class Replica:
         how: Progress = self._once("progress", lambda: estimates.progress(live, tallies.reward))
         return how
 
-    def verdict(self, kept: ArmEstimate | None) -> StopVerdict | None:
+    def verdict(self) -> StopVerdict | None:
         """Return whether the game may stop, by the defaults of `Live.verdict`.
 
-        It looks at every arm that was tried, so it is given again only after some seconds.
+        With very many arms it takes time, so it is given anew only after a rest.
         """
-        live = self.game.live
-        if live is None or kept is None:
+        live, begun = self.game.live, time.monotonic()
+        if live is None:
             return None
-        if self._judged is None or time.monotonic() - self._judged[0] > _JUDGED_EVERY:
+        if self._judged is None or begun > self._judged[0]:
             low, high = live.reward_range or (0.0, 2.0 * sigma_of(live.policy))
-            asked = EPSILON * (high - low), QUANTILE, CONFIDENCE
-            self._judged = time.monotonic(), give_verdict(live, kept, *asked, name_of=self._name)
+            said = self.judged(EPSILON * (high - low), QUANTILE, CONFIDENCE)
+            assert said is not None
+            ended = time.monotonic()
+            self._judged = ended + _REST * (ended - begun), said
         return self._judged[1]
 
     def judged(self, epsilon: float, quantile: float, confidence: float) -> StopVerdict | None:
-        """Return the answer to one's own question, once for each head; None without arms."""
-        live, tallies = self.game.live, self.tallies
-        if live is None or tallies is None:
+        """Return the answer to one's own question; None without arms."""
+        tallies = self.tallies
+        if tallies is None:
             return None
-        asked = self.game.head, epsilon, quantile, confidence
-        if self._asked is None or self._asked[0] != asked:
-            best = tallies.best(1)
-            arm = tallies.at(best[0]) if best else None
-            self._asked = asked, give_verdict(live, arm, *asked[1:], name_of=self._name)
-        return self._asked[1]
+        return give_verdict(tallies, epsilon, quantile, confidence, name_of=self._name)
 
     def of_arm(self, number: int) -> ArmEstimate:
         """Return what is known of an arm, tried or not."""

@@ -1,0 +1,277 @@
+"""What is known of every arm that was tried, in columns of numbers.
+
+With a million arms tried, nobody can look at each of them in Python. A game notes which arms have
+changed, and `tallies_of` looks at those only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from itertools import islice
+from operator import attrgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.confidence_sequences import (
+    divergence,
+    in_blocks,
+    spent_error,
+    uniform_half_width,
+    uniform_limits,
+)
+from manyarms.core.gc_pause import gc_paused
+from manyarms.live.estimates import ArmEstimate
+from manyarms.live.game import LiveGame
+from manyarms.protocol.policy import recommend
+from manyarms.protocol.recommend import KEEP_ERROR, lower_limit, scale_of
+
+ERROR = 0.05  # of all intervals together
+_MANY = 50_000
+_COLUMNS = {"arm": np.int64, "asked": np.int64, "told": np.int64, "total": np.float64,
+            "retired": np.bool_, "_low": np.float64, "_high": np.float64,
+            "_stale": np.bool_}  # fmt: skip
+
+
+def tallies_of(game: LiveGame) -> Tallies:
+    """Return the tallies of a game, brought up to date."""
+    tallies: Tallies | None = game.columns
+    if tallies is None:
+        tallies = game.columns = Tallies(game)
+    tallies.refresh()
+    return tallies
+
+
+class Tallies:
+    """The arms of a game that were tried, in the order of their first pulls.
+
+    Attributes
+    ----------
+    game
+        Whose they are.
+    size
+        How many there are.
+    arm, asked, told, total, retired
+        Columns. Rewards that were observed count as told.
+    """
+
+    arm: NDArray[np.int64]
+    asked: NDArray[np.int64]
+    told: NDArray[np.int64]
+    total: NDArray[np.float64]
+    retired: NDArray[np.bool_]
+    _low: NDArray[np.float64]
+    _high: NDArray[np.float64]
+    _stale: NDArray[np.bool_]  # whether the limits are to be computed
+
+    def __init__(self, game: LiveGame) -> None:
+        self.game = game
+        self.size = 0
+        self._places: dict[int, int] = {}
+        self._limits_due = True
+        self._scale = scale_of(game.policy, game.reward_range)
+        self._room: dict[str, NDArray[np.generic]] = {
+            name: np.zeros(0, kind) for name, kind in _COLUMNS.items()
+        }
+        self._grow([])
+        game.changed = set()
+        with gc_paused():
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Look at the arms that have changed, and at those that are new."""
+        game, changed, known = self.game, self.game.changed, self.size
+        if len(game.tally) > known:
+            fresh = list(islice(game.tally, known, None))
+            self._grow(fresh)
+            self._set(fresh, np.arange(known, self.size))
+        arms = [arm for arm in changed if self._places.get(arm, self.size) < known]
+        if arms:
+            self._set(arms, np.array([self._places[arm] for arm in arms]))
+        changed.clear()
+
+    def _grow(self, fresh: list[int]) -> None:
+        begin, end = self.size, self.size + len(fresh)
+        if end > len(self._room["arm"]):
+            more = max(1024, end, 2 * begin) - len(self._room["arm"])
+            for name, column in self._room.items():
+                self._room[name] = np.concatenate([column, np.zeros(more, column.dtype)])
+        for name, column in self._room.items():
+            setattr(self, name, column[:end])
+        self.arm[begin:] = fresh
+        self._low[begin:], self._high[begin:] = self.game.reward_range or (-math.inf, math.inf)
+        self._places.update(zip(fresh, range(begin, end), strict=True))
+        self.size = end
+
+    def _set(self, arms: list[int], places: NDArray[np.int64]) -> None:
+        game = self.game
+        seen = [game.tally[arm] for arm in arms]
+        for name in ("asked", "told", "total"):
+            column = getattr(self, name)
+            column[places] = np.fromiter(map(attrgetter(name), seen), column.dtype, len(seen))
+        if game.retired:
+            self.retired[places] = [arm in game.retired for arm in arms]
+        for arm in arms if game.stock else ():
+            if arm in game.stock:
+                place = self._places[arm]
+                self.told[place], self.total[place] = game.known(arm)
+        self._stale[places] = self._limits_due = True
+
+    # What is asked of them
+
+    def places(self, arms: Collection[int]) -> list[int]:
+        """Return where arms are, of those that were tried."""
+        return [self._places[arm] for arm in arms if arm in self._places]
+
+    def place(self, arm: int) -> int | None:
+        """Return where an arm is; None if it was never tried."""
+        return self._places.get(arm)
+
+    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the columns of lower and upper limits, which hold for all arms at all times.
+
+        The error is spent over the arms in the order of their first pulls, because the arm that
+        looks best was chosen among all of them.
+        """
+        if self._limits_due:
+            places = np.flatnonzero(self._stale & (self.told > 0))
+            self._low[places], self._high[places] = self.limits_at(places, ERROR)
+            self._stale[places] = self._limits_due = False
+        return self._low, self._high
+
+    def limits_at(
+        self, places: NDArray[np.int64], error: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the limits of arms of which a reward is known, for an error of all together."""
+        return uniform_limits(
+            self.told[places],
+            self.total[places],
+            bounds=self.game.reward_range,
+            sigma=self._scale.sigma,
+            error=spent_error(error, places + 1),
+        )
+
+    def at(self, place: int) -> ArmEstimate:
+        """Return what is known of the arm at a place."""
+        low, high = self.limits()
+        told = int(self.told[place])
+        return ArmEstimate(
+            arm=self.game.arms.name(int(self.arm[place])),
+            estimate=float(self.total[place]) / told if told else math.nan,
+            interval=(float(low[place]), float(high[place])),
+            pulls=int(self.asked[place]),
+            told=told,
+            retired=bool(self.retired[place]),
+        )
+
+    def all(self) -> list[ArmEstimate]:
+        """Return what is known of all arms that were tried."""
+        return [self.at(place) for place in range(self.size)]
+
+    def top(self, k: int) -> list[ArmEstimate]:
+        """Return the arm to keep, and others in the order of their lower limits; `k` in all."""
+        return [self.at(place) for place in self.best(k)]
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Whether each arm is in play, and a reward is known of it."""
+        return (self.told > 0) & ~self.retired
+
+    def kept(self) -> int | None:
+        """Return the place of the arm to keep, as simulations do; None if no reward is known."""
+        present, seat = self.present, recommend(self.game.state)
+        own = None if seat < 0 else self.place(self.game.seats.arm(seat))
+        if own is not None and present[own]:
+            return own
+        best, highest = None, -math.inf
+        for place in self._worth_a_look(np.flatnonzero(present)):
+            limit = lower_limit(
+                int(self.told[place]), float(self.total[place]), self._scale, highest
+            )
+            if limit > highest:
+                best, highest = place, limit
+        return best
+
+    def _worth_a_look(self, places: NDArray[np.int64]) -> list[int]:
+        """Return the places that can have the largest lower limit, of equal tallies the first."""
+        if len(places) == 0:
+            return []
+        scale, told, total = self._scale, self.told[places], self.total[places]
+        good = {int(np.argmax(total - scale.low * told)), int(np.argmax(told))}
+        bar = max(lower_limit(int(told[k]), float(total[k]), scale, -math.inf) for k in good)
+        parts = (places[part] for part in in_blocks(len(places)))
+        # if the rewards of all arms are as small as can be, the first arm is kept
+        near = np.concatenate([places[:1], *(part[self._may_exceed(part, bar)] for part in parts)])
+        pairs = zip(self.told[near].tolist(), self.total[near].tolist(), strict=True)
+        first: dict[tuple[int, float], int] = {}
+        for pair, place in zip(pairs, near.tolist(), strict=True):
+            first.setdefault(pair, place)
+        return list(first.values())
+
+    def _may_exceed(self, places: NDArray[np.int64], bar: float) -> NDArray[np.bool_]:
+        """Return which arms can have a lower limit of `bar` or more, and some others.
+
+        A limit above a mean takes rewards that speak against this mean by a factor of 1 over the
+        error, even with the likelihood of the best mean for them.
+        """
+        scale, told, total = self._scale, self.told[places], self.total[places]
+        if scale.width == 0.0:
+            limits = total / told - uniform_half_width(told, scale.sigma, error=KEEP_ERROR)
+            return np.asarray(limits >= bar - 1e-9 * (1.0 + abs(bar)))
+        mean = (bar - scale.low) / scale.width
+        if not 0.0 < mean < 1.0:
+            return np.ones(len(places), np.bool_)
+        least = -math.log(KEEP_ERROR) - 1e-6
+        near = told * -math.log(mean) >= least  # else even rewards of 1 alone are not enough
+        told, ones = told[near], (total[near] - scale.low * told[near]) / scale.width
+        above = ones >= mean * told * (1.0 - 1e-9)
+        near[near] = above & (divergence(told, np.minimum(ones, told), mean) >= least)
+        return near
+
+    def best(self, k: int) -> list[int]:
+        """Return `k` places: that of the arm to keep, and others by their lower limits."""
+        kept = self.kept()
+        if kept is None:
+            return []
+        others = [place for place in self._leaders(k) if place != kept] if k > 1 else []
+        return [kept, *others][:k]
+
+    def _leaders(self, k: int) -> list[int]:
+        """Return the places of the `k` largest lower limits; ties fall to the arm met first.
+
+        Arms are met in random order, so this is no favour.
+        """
+        lows = np.where(self.present, self.limits()[0], -math.inf)
+        there = min(k, int(self.present.sum()))
+        least = np.partition(lows, self.size - there)[self.size - there]
+        among = np.flatnonzero(lows >= least)
+        order: list[int] = among[np.argsort(-lows[among], kind="stable")][:there].tolist()
+        return order
+
+    def order(self, sort: str) -> NDArray[np.int64]:
+        """Return all places, the largest first; what nothing is known of comes last."""
+        known = self.told > 0
+        if sort == "low":
+            keys = np.where(known, self.limits()[0], -math.inf)
+        elif sort == "estimate":
+            keys = np.where(known, self.total / np.maximum(self.told, 1), -math.inf)
+        else:
+            keys = self.asked if sort == "pulls" else self.told
+        return np.argsort(-keys, kind="stable")
+
+    def rivals(self, place: int) -> int:
+        """Return how many others have an upper limit above an arm's lower one."""
+        low, high = self.limits()
+        return int((high[self.present] > low[place]).sum()) - 1
+
+    def histogram(self) -> list[int]:
+        """Return how many arms have 1, 2-3, 4-7, ... pulls."""
+        _, powers = np.frexp(self.asked.astype(np.float64))
+        counts: list[int] = np.bincount(powers)[1:].tolist() if self.size else []
+        return counts
+
+    @property
+    def reward(self) -> float:
+        """The sum of all rewards; of very many arms in a hurry, so with a rounding error."""
+        return float(self.total.sum()) if self.size > _MANY else math.fsum(self.total.tolist())
