@@ -107,3 +107,30 @@ def test_one_may_choose_among_some() -> None:
     assert (tuned.code, tuned.word) == ('ma.policy("moss++", beta=0.55)', "moss++:beta=0.55")
     with pytest.raises(ma.ParameterError, match="`policies` must contain some that need to"):
         found(policies=["moss-oracle"])
+
+
+def test_a_proof_is_quoted_only_where_its_conditions_hold() -> None:
+    """The best mean is at most 0.05 here; the proof of empirical-cbt needs 1."""
+    cbt = found(n=1000, horizon=2000, best_between=(0.01, 0.05))["empirical-cbt"]
+    assert (cbt.proven, cbt.unmet) == (False, ("best mean 1",))
+    assert cbt.proof == "Nothing is proved about it here: its guarantee needs best mean 1."
+    sure = found(n=1000, horizon=2000, best_mean=1.0)["empirical-cbt"]
+    assert sure.proven
+    assert sure.proof.startswith("Proved: asymptotically optimal if μ* = 1")
+    for horizon, proven in ((999, False), (1000, True)):
+        assert found(n=1000, horizon=horizon)["moss"].proven == proven
+    assert not found(n=1000, horizon=2000)["quantile"].proven
+    assert found(n=1000, horizon=2000, alpha_at_most=0.2)["quantile"].proven
+    own = planted(n=50, m=5, rewards=Gaussian())
+    gaussian = found(n=None, horizon=2000, instance=own)
+    assert gaussian["moss"].proven
+    assert found(n=1000, horizon=2000)["prospector"].proven
+    assert found(n=1000, horizon=2000)["greedy"].proof == "Nothing is proved about it."
+
+
+def test_words_of_a_condition_are_in_its_list() -> None:
+    for about in described().values():
+        if "if μ* = 1" in about.guarantee or "uniform means" in about.guarantee:
+            assert about.only_if
+        if about.guarantee.startswith("none"):
+            assert not about.only_if

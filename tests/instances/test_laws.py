@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,6 +67,53 @@ def test_a_law_of_ones_own_is_compiled_and_has_the_same_luck() -> None:
         rewards = [reward for one, reward in Keep.last.seen if one == arm]
         assert set(rewards) == {0.0, 16.0}
         assert abs(np.mean(rewards) - mean) < 1.5
+
+
+class Generous(NamedTuple):
+    """Its rewards are `times` the mean: 1 is right."""
+
+    times: float
+    basket: float = 16.0
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        return 0.0, self.basket
+
+
+@reward.register(Generous)
+def give(law: Generous, arm: int, mean: float, word: int) -> float:
+    return law.basket if unit(word) < law.times * mean / law.basket else 0.0
+
+
+class Free(NamedTuple):
+    """Uniform around the mean, or beside it, without a range."""
+
+    off: float
+
+
+@reward.register(Free)
+def free(law: Free, arm: int, mean: float, word: int) -> float:
+    return mean + law.off + unit(word) - 0.5
+
+
+@pytest.mark.parametrize("law", [Generous(1.2), Generous(0.8), Free(0.1), Free(-0.1)])
+def test_a_law_whose_mean_is_wrong_is_noticed_when_it_is_loaded(law: Any) -> None:
+    makers: list[Callable[[], Any]] = [
+        lambda: ma.instances.from_means([0.5, 2.0, 8.0], rewards=law),
+        lambda: ma.instances.grouped(sizes=[2, 3], means=[8.0, 1.0], rewards=law),
+        lambda: ma.instances.planted(n=30, m=3, best=8.0, others=(1.0, 2.0), rewards=law),
+        lambda: ma.instances.reservoir(ma.instances.UniformMeans(0, 8), rewards=law),
+    ]
+    for make in makers:
+        with pytest.raises(ma.ParameterError, match="`rewards` must have the arm's mean, but"):
+            make()
+
+
+@pytest.mark.parametrize("law", [Generous(1.0), Free(0.0), Tips(16.0), Tips(1e7)])
+def test_a_law_whose_mean_is_right_is_taken(law: Any) -> None:
+    """Also one that pays once in a million times, of which no draw is seen."""
+    for best in (0.001, 1.0, 8.0, 16.0):
+        assert ma.instances.from_means([0.0, best / 3, best], rewards=law).best_mean == best
 
 
 def test_a_law_says_what_its_means_can_be() -> None:

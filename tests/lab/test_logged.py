@@ -59,6 +59,23 @@ def test_it_is_fair_to_all_and_says_how_far_it_came() -> None:
         ma.replay(log_of(400), ma.MOSS())["mos"]
 
 
+def test_limits_of_one_path_are_not_called_those_of_the_policy() -> None:
+    """Greedy settles early: on most logs its expected reward is outside them, and they say so."""
+    means, pulls = np.array([0.5, 0.6, 0.7, 0.8]), 600
+    paths = [
+        ma.replay(log_of(4 * pulls + 400, seed, means), ma.policy("greedy"), horizon=pulls)
+        for seed in range(12)
+    ]
+    earned = [path["greedy"] for path in paths]
+    expected = np.mean([each.mean_reward for each in earned])
+    outside = [not each.interval[0] <= expected <= each.interval[1] for each in earned]
+    assert np.std([each.mean_reward for each in earned]) > 0.03
+    text = " ".join(str(paths[0]).split())
+    assert "mean of the arms chosen here, 95 %" in text
+    assert "not limits for what it would earn in another game" in text
+    assert any(outside)
+
+
 def test_logs_come_from_anywhere(tmp_path: Path) -> None:
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     arrow = pytest.importorskip("pyarrow")

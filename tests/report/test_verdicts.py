@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from manyarms.report.verdicts import (
     Part,
     Verdict,
     claims_as_markdown,
+    conclusion,
     counted,
     decided,
     either,
@@ -23,6 +25,7 @@ from manyarms.report.verdicts import (
     less,
     more,
     revisions,
+    tally,
     within,
 )
 
@@ -80,13 +83,13 @@ def test_an_undecided_claim_says_why() -> None:
 
 def test_a_stand_in_decides_nothing() -> None:
     claim = replace(_claim(YES), stand_in=True)
-    assert (claim.verdict, claim.said) == (OPEN, "undecided (only a stand-in)")
+    assert (claim.verdict, claim.said) == (OPEN, "not checked (only a stand-in)")
     assert (claim.counts(), claim.notes[-1]) == (
         "0 / 0 / 1",
         "On the stand-in, of its parts 1 holds, 0 fail, 0 are undecided.",
     )
     page = claims_as_markdown([claim])
-    assert "| undecided (only a stand-in) |" in page
+    assert "| not checked (only a stand-in) |" in page
     assert "whose data are not on this machine" in page
     assert "not on this machine" in claim.as_dict()["why"]
 
@@ -153,10 +156,11 @@ def test_the_page_shows_what_decides() -> None:
     assert "- A note." in page
     row = page.splitlines()[-1]
     assert row == (
-        "| 3 | All is well. | holds in part | 1 / 1 / 0 | n: -2 [-3, -1], required > 0: fails |"
+        "| 3 | All is well. | holds in part | holds in part | holds in part | 1 / 1 / 0 | "
+        "n: -2 [-3, -1], required > 0: fails |"
     )
     many = claims_as_markdown([replace(_claim(*[NO] * 8), reading="Roughly.", notes=("Beside.",))])
-    assert "| All is well.<br>*Roughly.* | fails |" in many
+    assert "| All is well.<br>*Roughly.* | fails | fails | fails |" in many
     assert "<br>and 2 more<br>Beside. |" in many
 
 
@@ -165,7 +169,8 @@ def test_plain_data_has_no_nan() -> None:
     data = _claim(YES, exactly("x", 3, "= 3", True), unbounded).as_dict()
     assert data["verdict"] == "undecided"
     held = {"what": "y", "rule": "> 0", "interval": [2, 1, 3], "verdict": "holds"}
-    assert data["parts"][0] == held
+    assert data["parts"][0] | held == data["parts"][0]
+    json.dumps(data, allow_nan=False)
     assert [part["interval"] for part in data["parts"][1:]] == [[3, None, None], [2, None, None]]
 
 
@@ -178,3 +183,36 @@ def test_more_replications_may_revise_fewer() -> None:
         "Claim 3: the verdict stands, but 1 of its 2 parts are decided differently than by 100."
     ]
     assert revisions(few, few) == []
+
+
+def test_a_claim_is_told_in_three_ways() -> None:
+    """On average it is open; the paper's means hold; so do nearly all runs."""
+    part = replace(WHO_KNOWS, usual=HOLDS, kept=98, runs=100, reads=True, needed=1234.0)
+    claim = _claim(part)
+    assert (claim.verdict, claim.usually, claim.reads) == (OPEN, HOLDS, HOLDS)
+    assert claim.in_nearly_every_run
+    assert not _claim(replace(part, kept=94)).in_nearly_every_run
+    assert "in 98 of 100 runs" in str(part)
+    told = " ".join(conclusion([claim, replace(_claim(YES, NO), number=5)], seconds=0.1))
+    assert "nearly every run (95 % of them, for each part): claim 3." in told
+    assert "rare misses included: none; in part claim 5; what fails: none." in told
+    assert "As the paper reads, by means of 100 runs as they are: claim 3 hold" in told
+    assert "cannot tell: claim 3. About 1,200 runs and 2 minutes of one processor" in told
+    never = conclusion([_claim(replace(part, needed=math.inf))])[-1]
+    assert "More than a million runs" in never
+
+
+def test_what_a_stand_in_says_is_not_counted() -> None:
+    claims = [_claim(YES), replace(_claim(YES, WHO_KNOWS), number=10, stand_in=True)]
+    assert tally(claims).startswith("Of 1 claims, 1 holds, 0 fail, 0 are undecided.")
+    told = conclusion(claims)
+    assert told[-1].startswith("Not counted: claim 10. Their data are not on this machine")
+    assert not any("cannot tell" in line for line in told)
+
+
+def test_one_failing_part_decides_a_claim_and_holding_needs_all() -> None:
+    def left(reads: bool, needed: float) -> Part:
+        return replace(WHO_KNOWS, reads=reads, needed=needed)
+
+    assert _claim(YES, left(True, 500.0), left(True, 900.0)).needed == 900.0
+    assert _claim(YES, left(True, 500.0), left(False, 700.0), left(False, 600.0)).needed == 600.0

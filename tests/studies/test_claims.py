@@ -12,8 +12,9 @@ import pytest
 
 from manyarms.instances import from_means
 from manyarms.lab.results import Result
-from manyarms.report.verdicts import Claim, Verdict, exactly
-from manyarms.studies.claims import contest_ratios, paper_claim, paper_claims
+from manyarms.report.verdicts import Claim, Verdict, exactly, less, more, within
+from manyarms.studies.claims import contest_ratios, paper_claim, paper_claims, planned
+from manyarms.studies.claims.measured import PAPERS_RUNS, Measured
 from manyarms.studies.claims.sentences import Paper, contest_facts, late_growth
 from tests.report.made import made_result
 
@@ -209,3 +210,52 @@ def test_facts_of_a_contest() -> None:
     means = np.r_[np.ones(54), np.linspace(0.0, 0.79, 9971)]
     facts = contest_facts(from_means(means), 100_000)
     assert [part.verdict for part in facts] == [Verdict.HOLDS] * 4 + [Verdict.FAILS]
+
+
+def test_a_part_is_asked_on_average_and_of_the_usual_run() -> None:
+    """Misses that were not seen leave the mean open; every run says the same."""
+    fig3 = replace(_paper()["fig3"][0.25], largest_gap=0.8)
+    (part,) = paper_claim(12, {**_paper(), "fig3": {0.25: fig3}}, FACTS).parts
+    assert (part.verdict, part.usual, part.reads) == (Verdict.OPEN, Verdict.HOLDS, True)
+    assert (part.kept, part.runs) == (50, 50)
+    assert 50 < part.needed < 2000
+    often = Measured(
+        np.tile(fig3.of("moss-oracle")[:, -1] - fig3.of("empmoss++")[:, -1], 40), (4e4,)
+    )
+    assert often.asks("x", more)(0.95).verdict == Verdict.HOLDS
+
+
+def test_a_ratio_is_asked_run_by_run() -> None:
+    over, under = np.array([3.0, 3.2, 3.1, 1.0] * 10), np.array([2.0] * 40)
+    part = Measured(over, (5.0, 5.0), under).asks("x", within, 1.0, 2.0)(0.95)
+    assert (part.kept, part.runs, part.usual) == (30, 40, Verdict.HOLDS)
+    assert part.reads is True
+    below = Measured(over, (5.0, 5.0), under).asks("x", less, 0.3)(0.95)
+    assert (below.kept, below.usual, below.reads) == (0, Verdict.FAILS, False)
+
+
+def test_the_default_plan_gives_close_comparisons_more_runs() -> None:
+    by_name = {one.name: one for one in planned(0)}
+    runs = {
+        (name, game.parameters.get("alpha"), player.label): player.replications
+        for name, one in by_name.items()
+        for game in one.cells
+        for player in game.players
+    }
+    assert runs["fig2a", 0.2, "empmoss++"] > 5 * runs["fig2a", 0.2, "moss"]
+    assert min(runs.values()) >= 5 * PAPERS_RUNS
+    assert {one.seed for one in planned(7)} == {7}
+    # of the plan's pulls a few processor minutes are made: 25 ns each
+    assert sum(one.pulls for one in by_name.values()) * 25e-9 < 2 * 180
+
+
+@pytest.mark.slow
+def test_policies_that_played_differently_often_are_asked_where_both_did() -> None:
+    def uneven(result: Result) -> Result:
+        rows = tuple(each[: 50 - 7 * k] for k, each in enumerate(result.rows))
+        return replace(result, rows=rows)
+
+    played = {name: {a: uneven(r) for a, r in own.items()} for name, own in _paper().items()}
+    verdicts = {claim.number: claim.verdict for claim in paper_claims(played, FACTS)}
+    for number in (1, 2, 5, 7, 8, 9, 11, 12, 13):
+        assert verdicts[number] == Verdict.HOLDS, number

@@ -91,8 +91,8 @@ class Advice:
         The policy to take, what to type in Python to make it, and what `--policy` of the command
         line takes; "" if it has no name there.
     not_told_apart
-        The policies that may be as good, by 95 % intervals that allow for costly runs that were
-        not seen.
+        The policies that may be as good in the usual run, by the medians of paired differences.
+        `reasons` also says which may be as good on average, rare misses included.
     not_played
         The policies that were left out because a run takes too long.
     problem, reasons, caveats
@@ -367,7 +367,7 @@ def _rows(played: Race) -> Iterator[AdviceRow]:
                 policy=player.policy,
                 label=player.label,
                 code=player.code,
-                guarantee=player.about.guarantee,
+                guarantee=player.about.guarantee if not player.unmet else "none here",
                 best_mean=case.instance.best_mean,
                 m=int(case.problem.m),
                 alpha=case.problem.alpha,

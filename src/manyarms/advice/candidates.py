@@ -15,9 +15,11 @@ from typing import Any
 
 from manyarms.advice.question import Question
 from manyarms.errors import ParameterError
+from manyarms.instances.rewards import Bernoulli, Gaussian
 from manyarms.lab.experiment import Objective
 from manyarms.policies import Doubling
 from manyarms.protocol import About, Policy, described, policy
+from manyarms.protocol.about import Condition
 from manyarms.protocol.plain_classes import PlainMaker, PlainPolicy
 from manyarms.protocol.policy import table_labels
 from manyarms.protocol.registry import maker, name_of, own_name
@@ -42,15 +44,41 @@ class Candidate:
     code: str
     about: About
     word: str = ""
+    unmet: tuple[Condition, ...] = ()  # conditions of its guarantee that the question excludes
 
     @property
     def proven(self) -> bool:
-        """Whether anything is proven about it."""
-        return _is_proven(self.about)
+        """Whether anything is proven about it that applies to the question."""
+        return _is_proven(self.about) and not self.unmet
+
+    @property
+    def proof(self) -> str:
+        """What is proved about it here, in a sentence."""
+        if not _is_proven(self.about):
+            return "Nothing is proved about it."
+        if self.unmet:
+            needed = " and ".join(self.unmet)
+            return f"Nothing is proved about it here: its guarantee needs {needed}."
+        return f"Proved: {self.about.guarantee}."
 
 
 def _is_proven(about: About) -> bool:
     return not about.guarantee.startswith("none")
+
+
+def _unmet(question: Question, about: About) -> tuple[Condition, ...]:
+    """Return the conditions of a guarantee that the question excludes, or cannot promise."""
+    law = Bernoulli() if question.instance is None else question.instance.rewards
+    met: dict[Condition, bool] = {
+        "best mean 1": question.bests == (1.0,)
+        if question.instance is None
+        else question.instance.best_mean == 1.0,
+        "rewards 0 and 1": isinstance(law, Bernoulli),
+        "Gaussian rewards": isinstance(law, Gaussian),
+        "more pulls than arms": question.horizon >= question.n,
+        "hardness below 0.35": question.hardest.alpha < 0.35,
+    }  # of a shape of the means, a question says nothing
+    return tuple(condition for condition in about.only_if if not met.get(condition, False))
 
 
 def candidates(question: Question) -> list[Candidate]:
@@ -76,7 +104,11 @@ def candidates(question: Question) -> list[Candidate]:
     labels = table_labels([one.policy for one in found])
     return [
         # a policy that is registered under another name than that of its class is called so
-        replace(one, label=label.replace(one.policy.name, one.label, 1))
+        replace(
+            one,
+            label=label.replace(one.policy.name, one.label, 1),
+            unmet=_unmet(question, one.about),
+        )
         for one, label in zip(found, labels, strict=True)
     ]
 
@@ -104,7 +136,7 @@ def _forms(question: Question, name: str, about: About) -> Iterator[Candidate]:
     """Yield the default form of a policy and its variants, where they fit."""
     forms: list[tuple[About, Mapping[str, Any]]] = [(about, {})]
     for form in about.variants:
-        facts = replace(about, guarantee=form.guarantee, rewards=form.rewards)
+        facts = replace(about, guarantee=form.guarantee, rewards=form.rewards, only_if=form.only_if)
         forms.append((facts, form.parameters))
     taken = inspect.signature(maker(name)).parameters
     told = {key: value for key, value in _told(question, about).items() if key in taken}

@@ -15,7 +15,7 @@ little and one policy may still lose ten times as little as another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from manyarms.advice.candidates import Candidate
 from manyarms.advice.question import Case, Question
-from manyarms.core.statistics import mean_limits
+from manyarms.core.statistics import mean_limits, median_interval, runs_to_decide
 from manyarms.lab.experiment import Experiment, cell
 from manyarms.lab.players import Player
 from manyarms.lab.progress import ProgressCallback, progress_for
@@ -105,11 +105,41 @@ class Race:
         self.winner = best
 
     def not_told_apart(self) -> list[int]:
-        """Return those whose worst excess may be no larger than the winner's, by 95 % intervals.
+        """Return those whose worst excess is not usually larger than the winner's, by medians.
 
-        The excess of a rival where it is largest, less that of the winner in any case, is a mean
-        of paired runs; it must be above 0 whoever is best there. Within one case the best cancels.
-        The error is shared among rivals and cases.
+        The excess of a rival where it is largest, less that of the winner in any case, is taken run
+        by run; the interval of its median must be above 0. The error of 5 % is shared.
+        """
+        return [
+            rival
+            for rival, beyond, _, confidence in self._against_rivals()
+            if not all(
+                median_interval(column, confidence=confidence).low > 0.0 for column in beyond
+            )
+        ]
+
+    def undecided_on_average(self) -> dict[int, float]:
+        """Return those whose worst excess may be no larger on average, and the runs to decide.
+
+        The runs are an estimate, as that of `runs_to_decide`.
+        """
+        found = {}
+        for rival, beyond, largest, confidence in self._against_rivals():
+            low, _ = mean_limits(beyond.T, bounds=(-largest, largest), confidence=confidence)
+            needed = [
+                runs_to_decide(column, bounds=(-most, most), confidence=confidence)
+                for column, most, end in zip(beyond, largest, low, strict=True)
+                if end <= 0.0
+            ]
+            if needed:
+                found[rival] = max(needed)
+        return found
+
+    def _against_rivals(self) -> Iterator[tuple[int, Numbers, Numbers, float]]:
+        """Yield each rival, what it loses beyond the winner, the bounds of that, the confidence.
+
+        The first is by (candidate and case, run): it must be above 0 whoever is best there. Within
+        one case the best cancels. The error is shared among rivals and cases.
         """
         regrets = np.array([self.regrets[k] for k in self.left])  # (candidate, run, case)
         regrets, bounds = regrets / self.units, self.bounds / self.units
@@ -117,7 +147,6 @@ class Race:
         own = regrets[self.left.index(self.winner)]
         lead = own - regrets  # of the winner over each candidate: (candidate, run, case)
         confidence = 1.0 - 0.05 / max(1, len(rivals) * len(self.cases))
-        found = []
         for k in rivals:
             at = int(self.excesses[self.left[k]].argmax())
             best = int(self.means[self.left][:, at].argmin())
@@ -126,11 +155,8 @@ class Race:
             beyond[:, :, at] = regrets[k, :, at] - own[:, at]
             largest = bounds + bounds[at]
             largest[at] = bounds[at]
-            columns = np.moveaxis(beyond, 1, 0)
-            low, _ = mean_limits(columns, bounds=(-largest, largest), confidence=confidence)
-            if not (low > 0.0).all():
-                found.append(self.left[k])
-        return found
+            columns = np.moveaxis(beyond, 1, 2).reshape(-1, beyond.shape[1])
+            yield self.left[k], columns, np.tile(largest, len(self.left)), confidence
 
 
 def affordable(question: Question, players: Sequence[Candidate]) -> list[Candidate]:

@@ -12,6 +12,7 @@ from manyarms.advice.candidates import Candidate, admitted_by
 from manyarms.advice.question import Question
 from manyarms.advice.race import ALIKE, Race
 from manyarms.lab.experiment import Objective
+from manyarms.lab.summary import more_runs
 from manyarms.theory import best_arms
 
 _MOST_NAMED = 5
@@ -139,12 +140,29 @@ def reasons(question: Question, played: Race | None, alike: Sequence[str]) -> tu
         spread = " to ".join(f"{end:.2g}" for end in (ends if several else ends[:1]))
         sentences.append(f"Expect an arm that lacks {spread} of the best mean.")
     if alike:
-        sentences.append(f"After {runs} it cannot be distinguished from {_names(alike)}.")
+        sentences.append(
+            f"In the usual run it cannot be distinguished from {_names(alike)} (medians of {runs})."
+        )
     elif len(played.left) > 1:
-        sentences.append(f"After {runs} it is distinguished from all others.")
+        sentences.append(f"In the usual run it loses less than all others (medians of {runs}).")
+    sentences += _on_average(played)
     if not question.hardest.within_reach:
         sentences.append("A best arm is out of reach of every policy: settle for a good one.")
     return tuple(sentences)
+
+
+def _on_average(played: Race) -> list[str]:
+    """Say from whom the winner cannot be distinguished on average, and what would do it."""
+    undecided = played.undecided_on_average()
+    if not undecided:
+        sure = "On average, rare misses included, it loses less than all others."
+        return [sure] if len(played.left) > 1 else []
+    names = _names(played.players[k].label for k in undecided)
+    more = more_runs(max(undecided.values()), played.runs)
+    return [
+        f"On average, rare misses included, it cannot be distinguished from {names}: it takes "
+        f"{more} to decide all of these, by an estimate."
+    ]
 
 
 def _hard(played: Race, case: int) -> str:
@@ -157,8 +175,7 @@ def _rivals(played: Race, objective: Objective) -> list[str]:
     worst, own = played.worst, played.players[played.winner]
     order = sorted((k for k in played.left if k != played.winner), key=lambda k: worst[k])
     better = [k for k in order if worst[k] < worst[played.winner]]
-    proved = f"Proved: {own.about.guarantee}." if own.proven else "Nothing is proved about it."
-    sentences = [proved]
+    sentences = [own.proof]
     if better:
         names = _names(played.players[k].label for k in better)
         more = f"although it may lose up to {ALIKE - 1:.0%} more"

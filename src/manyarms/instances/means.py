@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from manyarms.core.checks import check_int, check_number, check_probability, refusal
 from manyarms.errors import ParameterError
@@ -20,6 +20,7 @@ from manyarms.instances.rewards import (
     Bernoulli,
     Gaussian,
     RewardModel,
+    check_law,
     check_rewards,
 )
 from manyarms.instances.world import GROUPS, TABLE
@@ -126,6 +127,8 @@ def grouped(
     groups = [group for group in zip(whole, values, strict=True) if group[0] > 0]
     n = check_int("sizes", sum(whole), at_least=1, at_most=MOST_ARMS, fix="That is their sum.")
     best = max(value for _, value in groups)
+    firsts = [end - size for end, (size, _) in zip(_ends(groups), groups, strict=True)]
+    check_law(rewards, _some(firsts, [value for _, value in groups]))
     return make_instance(
         GROUPS,
         label or f"grouped({len(groups)} groups, n={n}{_other_than_bernoulli(rewards)})",
@@ -133,9 +136,21 @@ def grouped(
         best_mean=best,
         rewards=rewards,
         n_best=sum(size for size, value in groups if value == best),
-        ends=list(itertools.accumulate(size for size, _ in groups)),
+        ends=_ends(groups),
         values=[value for _, value in groups],
     )
+
+
+def _ends(groups: Sequence[tuple[int, float]]) -> list[int]:
+    return list(itertools.accumulate(size for size, _ in groups))
+
+
+def _some(arms: Sequence[int], means: ArrayLike) -> list[tuple[int, float]]:
+    """Return the arms of the least, the middle and the largest mean, with their means."""
+    values = np.asarray(means, np.float64)
+    order = np.argsort(values, kind="stable")
+    places = sorted({int(order[0]), int(order[len(order) // 2]), int(order[-1])})
+    return [(int(arms[place]), float(values[place])) for place in places]
 
 
 def from_means(
@@ -181,6 +196,7 @@ def from_means(
         raise refusal("means", "finite", float(bad))
     _check_mean(float(values.min()), rewards)
     best = _check_mean(float(values.max()), rewards)
+    check_law(rewards, _some(range(values.size), values))
     return make_instance(
         TABLE,
         label or f"{place or 'from_means'}(n={values.size}{_other_than_bernoulli(rewards)})",

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from manyarms.core.checks import check_number
 from manyarms.errors import ParameterError
 from manyarms.instances.instance import Instance, make_instance
-from manyarms.instances.rewards import AnyRewards, OwnRewards, check_rewards
+from manyarms.instances.rewards import AnyRewards, OwnRewards, check_law, check_rewards
 from manyarms.instances.world import BETA_MEANS, DISCRETE_MEANS, UNIFORM_MEANS
 from manyarms.protocol.policy import MOST_ARMS
 
@@ -158,6 +158,8 @@ def reservoir(
         fix = f"{rewards!r} has rewards up to there."
         check_number("distribution", distribution.infimum, at_least=low, fix=fix)
         check_number("distribution", best, at_most=high, fix=fix)
+    middle = 0.5 * (distribution.infimum + best)
+    check_law(rewards, [(0, middle), (1, best)])
     return make_instance(
         label=f"reservoir({distribution!r})",
         n_arms=MOST_ARMS,

@@ -15,11 +15,16 @@ no exceptions, no Python objects. Its rewards must have the arm's mean, from whi
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
+import numpy as np
+
 from manyarms.core.checks import check_number
 from manyarms.core.jit import generic
+from manyarms.core.statistics import mean_interval
 from manyarms.errors import ParameterError
 
 # as compiled code tells them apart
@@ -168,3 +173,36 @@ def check_rewards(rewards: Any) -> RewardModel:
             f"of your own with a body of `reward`, got {rewards!r}."
         )
     return rewards
+
+
+_OFTEN = 100  # draws on each side of the mean
+_DRAWS = 10_000  # in all, of a law of the user's own when it is loaded
+_SURE = 1.0 - 1e-6  # a right law is refused once in a million times
+
+
+def check_law(rewards: RewardModel, means: Sequence[tuple[int, float]]) -> None:
+    """Refuse a law of the user's own whose rewards do not have the arm's mean, by 10,000 draws.
+
+    `means` are arms and what their means should be: regret is made from means, so all numbers would
+    be wrong. Of a law without `reward_range` only rewards that fall on both sides of the mean often
+    can say anything.
+    """
+    if not isinstance(rewards, OwnRewards):
+        return
+    words = np.random.default_rng(0).integers(2**64, size=_DRAWS // len(means), dtype=np.uint64)
+    for arm, mean in means:
+        drawn = np.array([reward(rewards.law, arm, mean, word) for word in words.tolist()])
+        if rewards.reward_range is not None:
+            _, low, high = mean_interval(drawn, bounds=rewards.reward_range, confidence=_SURE)
+        elif min((drawn < mean).sum(), (drawn > mean).sum()) >= _OFTEN:
+            half = 6.0 * float(drawn.std()) / math.sqrt(len(drawn))
+            low, high = float(drawn.mean()) - half, float(drawn.mean()) + half
+        else:
+            continue
+        slack = 1e-9 * (1.0 + abs(mean))  # rounding, where all rewards are equal
+        if not low - slack <= mean <= high + slack:
+            raise ParameterError(
+                f"`rewards` must have the arm's mean, but {rewards!r} has not: for the mean "
+                f"{mean:g}, {len(drawn)} draws had a mean of {drawn.mean():.4g} [{low:.4g}, "
+                f"{high:.4g}]. Correct the body of `reward`, or pass the means that it has."
+            )

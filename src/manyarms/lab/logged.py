@@ -30,6 +30,13 @@ from manyarms.protocol.recommend import sigma_of
 _NOTHING = ("None", "nan", "<NA>")  # what is missing, as Python, NumPy and pandas write it
 
 
+_ONE_PATH = (
+    "Each policy went through the log once. The limits are for the arms it chose on this path.",
+    "They are not limits for what it would earn in another game, where it may choose other arms:",
+    "that varies more, most of all for policies that settle early.",
+)
+
+
 @dataclass(frozen=True)
 class ReplayedPolicy:
     """What a policy earned in a replay.
@@ -43,7 +50,9 @@ class ReplayedPolicy:
     mean_reward
         The mean of their rewards.
     interval
-        Limits for the mean of the arms it chose; they hold with probability 95 %.
+        Limits for the mean of the arms that it chose on this one path through the log; they hold
+        with probability 95 %. They are not limits for what the policy would earn: on another path
+        it may choose other arms.
     ended
         "horizon", or "log" where the rows ran out before.
     """
@@ -97,13 +106,14 @@ class ReplayResult:
         ]
         if self.left_out:
             lines.append(f"rows left out, without an arm or a reward: {self.left_out}")
-        table = [["policy", "pulls", "reward", "95 % interval"]]
+        table = [["policy", "pulls", "reward", "mean of the arms chosen here, 95 %"]]
         for each in self.policies:
             low, high = map(rounded, each.interval)
             row = [each.policy, f"{each.matched}", rounded(each.mean_reward), f"[{low}, {high}]"]
             table.append(row)
         ended = ("" if each.ended == "horizon" else "  (the log ended)" for each in self.policies)
-        return "\n".join([*lines, *map("".join, zip(aligned(table), ["", *ended], strict=True))])
+        shown = map("".join, zip(aligned(table), ["", *ended], strict=True))
+        return "\n".join([*lines, *shown, *_ONE_PATH])
 
 
 def replay(

@@ -113,6 +113,7 @@ class MOSS(IndexPolicy):
     about = About(
         needs="horizon",
         guarantee="minimax over n arms for T ≥ n",
+        only_if=("more pulls than arms",),
         nanoseconds=86,
         scaling="log of arms pulled",
         good_at="few arms, many pulls",
@@ -158,6 +159,7 @@ KL_FORMS = {
     "kl-ucb++": Form(
         _about_kl(
             guarantee="minimax and asymptotically optimal, rewards 0 and 1",
+            only_if=("rewards 0 and 1", "more pulls than arms"),
             nanoseconds=82,
             good_at="few arms, means near 0 or 1, with a guarantee",
             source="Ménard & Garivier 2017",
@@ -167,6 +169,7 @@ KL_FORMS = {
     "kl-ucb-switch": Form(
         _about_kl(
             guarantee="optimal per problem and minimax over n arms",
+            only_if=("rewards 0 and 1", "more pulls than arms"),
             nanoseconds=54,
             good_at="few arms, best of both guarantees",
         ),

@@ -85,6 +85,7 @@ class Quantile(RoundPolicy):
     about = About(
         needs="nothing",
         guarantee="sublinear below hardness 0.35",
+        only_if=("hardness below 0.35",),
         nanoseconds=13,
         scaling="log of arms pulled",
         good_at="many good arms, no horizon",

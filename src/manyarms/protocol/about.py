@@ -15,6 +15,16 @@ from manyarms.core.checks import check_choice
 Kind: TypeAlias = Literal["paper", "ours", "field"]
 Knowledge: TypeAlias = Literal["none", "m", "mu*", "arm"]
 Rewards: TypeAlias = Literal["any", "[0, 1]"]
+Condition: TypeAlias = Literal[
+    "best mean 1",
+    "rewards 0 and 1",
+    "Gaussian rewards",
+    "uniform means",
+    "means dense near the best",
+    "a known shape",
+    "more pulls than arms",
+    "hardness below 0.35",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +37,7 @@ class Variant:
         What tables call it.
     parameters
         The parameters that make it.
-    guarantee, rewards
+    guarantee, only_if, rewards
         As for `About`, of this form.
 
     Examples
@@ -41,6 +51,7 @@ class Variant:
     parameters: Mapping[str, Any]
     guarantee: str
     rewards: Rewards = "any"
+    only_if: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +69,9 @@ class About:
         or shape), "mu*" (the best mean, also by assuming that it is 1), or "arm" (the answer).
     guarantee, good_at, source
         In a few words.
+    only_if
+        The conditions of the guarantee that not every problem meets. `advise` quotes a guarantee
+        only where they hold.
     nanoseconds
         The time of one simulated pull at n = 20000, T = 50000 and hardness 0.4, reward included, on
         one thread of a virtual machine. Only comparisons between policies are meaningful.
@@ -90,11 +104,14 @@ class About:
     rewards: Rewards = "any"
     perfect_best: bool = False
     finds: bool = False
+    only_if: tuple[Condition, ...] = ()
     variants: tuple[Variant, ...] = ()
 
     def __post_init__(self) -> None:
         for name, words in (("kind", Kind), ("knowledge", Knowledge), ("rewards", Rewards)):
             check_choice(name, getattr(self, name), get_args(words))
+        for condition in self.only_if:
+            check_choice("only_if", condition, get_args(Condition))
 
     @property
     def knows(self) -> str:

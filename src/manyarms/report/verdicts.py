@@ -26,6 +26,7 @@ from manyarms.report.text import Table, for_json
 
 _SHOWN = 6  # parts of a claim that the table lists
 _ERROR = 0.05  # of a claim
+_TOO_MANY = 1e6  # runs
 
 
 class Verdict(StrEnum):
@@ -46,13 +47,25 @@ class Part:
 
     what: str  # was measured, in words
     rule: str  # that the claim asks for, such as "> 0"
-    interval: Interval
-    verdict: Verdict
+    interval: Interval  # of the mean
+    verdict: Verdict  # on average, rare misses included
+    wanted: tuple[float, float] = (-math.inf, math.inf)  # where the rule wants the interval
+    usual: Verdict | None = None  # of the median run; None for what chance is not involved in
+    kept: int = 0  # runs that keep the rule
+    runs: int = 0
+    reads: bool | None = None  # whether means of 100 runs keep it, as in the paper's figures
+    needed: float = math.nan  # runs that would decide it on average, about
+
+    @property
+    def in_nearly_every_run(self) -> bool:
+        """Whether 95 % of the runs keep the rule; facts do."""
+        return self.verdict == Verdict.HOLDS if not self.runs else self.kept >= 0.95 * self.runs
 
     def __str__(self) -> str:
         estimate, low, high = map(_short, self.interval)
         ends = "" if math.isnan(self.interval.low) else f" [{low}, {high}]"
-        return f"{self.what}: {estimate}{ends}, required {self.rule}: {self.verdict}"
+        often = f", in {self.kept} of {self.runs} runs" if self.runs else ""
+        return f"{self.what}: {estimate}{ends}, required {self.rule}: {self.verdict}{often}"
 
 
 Ask = Callable[[float], Part]  # decides a part, given the confidence of its interval
@@ -81,15 +94,37 @@ class Claim:
     @property
     def verdict(self) -> Verdict:
         """The verdict on the whole."""
-        verdicts = {part.verdict for part in self.parts}
-        if Verdict.FAILS in verdicts:
-            return Verdict.PARTLY if Verdict.HOLDS in verdicts else Verdict.FAILS
-        return Verdict.OPEN if Verdict.OPEN in verdicts or not verdicts else Verdict.HOLDS
+        return _of_all(part.verdict for part in self.parts)
+
+    @property
+    def usually(self) -> Verdict:
+        """The verdict if its parts are about the usual run, not about means."""
+        return _of_all(part.usual or part.verdict for part in self.parts)
+
+    @property
+    def reads(self) -> Verdict:
+        """The verdict of a reader of the paper: means of 100 runs are compared as they are."""
+        told = {True: Verdict.HOLDS, False: Verdict.FAILS}
+        return _of_all(
+            part.verdict if part.reads is None else told[part.reads] for part in self.parts
+        )
+
+    @property
+    def in_nearly_every_run(self) -> bool:
+        """Whether 95 % of the runs keep the rule of each part."""
+        return bool(self.parts) and all(part.in_nearly_every_run for part in self.parts)
+
+    @property
+    def needed(self) -> float:
+        """About how many runs would decide it: one part that fails is enough, or all must hold."""
+        open_parts = self.parts_that(Verdict.OPEN)
+        failing = [part.needed for part in open_parts if part.reads is False]
+        return min(failing, default=max((part.needed for part in open_parts), default=math.nan))
 
     @property
     def said(self) -> str:
         """The verdict in words, which say so if there was only a stand-in."""
-        return f"{self.verdict} (only a stand-in)" if self.stand_in else str(self.verdict)
+        return "not checked (only a stand-in)" if self.stand_in else str(self.verdict)
 
     @property
     def deciding(self) -> list[Part]:
@@ -131,12 +166,22 @@ class Claim:
             "reading": self.reading,
             "verdict": str(self.verdict),
             "said": self.said,
+            "usually": str(self.usually),
+            "reads": str(self.reads),
+            "in_nearly_every_run": self.in_nearly_every_run,
             "why": self.why,
             "notes": list(self.notes),
             "stand_in": self.stand_in,
             "replications": self.replications,
             "parts": [for_json(asdict(part)) for part in self.parts],
         }
+
+
+def _of_all(verdicts: Iterable[Verdict]) -> Verdict:
+    found = set(verdicts)
+    if Verdict.FAILS in found:
+        return Verdict.PARTLY if Verdict.HOLDS in found else Verdict.FAILS
+    return Verdict.OPEN if Verdict.OPEN in found or not found else Verdict.HOLDS
 
 
 def decided(asked: Iterable[Part | Ask]) -> tuple[Part, ...]:
@@ -166,18 +211,22 @@ def either(first: Ask, second: Ask) -> Ask:
 
 def more(what: str, interval: Interval, bound: float = 0.0) -> Part:
     """Ask that something is larger than a bound."""
-    return Part(what, f"> {_short(bound)}", interval, _decide(interval, bound, math.inf))
+    return _part(what, f"> {_short(bound)}", interval, bound, math.inf)
 
 
 def less(what: str, interval: Interval, bound: float = 0.0) -> Part:
     """Ask that something is smaller than a bound."""
-    return Part(what, f"< {_short(bound)}", interval, _decide(interval, -math.inf, bound))
+    return _part(what, f"< {_short(bound)}", interval, -math.inf, bound)
 
 
 def within(what: str, interval: Interval, low: float, high: float) -> Part:
     """Ask that something lies between two bounds."""
     rule = f"in [{_short(low)}, {_short(high)}]"
-    return Part(what, rule, interval, _decide(interval, low, high))
+    return _part(what, rule, interval, low, high)
+
+
+def _part(what: str, rule: str, interval: Interval, low: float, high: float) -> Part:
+    return Part(what, rule, interval, _decide(interval, low, high), wanted=(low, high))
 
 
 def exactly(what: str, value: float, rule: str, holds: bool) -> Part:
@@ -207,11 +256,65 @@ def tally(claims: Sequence[Claim]) -> str:
     >>> tally([Claim(1, "There are 3 arms.", (fact,), 10)])
     'Of 1 claims, 1 holds, 0 fail, 0 are undecided. Of their 1 parts, 1 holds, 0 fail, 0 are ...'
     """
-    parts = [part.verdict for claim in claims for part in claim.parts]
+    checked = [claim for claim in claims if not claim.stand_in]
+    parts = [part.verdict for claim in checked for part in claim.parts]
     return (
-        f"Of {len(claims)} claims, {counted(claim.verdict for claim in claims)}. Of their "
+        f"Of {len(checked)} claims, {counted(claim.verdict for claim in checked)}. Of their "
         f"{len(parts)} parts, {counted(parts)}."
     )
+
+
+def conclusion(claims: Sequence[Claim], seconds: float = math.nan) -> list[str]:
+    """Return the end of a report: what usually holds, what holds on average, what is left.
+
+    `seconds` is what a run of two policies takes of one processor, about.
+    """
+    checked = [claim for claim in claims if not claim.stand_in]
+    sure = {kind: [c for c in checked if c.verdict == kind] for kind in Verdict}
+    shown = [
+        f"What holds in nearly every run (95 % of them, for each part): "
+        f"{_numbers(c for c in checked if c.in_nearly_every_run)}. In the usual run: "
+        f"{_numbers(c for c in checked if c.usually == Verdict.HOLDS)}; in part "
+        f"{_numbers(c for c in checked if c.usually == Verdict.PARTLY)}.",
+        f"What holds on average for sure, rare misses included: {_numbers(sure[Verdict.HOLDS])}; "
+        f"in part {_numbers(sure[Verdict.PARTLY])}; what fails: {_numbers(sure[Verdict.FAILS])}.",
+        f"As the paper reads, by means of 100 runs as they are: "
+        f"{_numbers(c for c in checked if c.reads == Verdict.HOLDS)} hold; in part "
+        f"{_numbers(c for c in checked if c.reads == Verdict.PARTLY)}; "
+        f"{_numbers(c for c in checked if c.reads == Verdict.FAILS)} fail.",
+    ]
+    shown += [
+        f"What these runs cannot tell: claim {claim.number}. {_wanted(claim, seconds)}"
+        for claim in sure[Verdict.OPEN]
+    ]
+    if apart := [claim for claim in claims if claim.stand_in]:
+        shown.append(
+            f"Not counted: {_numbers(apart)}. Their data are not on this machine, and a stand-in "
+            f"for them decides nothing."
+        )
+    return shown
+
+
+def _wanted(claim: Claim, seconds: float) -> str:
+    """Say how many runs and minutes would decide a claim."""
+    if not claim.parts:
+        return "Nothing was measured for it."
+    if not claim.needed < _TOO_MANY:
+        return "More than a million runs would be needed: the mean is too near the bound."
+    runs = float(f"{claim.needed:.2g}")
+    minutes = max(0.1, runs * seconds / 60)
+    time = "" if math.isnan(seconds) else f" and {minutes:,.1g} minutes of one processor"
+    return f"About {runs:,.0f} runs{time} would decide it, if they are like these (an estimate)."
+
+
+def _numbers(claims: Iterable[Claim]) -> str:
+    """Name claims by their numbers.
+
+    >>> _numbers([Claim(1, "", (), 10), Claim(4, "", (), 10)]), _numbers([])
+    ('claims 1, 4', 'none')
+    """
+    found = [str(claim.number) for claim in claims]
+    return f"claim{'s' * (len(found) > 1)} {', '.join(found)}" if found else "none"
 
 
 def why_undecided(claims: Sequence[Claim]) -> list[str]:
@@ -225,14 +328,20 @@ def why_undecided(claims: Sequence[Claim]) -> list[str]:
         if claim.verdict == Verdict.OPEN:
             reason = "whose intervals contain a bound. More replications make them narrower"
             if claim.stand_in:
-                reason = "whose data are not on this machine. A stand-in for them decides nothing"
-            elif not claim.parts:
+                continue
+            if not claim.parts:
                 reason = "for which nothing was measured"
             reasons.setdefault(reason, []).append(str(claim.number))
-    return [
+    said = [
         f"Undecided: claim{'s' * (len(which) > 1)} {', '.join(which)}, {reason}."
         for reason, which in reasons.items()
     ]
+    if apart := [claim for claim in claims if claim.stand_in]:
+        said.append(
+            f"Apart: {_numbers(apart)}, whose data are not on this machine. A stand-in for them "
+            f"decides nothing."
+        )
+    return said
 
 
 def counted(verdicts: Iterable[Verdict]) -> str:
@@ -260,11 +369,17 @@ def claims_as_markdown(claims: Sequence[Claim], notes: Sequence[str] = ()) -> st
             shown.append(f"and {len(claim.deciding) - _SHOWN} more")
         said = "<br>".join(filter(None, (claim.text, claim.reading and f"*{claim.reading}*")))
         why = "<br>".join(filter(None, (claim.why, *shown, *claim.notes)))
-        rows.append([str(claim.number), said, claim.said, claim.counts(), why])
-    head = ["", "claim, and how it is read", "verdict", "hold / fail / undecided", "what decides"]
+        read = "" if claim.stand_in else str(claim.reads)
+        usual = "" if claim.stand_in else _usual(claim)
+        rows.append([str(claim.number), said, read, usual, claim.said, claim.counts(), why])
+    head = ["", "claim, and how it is read", "as the paper reads", "in the usual run"]
+    head += ["for sure, on average", "hold / fail / undecided", "what decides"]
     blocks = [
-        f"# The paper's claims, decided by {claims[0].replications} replications",
+        "# The paper's claims, decided by up to "
+        f"{max(claim.replications for claim in claims)} replications",
         " ".join([tally(claims), *why_undecided(claims)]),
+        "*As the paper reads* compares means of 100 runs as they are, which its figures show. *In "
+        "the usual run* is about medians. *For sure* is about means, rare misses included.",
         "A part of a claim holds or fails if its interval lies entirely on one side of the bound. "
         "The intervals of a claim share its error of 5 %, and allow for costly runs that were not "
         "seen. A claim holds if all its parts do, holds in part if some hold and some fail, fails "
@@ -273,6 +388,11 @@ def claims_as_markdown(claims: Sequence[Claim], notes: Sequence[str] = ()) -> st
         Table(head, rows).markdown(),
     ]
     return "\n\n".join(filter(None, blocks))
+
+
+def _usual(claim: Claim) -> str:
+    nearly = ", in nearly every run" if claim.in_nearly_every_run else ""
+    return f"{claim.usually}{nearly}"
 
 
 def revisions(few: Sequence[Claim], many: Sequence[Claim]) -> list[str]:

@@ -31,6 +31,7 @@ from manyarms.report.style import (
     SUBSET_LINE,
     LineStyle,
     shades,
+    thousands,
 )
 from manyarms.report.text import Table, count_of, interval_text
 from manyarms.studies.study import Report, Results, Study
@@ -189,7 +190,10 @@ def presentation(results: Results, figures: Sequence[str]) -> Presentation:
             text = f"Played on a {result.instance}, not on the contest. {_GET}"
             title = "Regret over time on a stand-in for the caption contest"
             sections["fig3"] = replace(sections["fig3"], title=title, text=text)
-    runs = count_of(results[figures[0]].cells[0].replications, "run", "runs")
+    every = [len(rows) for name in figures for one in results[name].cells for rows in one.rows]
+    fewest, most = min(every), max(every)
+    runs = f"{thousands(fewest)} to " if fewest < most else ""
+    runs += count_of(most, "run", "runs")
     lead = f"The paper's experiments, played again: {runs} of each policy on each problem."
     return Presentation(_TITLE, [lead], facts, sections)
 

@@ -57,6 +57,9 @@ class Study:
         within the study.
     report
         A function of the results, by name, and of a folder; it draws, decides and writes.
+    plan
+        A function of the seed that returns what is played if no number of replications is given
+        (default: `experiments` with `replications`).
     name, title
         What `manyarms reproduce` calls it, and what it shows, in one line; `find` fills them in.
     """
@@ -64,6 +67,7 @@ class Study:
     replications: int
     experiments: Callable[[int, int], Sequence[Experiment]]
     report: Callable[[Results, Path], Report]
+    plan: Callable[[int], Sequence[Experiment]] | None = None
     fewest: int = 1
     name: str = ""
     title: str = ""
@@ -92,7 +96,7 @@ def reproduce(
     studies, out
         What to reproduce, and the folder for it.
     replications
-        How often each policy plays (default: the study's own number).
+        How often each policy plays (default: the study's own number, or its own plan).
     seed, workers, engine, scheduler
         As for `run`.
     watch
@@ -142,7 +146,11 @@ def _planned(
     for one in studies:
         count = one.replications if replications is None else replications
         check_int("replications", count, at_least=one.fewest)
-        planned |= {each.name: each for each in one.experiments(count, seed)}
+        if replications is None and one.plan is not None:
+            played = one.plan(seed)
+        else:
+            played = one.experiments(count, seed)
+        planned |= {each.name: each for each in played}
     return planned
 
 

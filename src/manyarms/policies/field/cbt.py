@@ -103,6 +103,7 @@ class CBT(Policy):
     about = about_perfect(
         needs="horizon, μ* = 1, shape b",
         guarantee="asymptotically optimal for known shape",
+        only_if=("a known shape",),
         nanoseconds=41,
         good_at="best arms that never fail, known shape",
         source="Chan & Hu 2018",

@@ -126,6 +126,7 @@ class EmpiricalCBT(Policy):
     about = About(
         needs="horizon",
         guarantee="asymptotically optimal if μ* = 1, shape unknown",
+        only_if=("best mean 1",),
         nanoseconds=27,
         scaling="log of arms opened",
         good_at="best arms that seldom fail, unknown shape",

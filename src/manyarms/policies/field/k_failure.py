@@ -80,6 +80,7 @@ class KFailure(Policy):
     about = about_perfect(
         needs="μ* = 1",
         guarantee="T / log T failures for k = 1, uniform means",
+        only_if=("best mean 1", "uniform means"),
         nanoseconds=31,
         good_at="best arms that never fail",
         source="Berry et al. 1997",

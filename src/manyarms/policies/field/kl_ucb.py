@@ -142,6 +142,7 @@ class KLUCB(Policy):
     about = About(
         needs="nothing",
         guarantee="asymptotically optimal, rewards 0 and 1",
+        only_if=("rewards 0 and 1", "more pulls than arms"),
         nanoseconds=370,
         scaling="distinct pull counts, at most √(2T)",
         good_at="few arms, means near 0 or 1",

@@ -150,6 +150,7 @@ class MRun(Policy):
     about = about_perfect(
         needs="horizon, μ* = 1",
         guarantee="2√T failures, uniform means",
+        only_if=("best mean 1", "uniform means"),
         nanoseconds=6,
         good_at="best arms that never fail",
         source="Berry et al. 1997",

@@ -121,6 +121,7 @@ class QRM2Restarted(RoundPolicy):
     about = About(
         needs="nothing",
         guarantee="as Quantile, whose proof is for this form",
+        only_if=("hardness below 0.35",),
         nanoseconds=14,
         scaling="log of arms in the set",
         good_at="Quantile as it was stated",

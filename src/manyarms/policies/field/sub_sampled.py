@@ -222,6 +222,7 @@ SUB_SAMPLED = {
     "ss-greedy": Form(
         _about_subset(
             guarantee="Bayesian, for means dense near the best",
+            only_if=("means dense near the best",),
             nanoseconds=13,
             scaling="log of arms in the subset",
             good_at="many good arms; hard to beat there",
@@ -230,6 +231,7 @@ SUB_SAMPLED = {
                     label="ss-greedy(T^2/3)",  # its source's for the worst case
                     parameters={"exponent": 2 / 3},
                     guarantee="Bayesian, for means dense near the best",
+                    only_if=("means dense near the best",),
                 ),
             ),
         ),
@@ -239,6 +241,7 @@ SUB_SAMPLED = {
     "ss-ucb": Form(
         _about_subset(
             guarantee="Bayesian, for means dense near the best",
+            only_if=("means dense near the best",),
             nanoseconds=280,
             scaling="distinct pull counts",
             good_at="many good arms",

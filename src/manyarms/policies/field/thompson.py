@@ -134,6 +134,7 @@ class Thompson(Policy):
     about = About(
         needs="nothing",
         guarantee="asymptotically optimal, rewards 0 and 1",
+        only_if=("rewards 0 and 1", "more pulls than arms"),
         nanoseconds=2400,
         scaling="distinct (successes, failures): not sublinear",
         good_at="few arms, rewards 0 and 1",

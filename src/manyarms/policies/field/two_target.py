@@ -119,6 +119,7 @@ class TwoTarget(Policy):
     about = about_perfect(
         needs="horizon, μ* = 1, shape b",
         guarantee="√(2T) for uniform means, the best possible",
+        only_if=("uniform means",),
         nanoseconds=31,
         good_at="best arms that never fail, known shape",
         source="Bonald & Proutière 2013",

@@ -91,6 +91,7 @@ class UCB1(Policy):
     about = About(
         needs="nothing",
         guarantee="log T regret for fixed gaps",
+        only_if=("more pulls than arms",),
         nanoseconds=360,
         scaling="distinct pull counts, at most √(2T)",
         good_at="few arms, the classic to compare with",
@@ -135,6 +136,7 @@ class UCB(SigmaPolicy):
     about = About(
         needs="nothing",
         guarantee="asymptotically optimal, Gaussian rewards",
+        only_if=("Gaussian rewards", "more pulls than arms"),
         nanoseconds=240,
         scaling="distinct pull counts, at most √(2T)",
         good_at="few arms, no horizon",

@@ -120,6 +120,7 @@ class UCBF(ManyArmedUCBV):
     about = About(
         needs="horizon, shape b of the means",
         guarantee="√T or T^(b/(b+1)), up to logarithms",
+        only_if=("a known shape",),
         nanoseconds=160,
         scaling="log of arms opened, in practice",
         good_at="infinitely many arms of known shape",

@@ -131,6 +131,7 @@ def kl_form(name: str, *, index: str = "kl", guarantee: str = "none proven") -> 
         label=f"{name}({index})",
         parameters={"index": index},
         guarantee=guarantee,
+        only_if=("rewards 0 and 1",) if "rewards 0 and 1" in guarantee else (),
         rewards="[0, 1]",
     )
 

@@ -39,14 +39,15 @@ function partText({ what, interval: [estimate, low, high], rule }) {
 }
 
 function partsTable(parts) {
-  const rows = parts.map(({ what, interval: [estimate, low, high], rule, verdict }) => [
+  const rows = parts.map(({ what, interval: [estimate, low, high], rule, verdict, kept, runs }) => [
     element("td", { class: "wrap" }, what),
     element("td", null, number(estimate)),
     element("td", null, interval(low, high)),
     element("td", null, rule),
+    element("td", null, runs ? `${asWhole.format(kept)} of ${asWhole.format(runs)}` : "–"),
     element("td", { class: KINDS[verdict][0] }, verdict),
   ]);
-  return numbersTable(["what", "measured", "interval", "required", "verdict"], rows);
+  return numbersTable(["what", "measured", "interval", "required", "in so many runs", "verdict"], rows);
 }
 
 function partCounts(parts) {
@@ -55,7 +56,15 @@ function partCounts(parts) {
     `${count("undecided")} are undecided`;
 }
 
-function makeClaim({ number: which, claim, reading, verdict, said, why, notes, parts }) {
+/** What a reader of the paper would say, and what is true of the usual run. */
+function otherReadings({ reads, usually, in_nearly_every_run: nearly, stand_in: apart }) {
+  if (apart || missing(reads)) return "";
+  return `As the paper reads, by means of 100 runs: ${reads}. ` +
+    `In the usual run: ${usually}${nearly ? ", in nearly every run" : ""}.`;
+}
+
+function makeClaim(whole) {
+  const { number: which, claim, reading, verdict, said, why, notes, parts } = whole;
   const [kind, sign] = KINDS[verdict];
   const deciding = DECIDES[verdict].flatMap((one) => parts.filter((part) => part.verdict === one));
   const reasons = [why, ...deciding.slice(0, SHOWN_PARTS).map((part) =>
@@ -72,6 +81,7 @@ function makeClaim({ number: which, claim, reading, verdict, said, why, notes, p
       element("p", null,
         element("span", { class: `says ${kind}` }, `${sign} ${said}`),
         element("span", { class: "soft" }, parts.length > 1 ? partCounts(parts) : "")),
+      element("p", { class: "soft" }, otherReadings(whole)),
       element("ul", null, reasons.map((reason) => element("li", null, reason))),
       parts.length > 1
         ? element("details", { ontoggle: fillParts },

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from manyarms.core.statistics import Interval, mean_interval, ratio_interval
+from manyarms.core.statistics import Interval
 from manyarms.instances import Instance
 from manyarms.lab.results import Result
 from manyarms.report.verdicts import (
@@ -42,6 +42,7 @@ from manyarms.report.verdicts import (
     more,
     within,
 )
+from manyarms.studies.claims.measured import Measured, Rule, common
 from manyarms.theory.schedules import subroutines, subset_size
 
 COMPARABLE = (1 / 1.5, 1.5)
@@ -54,7 +55,6 @@ NEXT_BEST = 0.5  # of the paper's means: 0.1, …, 0.5 beside the best, 0.9
 
 Paper = Mapping[str, Mapping[float, Result]]  # by experiment and hardness
 Parts = Iterator[Part | Ask]
-Rule = Callable[..., Part]  # of what was measured, its interval, and limits: more, less, within
 
 
 class Sentence(NamedTuple):
@@ -97,32 +97,40 @@ def _largest(result: Result) -> float:
 
 def _beats(result: Result, better: str, worse: str, where: str) -> Ask:
     """Ask that one policy has lower mean regret than another."""
-    what = f"{where}: {worse} - {better}"
-    return lambda sure: more(what, result.difference(worse, better, confidence=sure))
+    lost, least = common(_final(result, worse), _final(result, better))
+    return _mean(f"{where}: {worse} - {better}", lost - least, _largest(result))
 
 
 def _ratio(
     result: Result, over: str, under: str, rule: Rule, *limits: float, where: str = ""
 ) -> Ask:
     """Ask that the mean regret of one policy divided by that of another keeps a rule."""
-    what = f"{where}{over} / {under}"
-    return lambda sure: rule(what, result.ratio(over, under, confidence=sure), *limits)
+    several = _divided(_final(result, over), _final(result, under), _largest(result))
+    return several.asks(f"{where}{over} / {under}", rule, *limits)
+
+
+def _divided(over: NDArray[np.float64], under: NDArray[np.float64], most: float) -> Measured:
+    over, under = common(over, under)
+    return Measured(over, (most, most), under)
 
 
 def _mean(
     what: str, values: NDArray[np.float64], most: float, rule: Rule = more, *limits: float
 ) -> Ask:
     """Ask that the mean of values from -`most` to `most` keeps a rule (default: is above 0)."""
-    bounds = (-most, most)
-    return lambda sure: rule(what, mean_interval(values, bounds=bounds, confidence=sure), *limits)
+    return Measured(values, (most,)).asks(what, rule, *limits)
 
 
 def late_growth(result: Result, policy: str, *, confidence: float = 0.95) -> Interval:
     """Return the share of the final mean that the last fifth of the horizon adds."""
+    return _growth(result, policy).interval(confidence)
+
+
+def _growth(result: Result, policy: str) -> Measured:
     regret, largest, start = result.of(policy), result.largest_regret, _late(result)
     most = float(largest[-1] - largest[start]), float(largest[-1])
     added = regret[:, -1] - regret[:, start]
-    return ratio_interval(added, regret[:, -1], at_most=most, confidence=confidence)
+    return Measured(added, most, regret[:, -1])
 
 
 def _late(result: Result) -> int:
@@ -131,11 +139,9 @@ def _late(result: Result) -> int:
 
 
 def _flat(result: Result, rule: Rule, *policies: str) -> Parts:
-    def growth(policy: str) -> Ask:
-        what = f"{policy}: late growth"
-        return lambda sure: rule(what, late_growth(result, policy, confidence=sure), FLAT)
-
-    return map(growth, policies)
+    return (
+        _growth(result, policy).asks(f"{policy}: late growth", rule, FLAT) for policy in policies
+    )
 
 
 def _plateau(result: Result) -> float:
@@ -148,7 +154,8 @@ def _grows(played: Paper) -> Parts:
     for policy in only(played["fig2b"]).policies:
         for low, high in pairwise(sorted(by_alpha)):
             result = by_alpha[high]
-            gap, level = _final(result, policy) - _final(by_alpha[low], policy), _plateau(result)
+            later, before = common(_final(result, policy), _final(by_alpha[low], policy))
+            gap, level = later - before, _plateau(result)
             above = _final(result, policy) - (1 - FLAT) * level
             what = f"{policy}: alpha {high} - alpha {low}"
             settled = f"{policy}: alpha {high} - 0.95 plateau"
@@ -247,19 +254,22 @@ def _figure_2b(played: Paper) -> Parts:
     regrets = {policy: _final(result, policy) for policy in result.policies}
 
     def distance(policy: str) -> NDArray[np.float64]:
-        gap = regrets[policy] - regrets["moss-oracle"]
-        return np.asarray(np.sign(gap.mean()) * gap)
+        own, oracle = common(regrets[policy], regrets["moss-oracle"])
+        return np.asarray(np.sign((own - oracle).mean()) * (own - oracle))
 
     for policy in ("moss", "quantile", "parallel", "moss++"):
         what = f"distance to moss-oracle: {policy} - empmoss++"
-        yield _mean(what, distance(policy) - distance("empmoss++"), 2 * most)
+        far, near = common(distance(policy), distance("empmoss++"))
+        yield _mean(what, far - near, 2 * most)
     yield from _flat(result, less, "moss-oracle", "parallel", "empmoss++")
     yield from _flat(result, more, "moss++", "quantile")
-    growth, start = result.of("quantile") - result.of("moss++"), _late(result)
+    quantile, moss = common(result.of("quantile"), result.of("moss++"))
+    growth, start = quantile - moss, _late(result)
     faster = growth[:, -1] - growth[:, start]
     late = most - float(result.largest_regret[start])
     yield _mean("growth in the last fifth: quantile - moss++", faster, late)
-    spreads = [np.abs(regrets[p] - regrets[p].mean()) for p in ("quantile", "moss++")]
+    several = common(regrets["quantile"], regrets["moss++"])
+    spreads = [np.abs(each - each.mean()) for each in several]
     yield _mean("mean absolute deviation: quantile - moss++", spreads[0] - spreads[1], most)
 
 
@@ -284,8 +294,8 @@ def _larger_beta(played: Paper) -> Parts:
         for label, own in zip(result.policies, result.policy_parameters, strict=True):
             usual = _final(played["fig2a"][alpha], own["name"])
             what = f"alpha {alpha}, {own['name']}: beta {own['beta']} - beta 0.5"
-            gap, rule = _final(result, label) - usual, more if alpha < 0.5 else less
-            yield _mean(what, gap, _largest(result), rule)
+            larger, usual = common(_final(result, label), usual)
+            yield _mean(what, larger - usual, _largest(result), more if alpha < 0.5 else less)
 
 
 def _oracle_set_too_large(played: Paper) -> Parts:
@@ -304,14 +314,9 @@ def _oracle_set_too_large(played: Paper) -> Parts:
 def _quantile_is_moss(played: Paper) -> Parts:
     def roughly(alpha: float, result: Result) -> Ask:
         (moss,) = result.policies
-        over, under = _final(played["fig2a"][alpha], "quantile"), _final(result, moss)
-        what, most = f"alpha {alpha}: quantile / moss on random arms", (_largest(result),) * 2
-
-        def ask(sure: float) -> Part:
-            ratio = ratio_interval(over, under, at_most=most, confidence=sure)
-            return within(what, ratio, *COMPARABLE)
-
-        return ask
+        quantile, few = _final(played["fig2a"][alpha], "quantile"), _final(result, moss)
+        what = f"alpha {alpha}: quantile / moss on random arms"
+        return _divided(quantile, few, _largest(result)).asks(what, within, *COMPARABLE)
 
     yield from (roughly(*cell) for cell in played["quantile_as_moss"].items())
 
