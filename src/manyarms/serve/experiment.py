@@ -34,13 +34,8 @@ from manyarms.serve.errors import (
     refused_tell,
 )
 from manyarms.serve.game import Game
-<<<<<<< HEAD
-from manyarms.serve.messages import Failure, StoppedFailure, Told
-from manyarms.serve.replica import Replica
-=======
 from manyarms.serve.look import Look
-from manyarms.serve.messages import Failure, Failures, StoppedFailure, Told
->>>>>>> b_serve
+from manyarms.serve.messages import Failure, StoppedFailure, Told
 
 MOST_KEYS = 100_000  # of asks, that are remembered
 _MOST_CHANGED = 2000  # arms that a view may have to look at anew, in some milliseconds
