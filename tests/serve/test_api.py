@@ -131,6 +131,21 @@ def test_past_the_horizon_there_is_a_recommendation(served: InThread) -> None:
     assert answer["recommended"]["told"] >= 1
 
 
+def test_pulls_in_flight_are_limited(served: InThread) -> None:
+    game = Game(served, in_flight=5)
+    first = game.ask(3, worker="a")
+    status, answer = game("POST", "/asks", {"k": 3})
+    assert (status, answer["code"]) == (409, "in_flight")
+    assert "may have 5 pulls in flight, and has 3: there is no room for 3 more" in answer["message"]
+    assert "`window`" in answer["message"]
+    assert len(game.ask(10, worker="a")) == 5  # its own, and those there is room for
+    assert game("POST", "/asks", {})[1]["code"] == "in_flight"
+    game.tell(first[0]["pull"], 1.0)
+    assert len(game.ask()) == 1
+    summary = game("GET", "")[1]
+    assert (summary["pending"], summary["spec"]["in_flight"]) == (5, 5)
+
+
 def test_pause_resume_stop(served: InThread) -> None:
     game = Game(served)
     pull = game.ask()[0]["pull"]
@@ -296,6 +311,9 @@ def test_exports_agree_in_all_formats(
         ({"horizon": 0}, "`horizon` must be an integer >= 1"),
         ({"reward_range": [1, 0]}, "reward_range"),
         ({"window": -1}, "> 0"),
+        ({"window": 0.099}, "`window` must be >= 0.1 seconds, got 0.099."),
+        ({"in_flight": 0}, "`in_flight` must be an integer >= 1"),
+        ({"in_flight": 1_000_001}, "`in_flight` must be an integer <= 1000000"),
         ({"missing": 7.0, "window": 1}, "Cannot tell reward 7.0"),
         ({"oops": 1}, "There is no field `oops`. Known: early"),
     ],
