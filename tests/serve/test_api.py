@@ -312,6 +312,10 @@ def test_exports_agree_in_all_formats(
         ({"reward_range": [1, 0]}, "reward_range"),
         ({"window": -1}, "> 0"),
         ({"window": 0.099}, "`window` must be >= 0.1 seconds, got 0.099."),
+        (
+            {"policy": "sequential-halving", "n_arms": 1 << 50, "horizon": 1 << 40},
+            "`policy` must draw at most 65536 arms before the first pull",
+        ),
         ({"in_flight": 0}, "`in_flight` must be an integer >= 1"),
         ({"in_flight": 1_000_001}, "`in_flight` must be an integer <= 1000000"),
         ({"missing": 7.0, "window": 1}, "Cannot tell reward 7.0"),
@@ -322,6 +326,18 @@ def test_specs_that_cannot_be(served: InThread, spec: dict[str, Any], message: s
     status, answer = call(served.port, "PUT", "/v1/experiments/no", {"n_arms": 9} | spec)
     assert (status, answer["code"]) == (422, "invalid")
     assert message in answer["message"]
+
+
+def test_first_arms_that_are_too_many_for_the_policy(served: InThread) -> None:
+    """What the first state costs is known when the arms are: they may have keys."""
+    game = Game(served, policy="sequential-halving", n_arms=None, horizon=1 << 40)
+    lines = b"".join(b'"%d"\n' % k for k in range((1 << 16) + 1))
+    kind = {"Content_Type": "application/x-ndjson"}
+    status, answer = game("POST", "/arms", lines, **kind)
+    assert status == 422
+    assert "would draw 65537 of 65537" in answer["message"]
+    assert game("POST", "/arms", {"keys": ["a", "b"]})[1]["n_arms"] == 2
+    assert len(game.ask(2)) == 2
 
 
 def test_the_same_experiment_again_is_no_mistake(served: InThread) -> None:

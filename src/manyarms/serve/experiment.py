@@ -20,7 +20,7 @@ from manyarms.errors import ManyarmsError, TurnError
 from manyarms.live import commands
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.database import packed
-from manyarms.live.game import LiveGame
+from manyarms.live.game import LiveGame, check_first_draws
 from manyarms.live.store import EventKind
 from manyarms.serve import tables
 from manyarms.serve.batch import Batch, LostError
@@ -33,7 +33,7 @@ from manyarms.serve.errors import (
     refuse,
     refused_tell,
 )
-from manyarms.serve.game import Game
+from manyarms.serve.game import Game, policy_of
 from manyarms.serve.look import Look
 from manyarms.serve.messages import Failure, StoppedFailure, Told
 
@@ -334,6 +334,8 @@ class Experiment(Game):
     def add_arms(self, count: int) -> int:
         """Let new arms come; return how many ever came."""
         if self.live is None:
+            with as_refusals():
+                check_first_draws(policy_of(self.spec.policy), count, self.spec.horizon)
             self.begin(count)
             assert self.live is not None
             self.live.log = []
