@@ -42,7 +42,7 @@ def token(served: InThread, role: str, **more: Any) -> str:
 @pytest.fixture(scope="module", autouse=True)
 def shop(served: InThread) -> None:
     for name in ("shop", "other"):
-        spec = {"policy": "prospector", "n_arms": 100}
+        spec = {"policy": "prospector", "n_arms": 100, "window": 3600}
         assert call(served.port, "PUT", f"/v1/experiments/{name}", spec)[0] == 201
 
 
@@ -220,6 +220,22 @@ def test_tokens_of_pages_are_bounded(served: InThread, missing: str) -> None:
     body = {"name": "p", "role": "browser", "origins": [PAGE], "rate": 9, "experiment": "shop"}
     del body[missing]
     assert call(served.port, "POST", "/v1/tokens", body)[0] == 422
+
+
+def test_what_pages_use_has_a_window(served: InThread) -> None:
+    """Many visitors leave without a reward: their pulls must not wait for ever."""
+    endless, later = next(_names), next(_names)
+    spec: dict[str, Any] = {"policy": "prospector", "n_arms": 9}
+    body = {"role": "browser", "origins": [PAGE], "rate": 9}
+    assert call(served.port, "PUT", f"/v1/experiments/{endless}", spec)[0] == 201
+    body |= {"name": endless, "experiment": endless}
+    status, answer = call(served.port, "POST", "/v1/tokens", body)
+    assert (status, answer["parameter"]) == (422, "window")
+    assert f"`window` must be given to {endless}" in answer["message"]
+    body |= {"name": later, "experiment": later}  # the token first, and then the experiment
+    assert call(served.port, "POST", "/v1/tokens", body)[0] == 201
+    assert call(served.port, "PUT", f"/v1/experiments/{later}", spec)[0] == 422
+    assert call(served.port, "PUT", f"/v1/experiments/{later}", spec | {"window": 60})[0] == 201
 
 
 # Sessions

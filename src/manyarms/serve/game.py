@@ -24,7 +24,7 @@ from manyarms.live.arms import ArmNumbers
 from manyarms.live.commands import check_reward
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.store import columns_of
-from manyarms.live.game import LiveGame, check_range
+from manyarms.live.game import LiveGame, check_first_draws, check_range
 from manyarms.live.replay import replay
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.store import EventKind
@@ -100,6 +100,7 @@ def check_spec(spec: Spec) -> None:
         raise ParameterError(
             f"`window` must be >= {SHORTEST_WINDOW} seconds, got {spec.window}.", parameter="window"
         )
+    check_first_draws(policy, spec.n_arms or 1, spec.horizon)
     game = begun(spec, spec.n_arms or 1)
     if spec.missing != "abandon":
         check_reward(spec.missing, game.reward_range)
