@@ -152,7 +152,9 @@ class Game:
             version = f"manyarms {row.version}" if row.version else "the version that wrote it"
             raise ReplayError(
                 f"{error} If you have changed the version: start {version} again, pause {row.name} "
-                f"there, which keeps a snapshot, and then start this one. Else restore a backup."
+                f"there, which keeps a snapshot, and then start this one. If that is refused, too, "
+                f"the policy itself has changed: export the events there, and report their rewards "
+                f"as observations of a new experiment. Else restore a backup."
             ) from error
 
     @classmethod
