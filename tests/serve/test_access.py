@@ -9,6 +9,8 @@ import itertools
 import os
 import socket
 import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -328,6 +330,27 @@ def test_the_login_link_is_good_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert bool(answer.headers.get("set-cookie")) == (k == 0)
     assert call(one.port, "GET", "/v1/session", token=given)[1]["role"] == "admin"
     one.stop()
+
+
+@pytest.mark.parametrize("given", ["", 4 * "s3cret"], ids=["none", "given"])
+def test_logs_get_no_secrets(tmp_path: Path, given: str) -> None:
+    words = ["-m", "manyarms", "serve", "--port", "0", "--store", f"sqlite:///{tmp_path}/new.db"]
+    with subprocess.Popen(
+        [sys.executable, *words],
+        env=os.environ | {"MANYARMS_TOKEN": given, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        said = "".join(process.stdout.readline() for _ in range(3))
+        process.terminate()
+        said += process.stdout.read()
+    assert "/login, with " in said
+    assert ("manyarms token add" in said) == (not given)
+    assert "code=" not in said
+    assert "ma_" not in said
+    assert "s3cret" not in said
 
 
 @pytest.mark.patient
