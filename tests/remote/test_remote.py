@@ -177,12 +177,13 @@ def test_what_is_the_services_own(url: str) -> None:
         remote.retire("new one")
     with pytest.raises(ma.UnknownArmError, match="Unknown arm 'nobody'"):
         remote.retire("nobody")
-    with pytest.raises(ma.ServiceError, match="`observe` is not served: .* Play such a game with"):
-        remote.observe("a", 1.0)
-    with pytest.raises(ma.ServiceError, match="`season` is not served"):
+    with pytest.raises(ma.ServiceError, match="`season` is not served: .* `observe`"):
         remote.season(horizon=9)
-    with pytest.raises(ma.ServiceError, match="`restore` is not served: .* `add_arms`"):
+    remote.restore("new one")
+    assert remote.n_arms == 4
+    with pytest.raises(ma.TurnError, match="Cannot restore arm 'new one': it is not retired"):
         remote.restore("new one")
+    remote.retire("new one")
     with pytest.raises(ma.ServiceError, match="`save` is not served: .* backup"):
         remote.save("a.live")
     remote.pause()
@@ -266,7 +267,7 @@ def test_others_that_answer_are_told_apart(service: Node) -> None:
         (200, b'{"pulls": 3}', "not a manyarms service"),
         (502, b"[]", "HTTP 502"),
     ):
-        run = Run(page._calls.ask(None), 0)
+        run = Run(page._calls.ask(None), page._addresses, 0)
         run.came = Answer.of(status, body, "soon")
         with pytest.raises(ma.ServiceError, match=said):
             list(run)

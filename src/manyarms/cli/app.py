@@ -12,6 +12,7 @@ from manyarms import __version__
 from manyarms.cli.completion import complete_policies
 from manyarms.cli.data import data
 from manyarms.cli.serve import serve, token
+from manyarms.cli.upkeep import backup, check
 from manyarms.cli.warm import warm
 from manyarms.cli.watch import watch
 from manyarms.studies import PAPER, STUDIES
@@ -422,3 +423,5 @@ app.add_command(data)
 app.add_command(serve)
 app.add_command(watch)
 app.add_command(token)
+app.add_command(backup)
+app.add_command(check)

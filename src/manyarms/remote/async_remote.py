@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar, overload
+import functools
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, ParamSpec, TypeVar, overload
 
 from manyarms.core.checks import by_name
 from manyarms.errors import MissingExtraError
@@ -12,9 +13,23 @@ from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull
 from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
 from manyarms.remote.calls import Answer, Call, Plan
-from manyarms.remote.client import Client, Lost, Run
+from manyarms.remote.client import Address, Client, Lost, Run
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def _by_name(
+    method: Callable[P, Coroutine[Any, Any, T]],
+) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Do as `by_name`, but raise when the call is awaited, as all methods here do."""
+    checked = by_name(method)
+
+    @functools.wraps(method)
+    async def call(*values: P.args, **given: P.kwargs) -> T:
+        return await checked(*values, **given)
+
+    return call
 
 
 class AsyncRemote(Client):
@@ -38,16 +53,13 @@ class AsyncRemote(Client):
     ...         await remote.tell(pull, 1.0)
     """
 
-    def _open(self, scheme: str, host: str) -> None:
+    def _open(self) -> None:
         try:
             import httpx
         except ImportError:
             raise MissingExtraError("httpx", "for AsyncRemote", "serve") from None
         self._client = httpx.AsyncClient(
-            base_url=f"{scheme}://{host}",
-            headers=self._headers,
-            timeout=self._timeout,
-            trust_env=False,
+            headers=self._headers, timeout=self._timeout, trust_env=False
         )
 
     @overload
@@ -81,6 +93,14 @@ class AsyncRemote(Client):
         """Never ask for an arm again. As `Remote.retire`."""
         await self._run(self._calls.retire(arm))
 
+    async def restore(self, arm: str | int) -> None:
+        """Let a retired arm come back. As `Remote.restore`."""
+        await self._run(self._calls.restore(arm))
+
+    async def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
+        """Report rewards of an arm that no pull earned. As `Remote.observe`."""
+        await self._run(self._calls.observe(arm, rewards))
+
     async def pause(self) -> None:
         """Let the service refuse asks for a while."""
         await self._run(self._calls.change("pause"))
@@ -101,7 +121,7 @@ class AsyncRemote(Client):
         """Return the `k` best arms. As `Remote.top`."""
         return await self._run(self._calls.top(k))
 
-    @by_name
+    @_by_name
     async def verdict(
         self,
         *,
@@ -129,24 +149,26 @@ class AsyncRemote(Client):
         return await self._run(self._calls.summary())
 
     async def _run(self, plan: Plan[T]) -> T:
-        run = Run(plan, self._patience)
+        run = Run(plan, self._addresses, self._patience)
         for step in run:
             if isinstance(step, Call):
-                run.came = await self._attempt(step)
+                run.came = await self._attempt(step, self._addresses.all[run.at])
             else:
                 await asyncio.sleep(step)
         return run.result
 
-    async def _attempt(self, call: Call) -> Answer | Lost:
+    async def _attempt(self, call: Call, to: Address) -> Answer | Lost:
         import httpx
 
+        url = f"{to.scheme}://{to.host}{to.prefix}{call.path}"
         try:
             response = await self._client.request(
-                call.method, call.path, content=call.body, headers=call.headers
+                call.method, url, content=call.body, headers=call.headers
             )
         except httpx.TransportError as error:
             sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-            return Lost(f"{type(error).__name__} {error}".rstrip(), sent)
+            stale = sent and not isinstance(error, httpx.TimeoutException)
+            return Lost(f"{type(error).__name__} {error}".rstrip(), sent, stale)
         retry_after = response.headers.get("Retry-After")
         return Answer.of(response.status_code, response.content, retry_after)
 

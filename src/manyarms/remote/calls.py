@@ -74,10 +74,10 @@ Plan = Generator[Call, Answer, T]
 class Calls:
     """The plans of one experiment."""
 
-    def __init__(self, prefix: str, experiment: str, worker: str | None) -> None:
+    def __init__(self, experiment: str, worker: str | None) -> None:
         if not isinstance(experiment, str) or not experiment:
             raise ParameterError(f"`experiment` must be its name, got {experiment!r}.")
-        self._all = f"{prefix}/v1/experiments"
+        self._all = "/v1/experiments"
         self._path = f"{self._all}/{quote(experiment, safe='')}"
         self._worker = worker
 
@@ -155,14 +155,13 @@ class Calls:
         wrong: list[tuple[int, ManyarmsError]] = []
         for k in range(0, len(tells), MOST_PULLS):
             body = {"tells": tells[k : k + MOST_PULLS]}
-            answer = yield Call("POST", f"{self._path}/tells", *_json(body))
+            try:
+                answer = yield Call("POST", f"{self._path}/tells", *_json(body))
+            except ManyarmsError as error:
+                raise error.framed("", _before(tells[:k], wrong)) from None
             wrong += [(k + at, error) for at, error in _refused(answer, "tell", again)]
         if wrong:
-            place, first = wrong[0]
-            raise type(first)(
-                f"rewards[{place}], of pull {tells[place]['pull']}: {first} So {len(wrong)} of "
-                f"{len(tells)} were refused; {len(tells) - len(wrong)} were told."
-            )
+            raise type(wrong[0][1])(_told(tells, wrong))
 
     def abandon(self, pull: Pull | int, again: str) -> Plan[None]:
         """Abandon a pull."""
@@ -190,6 +189,24 @@ class Calls:
         answer = yield Call("DELETE", f"{self._path}/arms/{quote(str(arm), safe='')}")
         if not (answer.body["applied"] or answer.repeated):
             raise TurnError(f"Cannot retire arm {arm!r}: it is retired already.")
+
+    def restore(self, arm: str | int) -> Plan[None]:
+        """Let a retired arm come back."""
+        answer = yield Call("POST", f"{self._path}/restores", *_json({"arm": str(arm)}))
+        if not (answer.body["applied"] or answer.repeated):
+            raise TurnError(f"Cannot restore arm {arm!r}: it is not retired.")
+
+    def observe(self, arm: str | int, rewards: float | Iterable[float]) -> Plan[None]:
+        """Report rewards that no pull earned. Sent twice they would count twice."""
+        several = rewards if isinstance(rewards, Iterable) else [rewards]
+        values = [check_reward(reward, None, "observe") for reward in several]
+        for k in range(0, len(values), MOST_PULLS):
+            body, headers = _json({"arm": str(arm), "rewards": values[k : k + MOST_PULLS]})
+            try:
+                yield Call("POST", f"{self._path}/observations", body, headers, once=True)
+            except ManyarmsError as error:
+                kept = f" The first {k} of {len(values)} rewards were kept." if k else ""
+                raise error.framed("", kept) from None
 
     def change(self, action: str) -> Plan[None]:
         """Pause, resume or stop."""
@@ -332,3 +349,21 @@ def _refused(answer: Answer, verb: str, again: str) -> list[tuple[int, ManyarmsE
             said = f"Cannot {verb} pull {pull}: {done}. Pass again='ignore' if you retry."
             found.append((place, TurnError(said)))
     return found
+
+
+def _told(tells: list[dict[str, Any]], wrong: list[tuple[int, ManyarmsError]]) -> str:
+    """Return how many tells were refused, and why the first was."""
+    place, first = wrong[0]
+    return (
+        f"rewards[{place}], of pull {tells[place]['pull']}: {first} So {len(wrong)} of "
+        f"{len(tells)} were refused; {len(tells) - len(wrong)} were told."
+    )
+
+
+def _before(tells: list[dict[str, Any]], wrong: list[tuple[int, ManyarmsError]]) -> str:
+    """Return what became of the tells that were answered before something failed."""
+    if not tells:
+        return ""
+    if not wrong:
+        return f" The first {len(tells)} rewards were told before."
+    return f" The first {len(tells)} rewards were answered before. {_told(tells, wrong)}"

@@ -1,6 +1,6 @@
-"""What both clients are: how a request is sent again, and what its answer means.
+"""What both clients are: where a request is sent, when it is sent again, what its answer means.
 
-Neither sockets nor waiting are here: a client is told what to send, and how long to wait.
+Neither sockets nor waiting are here: a client is told what to send where, and how long to wait.
 """
 
 from __future__ import annotations
@@ -20,24 +20,67 @@ from manyarms.remote.calls import Answer, Call, Calls, Plan, error_of
 T = TypeVar("T")
 _AGAIN = frozenset({429, 502, 503, 504})  # answers after which a request is sent again
 _FOR_GOOD = frozenset({"replay", "policy"})  # reasons of a 503 that do not pass
-_OBSERVED = (
-    "a service counts the rewards of pulls that it gave out, each once, and an observed reward "
-    "belongs to none of them. Play such a game with a handle that is recorded in a database, "
-    "ma.recorded('sqlite:///shop.db', live), or create a new experiment, which tries its arms anew."
-)
 _NOT_SERVED = {
-    "restore": "a service retires arms for good. Add the arm under another name with `add_arms`; "
-    "it is then tried anew.",
+    "season": "a service begins every experiment anew. Create one with `ma.Remote.create`, and "
+    "report the rewards that are known with `observe`.",
     "save": "the service keeps everything in its database. Make a backup of that, or export the "
     "events: GET /v1/experiments/NAME/export.",
 }
 
 
+class Address(NamedTuple):
+    """Where a process of a service answers."""
+
+    url: str  # as it was given
+    scheme: str
+    host: str  # with the port
+    prefix: str  # of all paths
+
+
+class Addresses:
+    """The addresses of a service, of which one process leads.
+
+    Attributes
+    ----------
+    all
+        In the order in which they are tried.
+    at
+        The place of the one that answered last.
+    """
+
+    def __init__(self, url: str | Iterable[str]) -> None:
+        several = isinstance(url, Iterable) and not isinstance(url, str)
+        given = list(url) if several else [url]
+        self.all = [_address(one) for one in given]
+        self.at = 0
+        if not given:
+            raise _no_address(url)
+
+
+def _address(url: Any) -> Address:
+    try:
+        parts = urlsplit(url if isinstance(url, str) else "")
+        _ = parts.port  # which raises where it is no number
+    except ValueError:
+        raise _no_address(url) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise _no_address(url)
+    return Address(url, parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"))
+
+
+def _no_address(url: Any) -> ParameterError:
+    return ParameterError(
+        f"`url` must be the address of a service, such as 'http://127.0.0.1:8765', or a list of "
+        f"addresses, got {url!r}."
+    )
+
+
 class Lost(NamedTuple):
-    """No answer came: why, and whether the request may have arrived."""
+    """No answer came."""
 
     why: str
-    sent: bool
+    sent: bool  # whether the request may have arrived
+    stale: bool = False  # whether an idle connection had been closed, most likely
 
 
 class Run(Generic[T]):
@@ -45,17 +88,20 @@ class Run(Generic[T]):
 
     Attributes
     ----------
+    at
+        The place of the address to which the request is to be sent.
     came
         What came of the request that was said last; whoever iterates sets it.
     result
         What the plan returned, at the end.
     """
 
+    at: int
     came: Answer | Lost
     result: T
 
-    def __init__(self, plan: Plan[T], patience: float) -> None:
-        self._plan, self._patience = plan, patience
+    def __init__(self, plan: Plan[T], addresses: Addresses, patience: float) -> None:
+        self._plan, self._addresses, self._patience = plan, addresses, patience
 
     def __iter__(self) -> Iterator[Call | float]:
         answer: Answer | None = None
@@ -75,43 +121,68 @@ class Run(Generic[T]):
                     status=answer.status,
                     code="foreign",
                 ) from None
-            answer = yield from self._answered(call)
+            try:
+                answer = yield from self._answered(call)
+            except ManyarmsError as error:
+                self._plan.throw(error)  # which may say more
+                raise
 
     def _answered(self, call: Call) -> Generator[Call | float, None, Answer]:
-        """Let a request be sent until it is answered, or raise."""
-        end, count = time.monotonic() + self._patience, 0
+        """Let a request be sent until it is answered, or raise.
+
+        Addresses are tried in turn; after each round there is a pause.
+        """
+        end, count, tried = time.monotonic() + self._patience, 0, 0
+        addresses, first = self._addresses, self._addresses.at
+        failures: dict[int, Answer | Lost] = {}  # the last one of each address
+        doubt = False  # whether it may have been done
         while True:
+            self.at = (first + tried) % len(addresses.all)
             yield call
             came, count = self.came, count + 1
             pause: float = min(2.0, 0.05 * 2 ** min(count, 10)) * random.uniform(0.5, 1.0)
             if isinstance(came, Lost):
                 code, unsure = "", came.sent
-                pause = 0.0 if count == 1 else pause  # an idle connection was closed, most likely
-            elif came.status < 300:
-                return replace(came, repeated=count > 1)
+                elsewhere = not came.stale or count > 1
+                pause = pause if elsewhere else 0.0
             elif came.status not in _AGAIN:
+                addresses.at = self.at
+                if came.status < 300:
+                    return replace(came, repeated=doubt)
                 raise error_of(came)
             else:
-                code = came.body.get("code", "")
-                unsure = code != "unavailable" and came.status != 429
+                code, elsewhere = came.body.get("code", ""), came.status != 429
+                unsure = code != "unavailable" and elsewhere
                 pause = max(pause, _seconds(came.body.get("retry_after")))
+            if elsewhere:
+                tried += 1
+                pause = 0.0 if tried % len(addresses.all) else pause
+            failures[self.at] = came
+            doubt = doubt or unsure
             for_good = code in _FOR_GOOD or (call.once and unsure)
             if for_good or time.monotonic() + pause > end:
-                raise _failed(call, came, count)
+                raise self._failed(failures, count, doubt and call.method != "GET")
             yield pause
 
+    def _failed(self, failures: dict[int, Answer | Lost], count: int, doubt: bool) -> ServiceError:
+        times = f" after {count} attempts" if count > 1 else ""
+        said = [f"The service did not answer{times}."]
+        for at, came in failures.items():
+            why = came.why if isinstance(came, Lost) else _message(came)
+            said.append(f"At {self._addresses.all[at].url}: {why.rstrip('.')}.")
+        if doubt:
+            said.append("It may have been done or not.")
+        last = failures[self.at]
+        if isinstance(last, Answer):
+            status, code = last.status, str(last.body.get("code", ""))
+        else:
+            status, code = 0, "unreachable"
+            said.append("Is it running, and is its address right?")
+        return ServiceError(" ".join(said), status=status, code=code)
 
-def _failed(call: Call, came: Answer | Lost, count: int) -> ServiceError:
-    times = f" after {count} attempts" if count > 1 else ""
-    unsure = "" if call.method == "GET" else " It may have been done or not."
-    if isinstance(came, Answer):
-        why, fix = str(came.body.get("message") or f"HTTP {came.status}"), ""
-        status, code = came.status, str(came.body.get("code", ""))
-    else:
-        why, fix = came.why, " Is it running, and is its address right?"
-        status, code = 0, "unreachable"
-    said = f"The service did not answer{times}: {why.rstrip('.')}.{unsure}{fix}"
-    return ServiceError(said, status=status, code=code)
+
+def _message(answer: Answer) -> str:
+    return str(answer.body.get("message") or f"HTTP {answer.status}")
 
 
 def _seconds(text: Any) -> float:
@@ -126,7 +197,7 @@ class Client:
 
     def __init__(
         self,
-        url: str,
+        url: str | Iterable[str],
         experiment: str,
         *,
         token: str | None = None,
@@ -136,43 +207,35 @@ class Client:
     ) -> None:
         check_number("timeout", timeout, above=0)
         check_number("patience", patience, at_least=0)
-        parts = urlsplit(url if isinstance(url, str) else "")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ParameterError(
-                f"`url` must be the address of a service, such as 'http://127.0.0.1:8765', got "
-                f"{url!r}."
-            )
-        self.url, self.experiment = url, experiment
-        self._calls = Calls(parts.path.rstrip("/"), experiment, worker)
+        self.experiment = experiment
+        self._addresses = Addresses(url)
+        self._calls = Calls(experiment, worker)
         token = token or os.environ.get("MANYARMS_TOKEN")
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._timeout, self._patience = timeout, patience
-        self._open(parts.scheme, parts.netloc.rpartition("@")[2])
+        self._open()
 
-    def _open(self, scheme: str, host: str) -> None:
+    def _open(self) -> None:
         """Make what connections need."""
         raise NotImplementedError
 
-    def observe(self, arm: str | int, rewards: float | Iterable[float]) -> NoReturn:
-        """Raise `ServiceError`: only a handle can observe rewards that no pull earned."""
-        raise _not_served("observe")
+    @property
+    def url(self) -> str:
+        """The address that answered last; the first one if none has answered yet."""
+        return self._addresses.all[self._addresses.at].url
 
     def season(self, **asked: Any) -> NoReturn:
-        """Raise `ServiceError`: only a handle can begin a game with what another one knows."""
+        """Raise `ServiceError`: create another experiment, and report what is known."""
         raise _not_served("season")
-
-    def restore(self, arm: str | int) -> NoReturn:
-        """Raise `ServiceError`: a service retires arms for good."""
-        raise _not_served("restore")
 
     def save(self, path: str | os.PathLike[str]) -> NoReturn:
         """Raise `ServiceError`: the service keeps everything in its database."""
         raise _not_served("save")
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.experiment!r} at {self.url}>"
+        where = ", ".join(address.url for address in self._addresses.all)
+        return f"<{type(self).__name__} {self.experiment!r} at {where}>"
 
 
 def _not_served(method: str) -> ServiceError:
-    why = _NOT_SERVED.get(method, _OBSERVED)
-    return ServiceError(f"`{method}` is not served: {why}", code="not_served")
+    return ServiceError(f"`{method}` is not served: {_NOT_SERVED[method]}", code="not_served")

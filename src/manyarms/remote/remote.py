@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas
 
 T = TypeVar("T")
+_CONNECTIONS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 
 
 class Remote(Client):
@@ -32,7 +33,8 @@ class Remote(Client):
     Parameters
     ----------
     url
-        The address of the service, such as "http://127.0.0.1:8765".
+        The address of the service, such as "http://127.0.0.1:8765"; or a list of the addresses of
+        its processes, one of which leads while the others stand by.
     experiment
         The name of the experiment.
     token
@@ -42,16 +44,18 @@ class Remote(Client):
         A name of this worker. If it dies, its next ask returns the pulls that it asked for and
         never told (default: no name).
     timeout
-        The seconds that one attempt may take (default: 30).
+        The seconds that one attempt may take (default: 30). If a process is frozen, the next
+        address is tried after this time.
     patience
-        The seconds during which a request is sent again while the service cannot be reached or is
-        changing owners (default: 60).
+        The seconds during which a request is sent again, to the same or the next address, while
+        no process that leads can be reached (default: 60).
 
     Notes
     -----
     A request whose answer is lost is sent again with the same key, so nothing is asked or told
-    twice. A handle may be shared between threads, each of which gets its own connection, and may be
-    used after a fork. Unlike that of `Live`, `tell_many` tells all rewards that are not refused.
+    twice. Each request begins with the address that answered last. A handle may be shared between
+    threads, each of which gets its own connection, and may be used after a fork. Unlike that of
+    `Live`, `tell_many` tells all rewards that are not refused.
 
     Examples
     --------
@@ -63,19 +67,16 @@ class Remote(Client):
     Then as with `Live`: `pull = remote.ask()`, `remote.tell(pull, 1.0)`, `remote.recommend()`.
     """
 
-    def _open(self, scheme: str, host: str) -> None:
-        secure = scheme == "https"
-        self._connection = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        self._host = host
+    def _open(self) -> None:
         self._lock = threading.Lock()
-        self._idle: list[http.client.HTTPConnection] = []
+        self._idle: dict[int, list[http.client.HTTPConnection]] = {}  # by the address's place
         self._process = os.getpid()
         weakref.finalize(self, _close, self._idle)
 
     @classmethod
     def create(
         cls,
-        url: str,
+        url: str | Iterable[str],
         experiment: str,
         policy: Policy | str = "prospector",
         *,
@@ -113,7 +114,9 @@ class Remote(Client):
         return remote
 
     @classmethod
-    def experiments(cls, url: str, *, token: str | None = None) -> list[dict[str, Any]]:
+    def experiments(
+        cls, url: str | Iterable[str], *, token: str | None = None
+    ) -> list[dict[str, Any]]:
         """Return what a service says of each of its experiments that the token may see.
 
         Parameters
@@ -195,6 +198,31 @@ class Remote(Client):
             The arm's number or name.
         """
         self._run(self._calls.retire(arm))
+
+    def restore(self, arm: str | int) -> None:
+        """Let a retired arm come back, as `Live.restore`. The token needs the role operator.
+
+        Parameters
+        ----------
+        arm
+            The arm's number or name.
+        """
+        self._run(self._calls.restore(arm))
+
+    def observe(self, arm: str | int, rewards: float | Iterable[float]) -> None:
+        """Report rewards of an arm that no pull of this experiment earned, as `Live.observe`.
+
+        The token needs the role operator. If the answer is lost, the call raises and is not sent
+        again, because the rewards would count twice.
+
+        Parameters
+        ----------
+        arm
+            The arm's number or name.
+        rewards
+            A reward, or several in the order in which they came.
+        """
+        self._run(self._calls.observe(arm, rewards))
 
     def pause(self) -> None:
         """Let the service refuse asks until `resume`; rewards can still be told.
@@ -282,44 +310,50 @@ class Remote(Client):
     # How
 
     def _run(self, plan: Plan[T]) -> T:
-        run = Run(plan, self._patience)
+        run = Run(plan, self._addresses, self._patience)
         for step in run:
             if isinstance(step, Call):
-                run.came = self._attempt(step)
+                run.came = self._attempt(step, run.at)
             else:
                 time.sleep(step)
         return run.result
 
-    def _attempt(self, call: Call) -> Answer | Lost:
-        kept = None if call.once else self._kept()  # which may have been closed by the service
-        connection = kept or self._connection(self._host, timeout=self._timeout)
+    def _attempt(self, call: Call, at: int) -> Answer | Lost:
+        kept = None if call.once else self._kept(at)  # which may have been closed by the service
+        to = self._addresses.all[at]
+        connection = kept or _CONNECTIONS[to.scheme](to.host, timeout=self._timeout)
+        path, headers = to.prefix + call.path, self._headers | call.headers
         sent = False
         try:
             if connection.sock is None:
                 connection.connect()
             sent = True
-            connection.request(call.method, call.path, call.body, self._headers | call.headers)
+            connection.request(call.method, path, call.body, headers)
             response = connection.getresponse()
             data = response.read()
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            return Lost(f"{type(error).__name__} {error}".rstrip(), sent)
+            stale = kept is not None and not isinstance(error, TimeoutError)
+            if stale:
+                self.close()  # the others were closed too, most likely
+            return Lost(f"{type(error).__name__} {error}".rstrip(), sent, stale)
         if response.will_close:
             connection.close()
         else:
-            self._keep(connection)
+            self._keep(at, connection)
         return Answer.of(response.status, data, response.headers.get("Retry-After"))
 
-    def _kept(self) -> http.client.HTTPConnection | None:
+    def _kept(self, at: int) -> http.client.HTTPConnection | None:
         with self._lock:
             if self._process != os.getpid():  # a fork: the sockets are the parent's
                 self._process = os.getpid()
                 self._idle.clear()
-            return self._idle.pop() if self._idle else None
+            idle = self._idle.get(at)
+            return idle.pop() if idle else None
 
-    def _keep(self, connection: http.client.HTTPConnection) -> None:
+    def _keep(self, at: int, connection: http.client.HTTPConnection) -> None:
         with self._lock:
-            self._idle.append(connection)
+            self._idle.setdefault(at, []).append(connection)
 
     def close(self) -> None:
         """Close idle connections; the next call opens a new one."""
@@ -333,6 +367,7 @@ class Remote(Client):
         self.close()
 
 
-def _close(idle: list[http.client.HTTPConnection]) -> None:
-    while idle:
-        idle.pop().close()
+def _close(idle: dict[int, list[http.client.HTTPConnection]]) -> None:
+    for connections in idle.values():
+        while connections:
+            connections.pop().close()

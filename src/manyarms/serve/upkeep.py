@@ -1,0 +1,109 @@
+"""What an operator does with a database beside serving it: back it up, and check its logs."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from manyarms.errors import ParameterError, PathNotFoundError, StoreError
+from manyarms.live.databases import Database, ExperimentRow, database_of
+from manyarms.live.databases.sqlite import SQLite
+from manyarms.serve.game import Game, ReplayError
+from manyarms.serve.tables import opened
+
+
+def back_up(store: str, target: Path) -> int:
+    """Copy an SQLite database to a new file while others write to it; return the file's size.
+
+    `VACUUM INTO` reads one state of the database and takes no lock that a writer waits for.
+    SQLite's own backup begins anew whenever somebody writes, and so never ends under load.
+    """
+    database = database_of(store)
+    if not isinstance(database, SQLite):
+        raise ParameterError(
+            f"`store` must be an SQLite database, got {database}. For PostgreSQL use its own tool: "
+            f"pg_dump --format=custom --file={target} DATABASE"
+        )
+    if not database.path.exists():
+        raise PathNotFoundError(f"There is no database {database}. Name the service's own.")
+    if target.exists():
+        raise ParameterError(f"`file` must not exist, got {target}. Choose another name.")
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # it has secrets
+        _copy(database.path, part)
+        os.link(part, target)  # unlike a rename, it replaces nothing
+        _sync(target.parent)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(f"{database} cannot be copied to {target}: {error}.") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return target.stat().st_size
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Write the state that a database has now into an empty file."""
+    link = sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    try:
+        link.execute("VACUUM INTO ?", (str(target),))
+    finally:
+        link.close()
+    _sync(target)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class Checked(NamedTuple):
+    """What replaying one experiment's log has shown."""
+
+    name: str
+    events: int
+    trouble: str  # "" if every arm is the one that was recorded
+    skipped: str  # why it was not replayed, or ""
+
+
+def check_logs(store: str) -> Iterator[Checked]:
+    """Play every log again from its first event, and compare each arm with the one recorded.
+
+    Of an SQLite file, a copy is checked, so the file stays as it is. PostgreSQL is opened as the
+    service opens it, which makes its tables those of this version.
+    """
+    database = database_of(store)
+    if isinstance(database, SQLite):
+        if not database.path.exists():
+            raise PathNotFoundError(f"There is no database {database}. Name the service's own.")
+        with tempfile.TemporaryDirectory(prefix="manyarms-check-") as folder:
+            copy = Path(folder) / "copy.db"
+            copy.touch(mode=0o600)
+            _copy(database.path, copy)
+            yield from _check_all(opened(f"sqlite:///{copy}?sync=never"))
+    else:
+        yield from _check_all(opened(store))
+
+
+def _check_all(database: Database) -> Iterator[Checked]:
+    try:
+        for row in database.experiments():
+            yield _check(database, row)
+    finally:
+        database.close()
+
+
+def _check(database: Database, row: ExperimentRow) -> Checked:
+    if row.spec == "null":
+        return Checked(row.name, row.head, "", "a handle's game: `recorded` checks it")
+    try:
+        Game.replayed(database, row)
+    except ReplayError as error:
+        return Checked(row.name, row.head, str(error), "")
+    return Checked(row.name, row.head, "", "")

@@ -1,0 +1,96 @@
+"""`manyarms backup` and `manyarms check`."""
+
+import sqlite3
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from manyarms.cli.app import app
+from tests.serve.machines import InThread, call, in_thread
+
+pytestmark = pytest.mark.interpreted
+PATH = "/v1/experiments/x"
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[InThread]:
+    with in_thread(f"sqlite:///{tmp_path}/x.db?sync=never") as one:
+        assert (
+            call(one.port, "PUT", PATH, {"policy": "moss", "n_arms": 50, "horizon": 10_000})[0]
+            == 201
+        )
+        yield one
+
+
+def play(port: int, times: int) -> None:
+    for _ in range(times):
+        pulls = call(port, "POST", f"{PATH}/asks", {"k": 5})[1]["pulls"]
+        tells = [{"pull": p["pull"], "reward": 1.0} for p in pulls]
+        assert call(port, "POST", f"{PATH}/tells", {"tells": tells})[0] == 200
+
+
+def run(*words: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, list(words))
+    return result.exit_code, f"{result.output}{result.exception or ''}"  # `main` prints errors
+
+
+def test_a_backup_under_load_ends_and_holds_a_state_that_replays(
+    served: InThread, tmp_path: Path
+) -> None:
+    play(served.port, 5)
+    target, enough = tmp_path / "copy.db", threading.Event()
+
+    def load() -> None:
+        while not enough.is_set():
+            play(served.port, 1)
+
+    writer = threading.Thread(target=load)
+    writer.start()
+    try:
+        code, said = run("backup", f"sqlite:///{tmp_path}/x.db", str(target))
+    finally:
+        enough.set()
+        writer.join(30)
+    assert code == 0, said
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    link = sqlite3.connect(target)
+    try:
+        assert link.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert link.execute("SELECT count(*) FROM events").fetchone()[0] >= 50
+    finally:
+        link.close()
+    code, said = run("check", f"sqlite:///{target}")
+    assert code == 0
+    assert "every arm is the one that was recorded" in said
+
+
+def test_what_cannot_be_copied_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
+    there = tmp_path / "there.db"
+    there.write_text("mine")
+    code, said = run("backup", f"sqlite:///{tmp_path}/none.db", str(tmp_path / "copy.db"))
+    assert code != 0
+    assert "There is no database" in said
+    with in_thread(f"sqlite:///{tmp_path}/x.db?sync=never"):
+        code, said = run("backup", f"sqlite:///{tmp_path}/x.db", str(there))
+    assert code != 0
+    assert "must not exist" in said
+    assert there.read_text() == "mine"
+    code, said = run("backup", "postgresql://localhost/shop", str(tmp_path / "copy.db"))
+    assert code != 0
+    assert "pg_dump" in said
+
+
+def test_a_log_with_another_arm_is_found(served: InThread, tmp_path: Path) -> None:
+    play(served.port, 3)
+    served.stop()
+    link = sqlite3.connect(tmp_path / "x.db")
+    with link:
+        link.execute("UPDATE events SET arm = (arm + 1) % 50 WHERE kind = 1 AND pull = 7")
+    link.close()
+    code, said = run("check", f"sqlite:///{tmp_path}/x.db")
+    assert code == 1
+    assert "pull 7" in said
