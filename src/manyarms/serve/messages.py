@@ -308,6 +308,7 @@ class VerdictView(Struct):
     at_first: bool
     missing: str  # what is missing, in words
     limit_confidence: float  # with which the limit holds
+    warning: str  # set if so many pulls have no reward that `stop` could be wrong
     head: int
 
 
