@@ -13,8 +13,8 @@ import pytest
 import manyarms as ma
 from manyarms.live.estimates import rounded
 from manyarms.live.game import ArmTally
+from manyarms.live.missing import highest
 from manyarms.live.tallies import tallies_of
-from manyarms.live.verdict import _highest
 from tests.live import by_loops
 
 RANGES = [(0.0, 1.0), (-1.0, 2.0), None]
@@ -106,7 +106,7 @@ def test_many_arms_are_judged_in_blocks(shape: str) -> None:
         places = np.flatnonzero(tallies.limits_at(np.arange(size), 0.05)[1] > bar)
         highs = tallies.limits_at(places, 0.05)[1]
         order = np.argsort(-highs, kind="stable")[:3]
-        named = _highest(tallies, places, bar, 0.05)
+        named = highest(tallies, places, bar, 0.05)
         assert [place for place, _ in named] == places[order].tolist()
 
 
