@@ -147,14 +147,14 @@ class Service:
         """Return who sends a request; None if that is not known."""
         headers: Headers = dict(scope["headers"])
         header = headers.get(b"authorization", b"")
-        token = self.access.token_in(headers, scope["query_string"])
+        token, in_address = self.access.token_in(headers, scope["query_string"])
         if token is None:
             return await self._of_session(headers)
         if len(token) > LONGEST_TOKEN:
             return None
         known = await self._known("sha256", digest_of(token), header)
         # addresses are written down in many places: only pages' tokens may be there
-        if known is not None and b"authorization" not in headers and known.role != "browser":
+        if known is not None and in_address and known.role != "browser":
             return None
         return known
 
