@@ -313,6 +313,20 @@ def test_sessions(served: InThread, tokens: dict[str, str]) -> None:
         assert not cookie
 
 
+def test_after_a_logout_the_cookie_is_good_for_nothing(
+    served: InThread, tokens: dict[str, str]
+) -> None:
+    ended, other = (session_of(served, tokens["viewer"]) for _ in range(2))
+    for session in (ended, other):
+        assert call(served.port, "GET", "/v1/session", token=None, **session)[0] == 200
+    here = {"Origin": f"http://127.0.0.1:{served.port}"}
+    answer, _ = request(served.port, "POST", "/logout", b"", ended | here)
+    assert answer.status == 303
+    assert call(served.port, "GET", "/v1/session", token=None, **ended)[0] == 401
+    assert call(served.port, "GET", "/v1/session", token=None, **other)[0] == 200
+    assert request(served.port, "POST", "/logout", b"", ended | here)[0].status in (303, 401)
+
+
 def test_a_page_elsewhere_cannot_sign_its_visitors_in(
     served: InThread, tokens: dict[str, str]
 ) -> None:

@@ -43,6 +43,7 @@ class Caller(NamedTuple):
     expires: float | None = None
     cookie: bool = False
     mark: str = ""  # of the token: a session ends when another token has its name
+    session: str = ""  # the signature of a session
 
     @property
     def expired(self) -> bool:
@@ -158,7 +159,8 @@ class Access:
                 who, role, experiment, until, *mark = json.loads(bytes.fromhex(text))
                 if until > time.time():
                     known = mark[0] if mark else ""  # those of older versions have none
-                    return Caller(who, role, experiment, expires=until, cookie=True, mark=known)
+                    own = Caller(who, role, experiment, expires=until, cookie=True, mark=known)
+                    return own._replace(session=signature)
         return None
 
     def _sign(self, purpose: str, text: str) -> str:

@@ -277,6 +277,8 @@ class Pages:
         service = self._service
         caller = service.access.session_in(dict(request.scope["headers"]))
         service.access.check(caller, "view", caller and caller.experiment, request.scope)
+        if caller is not None:
+            await service.end_session(caller)
         response = RedirectResponse(f"{service.root_path}/login", 303)
         response.delete_cookie(COOKIE, path=service.root_path or "/")
         return response
