@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from manyarms.core.files import FileLock, LockedError
+from manyarms.core.files import FileLock, LockedError, check_single
 from manyarms.errors import StoreError
 from manyarms.live.databases.database import Database, LogRow, UnreachableError
 
@@ -110,6 +110,8 @@ class SQLite(Database):
 
         An empty name is the service's, which has all experiments but those of handles.
         """
+        if self.path.exists():
+            check_single(self.path, self.path.stat())
         try:
             self._lock = FileLock(
                 self.path.with_name(".".join(filter(None, (self.path.name, name, "lock")))),
