@@ -163,7 +163,7 @@ def fill(service: Service) -> dict[str, Any]:
     repeated = service.ask("plain", "a key", k=2)
     given = service.ask("plain", k=2, worker="one of the farm")
 
-    service.put("keys", policy="moss", horizon=1000, seed=2)
+    service.put("keys", policy="moss", horizon=1000, seed=2, window=1e9)  # for pages
     service.add_arms("keys", *(f"item {k}" for k in range(20)))
     _play(service, "keys", 20)
     service.do("DELETE", "keys", "arms/item%203")

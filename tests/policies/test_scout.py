@@ -61,6 +61,15 @@ def test_scout_is_as_good_with_hundreds_in_flight() -> None:
     assert means[1] > means[0] - 0.04
 
 
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_scout_compares_long_enough_where_many_arms_are_near_the_best() -> None:
+    # measured: 0.0086, with a standard error of 0.0006 for 200 runs; 0.0153 if it searches on
+    near = reservoir(BetaMeans(5.0, 1.0))
+    result = ma.simulate(ma.Scout(), near, horizon=2000, replications=200, seed=2)
+    assert 1.0 - float(result.recommended_mean.mean()) < 0.0115
+
+
 def test_the_target_is_the_best_of_the_arms_that_can_be_screened() -> None:
     v = target_mean(2 / 7, 7.0, 10**9, 7500, 0.3)
     assert tail(2.0, 5.0, v) * 7500 == pytest.approx(1.0, rel=0.6)

@@ -260,7 +260,7 @@ def test_differences_follow_the_chosen_policy(paper: Page) -> None:
     best = finals.index(min(finals))
     before = paper.evaluate(rows)
     assert set(before) == set(SIX) - {SIX[best]}  # compared with the best
-    assert all(text.startswith("+") for text in before.values())
+    assert before["moss"].startswith("+")  # the median; that of others may be below 0
     paper.evaluate(
         """(s => { s.value = 0; s.dispatchEvent(new Event("change")); })(
         document.querySelectorAll(".chooser select")[1])"""

@@ -177,7 +177,7 @@ def test_plain_data_has_no_nan() -> None:
 def test_more_replications_may_revise_fewer() -> None:
     few, many = [_claim(YES, WHO_KNOWS)], [_claim(YES, NO, replications=2000)]
     assert revisions(few, many) == [
-        'Claim 3: 100 replications said "undecided", 2000 say "holds in part".'
+        'Claim 3: 100 replications said "undecided", up to 2000 say "holds in part".'
     ]
     assert revisions([_claim(NO, WHO_KNOWS)], [_claim(NO, NO)]) == [
         "Claim 3: the verdict stands, but 1 of its 2 parts are decided differently than by 100."

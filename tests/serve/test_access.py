@@ -9,6 +9,8 @@ import itertools
 import os
 import socket
 import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -42,7 +44,7 @@ def token(served: InThread, role: str, **more: Any) -> str:
 @pytest.fixture(scope="module", autouse=True)
 def shop(served: InThread) -> None:
     for name in ("shop", "other"):
-        spec = {"policy": "prospector", "n_arms": 100}
+        spec = {"policy": "prospector", "n_arms": 100, "window": 3600}
         assert call(served.port, "PUT", f"/v1/experiments/{name}", spec)[0] == 201
 
 
@@ -222,6 +224,22 @@ def test_tokens_of_pages_are_bounded(served: InThread, missing: str) -> None:
     assert call(served.port, "POST", "/v1/tokens", body)[0] == 422
 
 
+def test_what_pages_use_has_a_window(served: InThread) -> None:
+    """Many visitors leave without a reward: their pulls must not wait for ever."""
+    endless, later = next(_names), next(_names)
+    spec: dict[str, Any] = {"policy": "prospector", "n_arms": 9}
+    body = {"role": "browser", "origins": [PAGE], "rate": 9}
+    assert call(served.port, "PUT", f"/v1/experiments/{endless}", spec)[0] == 201
+    body |= {"name": endless, "experiment": endless}
+    status, answer = call(served.port, "POST", "/v1/tokens", body)
+    assert (status, answer["parameter"]) == (422, "window")
+    assert f"`window` must be given to {endless}" in answer["message"]
+    body |= {"name": later, "experiment": later}  # the token first, and then the experiment
+    assert call(served.port, "POST", "/v1/tokens", body)[0] == 201
+    assert call(served.port, "PUT", f"/v1/experiments/{later}", spec)[0] == 422
+    assert call(served.port, "PUT", f"/v1/experiments/{later}", spec | {"window": 60})[0] == 201
+
+
 # Sessions
 
 
@@ -312,6 +330,27 @@ def test_the_login_link_is_good_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert bool(answer.headers.get("set-cookie")) == (k == 0)
     assert call(one.port, "GET", "/v1/session", token=given)[1]["role"] == "admin"
     one.stop()
+
+
+@pytest.mark.parametrize("given", ["", 4 * "s3cret"], ids=["none", "given"])
+def test_logs_get_no_secrets(tmp_path: Path, given: str) -> None:
+    words = ["-m", "manyarms", "serve", "--port", "0", "--store", f"sqlite:///{tmp_path}/new.db"]
+    with subprocess.Popen(
+        [sys.executable, *words],
+        env=os.environ | {"MANYARMS_TOKEN": given, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        said = "".join(process.stdout.readline() for _ in range(3))
+        process.terminate()
+        said += process.stdout.read()
+    assert "/login, with " in said
+    assert ("manyarms token add" in said) == (not given)
+    assert "code=" not in said
+    assert "ma_" not in said
+    assert "s3cret" not in said
 
 
 @pytest.mark.patient

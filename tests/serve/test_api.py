@@ -131,6 +131,21 @@ def test_past_the_horizon_there_is_a_recommendation(served: InThread) -> None:
     assert answer["recommended"]["told"] >= 1
 
 
+def test_pulls_in_flight_are_limited(served: InThread) -> None:
+    game = Game(served, in_flight=5)
+    first = game.ask(3, worker="a")
+    status, answer = game("POST", "/asks", {"k": 3})
+    assert (status, answer["code"]) == (409, "in_flight")
+    assert "may have 5 pulls in flight, and has 3: there is no room for 3 more" in answer["message"]
+    assert "`window`" in answer["message"]
+    assert len(game.ask(10, worker="a")) == 5  # its own, and those there is room for
+    assert game("POST", "/asks", {})[1]["code"] == "in_flight"
+    game.tell(first[0]["pull"], 1.0)
+    assert len(game.ask()) == 1
+    summary = game("GET", "")[1]
+    assert (summary["pending"], summary["spec"]["in_flight"]) == (5, 5)
+
+
 def test_pause_resume_stop(served: InThread) -> None:
     game = Game(served)
     pull = game.ask()[0]["pull"]
@@ -296,6 +311,13 @@ def test_exports_agree_in_all_formats(
         ({"horizon": 0}, "`horizon` must be an integer >= 1"),
         ({"reward_range": [1, 0]}, "reward_range"),
         ({"window": -1}, "> 0"),
+        ({"window": 0.099}, "`window` must be >= 0.1 seconds, got 0.099."),
+        (
+            {"policy": "sequential-halving", "n_arms": 1 << 50, "horizon": 1 << 40},
+            "`policy` must draw at most 65536 arms before the first pull",
+        ),
+        ({"in_flight": 0}, "`in_flight` must be an integer >= 1"),
+        ({"in_flight": 1_000_001}, "`in_flight` must be an integer <= 1000000"),
         ({"missing": 7.0, "window": 1}, "Cannot tell reward 7.0"),
         ({"oops": 1}, "There is no field `oops`. Known: early"),
     ],
@@ -304,6 +326,18 @@ def test_specs_that_cannot_be(served: InThread, spec: dict[str, Any], message: s
     status, answer = call(served.port, "PUT", "/v1/experiments/no", {"n_arms": 9} | spec)
     assert (status, answer["code"]) == (422, "invalid")
     assert message in answer["message"]
+
+
+def test_first_arms_that_are_too_many_for_the_policy(served: InThread) -> None:
+    """What the first state costs is known when the arms are: they may have keys."""
+    game = Game(served, policy="sequential-halving", n_arms=None, horizon=1 << 40)
+    lines = b"".join(b'"%d"\n' % k for k in range((1 << 16) + 1))
+    kind = {"Content_Type": "application/x-ndjson"}
+    status, answer = game("POST", "/arms", lines, **kind)
+    assert status == 422
+    assert "would draw 65537 of 65537" in answer["message"]
+    assert game("POST", "/arms", {"keys": ["a", "b"]})[1]["n_arms"] == 2
+    assert len(game.ask(2)) == 2
 
 
 def test_the_same_experiment_again_is_no_mistake(served: InThread) -> None:

@@ -175,7 +175,13 @@ def test_a_page_of_another_origin_asks_and_tells(
     )
     origin = f"http://127.0.0.1:{shop.server_address[1]}"
     game = ma.Remote.create(
-        f"http://{gallery.address}", "shop", "moss", token=TOKEN, arms=["red", "blue"], horizon=9
+        f"http://{gallery.address}",
+        "shop",
+        "moss",
+        token=TOKEN,
+        arms=["red", "blue"],
+        horizon=9,
+        window=600,
     )
     new = {"name": "shop", "role": "browser", "experiment": "shop", "origins": [origin], "rate": 50}
     made = call(gallery.port, "POST", "/v1/tokens", new)[1]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from manyarms.live.databases import Database
-from manyarms.serve import importing, leader, tables
+from manyarms.serve import cleaning, importing, tables
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.importing import _csv
 from tests.serve.machines import call, in_thread, new_name, row_of
@@ -63,13 +63,13 @@ def test_what_an_import_leaves_is_deleted_while_asks_go_on(
     dropped: list[tuple[float, int]] = []
     drop = tables.drop_unpublished
 
-    def slowly(database: Database, x: int, begin: int, end: int) -> None:
-        drop(database, x, begin, end)
+    def slowly(database: Database, experiment: int, begin: int, end: int) -> None:
+        drop(database, experiment, begin, end)
         time.sleep(0.02)
         dropped.append((time.monotonic(), end - begin))
 
     monkeypatch.setattr(tables, "drop_unpublished", slowly)
-    for module in (leader, importing):
+    for module in (cleaning, importing):
         monkeypatch.setattr(module, "SOME_ARMS", 200)
     name = new_name()
     path = f"/v1/experiments/{name}"

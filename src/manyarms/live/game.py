@@ -25,6 +25,7 @@ _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 _ASKED = EventKind.ASKED  # looked up once
 ROOM = 1 << 40  # for the pulls of a game without a horizon
 MOST_REWARD = 1e100  # the sum of squares of such rewards is still a number
+MOST_FIRST_DRAWS = 1 << 16  # arms that a new game draws at once: half a second, 40 MB
 
 
 class Pull(NamedTuple):
@@ -264,6 +265,19 @@ def _check_horizon(policy: Policy, horizon: Any) -> int | None:
             f"there will be, or use an anytime policy such as Prospector() or Doubling(...)."
         )
     return check_int("horizon", horizon, at_least=1, at_most=ROOM)
+
+
+def check_first_draws(policy: Policy, n_arms: int, horizon: Any) -> None:
+    """Raise if a new game would draw more arms before its first pull than a call has time for."""
+    pulls = _check_horizon(policy, horizon) or ROOM
+    draws = policy.first_draws(n_arms=n_arms, pulls=pulls)
+    if draws > MOST_FIRST_DRAWS:
+        raise ParameterError(
+            f"`policy` must draw at most {MOST_FIRST_DRAWS} arms before the first pull, and "
+            f"{policy.label} would draw {draws} of {n_arms}, with {pulls} pulls ahead. Choose a "
+            f"shorter `horizon`, or a policy that draws arms one by one, such as prospector.",
+            parameter="policy",
+        )
 
 
 def check_range(reward_range: Any) -> tuple[float, float] | None:

@@ -16,7 +16,7 @@ from manyarms.errors import CopyError, ParameterError, TurnError
 from manyarms.live import commands, estimates
 from manyarms.live.arms import arms_of
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import LiveGame, Pull, check_range
+from manyarms.live.game import LiveGame, Pull, check_first_draws, check_range
 from manyarms.live.history import GameHistory
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.recorder import EventRecorder
@@ -89,7 +89,9 @@ class Live:
         limits = check_range(reward_range)
         policy = policy.with_reward_range(limits)
         policy.check_rewards(limits)
-        game = LiveGame(policy, arms_of(n_arms, arms), horizon, given, limits)
+        all_arms = arms_of(n_arms, arms)
+        check_first_draws(policy, all_arms.count, horizon)
+        game = LiveGame(policy, all_arms, horizon, given, limits)
         game.seed_drawn = seed is None
         self._hold(game)
 

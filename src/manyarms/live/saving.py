@@ -98,7 +98,8 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
         rule = ", with another rule for ties," if version_of(data) < VERSION else ""
         raise SavedFileError(
             f"{what} has format {version_of(data)}{rule} and does not fit this manyarms and its "
-            f"policies: {error!r}. Read it with the version that wrote it, or begin a new game."
+            f"policies: {error!r}. If the policy has changed, go on with the version that wrote "
+            f"it, or begin a new game and report the old rewards with `observe`."
         ) from error
     game.from_file = game.pulls > 0 or bool(game.tally)
     return game

@@ -8,7 +8,7 @@ from manyarms.core.checks import check_int
 from manyarms.core.rng import draw
 from manyarms.errors import ParameterError
 from manyarms.live.arms import ArmNames, ArmNumbers
-from manyarms.live.game import LiveGame, exchangeable
+from manyarms.live.game import LiveGame, check_first_draws, exchangeable
 from manyarms.live.history import GameHistory
 from manyarms.protocol.keys import memory_key
 from manyarms.protocol.policy import Policy, retire
@@ -33,6 +33,7 @@ def next_season(
     arms = game.arms
     again = ArmNames(arms.names) if isinstance(arms, ArmNames) else ArmNumbers(arms.count)
     policy = policy.with_reward_range(game.reward_range)
+    check_first_draws(policy, again.count, horizon)
     new = LiveGame(policy, again, horizon, seed, game.reward_range)
     policy.check_rewards(new.reward_range)
     for arm, some in rewards.items():

@@ -118,6 +118,9 @@ class Doubling(AroundPolicy):
         pulls = 1 << (state.clock[0].phase - 1)
         return f"phase of {pulls} pulls" + (f", {inner}" if inner else "")
 
+    def first_draws(self, *, n_arms: int, pulls: int) -> int:
+        return self.policy.first_draws(n_arms=n_arms, pulls=1)  # phases grow as the game does
+
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> DoublingState:
         longest = 1 << (pulls.bit_length() - 1)  # phase i begins after 2^i - 1 pulls
         inner = self.policy.new_state(memory, n_arms=n_arms, pulls=longest)

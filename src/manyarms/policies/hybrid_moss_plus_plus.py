@@ -191,6 +191,9 @@ class HybridMOSSPlusPlus(MixturePolicy):
         variants=(kl_form("hybrid-moss++"),),
     )
 
+    def first_draws(self, *, n_arms: int, pulls: int) -> int:
+        return self._sets(n_arms, pulls)[0]
+
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> HybridMossPlusPlusState:
         real = self._sets(n_arms, pulls)
         p = len(real)

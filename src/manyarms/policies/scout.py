@@ -53,7 +53,7 @@ class Plan(Record):
     horizon: int
     search: int  # the pulls of the search
     asked: int
-    due: int  # when the law is fitted next
+    next_fit: int  # when the law is fitted next
     looks: int  # how often it was
     opened: int
     searching: int  # 1, or 0 while the best are compared
@@ -98,7 +98,7 @@ def scout_reset(state: ScoutState, key: int, horizon: int) -> None:
 
 def scout_ask(state: ScoutState) -> tuple[int, int]:
     plan = state.plan[0]
-    if plan.asked >= plan.due:
+    if plan.asked >= plan.next_fit:
         look_again(state)
     fresh = state.sampler.n[0] - state.sampler.drawn[0]
     if plan.searching == 1 and fresh == 0 and highest(state.rank) <= _DONE:
@@ -230,7 +230,7 @@ def look_again(state: ScoutState) -> None:
     if plan.asked >= plan.search:
         plan.searching = 0
     if plan.searching == 1:
-        plan.due = max(plan.asked + 1, int(_GROWTH * plan.asked))
+        plan.next_fit = max(plan.asked + 1, int(_GROWTH * plan.asked))
         v = target_mean(law.mean, law.strength, state.sampler.n[0], plan.search, _PRICE)
         plan.target = v
         plan.log_target = math.log(v)
@@ -239,7 +239,7 @@ def look_again(state: ScoutState) -> None:
         a = law.strength * law.mean
         plan.log_prior = log_beta(a, law.strength - a)
     else:
-        plan.due = plan.asked + max(1, min(plan.opened // 2, plan.horizon // _LOOKS))
+        plan.next_fit = plan.asked + max(1, min(plan.opened // 2, plan.horizon // _LOOKS))
         find_best(state)
     disband(state.rank)
     plan.candidates = 0

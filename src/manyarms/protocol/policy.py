@@ -189,6 +189,10 @@ class Policy(ABC):
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> Any:
         """Make a state with room for `pulls` pulls: the horizon, or 2^40 if it is unknown."""
 
+    def first_draws(self, *, n_arms: int, pulls: int) -> int:
+        """Return how many arms are drawn before the first pull; most policies draw none ahead."""
+        return 0
+
     def with_best_mean(self: P, best_mean: float) -> P:
         """Return the policy with this best mean, if it needs one and was given none."""
         return self

@@ -302,8 +302,8 @@ def _wanted(claim: Claim, seconds: float) -> str:
     if not claim.needed < _TOO_MANY:
         return "More than a million runs would be needed: the mean is too near the bound."
     runs = float(f"{claim.needed:.2g}")
-    minutes = max(0.1, runs * seconds / 60)
-    time = "" if math.isnan(seconds) else f" and {minutes:,.1g} minutes of one processor"
+    minutes = max(1.0, runs * seconds / 60)
+    time = "" if math.isnan(seconds) else f" and {minutes:,.0f} minutes of one processor"
     return f"About {runs:,.0f} runs{time} would decide it, if they are like these (an estimate)."
 
 
@@ -405,7 +405,7 @@ def revisions(few: Sequence[Claim], many: Sequence[Claim]) -> list[str]:
         if before.verdict != after.verdict:
             notes.append(
                 f"Claim {after.number}: {before.replications} replications said "
-                f'"{before.verdict}", {after.replications} say "{after.verdict}".'
+                f'"{before.verdict}", up to {after.replications} say "{after.verdict}".'
             )
         elif changed:
             notes.append(

@@ -10,6 +10,7 @@ leader              the process that plays all experiments: leads, loads, commit
 stores, tables      where events are kept, and the lock that makes a leader; the service's tables
 game, experiment    an experiment as its log tells it, and one that goes on; batch: what it commits
 snapshots, forked   so that loading is quick; made by a copy of the process
+cleaning, upkeep    what is deleted bit by bit; backups, and checks of whole logs
 views, look         what panels and pages show, and what they are computed from
 dashboard           the pages
 """

@@ -14,9 +14,12 @@ import time
 from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qs
 
+import msgspec
+
+from manyarms.errors import ParameterError
 from manyarms.live.databases import Database
 from manyarms.serve.errors import RefusedError, refuse
-from manyarms.serve.messages import Failure, NewToken, Token, TooMany
+from manyarms.serve.messages import Failure, NewToken, Spec, Token, TooMany
 from manyarms.serve.routes import may
 
 COOKIE = "manyarms_session"
@@ -271,8 +274,27 @@ def tokens_in(database: Database) -> list[Token]:
     return [Token(n, role, x, json.loads(o), rate, ends) for n, role, x, o, rate, ends in rows]
 
 
+def needs_window(experiment: str) -> ParameterError:
+    """Return why pages may not use an experiment."""
+    return ParameterError(
+        f"`window` must be given to {experiment}, in seconds, because a token of role browser is "
+        f"for it: many who see a page leave without a reward, and their pulls would wait for ever.",
+        parameter="window",
+    )
+
+
+def for_pages(database: Database, experiment: str) -> bool:
+    """Whether pages have a token for an experiment."""
+    sql = "SELECT 1 FROM tokens WHERE role = 'browser' AND experiment = :name"
+    return database.first(sql, name=experiment) is not None
+
+
 def add_token(database: Database, new: NewToken, token: str) -> bool:
     """Keep a token; False if there is one of this name."""
+    row = database.find(new.experiment) if new.role == "browser" and new.experiment else None
+    spec = None if row is None else msgspec.json.decode(row.spec, type=Spec | None)
+    if row is not None and spec is not None and spec.window is None:
+        raise needs_window(row.name)
     rows = database.run(
         "INSERT INTO tokens (name, sha256, role, experiment, origins, rate, expires) VALUES "
         "(:name, :sha256, :role, :experiment, :origins, :rate, :expires) "

@@ -47,18 +47,21 @@ async def put(service: Service, request: Request) -> Response:
     secret = secrets.token_hex(32)
 
     def create(database: Database) -> bool:
+        if spec.window is None and access.for_pages(database, name) and not database.find(name):
+            raise access.needs_window(name)
         state, arms = ("running", spec.n_arms) if spec.n_arms else ("empty", 0)
         keyed = int(spec.n_arms is None)
         made = database.create(name, text, state, secret, keyed=keyed, n_arms=arms)
         row = database.find(name)
-        if row is None or row.spec != text:
+        if row is None or not _same(row.spec, spec):
             how = "" if row is None else _difference(row.spec, text)
             raise refuse(
                 409, "exists", f"There is another experiment {name!r}{how}. Choose another name."
             )
         return made
 
-    made = await service.leader.write(create)
+    with as_refusals():
+        made = await service.leader.write(create)
     if made:
         await service.note(request.caller, name, "create")
     try:
@@ -67,6 +70,11 @@ async def put(service: Service, request: Request) -> Response:
         if made and error.failure.code == "unavailable":
             raise unknown(f"The summary of {name!r} is not there") from error
         raise
+
+
+def _same(theirs: str, ours: m.Spec) -> bool:
+    """Whether a spec is that of an experiment; an earlier version may have kept fewer fields."""
+    return msgspec.json.decode(theirs, type=m.Spec | None) == ours  # null: it is a handle's
 
 
 def _difference(theirs: str, ours: str) -> str:
@@ -234,7 +242,9 @@ async def add_token(service: Service, request: Request) -> Response:
     """Make a token."""
     wanted: m.NewToken = await request.read(m.NewToken)
     token = access.new_token()
-    if not await service.leader.write(lambda database: access.add_token(database, wanted, token)):
+    with as_refusals():
+        made = await service.leader.write(lambda db: access.add_token(db, wanted, token))
+    if not made:
         raise refuse(409, "exists", f"There is a token {wanted.name!r}. Choose another name.")
     service.access.forget()
     await service.note(request.caller, wanted.experiment, f"add token {wanted.name}")

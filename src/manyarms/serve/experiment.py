@@ -20,7 +20,7 @@ from manyarms.errors import ManyarmsError, TurnError
 from manyarms.live import commands
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.database import packed
-from manyarms.live.game import LiveGame
+from manyarms.live.game import LiveGame, check_first_draws
 from manyarms.live.store import EventKind
 from manyarms.serve import tables
 from manyarms.serve.batch import Batch, LostError
@@ -33,7 +33,7 @@ from manyarms.serve.errors import (
     refuse,
     refused_tell,
 )
-from manyarms.serve.game import Game
+from manyarms.serve.game import Game, policy_of
 from manyarms.serve.look import Look
 from manyarms.serve.messages import Failure, StoppedFailure, Told
 
@@ -177,8 +177,11 @@ class Experiment(Game):
         count = k - len(earlier)
         if earlier and live.horizon is not None:
             count = min(count, live.horizon - live.pulls)
+        if earlier:
+            count = min(count, max(0, self.spec.in_flight - len(self.waiting)))
         fresh: list[int] = []
         if count:
+            self._check_room(count)
             fresh = self._ask_new(live, count, worker)
         flight = live.flight
         arms = {pull: flight[pull].arm for pull in (*earlier, *fresh)}
@@ -186,6 +189,20 @@ class Experiment(Game):
             self._remember(key, AskedBefore([*arms], len(earlier), body), worker)
         self._name(arms.values())
         return GivenPulls([*arms], len(earlier), arms)
+
+    def _check_room(self, count: int) -> None:
+        """Refuse pulls beyond those that may be in flight: each takes memory, and time to load."""
+        most, waiting = self.spec.in_flight, len(self.waiting)
+        if waiting + count > most:
+            fix = "Tell or abandon some first"
+            if self.spec.window is None:
+                fix += "; with a `window`, an experiment gives up those whose rewards do not come"
+            raise refuse(
+                409,
+                "in_flight",
+                f"{self.name} may have {most} pulls in flight, and has {waiting}: there is no room "
+                f"for {count} more. {fix}.",
+            )
 
     def _ask_new(self, live: LiveGame, count: int, worker: str | None) -> list[int]:
         try:
@@ -317,6 +334,8 @@ class Experiment(Game):
     def add_arms(self, count: int) -> int:
         """Let new arms come; return how many ever came."""
         if self.live is None:
+            with as_refusals():
+                check_first_draws(policy_of(self.spec.policy), count, self.spec.horizon)
             self.begin(count)
             assert self.live is not None
             self.live.log = []

@@ -24,7 +24,7 @@ from manyarms.live.arms import ArmNumbers
 from manyarms.live.commands import check_reward
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.store import columns_of
-from manyarms.live.game import LiveGame, check_range
+from manyarms.live.game import LiveGame, check_first_draws, check_range
 from manyarms.live.replay import replay
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.store import EventKind
@@ -100,6 +100,7 @@ def check_spec(spec: Spec) -> None:
         raise ParameterError(
             f"`window` must be >= {SHORTEST_WINDOW} seconds, got {spec.window}.", parameter="window"
         )
+    check_first_draws(policy, spec.n_arms or 1, spec.horizon)
     game = begun(spec, spec.n_arms or 1)
     if spec.missing != "abandon":
         check_reward(spec.missing, game.reward_range)
@@ -151,7 +152,9 @@ class Game:
             version = f"manyarms {row.version}" if row.version else "the version that wrote it"
             raise ReplayError(
                 f"{error} If you have changed the version: start {version} again, pause {row.name} "
-                f"there, which keeps a snapshot, and then start this one. Else restore a backup."
+                f"there, which keeps a snapshot, and then start this one. If that is refused, too, "
+                f"the policy itself has changed: export the events there, and report their rewards "
+                f"as observations of a new experiment. Else restore a backup."
             ) from error
 
     @classmethod

@@ -14,9 +14,9 @@ from manyarms.protocol.policy import MOST_ARMS
 from manyarms.serve import messages as m
 from manyarms.serve import tables
 from manyarms.serve.batch import LostError
+from manyarms.serve.cleaning import SOME_ARMS
 from manyarms.serve.errors import RefusedError, invalid, refuse, unknown_arm
 from manyarms.serve.experiment import Experiment
-from manyarms.serve.leader import SOME_ARMS
 from manyarms.serve.requests import Request, Response
 from manyarms.serve.service import Service
 

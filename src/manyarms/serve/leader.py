@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from manyarms.errors import StoreError
 from manyarms.live.databases import Database, UnreachableError
-from manyarms.serve import tables
+from manyarms.serve import cleaning, tables
 from manyarms.serve.batch import Batch, LostError
 from manyarms.serve.errors import (
     BrokenError,
@@ -38,11 +38,9 @@ from manyarms.serve.stores import Readers, store_of
 T = TypeVar("T")
 BEAT = 1.0  # seconds
 IDLE = 300.0  # seconds after which an experiment that nobody uses is unloaded
-SOME_ARMS = 2000  # arms of a transaction: others wait some milliseconds for it
 _JOINING = 0.002  # seconds that requests may still join a group
 _LOADS = 3  # experiments that are loaded at a time
 _READS = 4
-_KEYS_KEPT = 48 * 3600.0  # seconds
 _CLEANED_EVERY = 600.0  # seconds
 _UNPLAYABLE = 10.0  # seconds until an experiment that cannot be played is tried again
 _ENDING = 5.0  # seconds that a process which ends waits for its last commits
@@ -150,10 +148,10 @@ class Leader:
             self._unload_idle()
             if self._purging:
                 self._purging = False
-                self.in_background(self._purge())
+                self.in_background(cleaning.purge(self))
             if time.monotonic() - cleaned > _CLEANED_EVERY:
                 cleaned = time.monotonic()
-                self.in_background(self._drop_old_keys())
+                self.in_background(cleaning.drop_old_keys(self))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._lost.wait(), BEAT)
 
@@ -391,36 +389,16 @@ class Leader:
             with contextlib.suppress(RefusedError):
                 await self.find(name)
 
-    # What is deleted bit by bit: others have their turn
+    # What is deleted
 
     def purge_soon(self, name: str) -> None:
         """Hear that an experiment was deleted."""
         self._unplayable.pop(name, None)
         self._purging = True
 
-    async def _purge(self) -> None:
-        while self.leads and await self.write(tables.purge):
-            await asyncio.sleep(0.01)
-
-    async def _drop_old_keys(self) -> None:
-        for experiment in list(self.games.values()):
-            x = experiment.id
-            while self.leads and await self.write(
-                lambda database, x=x: tables.drop_old_keys(database, x, _KEYS_KEPT)  # type: ignore[misc]
-            ):
-                await asyncio.sleep(0.01)
-
     def tidy(self, experiment: Experiment) -> None:
         """Begin to delete arms that an import which did not end has left; the next import waits."""
-        experiment.tidying = self.in_background(self._tidy(experiment))
-
-    async def _tidy(self, experiment: Experiment) -> None:
-        begin = experiment.live.arms.count if experiment.live is not None else 0
-        end = await self.read(lambda database: tables.end_of_arms(database, experiment.id))
-        while begin < end and not experiment.gone:
-            some = experiment.id, begin, begin + SOME_ARMS
-            await self.write(lambda database, some=some: tables.drop_unpublished(database, *some))  # type: ignore[misc]
-            begin += SOME_ARMS
+        experiment.tidying = self.in_background(cleaning.drop_unpublished(self, experiment))
 
     # The end
 

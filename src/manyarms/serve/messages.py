@@ -38,6 +38,7 @@ class Spec(Struct, forbid_unknown_fields=True):
     window: Annotated[float, Meta(gt=0)] | None = None  # seconds that a reward may take
     missing: Literal["abandon"] | float = "abandon"  # what follows when it has not come
     early: Literal["tell", "hold"] = "tell"  # hold: a reward counts at the end of its window
+    in_flight: Annotated[int, Meta(ge=1, le=1_000_000)] = 100_000  # pulls that may wait at once
 
 
 class Ask(Struct, forbid_unknown_fields=True):

@@ -85,7 +85,7 @@ def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) 
     os.umask(0o077)  # a database has the secret that signs sessions
     sys.setswitchinterval(0.001)  # so that no thread need wait for long, and few interrupt another
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(serve(settings, say))
+        runner.run(serve(settings, say, secretly=not sys.stdout.isatty()))
 
 
 def _raise_open_files(connections: int) -> None:
@@ -115,11 +115,13 @@ async def serve(
     settings: Settings,
     say: Callable[[str], None],
     *,
+    secretly: bool = False,
     ready: Callable[[Callable[[], None]], None] | None = None,
 ) -> None:
     """Serve until the process is told to end.
 
-    `ready` is given a function that ends it, for whoever serves in a thread.
+    What it says goes `secretly` without what lets others in, where logs keep it. `ready` is given a
+    function that ends it, for whoever serves in a thread.
     """
     began = time.time()
     listener = _bound(settings.host, settings.port)
@@ -142,7 +144,7 @@ async def serve(
         def listening() -> None:
             why_not = service.not_ready()
             how = f"not ready: {why_not}" if why_not else f"ready in {time.time() - began:.2f} s"
-            for line in _greeting(service, token, how):
+            for line in _greeting(service, token, how, secretly=secretly):
                 say(line)
             if ready is not None:
                 ready(lambda: loop.call_soon_threadsafe(_end, server, service))  # type: ignore[arg-type]
@@ -251,12 +253,16 @@ def _prepare(settings: Settings) -> tuple[str, str | None]:
         return tables.setting(database, "secret", secrets.token_hex(32)), token
 
 
-def _greeting(service: Service, token: str | None, how: str) -> list[str]:
+def _greeting(service: Service, token: str | None, how: str, *, secretly: bool) -> list[str]:
     """Return where the service is, and how to get in."""
     settings, given = service.settings, os.environ.get("MANYARMS_TOKEN", "")
     host = local_host(settings.host) if is_wildcard(settings.host) else settings.host
     url = f"http://{joined(host, settings.port)}{settings.root_path}"
     lines = [f"manyarms serves {database_of(settings.store)} at {url} ({how})"]
+    if secretly:
+        made = "MANYARMS_TOKEN" if given else "one that `manyarms token add me --role admin` makes"
+        why = "no link and no token are printed, because this is no terminal"
+        return [*lines, f"  sign in at    {url}/login, with {made}", f"                ({why})"]
     if token is None:
         return lines
     name = "environment" if given else f"local-{settings.port}"

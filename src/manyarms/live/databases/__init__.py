@@ -12,6 +12,7 @@ from manyarms.live.databases.database import (
     LogRow,
     UnreachableError,
 )
+from manyarms.live.databases.postgres import PostgreSQL, shown
 from manyarms.live.databases.store import DatabaseStore
 
 __all__ = [
@@ -40,13 +41,11 @@ def database_of(url: str) -> Database:
         if not query and sync in (["always"], ["never"]):
             return SQLite(Path(parts.path[1:]), durable=sync == ["always"])
     if parts.scheme in ("postgresql", "postgres"):
-        from manyarms.live.databases.postgres import PostgreSQL
-
         return PostgreSQL(url)
     raise ParameterError(
         f"`store` must be sqlite:///FILE (four slashes where the path begins with one; "
         f"?sync=never is quicker, but a power failure may lose the latest events) or "
-        f"postgresql://HOST/DATABASE, got {url!r}."
+        f"postgresql://HOST/DATABASE, got {shown(url)!r}."
     )
 
 

@@ -23,6 +23,7 @@ _PASSING = (
     *("refused", "starting up", "shutting down", "accepting connections", "recovery mode"),
     *("timeout", "terminat", "closed the connection", "too many", "remaining connection slots"),
 )
+_SHOWN = ("dbname", "experiment", "host", "port", "sslmode")  # of an address: no secrets
 _PATIENCE = 10  # seconds that a statement may take
 EVENTS = "bigint[], smallint[], bigint[], bigint[], float8[], float8[], text[]"
 
@@ -181,9 +182,10 @@ def shown(url: str) -> str:
     >>> shown("postgresql://ann:secret@db/arms?password=secret&sslmode=require")
     'postgresql://db/arms?sslmode=require'
     """
-    base, mark, query = re.sub(r"//[^/@]*@", "//", url).partition("?")
-    kept = [part for part in query.split("&") if "password" not in part.partition("=")[0]]
-    return f"{base}{mark if any(kept) else ''}{'&'.join(kept)}"
+    base, _, query = re.sub(r"//.*@", "//", url).partition("?")
+    parts = [part.partition("=") for part in query.split("&")]
+    kept = [f"{name}={value}" for name, _, value in parts if name in _SHOWN]
+    return "?".join(filter(None, (base, "&".join(kept))))
 
 
 def array(column: Sequence[Any]) -> Any:

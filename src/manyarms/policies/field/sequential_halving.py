@@ -115,7 +115,10 @@ class SequentialHalving(Policy):
 
     size: Count | None = None
 
+    def first_draws(self, *, n_arms: int, pulls: int) -> int:
+        return min(self.size or arms_for(pulls), n_arms, pulls)
+
     def new_state(self, memory: Memory, *, n_arms: int, pulls: int) -> SequentialHalvingState:
-        size = min(self.size or arms_for(pulls), n_arms, pulls)
+        size = self.first_draws(n_arms=n_arms, pulls=pulls)
         table = halving(memory, n_arms, slots=size, brackets=1, largest=size)
         return SequentialHalvingState(self.size or 0, table)

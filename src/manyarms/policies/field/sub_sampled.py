@@ -153,6 +153,9 @@ class SubSampled(AroundPolicy, OnSubset):
     size: Count | None = field(default=None, kw_only=True)
     exponent: Probability | None = field(default=None, kw_only=True)
 
+    def first_draws(self, *, n_arms: int, pulls: int) -> int:
+        return self.policy.first_draws(n_arms=self.set_size(n_arms, pulls), pulls=pulls)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check_one("Try exponent=0.5.", size=self.size, exponent=self.exponent)

@@ -196,6 +196,9 @@ class AroundPolicy(Policy):
                 f"`policy` must be a policy such as MOSS(), got {self.policy!r}.{fix}"
             )
 
+    def first_draws(self, *, n_arms: int, pulls: int) -> int:
+        return self.policy.first_draws(n_arms=n_arms, pulls=pulls)
+
     def with_best_mean(self: A, best_mean: float) -> A:
         return replace(self, policy=self.policy.with_best_mean(best_mean))
 

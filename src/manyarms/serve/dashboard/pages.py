@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -20,6 +22,7 @@ from starlette.responses import (
 )
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
 import manyarms
 from manyarms.core import theme
@@ -38,7 +41,25 @@ if TYPE_CHECKING:
 _PACKAGE = Path(manyarms.__file__).parent
 _STYLES = _PACKAGE / "report" / "page" / "page.css"
 _CLIENT = _PACKAGE / "remote" / "manyarms.js"
-_MOST_STREAMS = 1000
+_MOST_STREAMS = 1000  # pages that follow, of all
+_MOST_OF_ONE = 50  # of one token
+_SHARE = 0.5  # of all connections: the others are for asks
+
+
+class _Stream(StreamingResponse):
+    """Events; says when they end, also if they never began because the reader has gone."""
+
+    def __init__(self, events: AsyncGenerator[bytes], closed: Callable[[], None]) -> None:
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        super().__init__(events, media_type="text/event-stream", headers=headers)
+        self._closed = closed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send them all."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._closed()
 
 
 class _Files(StaticFiles):
@@ -64,7 +85,8 @@ class Pages:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._channels: dict[str, Channel] = {}  # of pages that somebody looks at
-        self._streams = 0
+        self._most = min(_MOST_STREAMS, int(_SHARE * service.settings.connections))
+        self._streams: Counter[str] = Counter()  # by the name of their token
 
     def routes(self) -> list[BaseRoute]:
         """Return all pages."""
@@ -138,7 +160,7 @@ class Pages:
     async def list_events(self, request: Request) -> Response:
         """Send the list whenever it changes."""
         caller = await self._caller(request)
-        return await self._stream(self._list_channel(caller, _cursor(request)))
+        return await self._stream(caller, self._list_channel(caller, _cursor(request)))
 
     # An experiment
 
@@ -175,24 +197,25 @@ class Pages:
     async def experiment_events(self, request: Request) -> Response:
         """Send panels whenever they change."""
         name = request.path_params["experiment"]
-        await self._caller(request, "view", name)
-        return await self._stream(self._experiment_channel(name))
+        caller = await self._caller(request, "view", name)
+        return await self._stream(caller, self._experiment_channel(name))
 
-    async def _stream(self, channel: Channel) -> Response:
-        if self._streams >= _MOST_STREAMS:
-            raise refuse(503, "unavailable", "Too many pages are open.")
+    async def _stream(self, caller: Caller, channel: Channel) -> Response:
         await channel.panels()
+        open_now, who = self._streams, caller.name
+        if open_now[who] >= _MOST_OF_ONE:
+            said = f"{_MOST_OF_ONE} pages follow with the token {who!r}. Close some."
+            raise refuse(429, "streams", said)
+        if open_now.total() >= self._most:
+            raise refuse(503, "unavailable", "Too many pages are open.")
+        open_now[who] += 1  # nothing waits from here until the response is sent
 
-        async def counted() -> Any:
-            self._streams += 1
-            try:
-                async for event in channel.stream(lambda: self._service.ending):
-                    yield event
-            finally:
-                self._streams -= 1
+        def closed() -> None:
+            open_now[who] -= 1
+            if not open_now[who]:
+                del open_now[who]
 
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(counted(), media_type="text/event-stream", headers=headers)
+        return _Stream(channel.stream(lambda: self._service.ending), closed)
 
     async def arm_page(self, request: Request) -> Response:
         """Show one arm, by its number: keys may hold anything."""

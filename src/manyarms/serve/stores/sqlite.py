@@ -178,6 +178,7 @@ class SQLiteStore(Store):
         term = self._term
         async with self._turn:
             self._check_term(term)
+            self._check_files()
             try:
                 return await self._in_thread(function, self._database)
             except (SQLiteError, UnreachableError) as error:

@@ -1,0 +1,105 @@
+"""What a game costs before its first pull is bounded, whatever numbers it is given."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import manyarms as ma
+from manyarms.live.game import MOST_FIRST_DRAWS
+from manyarms.policies import field
+
+ARMS, HORIZON = 1 << 50, 1 << 40
+MOST_CALLS = 50_000  # of Python functions: some 20 ms
+MOST_BYTES = 50_000_000
+NEEDED: dict[str, dict[str, Any]] = {
+    "anytime-parallel": {"best_mean": 0.9},
+    "best": {"arm": 3},
+    "guarded-ss-greedy": {"size": 1 << 40},
+    "moss-oracle": {"alpha": 0.3},
+    "parallel": {"best_mean": 0.9},
+    "patience": {"best_mean": 0.9},
+    "qrm1": {"rho": 0.05},
+    "satisficing-ts": {"target": 0.9},
+    "ss-greedy-oracle": {"alpha": 0.3},
+    "ss-ucb-oracle": {"share": 0.01},
+}
+REFUSED = {"sequential-halving", "hybrid-moss++"}  # which draw their arms ahead
+
+
+@contextlib.contextmanager
+def bounded_work() -> Iterator[None]:
+    """Raise as soon as too many functions were called; it need not come to an end."""
+    calls = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+        if calls > MOST_CALLS:
+            sys.setprofile(None)
+            raise AssertionError(f"more than {MOST_CALLS} calls")
+
+    tracemalloc.start()
+    sys.setprofile(count)
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < MOST_BYTES
+    finally:
+        sys.setprofile(None)
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("horizon", [HORIZON, None])
+@pytest.mark.parametrize("name", ma.policy_names())
+def test_every_policy_begins_soon_or_is_refused(name: str, horizon: int | None) -> None:
+    policy = ma.policy(name, **NEEDED.get(name, {}))
+    if horizon is None and not policy.anytime:
+        pytest.skip("it needs a horizon")
+    with bounded_work():
+        if name in REFUSED:
+            with pytest.raises(ma.ParameterError, match=f"must draw at most {MOST_FIRST_DRAWS}"):
+                policy.live(n_arms=ARMS, horizon=horizon, seed=1)
+        else:
+            policy.live(n_arms=ARMS, horizon=horizon, seed=1).ask()
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        field.SequentialHalving(size=1 << 40),
+        ma.HybridMOSSPlusPlus(beta=1.0),
+        ma.Guarded(ma.HybridMOSSPlusPlus()),
+        field.SubSampled(field.SequentialHalving(), size=1 << 30),
+        ma.Guarded(field.SubSampled(field.SequentialHalving(), exponent=0.9)),
+    ],
+    ids=lambda policy: policy.label,
+)
+def test_policies_around_others_say_what_those_draw(policy: ma.Policy) -> None:
+    with bounded_work(), pytest.raises(ma.ParameterError, match="would draw .* Choose a shorter"):
+        policy.live(n_arms=ARMS, horizon=HORIZON)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        field.SequentialHalving(size=64),
+        ma.Doubling(ma.HybridMOSSPlusPlus()),
+        field.SubSampled(field.SequentialHalving(), size=1000),
+        field.BracketingHalving(),
+    ],
+    ids=lambda policy: policy.label,
+)
+def test_what_draws_few_arms_ahead_may_have_any_horizon(policy: ma.Policy) -> None:
+    with bounded_work():
+        policy.live(n_arms=ARMS, horizon=HORIZON).ask()
+
+
+def test_a_season_is_bounded_as_well() -> None:
+    live = field.SequentialHalving().live(n_arms=ARMS, horizon=100)
+    with pytest.raises(ma.ParameterError, match="must draw at most"):
+        live.season(horizon=HORIZON)
