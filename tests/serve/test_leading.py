@@ -112,6 +112,30 @@ def test_a_file_that_is_not_that_file(tmp_path: Path) -> None:
             assert call(one.port, "POST", f"{path_of('x')}/asks", {})[0] == 200
 
 
+def test_a_file_that_was_removed_is_not_made_anew(tmp_path: Path) -> None:
+    file, aside = tmp_path / "x.db", tmp_path / "aside"
+    with in_thread(f"sqlite:///{file}?sync=never") as one:
+        assert call(one.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
+
+        def why_not() -> str:
+            return str(call(one.port, "GET", "/readyz", token=None)[1].get("reason"))
+
+        aside.mkdir()
+        for what in tmp_path.glob("x.db*"):
+            what.rename(aside / what.name)
+        wait(lambda: "x.db was removed. Put it back" in why_not())  # it has tried to lead again
+        assert not file.exists()
+        with opened(f"sqlite:///{file}") as other:
+            tables.setting(other, "secret", "another")
+        wait(lambda: "is another database than before" in why_not())
+        for what in [*tmp_path.glob("x.db*")]:
+            what.unlink()
+        for what in aside.iterdir():
+            what.rename(tmp_path / what.name)
+        one.wait_until_ready()
+        assert call(one.port, "POST", f"{path_of('x')}/asks", {})[0] == 200
+
+
 def test_a_file_of_two_names(tmp_path: Path) -> None:
     file = tmp_path / "x.db"
     with in_thread(f"sqlite:///{file}?sync=never") as one:

@@ -42,6 +42,7 @@ class SQLiteStore(Store):
         self._turn = asyncio.Lock()  # of the connection
         self._thread = ThreadPoolExecutor(1, "committer")
         self._files: dict[Path, tuple[int, int]] = {}
+        self._secret: str | None = None  # of the database that this process has led on
         self._term = 0
         self._usual = 1.0  # seconds that a commit takes, by the last ones
 
@@ -76,12 +77,24 @@ class SQLiteStore(Store):
             return self._wait_for(database)
 
     def _open(self) -> None:
-        tables.opened(self.url).close()
+        tables.opened(self.url, create=False).close()
         self._database.open()
+        self._check_same()
         self._begin(self._database)
         path = self._database.path
         wal = path.with_name(f"{path.name}-wal")
         self._files = {one: _identity(one) for one in (path, wal)}
+
+    def _check_same(self) -> None:
+        """Refuse to lead on another database than before: what was acknowledged is not in it."""
+        row = self._database.first("SELECT value FROM settings WHERE name = 'secret'")
+        secret = row and row[0]
+        if self._secret not in (None, secret):
+            raise LostError(
+                f"{self._database.path} is another database than before. Put that one back, or "
+                f"start this process again"
+            )
+        self._secret = secret
 
     async def beat(self) -> None:
         """Look whether the file is still that file: nobody else can lead while we have the lock."""

@@ -134,7 +134,7 @@ class Readers:
         era, database = getattr(self._local, "database", (-1, None))
         if database is None or era != self._era:
             self._drop()
-            database = tables.opened(self._url)
+            database = tables.opened(self._url, create=False)
             self._open.add(database)
             self._local.database = self._era, database
         known: Database = database
