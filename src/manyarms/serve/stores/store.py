@@ -103,6 +103,7 @@ class Readers:
         self._local = threading.local()
         self._era = 0  # connections of earlier ones are not used any more
         self._open: set[Database] = set()
+        self._closed = False
 
     async def read(self, function: Callable[[Database], T]) -> T:
         """Return what a function reads; once more where a connection turns out to be lost.
@@ -131,6 +132,8 @@ class Readers:
             raise
 
     def _database(self) -> Database:
+        if self._closed:
+            raise UnreachableError("this process is about to end")
         era, database = getattr(self._local, "database", (-1, None))
         if database is None or era != self._era:
             self._drop()
@@ -153,8 +156,11 @@ class Readers:
         self._era += 1
 
     def close(self) -> None:
-        """Close all connections, after what they are doing."""
-        self._pool.shutdown()
+        """Close all connections, after what they are doing; logs are not read to their end."""
+        self._closed = True
+        for database in self._open.copy():
+            database.given_up = True
+        self._pool.shutdown(cancel_futures=True)
         for database in self._open:
             database.close()
 
