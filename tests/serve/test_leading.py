@@ -15,7 +15,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.live.databases import UnreachableError
-from manyarms.serve import tables
+from manyarms.serve import leader, tables
 from manyarms.serve.batch import LostError
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.messages import Failure
@@ -134,6 +134,31 @@ def test_a_file_that_was_removed_is_not_made_anew(tmp_path: Path) -> None:
             what.rename(tmp_path / what.name)
         one.wait_until_ready()
         assert call(one.port, "POST", f"{path_of('x')}/asks", {})[0] == 200
+
+
+def test_a_lock_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leader, "BEAT", 60.0)  # else the first may take it again before the second
+    url = f"sqlite:///{tmp_path}/x.db?sync=never"
+    with in_thread(url) as first:
+        assert call(first.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
+        (tmp_path / "x.db.lock").unlink()
+        with in_thread(url) as second:
+            second.wait_until_ready()
+            assert call(first.port, "POST", f"{path_of('x')}/asks", {})[0] == 503
+            wait(lambda: call(first.port, "GET", "/readyz", token=None)[0] == 503)
+            assert call(second.port, "POST", f"{path_of('x')}/asks", {})[0] == 200
+
+
+def test_a_file_behind_a_link(tmp_path: Path) -> None:
+    """There is one lock, whichever way a process takes."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "x.db").symlink_to(tmp_path / "there" / "y.db")
+    with in_thread(f"sqlite:///{tmp_path}/x.db?sync=never") as first:
+        first.wait_until_ready(5)
+        assert call(first.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
+        with in_thread(f"sqlite:///{tmp_path}/there/y.db?sync=never") as second:
+            reason = call(second.port, "GET", "/readyz", token=None)[1]["reason"]
+            assert f":{first.port} leads" in reason
 
 
 def test_a_file_of_two_names(tmp_path: Path) -> None:

@@ -97,11 +97,13 @@ class SQLiteStore(Store):
         self._secret = secret
 
     async def beat(self) -> None:
-        """Look whether the file is still that file: nobody else can lead while we have the lock."""
+        """Look whether the file and the lock beside it are still those."""
         self._check_files()
 
     def _check_files(self) -> None:
-        """Raise unless what is written goes where the next start will read it."""
+        """Raise unless others are kept out, and the next start will read what is written."""
+        if not self._database.is_locked():
+            raise LostError(f"the lock beside {self._database.path} was removed")
         try:
             if all(_identity(path) == known for path, known in self._files.items()):
                 return
@@ -191,6 +193,7 @@ class SQLiteStore(Store):
         term = self._term
         async with self._turn:
             self._check_term(term)
+            self._check_files()
             try:
                 return await self._in_thread(function, self._database)
             except (SQLiteError, UnreachableError) as error:
