@@ -79,7 +79,13 @@ class Snapshots:
 
     async def save_at_the_end(self) -> None:
         """Keep snapshots of all that can be made in a moment; other logs are played again."""
-        end = time.monotonic() + _AT_THE_END
+        try:
+            async with asyncio.timeout(2 * _AT_THE_END):  # some began before the end
+                await self._save_until(time.monotonic() + _AT_THE_END)
+        except (OSError, LostError, RefusedError) as error:  # a TimeoutError is an OSError
+            _logger.warning("not all snapshots were kept: %s", error or "the database is slow")
+
+    async def _save_until(self, end: float) -> None:
         for experiment in sorted(self._leader.games.values(), key=_size):
             if time.monotonic() + _RATE * _size(experiment) > end:
                 return

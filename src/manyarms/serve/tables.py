@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from manyarms.live.databases import Database, database_of
+from manyarms.live.databases import Database, UnreachableError, database_of
 from manyarms.live.databases.postgres import PostgreSQL
 from manyarms.live.databases.sqlite import SQLite
 
@@ -29,9 +29,14 @@ _TABLES = {
 }
 
 
-def opened(url: str) -> Database:
-    """Return the database of a service, open, with all of its tables."""
+def opened(url: str, *, create: bool = True) -> Database:
+    """Return the database of a service, open, with all of its tables.
+
+    Whoever has used it before does not create it: a file that is missing was removed.
+    """
     database = database_of(url)
+    if not create and isinstance(database, SQLite) and not database.path.exists():
+        raise UnreachableError(f"{database.path} was removed. Put it back")
     database.open()
     if not database.has_table("summaries"):
         with database.alone():

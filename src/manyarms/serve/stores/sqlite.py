@@ -41,6 +41,7 @@ class SQLiteStore(Store):
         self._turn = asyncio.Lock()  # of the connection
         self._thread = ThreadPoolExecutor(1, "committer")
         self._files: dict[Path, tuple[int, int]] = {}
+        self._secret: str | None = None  # of the database that this process has led on
         self._term = 0
         self._usual = 1.0  # seconds that a commit takes, by the last ones
 
@@ -65,19 +66,33 @@ class SQLiteStore(Store):
             return self._wait_for(database)
 
     def _open(self) -> None:
-        tables.opened(self.url).close()
+        tables.opened(self.url, create=False).close()
         self._database.open()
+        self._check_same()
         self._begin(self._database)
         path = self._database.path
         wal = path.with_name(f"{path.name}-wal")
         self._files = {one: _identity(one) for one in (path, wal)}
 
+    def _check_same(self) -> None:
+        """Refuse to lead on another database than before: what was acknowledged is not in it."""
+        row = self._database.first("SELECT value FROM settings WHERE name = 'secret'")
+        secret = row and row[0]
+        if self._secret not in (None, secret):
+            raise LostError(
+                f"{self._database.path} is another database than before. Put that one back, or "
+                f"start this process again"
+            )
+        self._secret = secret
+
     async def beat(self) -> None:
-        """Look whether the file is still that file: nobody else can lead while we have the lock."""
+        """Look whether the file and the lock beside it are still those."""
         self._check_files()
 
     def _check_files(self) -> None:
-        """Raise unless what is written goes where the next start will read it."""
+        """Raise unless others are kept out, and the next start will read what is written."""
+        if not self._database.is_locked():
+            raise LostError(f"the lock beside {self._database.path} was removed")
         try:
             if all(_identity(path) == known for path, known in self._files.items()):
                 return

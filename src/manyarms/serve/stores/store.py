@@ -19,7 +19,7 @@ from manyarms.serve.batch import Batch, LostError
 T = TypeVar("T")
 _ANNOUNCED_EVERY = 4.0  # seconds
 _STANDS_BY = 15.0  # seconds that a standby is believed to be there
-_STANDBY = "standby "  # what its setting begins with
+STANDBY = "standby "  # what its setting begins with
 
 
 class Store(ABC):
@@ -72,23 +72,26 @@ class Store(ABC):
         """Say that this process stands by; return who leads."""
         self._announced = time.monotonic()
         now = database.first(f"SELECT {database.now}")[0]
-        tables.set_setting(database, _STANDBY + self.name, f"{now:.0f}")
+        tables.set_setting(database, STANDBY + self.name, f"{now:.0f}")
         return tables.setting(database, "leader", "").partition(" since ")[0]
+
+    def _as_leader(self) -> str:
+        return f"{self.name} since {time.time():.0f}"
 
     def _begin(self, database: Database) -> None:
         """Say that this process leads: a first write, which shows whether others are possible."""
         with database.transaction():
-            tables.set_setting(database, "leader", f"{self.name} since {time.time():.0f}")
-            database.run("DELETE FROM settings WHERE name = :name", name=_STANDBY + self.name)
+            tables.set_setting(database, "leader", self._as_leader())
+            database.run("DELETE FROM settings WHERE name = :name", name=STANDBY + self.name)
         self._announced = 0.0
 
 
 def standbys(database: Database) -> list[str]:
     """Return the processes that stand by."""
     rows = database.run(
-        f"SELECT name, value, {database.now} FROM settings WHERE name LIKE '{_STANDBY}%'"
+        f"SELECT name, value, {database.now} FROM settings WHERE name LIKE '{STANDBY}%'"
     )
-    return sorted(name[len(_STANDBY) :] for name, at, now in rows if now - float(at) < _STANDS_BY)
+    return sorted(name[len(STANDBY) :] for name, at, now in rows if now - float(at) < _STANDS_BY)
 
 
 class Readers:
@@ -100,6 +103,7 @@ class Readers:
         self._local = threading.local()
         self._era = 0  # connections of earlier ones are not used any more
         self._open: set[Database] = set()
+        self._closed = False
 
     async def read(self, function: Callable[[Database], T]) -> T:
         """Return what a function reads; once more where a connection turns out to be lost.
@@ -128,10 +132,12 @@ class Readers:
             raise
 
     def _database(self) -> Database:
+        if self._closed:
+            raise UnreachableError("this process is about to end")
         era, database = getattr(self._local, "database", (-1, None))
         if database is None or era != self._era:
             self._drop()
-            database = tables.opened(self._url)
+            database = tables.opened(self._url, create=False)
             self._open.add(database)
             self._local.database = self._era, database
         known: Database = database
@@ -150,8 +156,11 @@ class Readers:
         self._era += 1
 
     def close(self) -> None:
-        """Close all connections, after what they are doing."""
-        self._pool.shutdown()
+        """Close all connections, after what they are doing; logs are not read to their end."""
+        self._closed = True
+        for database in self._open.copy():
+            database.given_up = True
+        self._pool.shutdown(cancel_futures=True)
         for database in self._open:
             database.close()
 
