@@ -345,7 +345,7 @@ class Leader:
         self.sizes.append(sum(len(batch.events) for batch in group))
         self.events += self.sizes[-1]
         for experiment, batch in zip(dirty, group, strict=True):
-            experiment.names |= batch.names
+            experiment.learn(batch.names)
             experiment.committed_head = batch.new_head
             batch.settle()
             self.snapshots.save_if_due(experiment)
