@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,9 @@ from typing import Any
 import pytest
 
 from manyarms.serve import api, experiment, look
+from manyarms.serve.batch import LostError
+from manyarms.serve.errors import RefusedError
+from manyarms.serve.game import Game
 from manyarms.serve.requests import BodyClock, Request
 from manyarms.serve.service import Service, Settings
 
@@ -59,6 +64,14 @@ def during_commits(
     monkeypatch.setattr(service.leader.store, "commit", late)
 
 
+async def until(true: Callable[[], Any], seconds: float = 20) -> None:
+    """Wait until something is true."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.005)
+
+
 # Names of arms
 
 
@@ -103,5 +116,64 @@ def test_views_have_keys_when_others_were_forgotten(
                 assert (await service.view("arm_at", "x", number=number)).arm == one["arm"]
             shown = await service.view("in_flight", "x")
             assert [one.arm for one in shown.oldest] == [one["arm"] for one in given["pulls"]]
+
+    asyncio.run(main())
+
+
+# Loads
+
+
+def test_a_load_of_an_earlier_term_is_not_that_of_a_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gates = [threading.Event() for _ in range(3)]
+    begun: list[threading.Event] = []
+    load = Game.load.__func__  # type: ignore[attr-defined]
+
+    def gated(cls: Any, database: Any, row: Any) -> Any:
+        begun.append(gates[len(begun)])
+        begun[-1].wait(20)
+        return load(cls, database, row)
+
+    async def main() -> None:
+        async with serving(tmp_path) as service:
+            leader = service.leader
+            await send(service, "put", "x", {"n_arms": 9})
+            leader.forget(leader.games["x"])
+            monkeypatch.setattr(Game, "load", classmethod(gated))
+            earlier = asyncio.create_task(leader.find("x"))
+            await until(lambda: len(begun) == 1)
+            leader.lose(LostError("for a test"))
+            await until(lambda: not leader.leads)
+            await until(lambda: leader.leads)
+            later = asyncio.create_task(leader.find("x"))
+            await until(lambda: len(begun) == 2)
+            gates[0].set()
+            with pytest.raises(RefusedError, match="Another process leads"):
+                await earlier
+            joins = asyncio.create_task(leader.find("x"))
+            gates[2].set()
+            await asyncio.sleep(0.05)
+            gates[1].set()
+            assert await later is await joins is leader.games["x"]
+            assert len(begun) == 2
+
+    try:
+        asyncio.run(main())
+    finally:
+        for gate in gates:
+            gate.set()
+
+
+def test_whoever_waits_for_an_object_that_was_replaced_hears_that_it_is_lost(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        async with serving(tmp_path) as service:
+            await send(service, "put", "x", {"n_arms": 9})
+            replaced = service.leader.games.pop("x")
+            waiter = replaced.committed()
+            service.leader._forget()
+            assert isinstance(waiter.exception(), LostError)
 
     asyncio.run(main())

@@ -14,6 +14,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 from manyarms.errors import StoreError
@@ -158,11 +159,12 @@ class Leader:
     def _forget(self) -> None:
         """Forget every game: what is kept is loaded anew, here or elsewhere."""
         self.leads = False
-        games, self.games, self._dirty, self._busy = self.games, {}, {}, False
+        forgotten = dict.fromkeys(self.games.values()) | self._dirty
+        self.games, self._dirty, self._busy = {}, {}, False
         self._loading.clear()
         self._unplayable.clear()
         lost = LostError(self.why_not)
-        for experiment in games.values():
+        for experiment in forgotten:
             experiment.forget(lost)
         for batch in self._flying:
             batch.settle(lost)
@@ -231,8 +233,12 @@ class Leader:
         task = self._loading.get(name)
         if task is None:
             task = self._loading[name] = self.in_background(self._load(name))
-            task.add_done_callback(lambda done: self._loading.pop(name, None))
+            task.add_done_callback(partial(self._loaded, name))
         return await asyncio.shield(task)
+
+    def _loaded(self, name: str, task: asyncio.Task[Experiment]) -> None:
+        if self._loading.get(name) is task:  # and not one of a later term
+            del self._loading[name]
 
     def trouble(self, name: str) -> str:
         """Return why an experiment could not be played when that was last tried."""
@@ -263,6 +269,8 @@ class Leader:
             raise RefusedError(failure) from error
         if term != self.terms or not self.leads:
             raise unavailable("Another process leads. Send it again.")
+        if name in self.games:
+            return self.games[name]
         experiment.start(self._wake)
         self.games[name] = experiment
         self._unplayable.pop(name, None)
