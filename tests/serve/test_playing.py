@@ -177,3 +177,41 @@ def test_whoever_waits_for_an_object_that_was_replaced_hears_that_it_is_lost(
             assert isinstance(waiter.exception(), LostError)
 
     asyncio.run(main())
+
+
+# Deletions
+
+
+def test_nobody_finds_an_experiment_while_it_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with serving(tmp_path) as service:
+            leader = service.leader
+            for name in ("x", "other"):
+                await send(service, "put", name, {"n_arms": 9})
+            await send(service, "ask", "x", {"k": 2})
+            await send(service, "stop", "x")
+            other, write, refusals = leader.games["other"], leader.store.write, []
+
+            async def late(function: Any) -> Any:
+                monkeypatch.setattr(leader.store, "write", write)
+                for handler, body in (("get", {}), ("delete", {}), ("abandon", {"pulls": [0]})):
+                    try:
+                        await send(service, handler, "x", body)
+                    except RefusedError as error:
+                        refusals.append((error.failure.status, error.failure.message))
+                return await write(function)
+
+            monkeypatch.setattr(leader.store, "write", late)
+            deleting = send(service, "delete", "x")
+            telling = send(service, "tell", "x", {"tells": [{"pull": 1, "reward": 1.0}]})
+            done = await asyncio.gather(deleting, telling, return_exceptions=True)
+            assert done[0] == {"name": "x", "state": "stopped"}
+            assert refusals == [(503, "'x' is being deleted. Nothing was done.")] * 3
+            with pytest.raises(RefusedError, match="There is no experiment 'x'"):
+                await send(service, "get", "x")
+            await send(service, "ask", "other")
+            assert (leader.terms, leader.games["other"]) == (1, other)
+
+    asyncio.run(main())

@@ -13,13 +13,13 @@ import gc
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
 from manyarms.errors import StoreError
 from manyarms.live.databases import Database, UnreachableError
-from manyarms.serve import cleaning, tables
+from manyarms.serve import cleaning
 from manyarms.serve.batch import Batch, LostError
 from manyarms.serve.errors import (
     BrokenError,
@@ -31,10 +31,11 @@ from manyarms.serve.errors import (
     unreachable,
 )
 from manyarms.serve.experiment import Experiment
-from manyarms.serve.game import SHORTEST_WINDOW, ReplayError
+from manyarms.serve.game import ReplayError
 from manyarms.serve.messages import Failure
 from manyarms.serve.snapshots import Snapshots
 from manyarms.serve.stores import Readers, store_of
+from manyarms.serve.windows import Windows
 
 T = TypeVar("T")
 BEAT = 1.0  # seconds
@@ -71,6 +72,7 @@ class Leader:
         self.readers = Readers(url, _READS, "reader")
         self.loaders = Readers(url, _LOADS, "loader")
         self.snapshots = Snapshots(self)
+        self.windows = Windows(self)
         self.games: dict[str, Experiment] = {}
         self.leads = False
         self.since = 0.0
@@ -84,6 +86,7 @@ class Leader:
         self.terms = 0  # how often this process has led
         self._loading: dict[str, asyncio.Task[Experiment]] = {}
         self._unplayable: dict[str, tuple[float, Failure]] = {}
+        self._burying: set[str] = set()
         self._dirty: dict[Experiment, None] = {}  # in the order of their requests
         self._flying: list[Batch] = []
         self._busy = False
@@ -142,7 +145,7 @@ class Leader:
 
     async def _stay(self) -> None:
         """Look after what there is until this process leads no longer."""
-        self.in_background(self._watch_windows())
+        self.in_background(self.windows.load())
         cleaned = time.monotonic()
         while not self._lost.is_set():
             await self.store.beat()
@@ -219,7 +222,7 @@ class Leader:
 
     def playing(self, name: str) -> Experiment | None:
         """Return an experiment if it is loaded."""
-        return self.games.get(name) if self.leads else None
+        return self.games.get(name) if self.leads and name not in self._burying else None
 
     async def find(self, name: str) -> Experiment:
         """Return an experiment, loaded."""
@@ -227,6 +230,7 @@ class Leader:
         if experiment is not None:
             return experiment
         self.check_leads()
+        self._check_stays(name)
         until, failure = self._unplayable.get(name, (0.0, None))
         if failure is not None and until > time.monotonic():
             raise RefusedError(failure)
@@ -269,6 +273,7 @@ class Leader:
             raise RefusedError(failure) from error
         if term != self.terms or not self.leads:
             raise unavailable("Another process leads. Send it again.")
+        self._check_stays(name)
         if name in self.games:
             return self.games[name]
         experiment.start(self._wake)
@@ -276,7 +281,7 @@ class Leader:
         self._unplayable.pop(name, None)
         if experiment.keyed:
             self.tidy(experiment)
-        self._plan_expiry(experiment)
+        self.windows.watch(experiment)
         if gc.get_freeze_count():  # as `server.run` does in a process of its own
             gc.freeze()
         return experiment
@@ -366,38 +371,21 @@ class Leader:
         seconds = sorted(self.seconds) or [0.0]
         return seconds[int(share * len(seconds))]
 
-    # Time
-
-    def _plan_expiry(self, experiment: Experiment, at: float | None = None) -> None:
-        window = experiment.spec.window
-        if window is None or experiment.gone:
-            return
-        if at is None:
-            first = next(iter(experiment.waiting.values()), None)
-            at = time.time() + window if first is None else first[0] + window
-        pause = min(max(SHORTEST_WINDOW / 2, at - time.time()), 5.0)
-        loop = asyncio.get_running_loop()
-        experiment.deadline = loop.call_later(pause, self._expire, experiment)
-
-    def _expire(self, experiment: Experiment) -> None:
-        if self.closing or experiment.gone or not self.leads:
-            return
-        used = experiment.used
-        try:
-            at = experiment.expire(time.time())
-        except BrokenError as error:
-            self.broke(experiment, error)
-            return
-        experiment.used = used
-        self._plan_expiry(experiment, at)
-
-    async def _watch_windows(self) -> None:
-        """Load experiments whose windows somebody must watch."""
-        for name in await self.read(tables.with_windows):
-            with contextlib.suppress(RefusedError):
-                await self.find(name)
-
     # What is deleted
+
+    @contextlib.contextmanager
+    def burying(self, name: str) -> Iterator[None]:
+        """Let nobody find an experiment while it is deleted."""
+        self._check_stays(name)
+        self._burying.add(name)
+        try:
+            yield
+        finally:
+            self._burying.discard(name)
+
+    def _check_stays(self, name: str) -> None:
+        if name in self._burying:
+            raise unavailable(f"{name!r} is being deleted. Nothing was done.")
 
     def purge_soon(self, name: str) -> None:
         """Hear that an experiment was deleted."""
