@@ -68,7 +68,7 @@ def _event_rows(database: Database, row: ExperimentRow) -> Iterator[tuple[Any, .
 
 
 def _arm_rows(database: Database, row: ExperimentRow) -> Iterator[tuple[Any, ...]]:
-    look = Look(Game.load(database, row), {})
+    look = Look(Game.load(database, row))
     for number, key in _every_arm(database, row):
         a = look.of_arm(number)
         known = (a.estimate, *a.interval) if a.told else (None, None, None)
