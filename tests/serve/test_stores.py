@@ -31,6 +31,6 @@ def test_a_leader_that_is_frozen_while_it_writes_keeps_nobody_out() -> None:
     asyncio.run(lead())
     with opened(url) as frozen:
         frozen.run("BEGIN")
-        assert frozen.run("SELECT 1 FROM settings WHERE name = 'term' FOR SHARE")
+        assert frozen.run("SELECT 1 FROM settings WHERE name = 'term' FOR UPDATE")
         assert frozen.run("UPDATE settings SET value = 'frozen' WHERE name = 'leader' RETURNING 1")
         assert asyncio.run(lead()).startswith("standby since ")

@@ -57,7 +57,11 @@ class Store(ABC):
 
     @abstractmethod
     async def write(self, function: Callable[[Database], T]) -> T:
-        """Return what a function returns that changes tables, as long as this process leads."""
+        """Return what a function returns that changes tables, as long as this process leads.
+
+        Raises a `LostError` if it does not, and a `RefusedError` if nobody knows what was done, but
+        this process leads still.
+        """
 
     @abstractmethod
     def close(self) -> None:
