@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from pathlib import Path
 
 import pytest
 
+from manyarms.live.databases import Database
 from manyarms.serve import tables
-from manyarms.serve.stores import PostgresStore
+from manyarms.serve.stores import PostgresStore, SQLiteStore
 from tests.serve.machines import opened, shared_postgres
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
@@ -34,3 +37,34 @@ def test_a_leader_that_is_frozen_while_it_writes_keeps_nobody_out() -> None:
         assert frozen.run("SELECT 1 FROM settings WHERE name = 'term' FOR UPDATE")
         assert frozen.run("UPDATE settings SET value = 'frozen' WHERE name = 'leader' RETURNING 1")
         assert asyncio.run(lead()).startswith("standby since ")
+
+
+# SQLite
+
+
+def test_who_is_cancelled_keeps_the_connection_until_it_is_free(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/x.db?sync=never"
+    with opened(url):
+        pass
+    said: list[str] = []
+
+    def slowly(database: Database) -> None:
+        said.append("begun")
+        time.sleep(0.2)
+        said.append("done")
+
+    async def cancel() -> None:
+        store = SQLiteStore(url, "leader")
+        await store.lead(lambda leader: None)
+        first = asyncio.create_task(store.write(slowly))
+        while not said:
+            await asyncio.sleep(0.01)
+        first.cancel()
+        await store.commit([])  # in the loop, by the same connection
+        said.append("committed")
+        assert first.cancelled()
+        await store.leave()
+        store.close()
+
+    asyncio.run(cancel())
+    assert said == ["begun", "done", "committed"]

@@ -47,7 +47,13 @@ class SQLiteStore(Store):
         self._usual = 1.0  # seconds that a commit takes, by the last ones
 
     async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
+        loop = asyncio.get_running_loop()
+        running = loop.run_in_executor(self._thread, function, *arguments)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait({running})  # until then the connection is in use
+            raise
 
     async def lead(self, waits: Callable[[str], None]) -> None:
         """Wait for the lock beside the file, which ends with its process."""
