@@ -20,7 +20,6 @@ from manyarms.serve.batch import LostError
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.messages import Failure
 from manyarms.serve.stores import SQLiteStore, postgres
-from manyarms.serve.stores import store as base
 from tests.serve.machines import (
     InThread,
     call,
@@ -206,7 +205,7 @@ class Faults:
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
     one = Faults()
-    commit, begin = SQLiteStore.commit, base.Store._begin
+    commit, begin = SQLiteStore.commit, SQLiteStore._begin
 
     async def faulty(self: SQLiteStore, group: Any) -> None:
         if one.away:

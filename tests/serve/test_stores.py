@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from manyarms.core.files import FileLock
 from manyarms.live.databases import Database
 from manyarms.serve import tables
 from manyarms.serve.stores import PostgresStore, SQLiteStore
+from manyarms.serve.stores.store import standbys
 from tests.serve.machines import opened, shared_postgres
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
@@ -68,3 +71,31 @@ def test_who_is_cancelled_keeps_the_connection_until_it_is_free(tmp_path: Path) 
 
     asyncio.run(cancel())
     assert said == ["begun", "done", "committed"]
+
+
+def test_a_standby_does_not_write_to_the_database(tmp_path: Path) -> None:
+    """One that is frozen while it writes would lock the leader out."""
+    url = f"sqlite:///{tmp_path}/x.db?sync=never"
+
+    async def wait_for() -> None:
+        store = SQLiteStore(url, "host:2")
+        waiting: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        leading = asyncio.create_task(store.lead(waiting.set_result))
+        both: set[asyncio.Future[Any]] = {leading, waiting}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        assert waiting.result() == "host:1"
+        with opened(url) as other:
+            assert standbys(other) == ["host:2"]
+        lock.release()
+        leader.run("COMMIT")
+        await leading
+        assert standbys(leader) == []
+        await store.leave()
+        store.close()
+
+    with opened(url) as leader:
+        tables.set_setting(leader, "leader", "host:1 since 1")
+        lock = FileLock(tmp_path / "x.db.lock", remove=True)
+        leader.run("BEGIN IMMEDIATE")
+        asyncio.run(wait_for())
+    assert not [*tmp_path.glob("*standby*")]

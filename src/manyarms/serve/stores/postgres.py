@@ -111,6 +111,13 @@ class PostgresStore(Store):
         except (psycopg.Error, UnreachableError, OSError) as error:
             raise lost(error) from error
 
+    def _wait_for(self, database: Database) -> str:
+        """Say that this process stands by; return who leads."""
+        self._announced = time.monotonic()
+        now = database.first(f"SELECT {database.now}")[0]
+        tables.set_setting(database, STANDBY + self.name, f"{now:.0f}")
+        return tables.setting(database, "leader", "").partition(" since ")[0]
+
     async def _begin_term(self, pid: int) -> str:
         """Say that this process leads; end sessions that do not let go of the term.
 
