@@ -20,7 +20,6 @@ from manyarms.serve.batch import LostError
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.messages import Failure
 from manyarms.serve.stores import SQLiteStore, postgres
-from manyarms.serve.stores import store as base
 from tests.serve.machines import (
     InThread,
     call,
@@ -83,6 +82,26 @@ def test_a_leader_that_was_cut_off_says_nothing(store: str) -> None:
         one.wait_until_ready()
         status, answer = call(one.port, "POST", f"{path}/asks", {}, Idempotency_Key="k")
         assert (status, answer["pulls"][0]["pull"]) == (200, 1)
+
+
+def test_a_lost_session_that_only_writes_costs_one_request(store: str) -> None:
+    if store.startswith("sqlite"):
+        pytest.skip("on SQLite there are no sessions")
+    path = path_of(new_name())
+    with in_thread(store) as one:
+        assert call(one.port, "PUT", path, {"n_arms": 9})[0] == 201
+        assert call(one.port, "POST", f"{path}/asks", {})[0] == 200
+        with opened(store) as database:
+            assert database.run(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = "
+                "'manyarms' AND pid <> pg_backend_pid()"
+            )
+        other = path_of(new_name())
+        status, answer = call(one.port, "PUT", other, {"n_arms": 9})
+        assert (status, answer["code"]) == (503, "unknown")
+        assert call(one.port, "GET", "/readyz", token=None)[0] == 200
+        assert b"manyarms_loaded 1.0" in call(one.port, "GET", "/metrics")[1]
+        assert call(one.port, "PUT", other, {"n_arms": 9})[0] == 201
 
 
 def test_after_a_restart_of_the_server_the_first_load_works() -> None:
@@ -199,7 +218,7 @@ class Faults:
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
     one = Faults()
-    commit, begin = SQLiteStore.commit, base.Store._begin
+    commit, begin = SQLiteStore.commit, SQLiteStore._begin
 
     async def faulty(self: SQLiteStore, group: Any) -> None:
         if one.away:

@@ -27,6 +27,7 @@ from manyarms.live.databases.postgres import (
 )
 from manyarms.serve import tables
 from manyarms.serve.batch import Batch, LostError
+from manyarms.serve.errors import unknown
 from manyarms.serve.stores.store import STANDBY, Readers, Store, lost
 
 if TYPE_CHECKING:
@@ -110,6 +111,13 @@ class PostgresStore(Store):
         except (psycopg.Error, UnreachableError, OSError) as error:
             raise lost(error) from error
 
+    def _wait_for(self, database: Database) -> str:
+        """Say that this process stands by; return who leads."""
+        self._announced = time.monotonic()
+        now = database.first(f"SELECT {database.now}")[0]
+        tables.set_setting(database, STANDBY + self.name, f"{now:.0f}")
+        return tables.setting(database, "leader", "").partition(" since ")[0]
+
     async def _begin_term(self, pid: int) -> str:
         """Say that this process leads; end sessions that do not let go of the term.
 
@@ -188,16 +196,16 @@ class PostgresStore(Store):
         term = self._term
 
         def fenced(database: Database) -> T:
-            with database.transaction():
-                still = "SELECT 1 FROM settings WHERE name = 'term' AND value = :term FOR SHARE"
+            with database.transaction():  # after what a lost session may still be doing
+                still = "SELECT 1 FROM settings WHERE name = 'term' AND value = :term FOR UPDATE"
                 if database.first(still, term=term) is None:
                     raise LostError("this process leads no longer")
                 return function(database)
 
         try:
             return await self._writer.once(fenced)
-        except UnreachableError as error:
-            raise lost(error) from error
+        except UnreachableError as error:  # of this session: the other one leads still, or beats
+            raise unknown(f"It failed ({error})") from error
 
     def close(self) -> None:
         """End the thread."""
