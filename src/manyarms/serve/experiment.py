@@ -131,6 +131,12 @@ class Experiment(Game):
         """How many wait for the next commit."""
         return len(self._batch.waiters)
 
+    @property
+    def needed(self) -> bool:
+        """Whether it must stay loaded, even if nobody uses it."""
+        watched = self.spec.window is not None and self.waiting
+        return bool(watched) or self.importing.locked()
+
     def forget(self, error: Exception) -> None:
         """Do nothing any more; what was not committed is not known."""
         self.gone = True
