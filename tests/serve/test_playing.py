@@ -259,3 +259,27 @@ def test_windows_are_watched_though_the_first_read_failed(
             await until(lambda: "x" in service.leader.games, 5)
 
     asyncio.run(main())
+
+
+def test_many_windows_that_end_together_leave_others_their_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiment, "_MOST_EXPIRED", 20, raising=False)
+    sizes: list[int] = []
+
+    async def main() -> None:
+        async with serving(tmp_path) as service:
+            leader = service.leader
+            await send(service, "put", "x", {"n_arms": 9, "window": 0.3})
+            await send(service, "ask", "x", {"k": 50})
+            commit = leader.store.commit
+
+            async def noted(group: Any) -> None:
+                sizes.extend(len(batch.events) for batch in group)
+                await commit(group)
+
+            monkeypatch.setattr(leader.store, "commit", noted)
+            await until(lambda: leader.games["x"].committed_head == 100)
+
+    asyncio.run(main())
+    assert sizes == [20, 20, 10]
