@@ -13,7 +13,10 @@ from typing import Any
 
 import pytest
 
-from manyarms.serve import api, experiment, look
+from manyarms.live.databases import UnreachableError
+from manyarms.serve import api, experiment, look, tables
+from manyarms.serve import leader as leader_module
+from manyarms.serve.access import Caller
 from manyarms.serve.batch import LostError
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.game import Game
@@ -215,3 +218,68 @@ def test_nobody_finds_an_experiment_while_it_is_deleted(
             assert (leader.terms, leader.games["other"]) == (1, other)
 
     asyncio.run(main())
+
+
+# Windows
+
+
+def test_the_list_unloads_nothing_whose_window_is_watched(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path) as service:
+            leader = service.leader
+            await send(service, "put", "x", {"n_arms": 9, "window": 1.0})
+            await send(service, "ask", "x", {"k": 3})
+            leader.forget(leader.games["x"])  # as after a kill: the list must load it
+            listed = await service.listing(Caller("a", "admin", None))
+            assert [one.name for one in listed.experiments] == ["x"]
+            await until(lambda: leader.games["x"].committed_head == 6)
+
+    asyncio.run(main())
+
+
+def test_windows_are_watched_though_the_first_read_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_windows, reads = tables.with_windows, 0
+
+    def away_at_first(database: Any) -> list[str]:
+        nonlocal reads
+        reads += 1
+        if reads <= 4:
+            raise UnreachableError("away")
+        return with_windows(database)
+
+    async def main() -> None:
+        async with serving(tmp_path) as service:
+            await send(service, "put", "x", {"n_arms": 9, "window": 60.0})
+            await send(service, "ask", "x", {"k": 3})
+        monkeypatch.setattr(tables, "with_windows", away_at_first)
+        monkeypatch.setattr(leader_module, "BEAT", 0.05)
+        async with serving(tmp_path) as service:
+            await until(lambda: "x" in service.leader.games, 5)
+
+    asyncio.run(main())
+
+
+def test_many_windows_that_end_together_leave_others_their_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiment, "_MOST_EXPIRED", 20, raising=False)
+    sizes: list[int] = []
+
+    async def main() -> None:
+        async with serving(tmp_path) as service:
+            leader = service.leader
+            await send(service, "put", "x", {"n_arms": 9, "window": 0.3})
+            await send(service, "ask", "x", {"k": 50})
+            commit = leader.store.commit
+
+            async def noted(group: Any) -> None:
+                sizes.extend(len(batch.events) for batch in group)
+                await commit(group)
+
+            monkeypatch.setattr(leader.store, "commit", noted)
+            await until(lambda: leader.games["x"].committed_head == 100)
+
+    asyncio.run(main())
+    assert sizes == [20, 20, 10]

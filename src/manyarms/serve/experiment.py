@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from manyarms import __version__
@@ -41,6 +42,7 @@ from manyarms.serve.messages import Failure, StoppedFailure, Told
 MOST_KEYS = 100_000  # of asks, that are remembered
 _MOST_NAMES = 100_000  # keys of arms that are remembered
 _MOST_CHANGED = 2000  # arms that a view may have to look at anew, in some milliseconds
+_MOST_EXPIRED = 2000  # pulls whose windows end at a time: others wait for them
 _PLAIN = ((),)  # of an event: no names
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 
@@ -130,6 +132,12 @@ class Experiment(Game):
     def waiters(self) -> int:
         """How many wait for the next commit."""
         return len(self._batch.waiters)
+
+    @property
+    def needed(self) -> bool:
+        """Whether it must stay loaded, even if nobody uses it."""
+        watched = self.spec.window is not None and self.waiting
+        return bool(watched) or self.importing.locked()
 
     def forget(self, error: Exception) -> None:
         """Do nothing any more; what was not committed is not known."""
@@ -277,16 +285,13 @@ class Experiment(Game):
                 self.workers.pop(worker, None)
 
     def expire(self, now: float) -> float | None:
-        """End the pulls whose window is over; return when the next one is."""
+        """End pulls whose window is over, some at a time; return when the next one is."""
         window, live = self.spec.window, self.live
         if window is None or live is None:
             return None
-        over = []
-        for pull, (at, _) in self.waiting.items():
+        for pull, (at, _) in list(islice(self.waiting.items(), _MOST_EXPIRED)):
             if at + window > now:
                 break
-            over.append(pull)
-        for pull in over:
             reward = self.held.get(pull, self.spec.missing)
             if reward == "abandon":
                 self._end(partial(live.abandon, pull), pull)

@@ -139,17 +139,19 @@ class Leader:
         self.loaders.renew()
         self.leads, self.since = True, time.time()
         self.terms += 1
-        self.why_not, self._purging = "", True
+        self.why_not, self._purging, self.windows.unknown = "", True, True
         _logger.info("leads")
         self.settled.set()
 
     async def _stay(self) -> None:
         """Look after what there is until this process leads no longer."""
-        self.in_background(self.windows.load())
         cleaned = time.monotonic()
         while not self._lost.is_set():
             await self.store.beat()
             self._unload_idle()
+            if self.windows.unknown:
+                self.windows.unknown = False
+                self.in_background(self.windows.load())
             if self._purging:
                 self._purging = False
                 self.in_background(cleaning.purge(self))
@@ -302,8 +304,7 @@ class Leader:
     def _unload_idle(self) -> None:
         now = time.monotonic()
         for experiment in list(self.games.values()):
-            watched = experiment.spec.window is not None and experiment.waiting
-            if now - experiment.used > IDLE and not watched and not experiment.importing.locked():
+            if now - experiment.used > IDLE and not experiment.needed:
                 self.in_background(self.unload(experiment))
 
     async def unload(self, experiment: Experiment) -> None:
@@ -312,7 +313,7 @@ class Leader:
         if self.before_unloading is not None:
             await self.before_unloading(experiment)
         await self.snapshots.save(experiment)
-        if experiment.used == used and not experiment.gone:
+        if experiment.used == used and not experiment.gone and not experiment.needed:
             self.forget(experiment)
 
     # Committing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import logging
 import time
 from typing import TYPE_CHECKING
 
@@ -16,19 +16,34 @@ if TYPE_CHECKING:
     from manyarms.serve.leader import Leader
 
 _LONGEST_PAUSE = 5.0  # seconds
+_logger = logging.getLogger("manyarms.serve")
 
 
 class Windows:
-    """Watches the windows of what a leader plays."""
+    """Watches the windows of what a leader plays.
+
+    Attributes
+    ----------
+    unknown
+        Whether some may have to be loaded.
+    """
 
     def __init__(self, leader: Leader) -> None:
         self._leader = leader
+        self.unknown = True
 
     async def load(self) -> None:
         """Load experiments whose windows somebody must watch."""
-        for name in await self._leader.read(tables.with_windows):
-            with contextlib.suppress(RefusedError):
-                await self._leader.find(name)
+        try:
+            for name in await self._leader.read(tables.with_windows):
+                try:
+                    await self._leader.find(name)
+                except RefusedError as error:
+                    if error.failure.code == "unavailable":
+                        raise
+        except RefusedError as error:
+            _logger.warning("windows are not watched yet: %s", error)
+            self.unknown = True
 
     def watch(self, experiment: Experiment, at: float | None = None) -> None:
         """Look at an experiment again when the next window ends."""
