@@ -59,12 +59,15 @@ def test_a_remote_game_is_the_live_game(url: str, policy: ma.Policy, named: bool
         assert (remote.n_arms, remote.pulls) == (live.n_arms, live.pulls)
 
 
-def test_nothing_is_lost_or_doubled_on_a_bad_line(service: Node, url: str) -> None:
+@pytest.mark.parametrize("several", [False, True])
+def test_nothing_is_lost_or_doubled_on_a_bad_line(service: Node, url: str, several: bool) -> None:
     live = ma.MOSS().live(n_arms=50, horizon=500, seed=2)
     made = create(url, ma.MOSS(), n_arms=50, horizon=500, seed=2)
-    with bad_line(service.port, lost=3) as port:
-        remote = ma.Remote(f"http://127.0.0.1:{port}", made.experiment, token=TOKEN)
-        assert play(remote, 7) == play(live, 7)
+    with bad_line(service.port, lost=3) as port, bad_line(service.port, lost=2) as other:
+        urls = [f"http://127.0.0.1:{k}" for k in (port, other)]
+        remote = ma.Remote(urls if several else urls[0], made.experiment, token=TOKEN)
+        assert play(remote, 7, turns=30) == play(live, 7, turns=30)
+        assert remote.url in urls
     assert made.progress() == live.progress()
 
 

@@ -27,7 +27,7 @@ class Following(Look):
         self.load(database)
 
     def load(self, database: Database) -> None:
-        super().__init__(Game.load(database, row_of(database, "x")), {})
+        super().__init__(Game.load(database, row_of(database, "x")))
         self._database = database
 
     def _ask(self, key: str, function: Callable[[Database], Any]) -> Any:

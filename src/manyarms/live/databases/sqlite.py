@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from manyarms.core.files import FileLock, LockedError
+from manyarms.core.files import FileLock, LockedError, check_single
 from manyarms.errors import StoreError
 from manyarms.live.databases.database import Database, LogRow, UnreachableError
 
@@ -33,7 +33,7 @@ class SQLite(Database):
 
     def __init__(self, path: Path, *, durable: bool = True) -> None:
         super().__init__(f"sqlite:///{path}")
-        self.path = path
+        self.path = Path(os.path.realpath(path))  # beside it lie the log of SQLite, and our lock
         self._durable = durable
         self._link: sqlite3.Connection | None = None
         self._lock: FileLock | None = None
@@ -110,6 +110,8 @@ class SQLite(Database):
 
         An empty name is the service's, which has all experiments but those of handles.
         """
+        if self.path.exists():
+            check_single(self.path, self.path.stat())
         try:
             self._lock = FileLock(
                 self.path.with_name(".".join(filter(None, (self.path.name, name, "lock")))),
@@ -118,6 +120,10 @@ class SQLite(Database):
         except LockedError:
             return False
         return True
+
+    def is_locked(self) -> bool:
+        """Whether others are kept out: they are not if somebody removed the lock's file."""
+        return self._lock is not None and self._lock.stands()
 
     def run(self, sql: str, **values: Any) -> list[Any]:
         """Run one statement; return its rows."""
