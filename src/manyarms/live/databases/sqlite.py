@@ -52,7 +52,7 @@ class SQLite(Database):
         self._link = link
         try:
             link.execute("PRAGMA journal_mode = WAL")
-            self.set_sync("FULL")
+            link.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}")
             link.execute("PRAGMA cache_size = -16000")
             link.execute("PRAGMA wal_autocheckpoint = 4000")
             self._prepare()
@@ -73,11 +73,6 @@ class SQLite(Database):
         """
         with _creating, contextlib.suppress(OSError):  # SQLite says what is wrong
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
-
-    def set_sync(self, when: str) -> None:
-        """Let commits wait for the disk: FULL, or NORMAL for what the next commit makes durable."""
-        if self._link is not None:
-            self._link.execute(f"PRAGMA synchronous = {when if self._durable else 'OFF'}")
 
     def disconnect(self) -> None:
         """Close the connection, and keep the lock."""
