@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 from collections.abc import Callable
@@ -96,30 +97,34 @@ def _difference(theirs: str, ours: str) -> str:
 
 async def delete(service: Service, request: Request) -> Response:
     """Delete a stopped experiment. It is gone at once; its rows are deleted bit by bit."""
-    name, leader = request.experiment, service.leader
+    name, leader, x = request.experiment, service.leader, None
+    with contextlib.ExitStack() as meanwhile:
 
-    def check(experiment: Experiment) -> None:
-        if experiment.live is not None and experiment.state != "stopped":
-            raise refuse(409, "not_stopped", f"{name!r} must be stopped before it is deleted.")
+        def check(experiment: Experiment) -> None:
+            if experiment.live is not None and experiment.state != "stopped":
+                raise refuse(409, "not_stopped", f"{name!r} must be stopped before it is deleted.")
+            meanwhile.enter_context(leader.burying(name))
 
-    try:
-        experiment, _, _ = await service.apply(name, check)
-    except RefusedError as error:
-        if error.failure.code != "replay":
-            raise
-        # nobody can play it, so nobody could stop it first
-    else:
-        leader.forget(experiment, "the experiment was deleted")
-    if not await leader.write(lambda database: _buried(database, name)):
-        raise unknown_experiment(name)
+        try:
+            experiment, _, _ = await service.apply(name, check)
+        except RefusedError as error:
+            if error.failure.code != "replay":
+                raise
+            # nobody can play it, so nobody could stop it first
+            meanwhile.enter_context(leader.burying(name))
+        else:  # all that was applied is committed: what came later would not pass the fence
+            leader.forget(experiment, "the experiment was deleted")
+            x = experiment.id
+        if not await leader.write(lambda database: _buried(database, name, x)):
+            raise unknown_experiment(name)
     leader.purge_soon(name)
     await service.note(request.caller, name, "delete")
     return answered(m.Done(name, "stopped"))
 
 
-def _buried(database: Database, name: str) -> bool:
+def _buried(database: Database, name: str, x: int | None) -> bool:
     row = database.find(name)
-    return row is not None and tables.bury(database, row.id)
+    return row is not None and x in (None, row.id) and tables.bury(database, row.id)
 
 
 async def list_all(service: Service, request: Request) -> Response:

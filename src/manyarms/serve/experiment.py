@@ -11,9 +11,10 @@ import asyncio
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any
 
 from manyarms import __version__
 from manyarms.errors import ManyarmsError, TurnError
@@ -23,6 +24,7 @@ from manyarms.live.databases.database import packed
 from manyarms.live.game import LiveGame, check_first_draws
 from manyarms.live.store import EventKind
 from manyarms.serve import tables
+from manyarms.serve.asks import AskedBefore, GivenPulls
 from manyarms.serve.batch import Batch, LostError
 from manyarms.serve.errors import (
     BrokenError,
@@ -38,7 +40,9 @@ from manyarms.serve.look import Look
 from manyarms.serve.messages import Failure, StoppedFailure, Told
 
 MOST_KEYS = 100_000  # of asks, that are remembered
+_MOST_NAMES = 100_000  # keys of arms that are remembered
 _MOST_CHANGED = 2000  # arms that a view may have to look at anew, in some milliseconds
+_MOST_EXPIRED = 2000  # pulls whose windows end at a time: others wait for them
 _PLAIN = ((),)  # of an event: no names
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 
@@ -46,38 +50,6 @@ _OVER = (
     "All {} pulls of the horizon are made. Deploy the recommended arm. For more pulls, create a "
     "new experiment; without a horizon, prospector plays for ever."
 )
-
-
-class AskedBefore(NamedTuple):
-    """What an ask with a key was given: its pulls, of which the first `again` were in flight."""
-
-    pulls: list[int]
-    again: int
-    body: str
-
-    @classmethod
-    def of(cls, pull: int, k: int, again: str | None, body: str) -> AskedBefore:
-        """Read what the database holds: pulls that were in flight, and a range of new ones."""
-        earlier = json.loads(again) if again else []
-        if isinstance(earlier, dict):  # between the new ones some were answered at once
-            return cls(earlier["pulls"], earlier["again"], body)
-        return cls([*earlier, *range(pull, pull + k)], len(earlier), body)
-
-    def columns(self) -> tuple[int, int, str | None, str]:
-        """Return what the database is to hold."""
-        earlier, new = self.pulls[: self.again], self.pulls[self.again :]
-        first = new[0] if new else 0
-        if new == list(range(first, first + len(new))):
-            return first, len(new), json.dumps(earlier) if earlier else None, self.body
-        return 0, 0, json.dumps({"pulls": self.pulls, "again": self.again}), self.body
-
-
-class GivenPulls(NamedTuple):
-    """The pulls of an ask; the arms of those that are in flight."""
-
-    pulls: list[int]
-    again: int
-    arms: dict[int, int]
 
 
 class Experiment(Game):
@@ -94,7 +66,7 @@ class Experiment(Game):
     def __init__(self, row: ExperimentRow) -> None:
         super().__init__(row)
         self.secret, self.generation = row.secret, row.generation
-        self.names: dict[int, str] = {}  # of arms touched
+        self._names: dict[int, str] = {}  # keys of arms that were asked for
         self.workers: dict[str, dict[int, None]] = {}
         self.keys: OrderedDict[str, AskedBefore] = OrderedDict()
         self.all_keys = True  # whether no key that is kept is missing among them
@@ -102,7 +74,7 @@ class Experiment(Game):
         self.committed_head = row.head
         self.saved_head = 0
         self.gone = False
-        self.look = Look(self, self.names)
+        self.look = Look(self)
         self.importing = asyncio.Lock()
         self.tidying: asyncio.Task[None] | None = None  # deletes what an import has left
         self.wake: Callable[[Experiment], None] = lambda experiment: None  # hears of work
@@ -161,6 +133,12 @@ class Experiment(Game):
         """How many wait for the next commit."""
         return len(self._batch.waiters)
 
+    @property
+    def needed(self) -> bool:
+        """Whether it must stay loaded, even if nobody uses it."""
+        watched = self.spec.window is not None and self.waiting
+        return bool(watched) or self.importing.locked()
+
     def forget(self, error: Exception) -> None:
         """Do nothing any more; what was not committed is not known."""
         self.gone = True
@@ -187,8 +165,7 @@ class Experiment(Game):
         arms = {pull: flight[pull].arm for pull in (*earlier, *fresh)}
         if key is not None:
             self._remember(key, AskedBefore([*arms], len(earlier), body), worker)
-        self._name(arms.values())
-        return GivenPulls([*arms], len(earlier), arms)
+        return GivenPulls([*arms], len(earlier), arms, self._named(arms.values()))
 
     def _check_room(self, count: int) -> None:
         """Refuse pulls beyond those that may be in flight: each takes memory, and time to load."""
@@ -231,8 +208,7 @@ class Experiment(Game):
         batch = self.touch()
         batch.repeated.update(pull for pull in before.pulls if pull not in arms)
         batch.names_repeated |= self.keyed
-        self._name(arms.values())
-        return GivenPulls(before.pulls, before.again, arms)
+        return GivenPulls(before.pulls, before.again, arms, self._named(arms.values()))
 
     def _remember(self, key: str, asked: AskedBefore, worker: str | None) -> None:
         self._batch.keys.append((key, *asked.columns(), worker, self.now))
@@ -241,14 +217,20 @@ class Experiment(Game):
             self.keys.popitem(last=False)
             self.all_keys = False
 
-    def _name(self, numbers: Iterable[int]) -> None:
+    def _named(self, numbers: Collection[int]) -> dict[int, str] | None:
+        """Return the keys of arms that are known; the commit finds out the others."""
         batch = self.touch()
-        if self.keyed:
-            batch.unnamed.update(n for n in numbers if n not in self.names)
+        if not self.keyed:
+            return None
+        known = {n: self._names[n] for n in numbers if n in self._names}
+        batch.unnamed.update(n for n in numbers if n not in known)
+        return known
 
-    def arm_name(self, number: int) -> str | int:
-        """Return what users call an arm, once its batch is committed."""
-        return self.names.get(number, number) if self.keyed else number
+    def learn(self, names: dict[int, str]) -> None:
+        """Remember keys of arms, for later asks."""
+        if len(self._names) > _MOST_NAMES:
+            self._names.clear()
+        self._names |= names
 
     # Rewards
 
@@ -303,16 +285,13 @@ class Experiment(Game):
                 self.workers.pop(worker, None)
 
     def expire(self, now: float) -> float | None:
-        """End the pulls whose window is over; return when the next one is."""
+        """End pulls whose window is over, some at a time; return when the next one is."""
         window, live = self.spec.window, self.live
         if window is None or live is None:
             return None
-        over = []
-        for pull, (at, _) in self.waiting.items():
+        for pull, (at, _) in list(islice(self.waiting.items(), _MOST_EXPIRED)):
             if at + window > now:
                 break
-            over.append(pull)
-        for pull in over:
             reward = self.held.get(pull, self.spec.missing)
             if reward == "abandon":
                 self._end(partial(live.abandon, pull), pull)

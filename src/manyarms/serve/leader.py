@@ -13,12 +13,13 @@ import gc
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 from manyarms.errors import StoreError
 from manyarms.live.databases import Database, UnreachableError
-from manyarms.serve import cleaning, tables
+from manyarms.serve import cleaning
 from manyarms.serve.batch import Batch, LostError
 from manyarms.serve.errors import (
     BrokenError,
@@ -30,10 +31,11 @@ from manyarms.serve.errors import (
     unreachable,
 )
 from manyarms.serve.experiment import Experiment
-from manyarms.serve.game import SHORTEST_WINDOW, ReplayError
+from manyarms.serve.game import ReplayError
 from manyarms.serve.messages import Failure
 from manyarms.serve.snapshots import Snapshots
 from manyarms.serve.stores import Readers, store_of
+from manyarms.serve.windows import Windows
 
 T = TypeVar("T")
 BEAT = 1.0  # seconds
@@ -70,6 +72,7 @@ class Leader:
         self.readers = Readers(url, _READS, "reader")
         self.loaders = Readers(url, _LOADS, "loader")
         self.snapshots = Snapshots(self)
+        self.windows = Windows(self)
         self.games: dict[str, Experiment] = {}
         self.leads = False
         self.since = 0.0
@@ -83,6 +86,7 @@ class Leader:
         self.terms = 0  # how often this process has led
         self._loading: dict[str, asyncio.Task[Experiment]] = {}
         self._unplayable: dict[str, tuple[float, Failure]] = {}
+        self._burying: set[str] = set()
         self._dirty: dict[Experiment, None] = {}  # in the order of their requests
         self._flying: list[Batch] = []
         self._busy = False
@@ -135,17 +139,19 @@ class Leader:
         self.loaders.renew()
         self.leads, self.since = True, time.time()
         self.terms += 1
-        self.why_not, self._purging = "", True
+        self.why_not, self._purging, self.windows.unknown = "", True, True
         _logger.info("leads")
         self.settled.set()
 
     async def _stay(self) -> None:
         """Look after what there is until this process leads no longer."""
-        self.in_background(self._watch_windows())
         cleaned = time.monotonic()
         while not self._lost.is_set():
             await self.store.beat()
             self._unload_idle()
+            if self.windows.unknown:
+                self.windows.unknown = False
+                self.in_background(self.windows.load())
             if self._purging:
                 self._purging = False
                 self.in_background(cleaning.purge(self))
@@ -158,11 +164,12 @@ class Leader:
     def _forget(self) -> None:
         """Forget every game: what is kept is loaded anew, here or elsewhere."""
         self.leads = False
-        games, self.games, self._dirty, self._busy = self.games, {}, {}, False
+        forgotten = dict.fromkeys(self.games.values()) | self._dirty
+        self.games, self._dirty, self._busy = {}, {}, False
         self._loading.clear()
         self._unplayable.clear()
         lost = LostError(self.why_not)
-        for experiment in games.values():
+        for experiment in forgotten:
             experiment.forget(lost)
         for batch in self._flying:
             batch.settle(lost)
@@ -217,7 +224,7 @@ class Leader:
 
     def playing(self, name: str) -> Experiment | None:
         """Return an experiment if it is loaded."""
-        return self.games.get(name) if self.leads else None
+        return self.games.get(name) if self.leads and name not in self._burying else None
 
     async def find(self, name: str) -> Experiment:
         """Return an experiment, loaded."""
@@ -225,14 +232,19 @@ class Leader:
         if experiment is not None:
             return experiment
         self.check_leads()
+        self._check_stays(name)
         until, failure = self._unplayable.get(name, (0.0, None))
         if failure is not None and until > time.monotonic():
             raise RefusedError(failure)
         task = self._loading.get(name)
         if task is None:
             task = self._loading[name] = self.in_background(self._load(name))
-            task.add_done_callback(lambda done: self._loading.pop(name, None))
+            task.add_done_callback(partial(self._loaded, name))
         return await asyncio.shield(task)
+
+    def _loaded(self, name: str, task: asyncio.Task[Experiment]) -> None:
+        if self._loading.get(name) is task:  # and not one of a later term
+            del self._loading[name]
 
     def trouble(self, name: str) -> str:
         """Return why an experiment could not be played when that was last tried."""
@@ -263,12 +275,15 @@ class Leader:
             raise RefusedError(failure) from error
         if term != self.terms or not self.leads:
             raise unavailable("Another process leads. Send it again.")
+        self._check_stays(name)
+        if name in self.games:
+            return self.games[name]
         experiment.start(self._wake)
         self.games[name] = experiment
         self._unplayable.pop(name, None)
         if experiment.keyed:
             self.tidy(experiment)
-        self._plan_expiry(experiment)
+        self.windows.watch(experiment)
         if gc.get_freeze_count():  # as `server.run` does in a process of its own
             gc.freeze()
         return experiment
@@ -289,8 +304,7 @@ class Leader:
     def _unload_idle(self) -> None:
         now = time.monotonic()
         for experiment in list(self.games.values()):
-            watched = experiment.spec.window is not None and experiment.waiting
-            if now - experiment.used > IDLE and not watched and not experiment.importing.locked():
+            if now - experiment.used > IDLE and not experiment.needed:
                 self.in_background(self.unload(experiment))
 
     async def unload(self, experiment: Experiment) -> None:
@@ -299,7 +313,7 @@ class Leader:
         if self.before_unloading is not None:
             await self.before_unloading(experiment)
         await self.snapshots.save(experiment)
-        if experiment.used == used and not experiment.gone:
+        if experiment.used == used and not experiment.gone and not experiment.needed:
             self.forget(experiment)
 
     # Committing
@@ -345,7 +359,7 @@ class Leader:
         self.sizes.append(sum(len(batch.events) for batch in group))
         self.events += self.sizes[-1]
         for experiment, batch in zip(dirty, group, strict=True):
-            experiment.names |= batch.names
+            experiment.learn(batch.names)
             experiment.committed_head = batch.new_head
             batch.settle()
             self.snapshots.save_if_due(experiment)
@@ -358,38 +372,21 @@ class Leader:
         seconds = sorted(self.seconds) or [0.0]
         return seconds[int(share * len(seconds))]
 
-    # Time
-
-    def _plan_expiry(self, experiment: Experiment, at: float | None = None) -> None:
-        window = experiment.spec.window
-        if window is None or experiment.gone:
-            return
-        if at is None:
-            first = next(iter(experiment.waiting.values()), None)
-            at = time.time() + window if first is None else first[0] + window
-        pause = min(max(SHORTEST_WINDOW / 2, at - time.time()), 5.0)
-        loop = asyncio.get_running_loop()
-        experiment.deadline = loop.call_later(pause, self._expire, experiment)
-
-    def _expire(self, experiment: Experiment) -> None:
-        if self.closing or experiment.gone or not self.leads:
-            return
-        used = experiment.used
-        try:
-            at = experiment.expire(time.time())
-        except BrokenError as error:
-            self.broke(experiment, error)
-            return
-        experiment.used = used
-        self._plan_expiry(experiment, at)
-
-    async def _watch_windows(self) -> None:
-        """Load experiments whose windows somebody must watch."""
-        for name in await self.read(tables.with_windows):
-            with contextlib.suppress(RefusedError):
-                await self.find(name)
-
     # What is deleted
+
+    @contextlib.contextmanager
+    def burying(self, name: str) -> Iterator[None]:
+        """Let nobody find an experiment while it is deleted."""
+        self._check_stays(name)
+        self._burying.add(name)
+        try:
+            yield
+        finally:
+            self._burying.discard(name)
+
+    def _check_stays(self, name: str) -> None:
+        if name in self._burying:
+            raise unavailable(f"{name!r} is being deleted. Nothing was done.")
 
     def purge_soon(self, name: str) -> None:
         """Hear that an experiment was deleted."""

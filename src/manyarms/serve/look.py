@@ -48,14 +48,13 @@ class Look:
     ----------
     game
         The game, which goes on.
-    names
-        Keys of arms, as far as they are known.
     answers
         What the database said for this view.
     """
 
-    def __init__(self, game: Game, names: dict[int, str]) -> None:
-        self.game, self._names = game, names
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self._names: dict[int, str] = {}  # keys of arms, as far as they are known
         self.answers: dict[str, Any] = {}
         self.policy = policy_of(game.spec.policy).label
         self._cache: dict[str, tuple[int, Any]] = {}
@@ -138,17 +137,19 @@ class Look:
         """Return what the user calls arms."""
         if not self.game.keyed:
             return {number: number for number in numbers}
-        missing = sorted({number for number in numbers if number not in self._names})
+        known = {number: self._names[number] for number in numbers if number in self._names}
+        missing = sorted({number for number in numbers if number not in known})
         if missing:
             x = self.game.id
             found = self._ask(f"keys {missing}", lambda db: tables.keys_of(db, x, missing))
-            if len(self._names) > _MOST_NAMES:
-                self._names.clear()
-            self._names |= found
-            return {
-                number: found.get(number) or self._names.get(number, number) for number in numbers
-            }
-        return {number: self._names[number] for number in numbers}
+            self._learn(found)
+            known |= found
+        return {number: known[number] for number in numbers}
+
+    def _learn(self, names: dict[int, str]) -> None:
+        if len(self._names) > _MOST_NAMES:
+            self._names.clear()
+        self._names |= names
 
     def _name(self, number: int) -> str | int:
         return self.names([number])[number]
@@ -188,7 +189,7 @@ class Look:
             "AND key < :high AND number < :n ORDER BY key LIMIT :limit"
         )
         rows = self._ask(f"list {search} {after} {limit}", lambda db: db.run(sql, **chosen))
-        self._names |= dict(rows)
+        self._learn(dict(rows))
         return [number for number, _ in rows], rows[-1][1] if len(rows) == limit else None
 
     def minutes(self, points: int) -> tuple[int, list[tuple[Any, ...]]]:

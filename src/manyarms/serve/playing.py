@@ -7,8 +7,9 @@ import msgspec
 from manyarms.serve import messages as m
 from manyarms.serve import tables
 from manyarms.serve.access import Headers, ticket, ticket_pull
+from manyarms.serve.asks import AskedBefore, GivenPulls
 from manyarms.serve.errors import RefusedError, invalid, refuse, refused_tell, told_before
-from manyarms.serve.experiment import AskedBefore, Experiment, GivenPulls
+from manyarms.serve.experiment import Experiment
 from manyarms.serve.requests import Request, Response, answered
 from manyarms.serve.service import Service
 
@@ -24,7 +25,8 @@ async def ask(service: Service, request: Request) -> Response:
     body = f"{wanted.k} {wanted.worker or ''}"
     if page:
         _check_page(wanted)
-        body = f"page {wanted.k}"  # one that guesses the key of a program gets none of its pulls
+        body = f"page {wanted.k}"
+        key = None if key is None else f"page:{key}"  # one that guesses a program's key has its own
     found: AskedBefore | None = None
     if key is not None:
         found = await _asked_before(service, request.experiment, key)
@@ -41,17 +43,12 @@ async def ask(service: Service, request: Request) -> Response:
         if isinstance(error.failure, m.StoppedFailure):
             await _recommend(service, request.experiment, error.failure)
         raise
-    arms, name = given.arms, experiment.arm_name
-    if batch.ended:
-        arms = arms | {pull: end[2] for pull, end in batch.ended.items()}
+    named = given.named(batch)
     if wanted.tickets or page:
         sign, generation = (experiment.secret, experiment.name), experiment.generation
-        pulls = [
-            m.GivenPull(pull, name(arms[pull]), ticket(*sign, pull, generation))
-            for pull in given.pulls
-        ]
+        pulls = [m.GivenPull(pull, arm, ticket(*sign, pull, generation)) for pull, arm in named]
     else:
-        pulls = [m.GivenPull(pull, name(arms[pull])) for pull in given.pulls]
+        pulls = [m.GivenPull(pull, arm) for pull, arm in named]
     return Response(_encode(m.Asked(pulls, given.again)))
 
 

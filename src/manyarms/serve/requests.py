@@ -176,15 +176,16 @@ class Request:
         return piece, more
 
     def _check_whole(self) -> None:
-        """Refuse a body that is shorter than promised, as after an offer to upgrade."""
-        promised = self.headers.get(b"content-length")
+        """Refuse a body that is shorter than promised: an offer to upgrade swallows it."""
+        headers, said = self.headers, ""
+        promised = headers.get(b"content-length")
         if promised is not None and self._came < int(promised):
-            raise _last(
-                400,
-                "short",
-                f"Content-Length is {int(promised)}, and {self._came} bytes came. Nothing was done."
-                f" Send it without the header `Upgrade`, as HTTP/1.1.",
-            )
+            said = f"Content-Length is {int(promised)}, and {self._came} bytes came."
+        elif not self._came and b"transfer-encoding" in headers and b"upgrade" in headers:
+            said = "A body was to come in pieces, and none came."
+        if said:
+            fix = "Send it without the header `Upgrade`, as HTTP/1.1."
+            raise _last(400, "short", f"{said} Nothing was done. {fix}")
 
     async def body(self) -> bytes:
         """Return the whole body, or refuse it if it is too large."""

@@ -6,6 +6,7 @@ Every function is given a `Database` and belongs to the thread that has it.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
@@ -175,6 +176,20 @@ def setting(database: Database, name: str, fresh: str) -> str:
         fresh=fresh,
     )
     return str(database.first("SELECT value FROM settings WHERE name = :name", name=name)[0])
+
+
+def end_session(database: Database, session: str, until: float) -> None:
+    """Note that a session has ended, for as long as its cookie would be good."""
+    database.run(
+        "DELETE FROM settings WHERE name LIKE 'ended %' AND value < :now", now=f"{time.time():.0f}"
+    )
+    set_setting(database, f"ended {session}", f"{until:.0f}")
+
+
+def has_ended(database: Database, session: str) -> bool:
+    """Whether a session has ended before its time."""
+    name = f"ended {session}"
+    return database.first("SELECT 1 FROM settings WHERE name = :name", name=name) is not None
 
 
 def set_setting(database: Database, name: str, value: str) -> None:

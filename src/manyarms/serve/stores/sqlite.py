@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from manyarms.errors import StoreError
 from manyarms.live.databases import Database, UnreachableError, database_of
 from manyarms.live.databases.sqlite import SQLite, SQLiteError
 from manyarms.serve import tables
@@ -58,7 +57,6 @@ class SQLiteStore(Store):
 
     async def lead(self, waits: Callable[[str], None]) -> None:
         """Wait for the lock beside the file, which ends with its process."""
-        self._check_single()
         try:
             while not self._database.lock(""):
                 if self._is_time_to_announce():
@@ -67,15 +65,6 @@ class SQLiteStore(Store):
             await self._in_thread(self._open)
         except (SQLiteError, UnreachableError, OSError) as error:
             raise lost(error) from error
-
-    def _check_single(self) -> None:
-        """Refuse a file of two names: the lock is beside one of them."""
-        path = self._database.path
-        if path.exists() and path.stat().st_nlink > 1:
-            raise StoreError(
-                f"{path} has {path.stat().st_nlink} names (hard links), and there may be one. "
-                f"Remove the others, or make a copy."
-            )
 
     def _stand_by(self) -> str:
         """Say that this process stands by; return who leads.
