@@ -283,3 +283,39 @@ def test_many_windows_that_end_together_leave_others_their_turn(
 
     asyncio.run(main())
     assert sizes == [20, 20, 10]
+
+
+# Experiments that nobody uses
+
+
+def test_each_idle_experiment_is_unloaded_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leader_module, "BEAT", 0.01)
+    begun: list[str] = []
+
+    async def main() -> None:
+        async with serving(tmp_path) as service:
+            leader, go = service.leader, asyncio.Event()
+            for name in ("fails", "x", "y"):
+                await send(service, "put", name, {"n_arms": 9})
+
+            async def slowly(one: experiment.Experiment) -> None:
+                begun.append(one.name)
+                await go.wait()
+                if one.name == "fails":
+                    raise ZeroDivisionError
+
+            monkeypatch.setattr(leader, "before_unloading", slowly)
+            for one in leader.games.values():
+                one.used -= 2 * leader_module.IDLE
+            await until(lambda: begun)
+            await asyncio.sleep(0.1)
+            at_once = len(begun)
+            go.set()
+            await until(lambda: set(leader.games) == {"fails"})
+            monkeypatch.setattr(leader, "before_unloading", None)
+            assert at_once == 1
+
+    asyncio.run(main())
+    assert sorted(begun) == ["fails", "x", "y"]
