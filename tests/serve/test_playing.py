@@ -319,3 +319,29 @@ def test_each_idle_experiment_is_unloaded_once(
 
     asyncio.run(main())
     assert sorted(begun) == ["fails", "x", "y"]
+
+
+# Asks that are remembered
+
+
+def test_keys_of_asks_take_little_memory(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path) as service:
+            leader = service.leader
+            await send(service, "put", "x", {"n_arms": 9})
+            given = [await send(service, "ask", "x", {"k": 100}, idempotency_key="a")]
+            wanted = {"k": 3, "worker": "w"}
+            given.append(await send(service, "ask", "x", wanted, idempotency_key="b"))
+            await send(service, "abandon", "x", {"pulls": [101]})
+            given.append(await send(service, "ask", "x", wanted, idempotency_key="c"))
+            expected = [range(100), range(100, 103), [100, 102, 103]]
+            for _ in range(2):
+                kept = (await leader.find("x")).keys
+                assert [kept[key].pulls for key in "abc"] == expected
+                again = await send(service, "ask", "x", {"k": 100}, idempotency_key="a")
+                assert again == given[0]
+                again = await send(service, "ask", "x", wanted, idempotency_key="c")
+                assert again == given[2]
+                leader.forget(leader.games["x"])  # and the same after it was loaded anew
+
+    asyncio.run(main())
