@@ -14,7 +14,7 @@ import numpy as np
 
 from manyarms.core.confidence_sequences import spent_error, uniform_limits
 from manyarms.live.game import LiveGame, exchangeable
-from manyarms.live.verdict import _LEVELS, _LIMITS, _can_sample, _Sample
+from manyarms.live.sample import LEVELS, LIMITS, Sample, can_sample
 from manyarms.protocol.policy import recommend
 from manyarms.protocol.recommend import lower_limit, scale_of, sigma_of
 
@@ -93,8 +93,8 @@ def evidence(count: int, total: float, bar: float, game: LiveGame) -> float:
 def judged(game: LiveGame, epsilon: float, quantile: float, confidence: float) -> Judged:
     """Return the verdict; a reward must be known."""
     error = 1.0 - confidence
-    sampled = _can_sample(game, quantile, error)
-    share = _LIMITS * error if sampled else error
+    sampled = can_sample(game, quantile, error)
+    share = LIMITS * error if sampled else error
     limits, arm = limits_of(game, share), kept(game)
     bar = limits[arm][0] + epsilon
     beaten = {a for a, (_, high) in limits.items() if high <= bar or a == arm}
@@ -103,14 +103,14 @@ def judged(game: LiveGame, epsilon: float, quantile: float, confidence: float) -
     met = met if exchangeable(game.policy) else []
     against = [evidence(*game.known(a), bar, game) for a in met]
     samples = [
-        _Sample(game, np.array([x <= 1.0 / a for x in against], np.bool_), quantile,
+        Sample(game, np.array([x <= 1.0 / a for x in against], np.bool_), quantile,
                 error - share, a)
-        for a in _LEVELS
+        for a in LEVELS
     ]  # fmt: skip
     few = sampled and any(sample.small_enough() for sample in samples)
     unsettled = [
         a for a, x in zip(met, against, strict=True)
-        if a not in beaten and (x <= 1.0 / _LEVELS[0] or not sampled)
+        if a not in beaten and (x <= 1.0 / LEVELS[0] or not sampled)
     ]  # fmt: skip
     left: Any = [a for a in limits if a not in beaten and a not in game.retired]
     highest = heapq.nlargest(3, left, key=lambda a: limits[a][1])

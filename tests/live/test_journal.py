@@ -237,6 +237,24 @@ def test_links_lead_to_the_same_journal(tmp_path: Path) -> None:
             ma.recorded(tmp_path / "link")
 
 
+@pytest.mark.parametrize("open_already", [True, False])
+@pytest.mark.parametrize("store", ["{}", "sqlite:///{}"])
+def test_a_file_of_two_names_is_refused(tmp_path: Path, store: str, open_already: bool) -> None:
+    """The lock is beside one of them, and two processes would write to one file."""
+    first, second = tmp_path / "game", tmp_path / "same"
+    live = ma.recorded(store.format(first), new())
+    try:
+        if not open_already:
+            live.close()
+        second.hardlink_to(first)
+        with pytest.raises(ma.StoreError, match=r"same has 2 names \(hard links\)"):
+            ma.recorded(store.format(second))
+    finally:
+        live.close()
+    second.unlink()
+    ma.recorded(store.format(first)).close()
+
+
 def test_a_handle_that_nobody_holds_lets_go_of_its_journal(tmp_path: Path) -> None:
     live = ma.recorded(ma.Journal(tmp_path / "game", sync=60_000), new())
     in_turn(live, 3)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import random
-import shutil
 import struct
 import zlib
 from collections.abc import Callable
@@ -18,12 +16,9 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.live.journal import begin_file
 from manyarms.live.saving import VERSION, pack, unpack
-from manyarms.policies.field import UCB1
 from tests.helpers import ALL_POLICIES, flipped, label, run_python
 from tests.live.games import counts, play, step
-from tests.live.make_formats import FORMATS, GAMES, expected
 
 NAMES = [f"item {k}" for k in range(30)]
 
@@ -278,72 +273,6 @@ def test_paths_of_the_wrong_kind(tmp_path: Path) -> None:
         with pytest.raises(ma.ParameterError, match="`path` must be a path, got"):
             ma.Live.load(wrong)
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
-
-
-# Files of released formats
-
-
-@pytest.mark.parametrize("path", sorted(FORMATS.glob("*.manyarms")), ids=lambda path: path.stem)
-def test_files_of_every_format_still_load_and_go_on(path: Path) -> None:
-    known = json.loads((FORMATS / "expected.json").read_text())[path.stem]
-    live = ma.Live.load(path)
-    assert ma.Live.from_bytes(live.to_bytes()).to_bytes() == live.to_bytes()
-    # its policy may have been given parameters since
-    assert ma.Live.load(path, policy=live.policy).to_bytes() == live.to_bytes()
-    found = expected(live)
-    # a file of format 1 goes on by another rule for ties: what it will do was not kept
-    assert {key: found[key] for key in known} == known
-    assert len(known) == (1 if path.stem.startswith("v1_") else len(found))
-
-
-@pytest.mark.parametrize(
-    "path", sorted(FORMATS.glob(f"v{VERSION}_*.journal")), ids=lambda path: path.stem
-)
-def test_journals_of_the_present_format_open_and_go_on(path: Path, tmp_path: Path) -> None:
-    known = json.loads((FORMATS / "expected.json").read_text())[path.name]
-    copy = Path(shutil.copy(path, tmp_path))
-    with ma.recorded(copy) as live:
-        assert expected(live) == known
-
-
-def test_events_of_format_1_are_not_played_by_another_rule(tmp_path: Path) -> None:
-    copy = Path(shutil.copy(FORMATS / "v1_moss++.journal", tmp_path))
-    data = copy.read_bytes()
-    with pytest.raises(
-        ma.SavedFileError, match=r"in format 1, .* its 59 events .* live.save\(path\) there"
-    ):
-        ma.recorded(copy)
-    assert copy.read_bytes() == data
-
-
-def test_a_journal_of_format_1_without_events_goes_on(tmp_path: Path) -> None:
-    saved = (FORMATS / "v1_moss++.manyarms").read_bytes()
-    path = tmp_path / "journal"
-    path.write_bytes(begin_file(saved))
-    with ma.recorded(path) as live:
-        known = counts(live)
-        assert known == counts(ma.Live.from_bytes(saved))
-        play(live, 50)
-        pending = live.pending
-    with ma.recorded(path) as live:
-        assert live.pending == pending
-
-
-def test_a_state_of_format_1_that_changed_with_the_rule_is_refused() -> None:
-    live = UCB1().live(n_arms=9, horizon=50)
-    live.tell(live.ask(), 1.0)
-    about, columns = unpack(live.to_bytes(), "it")
-    columns["state.arms.node/tie"] = columns["state.arms.node/size"]
-    data = pack(about, columns)
-    with pytest.raises(
-        ma.SavedFileError, match=r"format 1, with another rule for ties, .*'tie'.*begin a new game"
-    ):
-        ma.Live.from_bytes(data[:8] + struct.pack("<I", 1) + data[12:])
-
-
-def test_there_are_files_of_the_present_format() -> None:
-    assert len(list(FORMATS.glob(f"v{VERSION}_*.manyarms"))) == len(GAMES)
-    assert len(list(FORMATS.glob(f"v{VERSION}_*.journal"))) == 2
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import re
 from typing import Any
@@ -13,8 +12,8 @@ import pytest
 import manyarms as ma
 from manyarms.live.estimates import rounded
 from manyarms.live.game import ArmTally
+from manyarms.live.missing import highest
 from manyarms.live.tallies import tallies_of
-from manyarms.live.verdict import _highest
 from tests.live import by_loops
 
 RANGES = [(0.0, 1.0), (-1.0, 2.0), None]
@@ -106,7 +105,7 @@ def test_many_arms_are_judged_in_blocks(shape: str) -> None:
         places = np.flatnonzero(tallies.limits_at(np.arange(size), 0.05)[1] > bar)
         highs = tallies.limits_at(places, 0.05)[1]
         order = np.argsort(-highs, kind="stable")[:3]
-        named = _highest(tallies, places, bar, 0.05)
+        named = highest(tallies, places, bar, 0.05)
         assert [place for place, _ in named] == places[order].tolist()
 
 
@@ -120,8 +119,25 @@ def test_what_views_ask() -> None:
     rivals = sum(a.interval[1] > best.interval[0] for a in present) - 1
     assert tallies.rivals(tallies.best(1)[0]) == rivals
     assert sum(tallies.histogram()) == int((tallies.asked > 0).sum())
-    assert tallies.reward == pytest.approx(math.fsum(a.estimate * a.told for a in present + [
-        a for a in live.arms() if a.told and a.retired]))  # fmt: skip
+    assert tallies.reward == pytest.approx(live.progress().reward)
     for sort, key in (("pulls", "pulls"), ("told", "told"), ("estimate", "estimate")):
         order = [getattr(tallies.at(int(p)), key) for p in tallies.order(sort) if tallies.told[p]]
         assert order == sorted(order, reverse=True)
+
+
+def test_an_arm_that_comes_back_is_not_retired_any_more() -> None:
+    live = ma.MOSS().live(arms=["a", "b", "c"], horizon=30, seed=1)
+    for _ in range(9):
+        live.tell(live.ask(), 1.0)
+    live.retire("a")
+    assert {arm.arm for arm in live.arms() if arm.retired} == {"a"}
+    live.restore("a")
+    assert not any(arm.retired for arm in live.arms())
+
+
+def test_the_reward_is_what_pulls_earned() -> None:
+    live = ma.MOSS().live(arms=["a", "b"], horizon=30, seed=1)
+    live.observe("a", [1.0, 0.5, 1.0])
+    assert tallies_of(live._game).reward == live.progress().reward == 0.0
+    live.tell(live.ask(), 0.25)
+    assert tallies_of(live._game).reward == pytest.approx(live.progress().reward)

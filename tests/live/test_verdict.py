@@ -17,7 +17,7 @@ import pytest
 
 import manyarms as ma
 from manyarms.core.confidence_sequences import evidence_below
-from manyarms.live.verdict import _Sample
+from manyarms.live.sample import Sample
 from manyarms.policies.field import Best, KFailure
 from tests.live.games import new
 
@@ -90,8 +90,8 @@ def test_verdicts_that_stop_are_right(policy: ma.Policy, means: Any, asked: Any)
 
 def test_a_sample_that_is_too_small_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the tests above could not fail."""
-    monkeypatch.setattr(_Sample, "likely", lambda _, few, size: float(few > 0))
-    monkeypatch.setattr(_Sample, "least", lambda _: 10)
+    monkeypatch.setattr(Sample, "likely", lambda _, few, size: float(few > 0))
+    monkeypatch.setattr(Sample, "least", lambda _: 10)
     verdicts = [stopped(ONE_BY_ONE, HARD, seed=seed, epsilon=0.5) for seed in range(30)]
     given = [verdict for verdict in verdicts if verdict is not None]
     assert sum(wrong(verdict, HARD) for verdict in given) > 6
@@ -100,7 +100,7 @@ def test_a_sample_that_is_too_small_would_be_wrong(monkeypatch: pytest.MonkeyPat
 def test_the_sample_s_own_error_is_used_and_not_exceeded() -> None:
     """Good arms as rare as allowed, each open with probability 1/2: the worst there can be."""
     live = new(ma.MOSS(), n_arms=100_000)
-    sample = _Sample(live._game, np.zeros(2000, np.bool_), 0.05, 0.04, 0.5)
+    sample = Sample(live._game, np.zeros(2000, np.bool_), 0.05, 0.04, 0.5)
     rule = [(size, sample.allowed(size, error)) for size, error in sample.sizes()]
     assert rule[0][1] == 0
     luck, runs = np.random.default_rng(1), 4000
@@ -223,11 +223,11 @@ def test_what_is_missing_is_said() -> None:
 def test_arms_that_chance_could_not_bring_are_taken_off() -> None:
     live = new(ma.MOSS(), n_arms=1000)
     game = live._game
-    sample = _Sample(game, np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
+    sample = Sample(game, np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
     assert sample.top == 51
     live.retire([1, 2])  # never tried
     live.observe(3, [1.0])
-    less = _Sample(game, np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
+    less = Sample(game, np.zeros(0, np.bool_), 0.05, 0.04, 0.5)
     assert less.top == 48
     assert less.least() > sample.least()
     live.retire(list(range(100, 160)))
@@ -267,3 +267,26 @@ def test_it_prints_and_is_checked() -> None:
     for name, value in (("epsilon", 0), ("quantile", 1.0), ("quantile", -0.1), ("confidence", 1)):
         with pytest.raises(ma.ParameterError, match=f"`{name}` must be a number"):
             live.verdict(**{name: value})
+
+
+def test_pulls_without_a_reward_are_warned_of() -> None:
+    """With most of an arm's failures abandoned, the verdict is wrong, and says why it may be."""
+    rates, luck = [0.5, 0.3, 0.4], np.random.default_rng(1)
+    said = {}
+    for share in (0.0, 0.01, 0.8):
+        live = ma.policy("uniform").live(n_arms=3, horizon=6000, seed=1)
+        for pull in live.ask(6000):
+            reward = float(luck.random() < rates[pull.arm])
+            if pull.arm == 1 and reward == 0.0 and luck.random() < share:
+                live.abandon(pull)
+            else:
+                live.tell(pull, reward)
+        said[share] = live.verdict()
+        assert said[share].stop
+    assert said[0.0].arm == said[0.01].arm == 0
+    assert said[0.0].warning == said[0.01].warning == ""
+    wrong = said[0.8]
+    assert wrong.arm == 1
+    assert re.match(r"5\d % of the pulls of arm 1, and 1\d % of all pulls, have no reward: ",
+                    wrong.warning)  # fmt: skip
+    assert str(wrong).endswith("The verdict holds only if that does not depend on the reward.")

@@ -14,13 +14,18 @@ from typing import Any
 import pytest
 
 import manyarms as ma
+from manyarms.live.journal import begin_file
 from tests.museum.games import known, regrets
 from tests.museum.service import ORIGIN, Service, look
 from tests.serve.machines import new_name, shared_postgres
 
 HERE = Path(__file__).parent
 # what has changed since on purpose: the rule for ties, and the rule for the recommended arm
-CHANGED = {"1": {"next", "recommended"}, "2": {"recommended"}}
+CHANGED = {
+    "0": {"next", "recommended"},
+    "1": {"next", "recommended"},
+    "2": {"recommended"},
+}
 # with another rule for ties, these policies of version 1 remembered other things
 OTHER_STATES = {"imoss", "kl-ucb", "ss-ucb", "ucb", "ucb-air", "ucb-f", "ucb1"}
 # Prospector and Scout became other policies after version 4: they choose other arms
@@ -75,13 +80,15 @@ def test_saved_handles(version: str, name: str, tmp_path: Path) -> None:
         return
     live = ma.Live.load(path)
     assert ma.Live.from_bytes(live.to_bytes()).to_bytes() == live.to_bytes()
+    # its policy may have been given parameters since
+    assert ma.Live.load(path, policy=live.policy).to_bytes() == live.to_bytes()
     _check_handle(live, version, expected)
 
 
 @pytest.mark.parametrize(("version", "name"), _pieces("journals"))
 def test_journals(version: str, name: str, tmp_path: Path) -> None:
     path, expected = _unpack(version, "journals", name, tmp_path)
-    if version == "1":
+    if version in ("0", "1"):
         data = path.read_bytes()
         with pytest.raises(ma.SavedFileError, match=r"in format 1, .*Open it with that manyarms"):
             ma.recorded(path)
@@ -97,6 +104,17 @@ def test_journals(version: str, name: str, tmp_path: Path) -> None:
         _check_handle(live, version, expected)
     with ma.recorded(path) as live:
         assert len(live.pending) > 0  # of what was played above
+
+
+def test_a_journal_of_format_1_without_events_goes_on(tmp_path: Path) -> None:
+    saved, expected = _unpack("1", "handles", "moss++.manyarms", tmp_path)
+    path = tmp_path / "journal"
+    path.write_bytes(begin_file(saved.read_bytes()))
+    with ma.recorded(path) as live:
+        _check_handle(live, "1", expected)
+        pending = live.pending
+    with ma.recorded(path) as live:
+        assert live.pending == pending
 
 
 @pytest.mark.parametrize(("version", "name"), _pieces("stores"))

@@ -7,7 +7,6 @@ import dataclasses
 import itertools
 import math
 import pickle
-import random
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +18,7 @@ import manyarms as ma
 from manyarms.remote.calls import Answer
 from manyarms.remote.client import Run
 from tests.remote.cutting import bad_line
-from tests.remote.same import plain
+from tests.remote.same import plain, play
 from tests.serve.machines import TOKEN, Node, node
 
 pytestmark = pytest.mark.interpreted
@@ -43,26 +42,6 @@ def create(url: str, policy: Any = "moss", **spec: Any) -> ma.Remote:
     return ma.Remote.create(url, next(_names), policy, token=TOKEN, **spec)
 
 
-def play(game: ma.Live | ma.Remote, seed: int, *, turns: int = 60) -> list[Any]:
-    """Ask alone and in batches, tell late and in another order, abandon; return what was asked."""
-    dice = random.Random(seed)
-    asked: list[ma.Pull] = []
-    waiting: list[ma.Pull] = []
-    for turn in range(turns):
-        some = game.ask(3) if turn % 4 == 0 else [game.ask()]
-        asked += some
-        waiting += some
-        dice.shuffle(waiting)
-        while len(waiting) > 5:
-            pull = waiting.pop()
-            if dice.random() < 0.1:
-                game.abandon(pull)
-            else:
-                game.tell(pull, float(dice.random() < len(str(pull.arm)) / 8))
-    game.tell_many([(pull.id, 0.5) for pull in waiting])
-    return asked
-
-
 @pytest.mark.parametrize("policy", [ma.MOSSPlusPlus(beta=0.6), ma.Prospector(), ma.Quantile()])
 @pytest.mark.parametrize("named", [False, True])
 def test_a_remote_game_is_the_live_game(url: str, policy: ma.Policy, named: bool) -> None:
@@ -80,12 +59,15 @@ def test_a_remote_game_is_the_live_game(url: str, policy: ma.Policy, named: bool
         assert (remote.n_arms, remote.pulls) == (live.n_arms, live.pulls)
 
 
-def test_nothing_is_lost_or_doubled_on_a_bad_line(service: Node, url: str) -> None:
+@pytest.mark.parametrize("several", [False, True])
+def test_nothing_is_lost_or_doubled_on_a_bad_line(service: Node, url: str, several: bool) -> None:
     live = ma.MOSS().live(n_arms=50, horizon=500, seed=2)
     made = create(url, ma.MOSS(), n_arms=50, horizon=500, seed=2)
-    with bad_line(service.port, lost=3) as port:
-        remote = ma.Remote(f"http://127.0.0.1:{port}", made.experiment, token=TOKEN)
-        assert play(remote, 7) == play(live, 7)
+    with bad_line(service.port, lost=3) as port, bad_line(service.port, lost=2) as other:
+        urls = [f"http://127.0.0.1:{k}" for k in (port, other)]
+        remote = ma.Remote(urls if several else urls[0], made.experiment, token=TOKEN)
+        assert play(remote, 7, turns=30) == play(live, 7, turns=30)
+        assert remote.url in urls
     assert made.progress() == live.progress()
 
 
@@ -110,6 +92,10 @@ def test_an_async_game_is_the_live_game(service: Node, url: str) -> None:
             with pytest.raises(ma.TurnError, match="paused"):
                 await remote.ask()
             await remote.resume()
+            wrong = remote.verdict(eps=0.1)  # type: ignore[call-arg]  # raises when it is awaited
+            with pytest.raises(ma.UnknownNameError, match="Unknown parameter of `verdict`: 'eps'"):
+                await wrong
+            assert await remote.verdict(epsilon=0.2) == made.verdict(epsilon=0.2)
             return [*asked, last]
 
     with bad_line(service.port, lost=4) as port:
@@ -239,6 +225,41 @@ def test_verdicts_are_those_of_a_handle(url: str, question: dict[str, float]) ->
         remote.verdict(eps=0.1)  # type: ignore[call-arg]
     with pytest.raises(ma.ServiceError, match="no experiment"):
         ma.Remote(url, "nowhere", token=TOKEN).verdict()
+
+
+def test_observed_rewards_are_those_of_a_handle(url: str) -> None:
+    spec: dict[str, Any] = {"arms": KEYS, "horizon": 500, "seed": 6}
+    live, remote = ma.Prospector().live(**spec), create(url, ma.Prospector(), **spec)
+    for game in (live, remote):
+        game.observe(KEYS[7], [1.0, 0.0, 1.0])
+        game.observe(KEYS[8], 0.5)
+        game.observe(KEYS[9], [])
+        game.retire(KEYS[8])
+    assert play(remote, 3) == play(live, 3)
+    for game in (live, remote):
+        game.restore(KEYS[8])
+        with pytest.raises(ma.UnknownArmError, match="nobody"):
+            game.observe("nobody", 1.0)
+        with pytest.raises(ma.UnknownArmError, match="nobody"):
+            game.restore("nobody")
+        with pytest.raises(ma.ParameterError, match="Cannot observe"):
+            game.observe(KEYS[7], [1.0, math.inf])
+    assert play(remote, 4) == play(live, 4)
+    assert sorted(plain(remote.arms()), key=repr) == sorted(plain(live.arms()), key=repr)
+    assert (remote.progress().told, remote.pulls) == (live.progress().told, live.pulls)
+
+    async def more() -> None:
+        async with ma.AsyncRemote(url, remote.experiment, token=TOKEN) as game:
+            await game.retire(KEYS[8])
+            await game.observe(KEYS[10], (1.0 for _ in range(12_000)))
+            await game.restore(KEYS[8])
+
+    asyncio.run(more())
+    live.retire(KEYS[8])
+    live.observe(KEYS[10], [1.0] * 12_000)
+    live.restore(KEYS[8])
+    assert plain([remote.recommend()]) == plain([live.recommend()])
+    assert remote.n_arms == 300
 
 
 def test_threads_share_a_client(url: str) -> None:

@@ -100,6 +100,7 @@ def fill(path: Path, *, arms: int = 20_000, pulls: int = 20_000) -> str:
 
 
 async def _fill(url: str, arms: int, pulls: int) -> None:
+    tables.opened(url).close()  # as a process that starts does
     store = SQLiteStore(url, "gallery")
     await store.lead(lambda leader: None)
 

@@ -154,10 +154,16 @@ def test_pages_get_few_pulls_and_none_of_others(served: InThread, tokens: dict[s
         assert (status, answer["code"]) == (403, "role")
     assert len(browser(served, "asks", {"k": 10}, tokens["browser"])[1]["pulls"]) == 10
     key: dict[str, Any] = {"Idempotency_Key": "order 1"}
-    assert call(served.port, "POST", "/v1/experiments/shop/asks", {}, **key)[0] == 200
-    url = f"/v1/experiments/shop/asks?token={tokens['browser']}"
-    status, answer = call(served.port, "POST", url, {}, token=None, Origin=PAGE, **key)
-    assert (status, answer["code"]) == (422, "key_reused")
+    url = "/v1/experiments/shop/asks"
+    page = {"token": None, "Origin": PAGE, **key}
+    first, ours, again = (
+        call(served.port, "POST", f"{url}?token={tokens['browser']}", {}, **page),
+        call(served.port, "POST", url, {}, **key),  # a page cannot use up the key of a program
+        call(served.port, "POST", f"{url}?token={tokens['browser']}", {}, **page),
+    )
+    assert [status for status, _ in (first, ours, again)] == [200, 200, 200]
+    assert first == again
+    assert first[1]["pulls"][0]["pull"] != ours[1]["pulls"][0]["pull"]
 
 
 def test_tickets_that_cannot_be(served: InThread) -> None:
@@ -210,6 +216,11 @@ def test_origins(served: InThread, tokens: dict[str, str]) -> None:
     # a token in an address is for pages only: addresses are written down
     status, _ = call(served.port, "GET", f"/v1/session?token={tokens['viewer']}", token=None)
     assert status == 401
+    basic: dict[str, Any] = {"Authorization": "Basic eDp5"}
+    status, _ = call(
+        served.port, "GET", f"/v1/session?token={tokens['viewer']}", token=None, **basic
+    )
+    assert status == 401  # also beside a header of another kind
     for origin, allowed in ((PAGE, PAGE), ("https://evil.example", None)):
         path = "/v1/experiments/shop/asks"
         answer, _ = request(served.port, "OPTIONS", path, headers={"Origin": origin})
@@ -222,6 +233,20 @@ def test_tokens_of_pages_are_bounded(served: InThread, missing: str) -> None:
     body = {"name": "p", "role": "browser", "origins": [PAGE], "rate": 9, "experiment": "shop"}
     del body[missing]
     assert call(served.port, "POST", "/v1/tokens", body)[0] == 422
+
+
+@pytest.mark.parametrize("origin", ["", "null", "*", "https://*", "shop.example", f"{PAGE}/a"])
+def test_origins_that_no_page_has(served: InThread, origin: str) -> None:
+    body = {"name": "p", "role": "browser", "origins": [origin], "rate": 9, "experiment": "shop"}
+    status, answer = call(served.port, "POST", "/v1/tokens", body)
+    assert status == 422
+    assert "such as https://shop.example" in answer["message"]
+
+
+def test_a_name_ends_without_a_newline(served: InThread) -> None:
+    for body in ({"name": "a\n"}, {"name": next(_names), "experiment": "shop\n"}):
+        assert call(served.port, "POST", "/v1/tokens", {"role": "viewer"} | body)[0] == 422
+    assert call(served.port, "PUT", "/v1/experiments/a%0A", {"n_arms": 9})[0] == 422
 
 
 def test_what_pages_use_has_a_window(served: InThread) -> None:
@@ -288,6 +313,41 @@ def test_sessions(served: InThread, tokens: dict[str, str]) -> None:
         assert not cookie
 
 
+def test_after_a_logout_the_cookie_is_good_for_nothing(
+    served: InThread, tokens: dict[str, str]
+) -> None:
+    ended, other = (session_of(served, tokens["viewer"]) for _ in range(2))
+    for session in (ended, other):
+        assert call(served.port, "GET", "/v1/session", token=None, **session)[0] == 200
+    here = {"Origin": f"http://127.0.0.1:{served.port}"}
+    answer, _ = request(served.port, "POST", "/logout", b"", ended | here)
+    assert answer.status == 303
+    assert call(served.port, "GET", "/v1/session", token=None, **ended)[0] == 401
+    assert call(served.port, "GET", "/v1/session", token=None, **other)[0] == 200
+    assert request(served.port, "POST", "/logout", b"", ended | here)[0].status in (303, 401)
+
+
+def test_a_page_elsewhere_cannot_sign_its_visitors_in(
+    served: InThread, tokens: dict[str, str]
+) -> None:
+    body, here = f"token={tokens['viewer']}".encode(), f"http://127.0.0.1:{served.port}"
+    for origin, status in (("https://evil.example", 403), ("null", 403), (here, 303)):
+        answer, _ = request(served.port, "POST", "/login", body, {"Origin": origin})
+        assert answer.status == status
+        assert bool(answer.headers.get("set-cookie")) == (status == 303)
+
+
+@pytest.mark.parametrize("hosts", ["", "Host: x\r\nHost: y\r\n", "Host:\r\n"])
+def test_a_session_needs_one_host(served: InThread, tokens: dict[str, str], hosts: str) -> None:
+    cookie = session_of(served, tokens["operator"])["Cookie"]
+    for origin in ("http://", "http://x", "http://y"):
+        head = f"POST /v1/experiments/shop/pause HTTP/1.1\r\n{hosts}Cookie: {cookie}\r\n"
+        head += f"Origin: {origin}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", served.port), timeout=10) as link:
+            link.sendall(head.encode())
+            assert link.recv(100).startswith(b"HTTP/1.1 400")
+
+
 def test_a_session_is_no_more_than_its_token(
     served: InThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,6 +385,7 @@ def test_the_login_link_is_good_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert f"manyarms serves sqlite:///{tmp_path}/new.db at http://127.0.0.1:{one.port}" in first
     path = second.split()[3].partition(str(one.port))[2]
     given = third.split("MANYARMS_TOKEN=")[1]
+    assert request(one.port, "HEAD", path)[0].headers.get("set-cookie") is None
     for k in range(2):
         answer, _ = request(one.port, "GET", path)
         assert bool(answer.headers.get("set-cookie")) == (k == 0)

@@ -237,6 +237,7 @@ def test_keyed_arms_come_as_a_stream(served: InThread) -> None:
         ("application/x-ndjson", b'"new"\n"new"\n', "There is an arm 'new' already"),
         ("application/x-ndjson", b'"new"\n{"key": 3}\n', "Line 2: a key must be a string"),
         ("application/x-ndjson", b'"new"\n"cut', "Line 2"),
+        ("application/x-ndjson", b'"new"\n{"key": ' + b"[" * 5000 + b"]" * 5000 + b"}", "Line 2"),
         ("application/x-ndjson", b'"new"\n"\\u0000"\n', "Line 2: a key must be"),
         ("text/csv", b"name\nnew\n", "must name a column `key`"),
         ("text/csv", b"key\nnew\n\xff\n", "No arm was added"),

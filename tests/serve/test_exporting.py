@@ -87,6 +87,28 @@ def test_parquet_can_be_read() -> None:
 @pytest.mark.patient
 def test_keys_are_no_formulas_in_spreadsheets() -> None:
     keys = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "'x", "x=1", None]
+    wide = {
+        "\n=1": "'\n'=1",
+        "\uff1d1": "'\uff1d1",
+        "\uff20x": "'\uff20x",
+        " =1": "' =1",
+        "\ufeff=1": "'\ufeff=1",
+    }
+    split = {
+        ";=1": ";'=1",
+        "a; +1": "a;' +1",
+        "a\n-1": "a\n'-1",
+        "a,@x": "a,'@x",
+        "a-1; b": "a-1; b",
+    }
+    for key, shown in (wide | split).items():
+        (_, row) = csv.reader(
+            io.StringIO(
+                b"".join(exporting._as_spreadsheet(COLUMNS, iter([(0, key, 1.0)]))).decode(),
+                newline="",
+            )
+        )
+        assert row[1] == shown
     rows = [(k, key, -0.5) for k, key in enumerate(keys)]
     text = b"".join(exporting._as_spreadsheet(COLUMNS, iter(rows))).decode("utf-8-sig")
     read = list(csv.reader(io.StringIO(text, newline="")))[1:]

@@ -15,12 +15,11 @@ import pytest
 
 import manyarms as ma
 from manyarms.live.databases import UnreachableError
-from manyarms.serve import tables
+from manyarms.serve import leader, tables
 from manyarms.serve.batch import LostError
 from manyarms.serve.errors import RefusedError
 from manyarms.serve.messages import Failure
 from manyarms.serve.stores import SQLiteStore, postgres
-from manyarms.serve.stores import store as base
 from tests.serve.machines import (
     InThread,
     call,
@@ -85,6 +84,26 @@ def test_a_leader_that_was_cut_off_says_nothing(store: str) -> None:
         assert (status, answer["pulls"][0]["pull"]) == (200, 1)
 
 
+def test_a_lost_session_that_only_writes_costs_one_request(store: str) -> None:
+    if store.startswith("sqlite"):
+        pytest.skip("on SQLite there are no sessions")
+    path = path_of(new_name())
+    with in_thread(store) as one:
+        assert call(one.port, "PUT", path, {"n_arms": 9})[0] == 201
+        assert call(one.port, "POST", f"{path}/asks", {})[0] == 200
+        with opened(store) as database:
+            assert database.run(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = "
+                "'manyarms' AND pid <> pg_backend_pid()"
+            )
+        other = path_of(new_name())
+        status, answer = call(one.port, "PUT", other, {"n_arms": 9})
+        assert (status, answer["code"]) == (503, "unknown")
+        assert call(one.port, "GET", "/readyz", token=None)[0] == 200
+        assert b"manyarms_loaded 1.0" in call(one.port, "GET", "/metrics")[1]
+        assert call(one.port, "PUT", other, {"n_arms": 9})[0] == 201
+
+
 def test_after_a_restart_of_the_server_the_first_load_works() -> None:
     check_postgres()
     with own_postgres() as server, in_thread(server.url) as one:
@@ -112,6 +131,68 @@ def test_a_file_that_is_not_that_file(tmp_path: Path) -> None:
             assert call(one.port, "POST", f"{path_of('x')}/asks", {})[0] == 200
 
 
+@pytest.mark.parametrize("what", ["removed", "replaced"])
+def test_nothing_is_created_in_a_file_that_is_gone(tmp_path: Path, what: str) -> None:
+    file = tmp_path / "x.db"
+    with in_thread(f"sqlite:///{file}?sync=never") as one:
+        assert call(one.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
+        copy = file.read_bytes()
+        file.unlink()
+        if what == "replaced":
+            file.write_bytes(copy)
+        assert call(one.port, "PUT", path_of("y"), {"n_arms": 9})[0] == 503
+        assert call(one.port, "POST", "/v1/tokens", {"name": "y", "role": "viewer"})[0] == 503
+
+
+def test_a_file_that_was_removed_is_not_made_anew(tmp_path: Path) -> None:
+    file, aside = tmp_path / "x.db", tmp_path / "aside"
+    with in_thread(f"sqlite:///{file}?sync=never") as one:
+        assert call(one.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
+
+        def why_not() -> str:
+            return str(call(one.port, "GET", "/readyz", token=None)[1].get("reason"))
+
+        aside.mkdir()
+        for what in tmp_path.glob("x.db*"):
+            what.rename(aside / what.name)
+        wait(lambda: "x.db was removed. Put it back" in why_not())  # it has tried to lead again
+        assert not file.exists()
+        with opened(f"sqlite:///{file}") as other:
+            tables.setting(other, "secret", "another")
+        wait(lambda: "is another database than before" in why_not())
+        for what in [*tmp_path.glob("x.db*")]:
+            what.unlink()
+        for what in aside.iterdir():
+            what.rename(tmp_path / what.name)
+        one.wait_until_ready()
+        assert call(one.port, "POST", f"{path_of('x')}/asks", {})[0] == 200
+
+
+def test_a_lock_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leader, "BEAT", 60.0)  # else the first may take it again before the second
+    url = f"sqlite:///{tmp_path}/x.db?sync=never"
+    with in_thread(url) as first:
+        assert call(first.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
+        (tmp_path / "x.db.lock").unlink()
+        with in_thread(url) as second:
+            second.wait_until_ready()
+            assert call(first.port, "POST", f"{path_of('x')}/asks", {})[0] == 503
+            wait(lambda: call(first.port, "GET", "/readyz", token=None)[0] == 503)
+            assert call(second.port, "POST", f"{path_of('x')}/asks", {})[0] == 200
+
+
+def test_a_file_behind_a_link(tmp_path: Path) -> None:
+    """There is one lock, whichever way a process takes."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "x.db").symlink_to(tmp_path / "there" / "y.db")
+    with in_thread(f"sqlite:///{tmp_path}/x.db?sync=never") as first:
+        first.wait_until_ready(5)
+        assert call(first.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
+        with in_thread(f"sqlite:///{tmp_path}/there/y.db?sync=never") as second:
+            reason = call(second.port, "GET", "/readyz", token=None)[1]["reason"]
+            assert f":{first.port} leads" in reason
+
+
 def test_a_file_of_two_names(tmp_path: Path) -> None:
     file = tmp_path / "x.db"
     with in_thread(f"sqlite:///{file}?sync=never") as one:
@@ -137,7 +218,7 @@ class Faults:
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
     one = Faults()
-    commit, begin = SQLiteStore.commit, base.Store._begin
+    commit, begin = SQLiteStore.commit, SQLiteStore._begin
 
     async def faulty(self: SQLiteStore, group: Any) -> None:
         if one.away:

@@ -174,6 +174,41 @@ def _has(made: list[int], count: int) -> bool:
     return len(made) == count
 
 
+@pytest.mark.parametrize("small", [1, 1000])
+def test_a_snapshot_that_failed_is_not_tried_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, small: int
+) -> None:
+    monkeypatch.setattr(snapshots, "EVENTS", 20)
+    monkeypatch.setattr(snapshots, "_SMALL", small)
+
+    def fails(game: Game) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Game, "snapshot", fails)
+    url = f"sqlite:///{tmp_path}/x.db?sync=never"
+    with in_thread(url) as one:
+
+        def failed() -> list[str]:
+            said = [record.getMessage() for record in caplog.records]
+            return [text for text in said if text.startswith("no snapshot of x")]
+
+        def unsaved(count: int) -> bool:
+            said: bytes = call(one.port, "GET", "/metrics")[1]
+            return f"manyarms_unsaved_events {count}.0".encode() in said
+
+        assert call(one.port, "PUT", path_of("x"), {"n_arms": 9})[0] == 201
+        assert call(one.port, "POST", f"{path_of('x')}/asks", {"k": 30})[0] == 200
+        wait(failed)
+        assert "ZeroDivisionError" in failed()[0]
+        for k in range(9):
+            assert call(one.port, "POST", f"{path_of('x')}/asks", {})[0] == 200
+            wait(functools.partial(unsaved, 31 + k))  # none is being made
+        assert len(failed()) == 1
+        assert call(one.port, "POST", f"{path_of('x')}/asks", {"k": 20})[0] == 200
+        wait(lambda: len(failed()) == 2)
+    assert one.failure is None
+
+
 def test_a_copy_that_fails_hurts_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots, "_SMALL", 1)
 

@@ -14,7 +14,7 @@ from manyarms.live.databases import Database
 from manyarms.serve import views
 from manyarms.serve.game import Game
 from manyarms.serve.look import Look
-from tests.serve.machines import call, in_thread, opened, row_of
+from tests.serve.machines import InThread, call, in_thread, new_name, opened, row_of
 
 pytestmark = pytest.mark.interpreted
 KEYS = [f"item {k:03}" for k in range(200)]
@@ -138,3 +138,19 @@ def test_a_long_course_has_few_points(played: tuple[Following, ma.Live]) -> None
     assert len(course.points) <= 300
     assert sum(p.asked for p in course.points) == 60 + len(rows)
     assert all(p.at % (60 * course.step) == 0 for p in course.points)
+
+
+def test_the_smallest_reward_breaks_no_view(served: InThread) -> None:
+    name = new_name()
+    path = f"/v1/experiments/{name}"
+    assert call(served.port, "PUT", path, {"policy": "moss", "horizon": 50, "n_arms": 9})[0] < 300
+    assert call(served.port, "POST", f"{path}/asks", {})[0] == 200
+    told = {"tells": [{"pull": 0, "reward": 5e-324}]}
+    assert call(served.port, "POST", f"{path}/tells", told)[0] == 200
+    for what in ("", "/leaders", "/verdict", "/arms", "/exploring", "/in-flight", "/health"):
+        status, _ = call(served.port, "GET", path + what)
+        assert status == 200, what
+    listed = call(served.port, "GET", "/v1/experiments")[1]["experiments"]
+    (mine,) = [one for one in listed if one["name"] == name]
+    assert mine["recommended"]["low"] == 0.0
+    assert mine["recommended"]["told"] == 1

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
-from manyarms.errors import PathError, PathNotFoundError
+from manyarms.errors import PathError, PathNotFoundError, StoreError
 
 PART = ".manyarms-part"  # ends the names of files that are being written
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -209,6 +209,15 @@ def read_private(path: Path) -> bytes:
 def _is_anothers(found: os.stat_result, *, or_roots: bool = False) -> bool:
     """Whether a file belongs to somebody else; `or_roots` forgives root."""
     return _POSIX and found.st_uid != os.geteuid() and not (or_roots and found.st_uid == 0)
+
+
+def check_single(path: Path, found: os.stat_result) -> None:
+    """Refuse a file of two names: a lock is beside one of them."""
+    if found.st_nlink > 1:
+        raise StoreError(
+            f"{path} has {found.st_nlink} names (hard links), and there may be one. Remove the "
+            f"others, or make a copy."
+        )
 
 
 class FileLock:

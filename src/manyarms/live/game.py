@@ -70,6 +70,7 @@ class LiveGame:
         self.stock: dict[int, deque[float]] = {}  # rewards observed that answered no pull, by arm
         self.drawn_next: dict[int, None] = {}  # arms that the next draws of fresh arms return
         self.named: set[int] = set()  # arms that were not met by chance
+        self.met: dict[int, None] = {}  # arms that earlier seasons drew, if some have no reward
         self.skipped = 0  # of the first arms: retired before anything was known of them
         self.retired: set[int] = set()
         self.tally: dict[int, ArmTally] = {}  # by arm, in order of the first pull
@@ -209,7 +210,7 @@ class LiveGame:
         if fresh and arm in self.stock:
             if arm not in self.retired:
                 self._draw_next(arm)
-            self.named.add(arm)
+            self._name(arm)
             self.tally[arm] = ArmTally()
         if self.changed is not None:
             self.changed.add(arm)
@@ -217,6 +218,10 @@ class LiveGame:
     def _draw_next(self, arm: int) -> None:
         self.drawn_next[arm] = None
         if arm not in self.tally:
+            self._name(arm)
+
+    def _name(self, arm: int) -> None:
+        if arm not in self.met:
             self.named.add(arm)
 
     def known(self, arm: int) -> tuple[int, float]:

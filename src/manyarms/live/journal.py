@@ -41,6 +41,7 @@ from manyarms.core.files import (
     PART,
     FileLock,
     LockedError,
+    check_single,
     is_file,
     path_errors,
     replacing,
@@ -192,6 +193,7 @@ class Journal:
         for kept in self._kept()[-1:]:
             if is_file(file, kept):  # a compaction did not end: nothing was replaced
                 kept.unlink()
+        check_single(self.path, os.fstat(file))
         self._torn = end < len(data)
         return held
 

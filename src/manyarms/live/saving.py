@@ -202,6 +202,7 @@ def _dump_observed(game: LiveGame) -> Columns:
         "stock reward": np.array([reward for _, reward in rewards], np.float64),
         "waiting": _whole(game.drawn_next),
         "named": _whole(sorted(game.named)),
+        "met": _whole(game.met),
         "seat arm": _whole(game.seats.seat_of),
         "seat number": _whole(game.seats.seat_of.values()),
         "seat begin": _whole(begins),
@@ -215,6 +216,7 @@ def _read_observed(game: LiveGame, about: dict[str, Any], columns: Columns) -> N
         game.stock.setdefault(arm, deque()).append(reward)
     game.drawn_next = dict.fromkeys(_taken(columns, "waiting"))
     game.named = set(_taken(columns, "named"))
+    game.met = dict.fromkeys(_taken(columns, "met"))
     game.skipped = check_int("skipped", about.get("skipped", 0))
     arms, numbers, begins, shifts = (
         _taken(columns, f"seat {name}") for name in ("arm", "number", "begin", "shift")

@@ -36,13 +36,25 @@ def next_season(
     check_first_draws(policy, again.count, horizon)
     new = LiveGame(policy, again, horizon, seed, game.reward_range)
     policy.check_rewards(new.reward_range)
+    new.met = _drawn(game)
     for arm, some in rewards.items():
         new.observe(arm, some)
     _retire_again(new, game)
-    # else the old game's arms were not drawn at random, or from others
-    if arms.count == game.first_arms and exchangeable(game.policy):
-        new.named &= game.named
+    if not game.met and new.met.keys() <= rewards.keys():
+        new.met = {}  # `tally` has them, in this order
     return new
+
+
+def _drawn(game: LiveGame) -> dict[int, None]:
+    """Return the arms that a game drew at random, in this order, also those without a reward.
+
+    They stay a sample of the arms only if none is left out, and none moves: the best arms may be
+    those that answer late. There is no sample if the policy may have chosen arms by their numbers,
+    or if arms were added, because then arms were drawn from fewer.
+    """
+    if game.arms.count > game.first_arms or not exchangeable(game.policy):
+        return {}
+    return game.met | dict.fromkeys(arm for arm in game.tally if arm not in game.named)
 
 
 def _retire_again(new: LiveGame, old: LiveGame) -> None:

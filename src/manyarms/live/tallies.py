@@ -110,8 +110,7 @@ class Tallies:
         for name in ("asked", "told", "total"):
             column = getattr(self, name)
             column[places] = np.fromiter(map(attrgetter(name), seen), column.dtype, len(seen))
-        if game.retired:
-            self.retired[places] = [arm in game.retired for arm in arms]
+        self.retired[places] = [arm in game.retired for arm in arms] if game.retired else False
         for arm in arms if game.stock else ():
             if arm in game.stock:
                 place = self._places[arm]
@@ -273,5 +272,7 @@ class Tallies:
 
     @property
     def reward(self) -> float:
-        """The sum of all rewards; of very many arms in a hurry, so with a rounding error."""
-        return float(self.total.sum()) if self.size > _MANY else math.fsum(self.total.tolist())
+        """The sum of all rewards that pulls earned; with very many arms, with a rounding error."""
+        waiting = math.fsum(reward for stock in self.game.stock.values() for reward in stock)
+        total = float(self.total.sum()) if self.size > _MANY else math.fsum(self.total.tolist())
+        return total - waiting

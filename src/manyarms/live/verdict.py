@@ -4,8 +4,8 @@ Let N be the arms that the game began with, m = floor(q N) + 1, and c_q the mean
 the best of all but the top q. Arm x is good enough if its mean is at least c_q - epsilon. Of the
 error delta a fifth is spent on limits, and the rest on the sample.
 
-*Limits.* With probability 1 - delta/5 no lower limit of any arm is ever wrong (`sequences`). Let L
-be that of x, and c = L + epsilon. If x is not good enough, c is below c_q.
+*Limits.* With probability 1 - delta/5 no lower limit of any arm is ever wrong. Let L be that of x,
+and c = L + epsilon. If x is not good enough, c is below c_q.
 
 *The sample.* Fresh arms are drawn at random. Each draw brings one of the m best with probability
 (m - u - U)/N or more, if U of these were met before, and u could not be met by chance: they were
@@ -16,7 +16,8 @@ that U or fewer of the first k arms are open at c_q is at most as likely as U su
 k trials of probability (1 - a) (m - u - U)/N. Who is open at c_q is open at any c below. So if x is
 not good enough, few open arms are unlikely; and where few are open, the verdict is "stop". Two a
 share the error: 1/2, for policies that look at an arm until it is clear, and 3/4, for those that
-drop most arms at once.
+drop most arms at once. An arm that was drawn and has no reward is open, and stays in its place in
+the sample, also in later seasons: the best arms may be those that answer late.
 
 *Any time.* Limits and evidence hold at all times at once. The sample is looked at for sizes k_0,
 1.5 k_0, … only, and its error is spent over these, and over u rounded up to 0, 1, 3, 7, ….
@@ -30,8 +31,7 @@ the only way. Then all of delta is spent on limits. This is known when the game 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -41,28 +41,30 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_number
 from manyarms.core.confidence_sequences import (
-    divergence,
-    evidence_below,
     in_blocks,
     spent_error,
     surely_below,
 )
 from manyarms.core.tabular import plain
 from manyarms.live.estimates import count, rounded
-from manyarms.live.game import LiveGame, exchangeable
+from manyarms.live.missing import (
+    OVER,
+    missing_at_the_end,
+    missing_in_sample,
+    missing_of_arms,
+)
+from manyarms.live.sample import (
+    LEVELS,
+    LIMITS,
+    Sample,
+    can_sample,
+    evidence_against,
+    met_by_chance,
+)
 from manyarms.live.tallies import Tallies
-from manyarms.protocol.recommend import Scale, scale_of, sigma_of
+from manyarms.protocol.recommend import scale_of, sigma_of
 
 EPSILON, QUANTILE, CONFIDENCE = 0.1, 0.05, 0.95  # what is asked unless one says otherwise
-
-_LEVELS = (0.5, 0.75)  # the error of what is said of a single arm: a few pulls are enough
-_STEP = 1.5  # from one size of the sample that is looked at to the next
-_LIMITS = 0.2  # of the error, for the limits of arms
-_FIRST = 0.9  # of the rest, for u = 0; then a tenth of that for each doubling
-_OVER = "The horizon is over"  # how `missing` begins if no pull is left
-_NAMED = 3  # arms that a sentence names
-_DIGITS = 40.0  # the logarithm of how much smaller a term is that does not count
-_FEW = 1000  # arms whose limits are computed at once
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,9 @@ class StopVerdict:
         judged by a random sample of the arms, a fifth of the error is spent on limits: 99 % by
         default. So `limit` is then lower than the limit that `recommend()` shows, which holds with
         95 % confidence.
+    warning
+        If so many pulls have no reward that `stop` could be wrong because of it: how many, and what
+        to make of it. Else it is empty.
 
     Examples
     --------
@@ -130,16 +135,18 @@ class StopVerdict:
     at_first: bool
     missing: str
     limit_confidence: float = CONFIDENCE
+    warning: str = ""
 
     def __str__(self) -> str:
-        go_on = self.missing if self.missing.startswith(_OVER) else f"Go on: {self.missing}"
+        go_on = self.missing if self.missing.startswith(OVER) else f"Go on: {self.missing}"
         if self.arm is None:
             return go_on
         sure = f"with {100 * self.limit_confidence:g} % confidence"
         limit = f"mean is at least {rounded(self.limit)}, {sure}"
         if not self.stop:
             return f"{go_on}\nThe best arm so far is {self._name}; its {limit}."
-        return f"Stop: {self.statement}\nIts {limit}. {self._compared}"
+        warning = f"\n{self.warning}" if self.warning else ""
+        return f"Stop: {self.statement}\nIts {limit}. {self._compared}{warning}"
 
     @property
     def _compared(self) -> str:
@@ -203,8 +210,8 @@ def give_verdict(
     `name_of` says what an arm is called in words (default: as the game calls it).
     """
     game, error = tallies.game, 1.0 - confidence
-    sampled = _can_sample(game, quantile, error)
-    share = _LIMITS * error if sampled else error
+    sampled = can_sample(game, quantile, error)
+    share = LIMITS * error if sampled else error
     best = tallies.kept()
     limit = -math.inf if best is None else float(tallies.limits_at(np.array([best]), share)[0][0])
     bar = limit + epsilon
@@ -212,9 +219,9 @@ def give_verdict(
     better = game.n_arms - int((beaten & ~tallies.retired).sum())
     settled = best is not None and better <= math.floor(quantile * game.n_arms)
     present_only = settled or not sampled
-    met = _met(tallies)
-    against = _evidence(tallies, met, best, bar)
-    samples = [_Sample(game, against <= 1.0 / a, quantile, error - share, a) for a in _LEVELS]
+    met = met_by_chance(tallies)
+    against = evidence_against(tallies, met, best, bar)
+    samples = [Sample(game, against <= 1.0 / a, quantile, error - share, a) for a in LEVELS]
     chance = best is not None and sampled
     stop = settled or (chance and any(sample.small_enough() for sample in samples))
     missing = ""
@@ -225,12 +232,13 @@ def give_verdict(
     if best is None:
         missing = "no reward has been told yet for any arm in play."
     elif not stop and sampled and int(tallies.present.sum()) < game.n_arms:
-        missing = _missing_in_sample(game, called(best), bar, samples, quantile)
+        missing = missing_in_sample(game, called(best), bar, samples, quantile)
     elif not stop:
-        missing = _missing_of_arms(tallies, called, best, bar, share, beaten, quantile)
+        missing = missing_of_arms(tallies, called, best, bar, share, beaten, quantile)
     if missing and best is not None and game.pulls == game.horizon:
-        missing = _at_the_end(game, called(best), missing)
-    unsettled = ~beaten[met] & samples[0].open if sampled else ~beaten[met]
+        missing = missing_at_the_end(game, called(best), missing)
+    unsettled = samples[0].open.copy() if sampled else np.ones(len(met), np.bool_)
+    unsettled[met >= 0] &= ~beaten[met[met >= 0]]
     return StopVerdict(
         arm=None if best is None else game.arms.name(int(tallies.arm[best])),
         stop=stop,
@@ -246,6 +254,28 @@ def give_verdict(
         at_first=not present_only and (game.arms.count > game.first_arms or bool(game.retired)),
         missing=missing,
         limit_confidence=1.0 - share,
+        warning=_warning(tallies, best, called(best), epsilon) if stop and best is not None else "",
+    )
+
+
+def _warning(tallies: Tallies, best: int, name: str, epsilon: float) -> str:
+    """Return how many pulls have no reward, if so many that the arm could be worse by `epsilon`.
+
+    If the share s of pulls has no reward, and all of these would have been as small as can be, the
+    mean is smaller by s times the range of rewards at most. Half of `epsilon` is worth a warning.
+    """
+    game = tallies.game
+    scale = scale_of(game.policy, game.reward_range)
+    asked = game.tally[int(tallies.arm[best])].asked
+    told = game.tally[int(tallies.arm[best])].told
+    own = (asked - told) / asked if asked else 0.0
+    all_pulls = (len(game.abandoned) + len(game.flight)) / game.pulls if game.pulls else 0.0
+    if max(own, all_pulls) * (scale.width or 2.0 * scale.sigma) < epsilon / 2.0:
+        return ""
+    return (
+        f"{100 * own:.0f} % of the pulls of arm {name}, and {100 * all_pulls:.0f} % of all pulls, "
+        f"have no reward: they were abandoned, or their rewards are still to come. The verdict "
+        f"holds only if that does not depend on the reward."
     )
 
 
@@ -265,240 +295,3 @@ def _beaten(tallies: Tallies, best: int | None, bar: float, error: float) -> NDA
         )
     beaten[best] = True
     return beaten
-
-
-def _met(tallies: Tallies) -> NDArray[np.int64]:
-    """Return the places of the arms that were met by chance, in this order."""
-    game = tallies.game
-    if not exchangeable(game.policy):
-        return np.zeros(0, np.int64)
-    by_chance = tallies.arm < game.first_arms
-    by_chance[tallies.places(game.named)] = False
-    return np.flatnonzero(by_chance)
-
-
-def _evidence(
-    tallies: Tallies, met: NDArray[np.int64], best: int | None, bar: float
-) -> NDArray[np.float64]:
-    """Return how strongly its rewards speak against a mean of `bar`, of each arm met by chance."""
-    against = np.ones(len(met))
-    for part in in_blocks(0 if best is None else len(met)):
-        against[part] = evidence_below(
-            tallies.told[met[part]],
-            tallies.total[met[part]],
-            bar,
-            bounds=tallies.game.reward_range,
-            sigma=sigma_of(tallies.game.policy),
-        )
-    return against
-
-
-def _can_sample(game: LiveGame, quantile: float, error: float) -> bool:
-    """Whether a random sample of the first arms can ever be enough. It never changes in a game."""
-    if quantile == 0.0 or not exchangeable(game.policy):
-        return False
-    arms = game.first_arms
-    spent = (1.0 - _LIMITS) * error / len(_LEVELS) * _FIRST
-    return _least(_LEVELS[0], math.floor(quantile * arms) + 1, arms, spent) <= arms
-
-
-def _least(level: float, top: int, arms: int, error: float) -> int:
-    """Return the smallest sample that can be enough."""
-    chance = (1.0 - level) * top / arms
-    return math.ceil(math.log(float(spent_error(error, 1))) / math.log1p(-chance))
-
-
-def _lost(game: LiveGame) -> int:
-    """Return how many of the first arms could not be met by chance."""
-    return game.skipped + sum(arm < game.first_arms for arm in game.named)
-
-
-class _Sample:
-    """The arms that were met by chance, in this order, and which of them are open."""
-
-    def __init__(
-        self,
-        game: LiveGame,
-        opened: NDArray[np.bool_],
-        quantile: float,
-        error: float,
-        level: float,
-    ) -> None:
-        self.open, self.level = opened, level
-        lost = _lost(game).bit_length()
-        self.error = error / len(_LEVELS) * _FIRST / 10**lost
-        self.top = math.floor(quantile * game.first_arms) + 1 - ((1 << lost) - 1)  # m - u
-        self.arms = game.first_arms
-
-    def sizes(self) -> Iterator[tuple[int, float]]:
-        """Yield the sizes that are looked at, and what is spent on each."""
-        if self.top < 1:
-            return
-        j, size = 1, self.least()
-        while size <= len(self.open):
-            yield size, float(spent_error(self.error, j))
-            j, size = j + 1, math.ceil(_STEP * size)
-
-    def least(self) -> int:
-        """Return the smallest sample that can be enough."""
-        return _least(self.level, self.top, self.arms, self.error)
-
-    def allowed(self, size: int, error: float) -> int:
-        """Return how many arms of `size` may be open; -1 if even none is too many."""
-        return bisect_right(range(size), error, key=lambda few: self.likely(few, size)) - 1
-
-    def likely(self, few: int, size: int) -> float:
-        """Return at most how likely so few open arms are, if the arm is not good enough."""
-        chance = (1.0 - self.level) * (self.top - few) / self.arms
-        if few >= chance * size:  # it may well be
-            return 1.0
-        last = (  # the logarithm of the largest term, of a binomial distribution
-            math.lgamma(size + 1)
-            - math.lgamma(few + 1)
-            - math.lgamma(size - few + 1)
-            + few * math.log(chance)
-            + (size - few) * math.log1p(-chance)
-        )
-        odds = chance / (1.0 - chance)
-        ratio = few / ((size - few + 1) * odds)  # of the next smaller term to this one
-        most = few if ratio >= 1.0 else min(few, math.ceil(_DIGITS / -math.log(ratio or 0.5)))
-        k = np.arange(few, few - most, -1)
-        rest = np.cumprod(k / ((size - k + 1) * odds)).sum()
-        return math.exp(last) * (1.0 + float(rest))
-
-    def small_enough(self) -> bool:
-        """Whether so few arms are open that the best ones cannot be many."""
-        opened = np.cumsum(self.open)
-        return any(self.likely(int(opened[size - 1]), size) <= e for size, e in self.sizes())
-
-
-def _missing_of_arms(
-    tallies: Tallies,
-    called: Callable[[int], str],
-    best: int,
-    bar: float,
-    error: float,
-    beaten: NDArray[np.bool_],
-    quantile: float,
-) -> str:
-    """Return in words which arms keep the verdict from saying stop, and what helps."""
-    game, present = tallies.game, tallies.present
-    most = math.floor(quantile * game.n_arms)
-    opened = np.flatnonzero(present & ~beaten)
-    untried = game.n_arms - int(present.sum())
-    words = [
-        f"{len(opened) + untried} of {game.n_arms} arms {_above(called(best), bar)}; to stop, "
-        f"{f'at most {most}' if most else 'none'} may be."
-    ]
-    if len(opened):
-        worst = _highest(tallies, opened, bar, error)
-        named = [
-            f"{called(place)} (upper limit {rounded(high)}, "
-            f"{count(int(tallies.told[place]), 'reward')})"
-            for place, high in worst
-        ]
-        rest = len(opened) - len(worst)
-        words.append(f"Held up by {', '.join(named)}{f' and {rest} more' if rest else ''}.")
-    if untried:
-        words.append(f"{count(untried, 'arm')} {'has' if untried == 1 else 'have'} no reward yet.")
-    if not exchangeable(game.policy):
-        words.append(
-            f"({game.policy.label} is not known to draw arms at random, so the arms tried say "
-            f"nothing about the others.)"
-        )
-    words.append(
-        "More rewards of these arms help: from observe(), or from a policy that pulls all arms "
-        'alike, with season(policy=ma.policy("uniform"), ...). So does a larger epsilon.'
-    )
-    return " ".join(words)
-
-
-def _highest(
-    tallies: Tallies, places: NDArray[np.int64], bar: float, error: float
-) -> list[tuple[int, float]]:
-    """Return the arms of largest upper limits, with these, of arms whose limits are above `bar`."""
-    scale = scale_of(tallies.game.policy, tallies.game.reward_range)
-    if scale.width:
-        places = _ruled_in(tallies, places, (bar - scale.low) / scale.width, scale, error)
-    highs = tallies.limits_at(places, error)[1]
-    order = np.argsort(-highs, kind="stable")[:_NAMED]
-    return [(int(places[k]), float(highs[k])) for k in order]
-
-
-def _ruled_in(
-    tallies: Tallies, places: NDArray[np.int64], bar: float, scale: Scale, error: float
-) -> NDArray[np.int64]:
-    """Return the arms whose upper limits may be among the largest, without computing any.
-
-    The bar is raised as long as enough limits stay above it. A limit is above if the rewards
-    speak against the bar by less than 1 over the error, with the likelihood of their own mean. That
-    of the mixture in `uniform_limits` is smaller by a factor of 2 sqrt(N) at most.
-    """
-    told, total = tallies.told[places], tallies.total[places]
-    ones = np.clip((total - scale.low * told) / scale.width, 0.0, told)
-    asked = -np.log(spent_error(error, places + 1))
-    full = places[(told - ones) * _DIGITS < asked - 1.0]
-    if len(full) >= _NAMED:  # their limits are 1, and none is larger: the first ones are named
-        return places[: np.searchsorted(places, full[_NAMED - 1], side="right")]
-    spread = 1.0 - bar
-    mixed = 1.0 + 0.5 * np.log(4.0 * told)
-    while len(places) > _FEW and spread > 1e-9:
-        spread /= 2.0
-        bar = 1.0 - spread
-        against = np.where(ones < bar * told, divergence(told, ones, bar), 0.0)
-        if (against < asked).sum() < _NAMED:
-            break
-        near = against < asked + mixed
-        places, told, ones = places[near], told[near], ones[near]
-        asked, mixed = asked[near], mixed[near]
-    return places
-
-
-def _missing_in_sample(
-    game: LiveGame, best: str, bar: float, samples: Sequence[_Sample], quantile: float
-) -> str:
-    """Return in words what the sample lacks, and what helps."""
-    sample, top = samples[0], f"the top {100 * quantile:g} %"
-    if sample.top < 1:
-        lost = _lost(game)
-        least = ((1 << lost.bit_length()) - 1) / game.first_arms
-        larger = f"ask with quantile={math.ceil(1000 * least) / 1000:g} or more, or "
-        return (
-            f"{lost} of the first {count(game.first_arms, 'arm')} never had the chance to be drawn "
-            f"at random: they were retired without a reward, or were observed before they were "
-            f"drawn. They may be {top}. To get a verdict, {larger if least < 0.999 else ''}"
-            f"try every arm in play."
-        )
-    looks = [(each, *look) for each in samples for look in each.sizes()]
-    if not looks:
-        drawn = len(sample.open)
-        return (
-            f"only {count(drawn, 'arm')} {'was' if drawn == 1 else 'were'} drawn at random so far. "
-            f"To judge {top}, at least {sample.least()} are needed."
-        )
-    sample, size, error = min(looks, key=lambda look: _excess(*look))
-    opened, most = int(sample.open[:size].sum()), sample.allowed(size, error)
-    return (
-        f"{opened} of the first {count(size, 'arm')} drawn {_above(best, bar)}; to stop, at most "
-        f"{most} may be. More pulls help, and so does a larger epsilon."
-    )
-
-
-def _above(best: str, bar: float) -> str:
-    return f"may still be above {rounded(bar)} (the lower limit of arm {best} plus epsilon)"
-
-
-def _at_the_end(game: LiveGame, best: str, missing: str) -> str:
-    """Return what is missing where no pull is left, and what to do."""
-    wait = ""
-    if game.flight:
-        wait = f"tell the {count(len(game.flight), 'reward')} still missing, "
-    return (
-        f"{_OVER}, and it is not shown that arm {best} is good enough: {missing} Now {wait}deploy "
-        f"arm {best}, or go on with season(horizon=...)."
-    )
-
-
-def _excess(sample: _Sample, size: int, error: float) -> float:
-    """Return how far a size is from being enough, in parts of it."""
-    return float(sample.open[:size].sum() - sample.allowed(size, error)) / size

@@ -242,7 +242,8 @@ class Calls:
         asked = check_question(epsilon, quantile, confidence)
         query = _query(**dict(zip(("epsilon", "quantile", "confidence"), asked, strict=True)))
         seen = (yield Call("GET", f"{self._path}/verdict{query}")).body
-        known = {one.name: seen[one.name] for one in fields(StopVerdict)}
+        names = [one.name for one in fields(StopVerdict) if one.name in seen]
+        known = {name: seen[name] for name in names}
         limit = -math.inf if seen["limit"] is None else seen["limit"]
         return StopVerdict(**known | {"limit": limit})
 

@@ -144,7 +144,7 @@ class Run(Generic[T]):
             if isinstance(came, Lost):
                 code, unsure = "", came.sent
                 elsewhere = not came.stale or count > 1
-                pause = pause if elsewhere else 0.0
+                pause = 0.0 if count == 1 else pause
             elif came.status not in _AGAIN:
                 addresses.at = self.at
                 if came.status < 300:

@@ -43,6 +43,7 @@ class Caller(NamedTuple):
     expires: float | None = None
     cookie: bool = False
     mark: str = ""  # of the token: a session ends when another token has its name
+    session: str = ""  # the signature of a session
 
     @property
     def expired(self) -> bool:
@@ -82,14 +83,18 @@ class Access:
 
     # Tokens
 
-    def token_in(self, headers: Headers, query: bytes) -> str | None:
-        """Return the token of a request; pages that cannot set headers put it into the query."""
-        given = headers.get(b"authorization", b"").decode("latin-1")
-        if given[:7].lower() == "bearer ":
-            return given[7:].strip()
+    def token_in(self, headers: Headers, query: bytes) -> tuple[str | None, bool]:
+        """Return the token of a request, and whether it is in the address.
+
+        There it is for pages that cannot set headers; a header, whatever it says, goes before.
+        """
+        given = headers.get(b"authorization")
+        if given is not None:
+            text = given.decode("latin-1")
+            return text[7:].strip() if text[:7].lower() == "bearer " else None, False
         if b"token=" in query:
-            return parse_qs(query.decode("latin-1")).get("token", [None])[0]
-        return None
+            return parse_qs(query.decode("latin-1")).get("token", [None])[0], True
+        return None, False
 
     def remembered(self, kind: str, value: str) -> Caller | bool | None:
         """Return who has a token, None if nobody, False if the database must be asked.
@@ -154,7 +159,8 @@ class Access:
                 who, role, experiment, until, *mark = json.loads(bytes.fromhex(text))
                 if until > time.time():
                     known = mark[0] if mark else ""  # those of older versions have none
-                    return Caller(who, role, experiment, expires=until, cookie=True, mark=known)
+                    own = Caller(who, role, experiment, expires=until, cookie=True, mark=known)
+                    return own._replace(session=signature)
         return None
 
     def _sign(self, purpose: str, text: str) -> str:
@@ -195,7 +201,7 @@ class Access:
         headers: Headers = dict(scope["headers"])
         origin = headers.get(b"origin", b"").decode("latin-1")
         if caller.cookie and scope["method"] not in ("GET", "HEAD"):
-            _check_same_origin(origin, headers)
+            check_same_origin(origin, scope)
         if caller.role == "browser" and origin not in caller.origins:
             raise refuse(403, "origin", f"Pages of {origin or 'no origin'} may not use this token.")
 
@@ -218,8 +224,12 @@ class Access:
         self._buckets[who] = left - 1, now
 
 
-def _check_same_origin(origin: str, headers: Headers) -> None:
-    host = headers.get(b"host", b"").decode("latin-1")
+def check_same_origin(origin: str, scope: Any) -> None:
+    """Raise a `RefusedError` unless a request comes from a page of this service."""
+    hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+    if len(hosts) != 1 or not hosts[0]:
+        raise refuse(400, "host", f"A request needs one header `Host`, got {len(hosts)}.")
+    host = hosts[0]
     if origin not in (f"http://{host}", f"https://{host}"):
         raise refuse(
             403, "origin", "A session may be used by the pages of this service only: wrong Origin."

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from manyarms.serve.api import HANDLERS
-from manyarms.serve.errors import RefusedError, failed, refuse
+from manyarms.serve.errors import RefusedError, failed, refuse, unknown
 from manyarms.serve.messages import NAME
 from manyarms.serve.requests import BodyClock, Request, Response, refused
 from manyarms.serve.routes import ROUTES, Route
@@ -95,6 +96,10 @@ class App:
             response = await self._answer(found[0], request, more)
         except RefusedError as error:
             response = refused(error)
+        except asyncio.CancelledError:
+            if not self.service.ending:
+                raise
+            response = refused(unknown("This process ends"))
         except Exception:
             response = refused(failed(name))
         response.headers |= more

@@ -15,6 +15,7 @@ import io
 import itertools
 import logging
 import os
+import re
 import sys
 from collections.abc import AsyncGenerator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,9 @@ _PIPED = 64 << 10  # bytes that are read at a time
 STORE = "MANYARMS_EXPORT_STORE"  # in the environment: there may be a password in it
 _PIECE = 2000  # rows of a piece
 _GROUP = 50_000  # rows of a group of Parquet
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # what a cell must not begin with in spreadsheets
+_FORMULA = r"[=+\-@\uff1d\uff0b\uff0d\uff20]"  # begins one in a spreadsheet; also wide ones
+# where a cell may begin: with the text, and after what separates cells in some countries
+_CELL = re.compile(rf"^(?=['\s\ufeff]|{_FORMULA})|(?<=[;,|\t\r\n])(?=\s*{_FORMULA})")
 _WORDS = {int(kind): kind.word for kind in EventKind}
 
 
@@ -120,8 +123,7 @@ def _as_spreadsheet(columns: dict[str, str], rows: Iterator[Any]) -> Iterator[by
 
     def guarded(row: tuple[Any, ...]) -> tuple[Any, ...]:
         key = row[place]
-        risky = key is not None and key.startswith(_FORMULA)
-        return (*row[:place], f"'{key}", *row[place + 1 :]) if risky else row
+        return row if key is None else (*row[:place], _CELL.sub("'", key), *row[place + 1 :])
 
     yield codecs.BOM_UTF8  # without which spreadsheets take it for another code
     yield from _as_csv(columns, map(guarded, rows))

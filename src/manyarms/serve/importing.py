@@ -174,7 +174,7 @@ async def _ndjson(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[str]]:
                 continue
             try:
                 value = _line(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise invalid(f"Line {count}: {error}. No arm was added.") from error
             key = value.get("key") if isinstance(value, dict) else value
             keys.append(_checked(key, f"Line {count}"))

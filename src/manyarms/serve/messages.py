@@ -5,13 +5,15 @@ The same types check requests, write answers, and make the page `/openapi.json`.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 MOST_PULLS = 10_000  # of one request
 _NO_NUL = r"^[^\u0000]*$"  # which PostgreSQL has no place for
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$(?!\n)"  # a $ alone lets a last newline through
+_ORIGIN = re.compile(r"https?://[^\s/*?#@\x00-\x20]+", re.IGNORECASE)
 
 Role = Literal["admin", "operator", "viewer", "client", "browser"]
 State = Literal["empty", "running", "paused", "stopped"]
@@ -94,6 +96,12 @@ class NewToken(Struct, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Refuse what everybody could use without bounds."""
+        for origin in self.origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise ValueError(
+                    f"an origin is how a page's address begins, such as https://shop.example, got "
+                    f"{origin[:100]!r}"
+                )
         if self.role == "browser" and not (self.origins and self.rate and self.experiment):
             raise ValueError(
                 "a token of role browser needs an experiment, origins and a rate, because "
@@ -308,6 +316,7 @@ class VerdictView(Struct):
     at_first: bool
     missing: str  # what is missing, in words
     limit_confidence: float  # with which the limit holds
+    warning: str  # set if so many pulls have no reward that `stop` could be wrong
     head: int
 
 

@@ -25,7 +25,8 @@ async def ask(service: Service, request: Request) -> Response:
     body = f"{wanted.k} {wanted.worker or ''}"
     if page:
         _check_page(wanted)
-        body = f"page {wanted.k}"  # one that guesses the key of a program gets none of its pulls
+        body = f"page {wanted.k}"
+        key = None if key is None else f"page:{key}"  # one that guesses a program's key has its own
     found: AskedBefore | None = None
     if key is not None:
         found = await _asked_before(service, request.experiment, key)

@@ -147,14 +147,14 @@ class Service:
         """Return who sends a request; None if that is not known."""
         headers: Headers = dict(scope["headers"])
         header = headers.get(b"authorization", b"")
-        token = self.access.token_in(headers, scope["query_string"])
+        token, in_address = self.access.token_in(headers, scope["query_string"])
         if token is None:
             return await self._of_session(headers)
         if len(token) > LONGEST_TOKEN:
             return None
         known = await self._known("sha256", digest_of(token), header)
         # addresses are written down in many places: only pages' tokens may be there
-        if known is not None and b"authorization" not in headers and known.role != "browser":
+        if known is not None and in_address and known.role != "browser":
             return None
         return known
 
@@ -170,13 +170,29 @@ class Service:
     async def _of_session(self, headers: Headers) -> Caller | None:
         """Return whose session it is, if the token that began it is still good."""
         session = self.access.session_in(headers)
-        if session is None:
+        if session is None or await self._has_ended(session):
             return None
         known = await self._known("name", session.name)
         if known is None or known.mark != session.mark or known[1:3] != session[1:3]:
             return None  # it was revoked, or another one has its name
         ends = [end for end in (session.expires, known.expires) if end is not None]
         return known._replace(cookie=True, expires=min(ends))
+
+    async def _has_ended(self, session: Caller) -> bool:
+        """Whether somebody has logged out of a session."""
+        known = self.access.remembered("ended", session.session)
+        if isinstance(known, bool):
+            own = session.session
+            ended = await self.leader.read(lambda database: tables.has_ended(database, own))
+            known = session if ended else None
+            self.access.remember("ended", own, known, b"")
+        return known is not None
+
+    async def end_session(self, session: Caller) -> None:
+        """Let nobody use a session any more, whoever has its cookie."""
+        until, own = session.expires or 0.0, session.session
+        await self.leader.write(lambda database: tables.end_session(database, own, until))
+        self.access.forget()
 
     async def origins(self) -> set[str]:
         """Return the origins of all pages that have a token."""

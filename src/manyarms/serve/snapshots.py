@@ -9,10 +9,10 @@ import asyncio
 import logging
 import time
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from manyarms.live.databases import Database
 from manyarms.serve.batch import LostError
-from manyarms.serve.errors import RefusedError
 from manyarms.serve.forked import CAN_FORK, forked
 
 if TYPE_CHECKING:
@@ -32,13 +32,15 @@ class Snapshots:
     def __init__(self, leader: Leader) -> None:
         self._leader = leader
         self._turn = asyncio.Lock()
+        self._failed: WeakKeyDictionary[Experiment, int] = WeakKeyDictionary()  # at which event
 
     def save_if_due(self, experiment: Experiment) -> None:
-        """Begin a snapshot if many events have come since the last one that was kept."""
+        """Begin a snapshot if many events have come since the last one that was tried."""
         live = experiment.live
         if live is None or self._turn.locked():
             return
-        since = experiment.committed_head - experiment.saved_head
+        tried = max(experiment.saved_head, self._failed.get(experiment, 0))
+        since = experiment.committed_head - tried
         if since >= max(EVENTS, len(live.tally)):
             self._leader.in_background(self._save_due(experiment))
 
@@ -62,9 +64,9 @@ class Snapshots:
                 else:
                     state, more = experiment.snapshot()
                 await self._keep(experiment, head, state, more)
-            except (OSError, LostError, RefusedError) as error:
-                experiment.saved_head = before
-                _logger.warning("no snapshot of %s: %s", experiment.name, error)
+            except Exception as error:  # whatever it is: the log is kept
+                experiment.saved_head, self._failed[experiment] = before, head
+                _logger.warning("no snapshot of %s: %r", experiment.name, error)
 
     async def _keep(self, experiment: Experiment, head: int, state: bytes, more: bytes) -> None:
         while experiment.committed_head < head and not experiment.gone:  # its last events fly
@@ -79,7 +81,13 @@ class Snapshots:
 
     async def save_at_the_end(self) -> None:
         """Keep snapshots of all that can be made in a moment; other logs are played again."""
-        end = time.monotonic() + _AT_THE_END
+        try:
+            async with asyncio.timeout(2 * _AT_THE_END):  # some began before the end
+                await self._save_until(time.monotonic() + _AT_THE_END)
+        except Exception as error:  # whatever it is: the logs are kept
+            _logger.warning("not all snapshots were kept: %r", error)
+
+    async def _save_until(self, end: float) -> None:
         for experiment in sorted(self._leader.games.values(), key=_size):
             if time.monotonic() + _RATE * _size(experiment) > end:
                 return

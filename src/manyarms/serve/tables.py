@@ -6,11 +6,12 @@ Every function is given a `Database` and belongs to the thread that has it.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from manyarms.live.databases import Database, database_of
+from manyarms.live.databases import Database, UnreachableError, database_of
 from manyarms.live.databases.postgres import PostgreSQL
 from manyarms.live.databases.sqlite import SQLite
 
@@ -28,9 +29,14 @@ _TABLES = {
 }
 
 
-def opened(url: str) -> Database:
-    """Return the database of a service, open, with all of its tables."""
+def opened(url: str, *, create: bool = True) -> Database:
+    """Return the database of a service, open, with all of its tables.
+
+    Whoever has used it before does not create it: a file that is missing was removed.
+    """
     database = database_of(url)
+    if not create and isinstance(database, SQLite) and not database.path.exists():
+        raise UnreachableError(f"{database.path} was removed. Put it back")
     database.open()
     if not database.has_table("summaries"):
         with database.alone():
@@ -170,6 +176,20 @@ def setting(database: Database, name: str, fresh: str) -> str:
         fresh=fresh,
     )
     return str(database.first("SELECT value FROM settings WHERE name = :name", name=name)[0])
+
+
+def end_session(database: Database, session: str, until: float) -> None:
+    """Note that a session has ended, for as long as its cookie would be good."""
+    database.run(
+        "DELETE FROM settings WHERE name LIKE 'ended %' AND value < :now", now=f"{time.time():.0f}"
+    )
+    set_setting(database, f"ended {session}", f"{until:.0f}")
+
+
+def has_ended(database: Database, session: str) -> bool:
+    """Whether a session has ended before its time."""
+    name = f"ended {session}"
+    return database.first("SELECT 1 FROM settings WHERE name = :name", name=name) is not None
 
 
 def set_setting(database: Database, name: str, value: str) -> None:

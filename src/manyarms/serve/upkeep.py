@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +16,7 @@ from manyarms.serve.tables import opened
 
 
 def back_up(store: str, target: Path) -> int:
-    """Copy an SQLite database to a new file while others write to it; return the file's size.
-
-    `VACUUM INTO` reads one state of the database and takes no lock that a writer waits for.
-    SQLite's own backup begins anew whenever somebody writes, and so never ends under load.
-    """
+    """Copy an SQLite database to a new file while others write to it; return the file's size."""
     database = database_of(store)
     if not isinstance(database, SQLite):
         raise ParameterError(
@@ -35,24 +30,15 @@ def back_up(store: str, target: Path) -> int:
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # it has secrets
-        _copy(database.path, part)
+        database.copy_into(part)
+        _sync(part)
         os.link(part, target)  # unlike a rename, it replaces nothing
         _sync(target.parent)
-    except (OSError, sqlite3.Error) as error:
+    except OSError as error:
         raise StoreError(f"{database} cannot be copied to {target}: {error}.") from error
     finally:
         part.unlink(missing_ok=True)
     return target.stat().st_size
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Write the state that a database has now into an empty file."""
-    link = sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-    try:
-        link.execute("VACUUM INTO ?", (str(target),))
-    finally:
-        link.close()
-    _sync(target)
 
 
 def _sync(path: Path) -> None:
@@ -85,7 +71,7 @@ def check_logs(store: str) -> Iterator[Checked]:
         with tempfile.TemporaryDirectory(prefix="manyarms-check-") as folder:
             copy = Path(folder) / "copy.db"
             copy.touch(mode=0o600)
-            _copy(database.path, copy)
+            database.copy_into(copy)
             yield from _check_all(opened(f"sqlite:///{copy}?sync=never"))
     else:
         yield from _check_all(opened(store))

@@ -69,10 +69,11 @@ def _advice(verdict: StopVerdict) -> str:
     """Return why to go on, or what holds where one may stop."""
     if not verdict.stop:
         return verdict.missing[:1].upper() + verdict.missing[1:]
-    return (
+    said = (
         f"With {100 * verdict.confidence:g} % confidence it is within {verdict.epsilon:g} of the "
         f"best of {verdict.rivals}."
     )
+    return f"{said} {verdict.warning}".rstrip()
 
 
 def leaders(look: Look, k: int = 20) -> m.Leaders:

@@ -73,6 +73,7 @@ class Database(ABC):
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.given_up = False  # set by another thread: nobody waits for what is read
 
     def __str__(self) -> str:
         return self.url
@@ -150,6 +151,8 @@ class Database(ABC):
 
     def events(self, experiment: int, after: int, *, most: int = 1 << 60) -> Iterator[LogRow]:
         """Yield the events after a number, in order."""
+        if self.given_up:
+            raise UnreachableError("nobody waits for this any more")
         rows = self.stream(
             "SELECT seq, kind, pull, arm, reward, at, more FROM events "
             "WHERE experiment = :x AND seq > :after ORDER BY seq LIMIT :most",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from manyarms.core.files import FileLock, LockedError
+from manyarms.core.files import FileLock, LockedError, check_single
 from manyarms.errors import StoreError
 from manyarms.live.databases.database import Database, LogRow, UnreachableError
 
@@ -33,7 +33,7 @@ class SQLite(Database):
 
     def __init__(self, path: Path, *, durable: bool = True) -> None:
         super().__init__(f"sqlite:///{path}")
-        self.path = path
+        self.path = Path(os.path.realpath(path))  # beside it lie the log of SQLite, and our lock
         self._durable = durable
         self._link: sqlite3.Connection | None = None
         self._lock: FileLock | None = None
@@ -74,6 +74,19 @@ class SQLite(Database):
         with _creating, contextlib.suppress(OSError):  # SQLite says what is wrong
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
 
+    def copy_into(self, target: Path) -> None:
+        """Write the state that the database has now into an empty file, while others write to it.
+
+        `VACUUM INTO` reads one state and takes no lock that a writer waits for. SQLite's own
+        backup begins anew whenever somebody writes, and so never ends under load.
+        """
+        uri = f"{self.path.absolute().as_uri()}?mode=ro"
+        try:
+            with contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as link:
+                link.execute("VACUUM INTO ?", (str(target),))
+        except sqlite3.Error as error:
+            raise StoreError(f"{self} cannot be copied to {target}: {error}.") from error
+
     def set_sync(self, when: str) -> None:
         """Let commits wait for the disk: FULL, or NORMAL for what the next commit makes durable."""
         if self._link is not None:
@@ -97,6 +110,8 @@ class SQLite(Database):
 
         An empty name is the service's, which has all experiments but those of handles.
         """
+        if self.path.exists():
+            check_single(self.path, self.path.stat())
         try:
             self._lock = FileLock(
                 self.path.with_name(".".join(filter(None, (self.path.name, name, "lock")))),
@@ -105,6 +120,10 @@ class SQLite(Database):
         except LockedError:
             return False
         return True
+
+    def is_locked(self) -> bool:
+        """Whether others are kept out: they are not if somebody removed the lock's file."""
+        return self._lock is not None and self._lock.stands()
 
     def run(self, sql: str, **values: Any) -> list[Any]:
         """Run one statement; return its rows."""

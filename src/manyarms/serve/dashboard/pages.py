@@ -29,7 +29,14 @@ from manyarms.core import theme
 from manyarms.protocol.colours import page_css
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import messages as m
-from manyarms.serve.access import COOKIE, Caller, digest_of, find_caller, tokens_in
+from manyarms.serve.access import (
+    COOKIE,
+    Caller,
+    check_same_origin,
+    digest_of,
+    find_caller,
+    tokens_in,
+)
 from manyarms.serve.dashboard import panels
 from manyarms.serve.dashboard.feed import Channel, Draw
 from manyarms.serve.errors import RefusedError, invalid, refuse, unknown_arm
@@ -239,12 +246,14 @@ class Pages:
     async def login_page(self, request: Request) -> Response:
         """Ask for a token; with the code of a link, which is good once, begin a session."""
         query = request.query_params
-        if "code" not in query:
+        if "code" not in query or request.method == "HEAD":  # some look at links before people do
             return self._page("login", None, wrong=query.get("wrong", ""))
         return self._session(request, self._service.access.redeem(query["code"]), "link")
 
     async def login(self, request: Request) -> Response:
         """Begin a session with the token of the form."""
+        if "origin" in request.headers:  # a page elsewhere could sign its visitors in, as itself
+            check_same_origin(request.headers["origin"], request.scope)
         body = await request.body()
         token = parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0].strip()
         digest = digest_of(token)
@@ -268,6 +277,8 @@ class Pages:
         service = self._service
         caller = service.access.session_in(dict(request.scope["headers"]))
         service.access.check(caller, "view", caller and caller.experiment, request.scope)
+        if caller is not None:
+            await service.end_session(caller)
         response = RedirectResponse(f"{service.root_path}/login", 303)
         response.delete_cookie(COOKIE, path=service.root_path or "/")
         return response

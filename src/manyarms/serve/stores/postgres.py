@@ -27,7 +27,8 @@ from manyarms.live.databases.postgres import (
 )
 from manyarms.serve import tables
 from manyarms.serve.batch import Batch, LostError
-from manyarms.serve.stores.store import Readers, Store, lost
+from manyarms.serve.errors import unknown
+from manyarms.serve.stores.store import STANDBY, Readers, Store, lost
 
 if TYPE_CHECKING:
     import psycopg
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SILENCE = 5.0  # seconds without a heartbeat after which a leader is taken for frozen
 _LOOK_AGAIN = 0.1  # seconds until the lock is tried again
+_LET_GO = 1.0  # seconds for earlier leaders to end what they write
 _PATIENCE = 15.0  # seconds for a commit
 _OUR_LOCK = {"c": LOCKS, "k": 1}
 _KEYS = "text[], bigint[], bigint[], text[], text[], text[], float8[]"
@@ -48,6 +50,14 @@ _END_OTHER = (
     "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted "
     "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
     "AND classid = :c AND objid = :k"
+)
+_END_BLOCKING = "SELECT pg_terminate_backend(pid) FROM unnest(pg_blocking_pids(:pid)) AS pid"
+# what another leader is still writing ends before this, or fails after it
+_BEGIN = (
+    "WITH leader AS (INSERT INTO settings (name, value) VALUES ('leader', :leader) "
+    "ON CONFLICT (name) DO UPDATE SET value = excluded.value), "
+    "standby AS (DELETE FROM settings WHERE name = :standby) "
+    "UPDATE settings SET value = (value::bigint + 1)::text WHERE name = 'term' RETURNING value"
 )
 # not durable, since it is not worth a sync
 _BEAT = (
@@ -97,14 +107,32 @@ class PostgresStore(Store):
                 if self._is_time_to_announce():
                     waits(await self._writer.read(self._wait_for))
                 await asyncio.sleep(_LOOK_AGAIN)
-            # what another leader is still writing ends before this, or fails after it
-            ((self._term,),) = await self._rows(
-                "UPDATE settings SET value = (value::bigint + 1)::text WHERE name = 'term' "
-                "RETURNING value"
-            )
-            await self._writer.read(self._begin)
+            self._term = await self._begin_term(self._link.info.backend_pid)
         except (psycopg.Error, UnreachableError, OSError) as error:
             raise lost(error) from error
+
+    def _wait_for(self, database: Database) -> str:
+        """Say that this process stands by; return who leads."""
+        self._announced = time.monotonic()
+        now = database.first(f"SELECT {database.now}")[0]
+        tables.set_setting(database, STANDBY + self.name, f"{now:.0f}")
+        return tables.setting(database, "leader", "").partition(" since ")[0]
+
+    async def _begin_term(self, pid: int) -> str:
+        """Say that this process leads; end sessions that do not let go of the term.
+
+        A leader that is frozen while it writes holds it in a session that has no other lock.
+        """
+        names = {"leader": self._as_leader(), "standby": STANDBY + self.name}
+        beginning = asyncio.create_task(self._rows(_BEGIN, **names))
+        try:
+            while not (await asyncio.wait({beginning}, timeout=_LET_GO))[0]:
+                await self._writer.read(lambda database: database.run(_END_BLOCKING, pid=pid))
+        finally:
+            beginning.cancel()
+        ((term,),) = beginning.result()
+        self._announced = 0.0
+        return str(term)
 
     async def _rows(self, sql: str, **values: Any) -> list[Any]:
         try:
@@ -168,16 +196,16 @@ class PostgresStore(Store):
         term = self._term
 
         def fenced(database: Database) -> T:
-            with database.transaction():
-                still = "SELECT 1 FROM settings WHERE name = 'term' AND value = :term FOR SHARE"
+            with database.transaction():  # after what a lost session may still be doing
+                still = "SELECT 1 FROM settings WHERE name = 'term' AND value = :term FOR UPDATE"
                 if database.first(still, term=term) is None:
                     raise LostError("this process leads no longer")
                 return function(database)
 
         try:
             return await self._writer.once(fenced)
-        except UnreachableError as error:
-            raise lost(error) from error
+        except UnreachableError as error:  # of this session: the other one leads still, or beats
+            raise unknown(f"It failed ({error})") from error
 
     def close(self) -> None:
         """End the thread."""

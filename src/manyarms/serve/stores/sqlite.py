@@ -13,12 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from manyarms.errors import StoreError
 from manyarms.live.databases import Database, UnreachableError, database_of
 from manyarms.live.databases.sqlite import SQLite, SQLiteError
 from manyarms.serve import tables
 from manyarms.serve.batch import Batch, LostError
-from manyarms.serve.stores.store import Store, lost
+from manyarms.serve.stores.store import STANDS_BY, Store, lost, standby_file, standby_files
 
 T = TypeVar("T")
 _QUICK = 0.001  # seconds of a commit that is not worth a thread
@@ -39,18 +38,25 @@ class SQLiteStore(Store):
         database = database_of(url)
         assert isinstance(database, SQLite)
         self._database = database
+        self._standby = standby_file(database.path, name)
         self._turn = asyncio.Lock()  # of the connection
         self._thread = ThreadPoolExecutor(1, "committer")
         self._files: dict[Path, tuple[int, int]] = {}
+        self._secret: str | None = None  # of the database that this process has led on
         self._term = 0
         self._usual = 1.0  # seconds that a commit takes, by the last ones
 
     async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
+        loop = asyncio.get_running_loop()
+        running = loop.run_in_executor(self._thread, function, *arguments)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait({running})  # until then the connection is in use
+            raise
 
     async def lead(self, waits: Callable[[str], None]) -> None:
         """Wait for the lock beside the file, which ends with its process."""
-        self._check_single()
         try:
             while not self._database.lock(""):
                 if self._is_time_to_announce():
@@ -60,35 +66,55 @@ class SQLiteStore(Store):
         except (SQLiteError, UnreachableError, OSError) as error:
             raise lost(error) from error
 
-    def _check_single(self) -> None:
-        """Refuse a file of two names: the lock is beside one of them."""
-        path = self._database.path
-        if path.exists() and path.stat().st_nlink > 1:
-            raise StoreError(
-                f"{path} has {path.stat().st_nlink} names (hard links), and there may be one. "
-                f"Remove the others, or make a copy."
-            )
-
     def _stand_by(self) -> str:
-        with contextlib.closing(tables.opened(self.url)) as database:
-            if isinstance(database, SQLite):
-                database.set_sync("NORMAL")
-            return self._wait_for(database)
+        """Say that this process stands by; return who leads.
+
+        Nothing is written to the database: a standby frozen in that moment would lock the leader
+        out.
+        """
+        self._announced = time.monotonic()
+        self._standby.touch(0o600)
+        with contextlib.closing(tables.opened(self.url, create=False)) as database:
+            row = database.first("SELECT value FROM settings WHERE name = 'leader'")
+        return row[0].partition(" since ")[0] if row else ""
 
     def _open(self) -> None:
-        tables.opened(self.url).close()
+        tables.opened(self.url, create=False).close()
         self._database.open()
+        self._check_same()
         self._begin(self._database)
         path = self._database.path
         wal = path.with_name(f"{path.name}-wal")
         self._files = {one: _identity(one) for one in (path, wal)}
 
+    def _begin(self, database: Database) -> None:
+        """Say that this process leads: a first write, which shows whether others are possible."""
+        tables.set_setting(database, "leader", self._as_leader())
+        self._announced = 0.0
+        self._standby.unlink(missing_ok=True)
+        for name, age in standby_files(self._database.path).items():
+            if age > STANDS_BY:  # it was killed
+                standby_file(self._database.path, name).unlink(missing_ok=True)
+
+    def _check_same(self) -> None:
+        """Refuse to lead on another database than before: what was acknowledged is not in it."""
+        row = self._database.first("SELECT value FROM settings WHERE name = 'secret'")
+        secret = row and row[0]
+        if self._secret not in (None, secret):
+            raise LostError(
+                f"{self._database.path} is another database than before. Put that one back, or "
+                f"start this process again"
+            )
+        self._secret = secret
+
     async def beat(self) -> None:
-        """Look whether the file is still that file: nobody else can lead while we have the lock."""
+        """Look whether the file and the lock beside it are still those."""
         self._check_files()
 
     def _check_files(self) -> None:
-        """Raise unless what is written goes where the next start will read it."""
+        """Raise unless others are kept out, and the next start will read what is written."""
+        if not self._database.is_locked():
+            raise LostError(f"the lock beside {self._database.path} was removed")
         try:
             if all(_identity(path) == known for path, known in self._files.items()):
                 return
@@ -178,6 +204,7 @@ class SQLiteStore(Store):
         term = self._term
         async with self._turn:
             self._check_term(term)
+            self._check_files()
             try:
                 return await self._in_thread(function, self._database)
             except (SQLiteError, UnreachableError) as error:
@@ -185,6 +212,8 @@ class SQLiteStore(Store):
 
     def close(self) -> None:
         """End the thread."""
+        with contextlib.suppress(OSError):
+            self._standby.unlink(missing_ok=True)
         self._thread.shutdown()
 
 

@@ -9,17 +9,21 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from glob import escape
+from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote, unquote
 
 from manyarms.errors import StoreError
 from manyarms.live.databases import Database, UnreachableError
+from manyarms.live.databases.sqlite import SQLite
 from manyarms.serve import tables
 from manyarms.serve.batch import Batch, LostError
 
 T = TypeVar("T")
 _ANNOUNCED_EVERY = 4.0  # seconds
-_STANDS_BY = 15.0  # seconds that a standby is believed to be there
-_STANDBY = "standby "  # what its setting begins with
+STANDS_BY = 15.0  # seconds that a standby is believed to be there
+STANDBY = "standby "  # what its setting begins with
 
 
 class Store(ABC):
@@ -57,7 +61,11 @@ class Store(ABC):
 
     @abstractmethod
     async def write(self, function: Callable[[Database], T]) -> T:
-        """Return what a function returns that changes tables, as long as this process leads."""
+        """Return what a function returns that changes tables, as long as this process leads.
+
+        Raises a `LostError` if it does not, and a `RefusedError` if nobody knows what was done, but
+        this process leads still.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -68,27 +76,34 @@ class Store(ABC):
     def _is_time_to_announce(self) -> bool:
         return time.monotonic() - self._announced > _ANNOUNCED_EVERY
 
-    def _wait_for(self, database: Database) -> str:
-        """Say that this process stands by; return who leads."""
-        self._announced = time.monotonic()
-        now = database.first(f"SELECT {database.now}")[0]
-        tables.set_setting(database, _STANDBY + self.name, f"{now:.0f}")
-        return tables.setting(database, "leader", "").partition(" since ")[0]
-
-    def _begin(self, database: Database) -> None:
-        """Say that this process leads: a first write, which shows whether others are possible."""
-        with database.transaction():
-            tables.set_setting(database, "leader", f"{self.name} since {time.time():.0f}")
-            database.run("DELETE FROM settings WHERE name = :name", name=_STANDBY + self.name)
-        self._announced = 0.0
+    def _as_leader(self) -> str:
+        return f"{self.name} since {time.time():.0f}"
 
 
 def standbys(database: Database) -> list[str]:
     """Return the processes that stand by."""
+    if isinstance(database, SQLite):
+        files = standby_files(database.path)
+        return sorted(name for name, age in files.items() if age < STANDS_BY)
     rows = database.run(
-        f"SELECT name, value, {database.now} FROM settings WHERE name LIKE '{_STANDBY}%'"
+        f"SELECT name, value, {database.now} FROM settings WHERE name LIKE '{STANDBY}%'"
     )
-    return sorted(name[len(_STANDBY) :] for name, at, now in rows if now - float(at) < _STANDS_BY)
+    return sorted(name[len(STANDBY) :] for name, at, now in rows if now - float(at) < STANDS_BY)
+
+
+def standby_file(path: Path, name: str) -> Path:
+    """Return the file beside a database by which a process says that it stands by."""
+    return path.with_name(f"{path.name}.standby.{quote(name, safe='')}")
+
+
+def standby_files(path: Path) -> dict[str, float]:
+    """Return the processes that have such a file, and how many seconds ago they said it."""
+    ages: dict[str, float] = {}
+    for file in path.parent.glob(f"{escape(path.name)}.standby.*"):
+        with contextlib.suppress(OSError):
+            name = unquote(file.name.removeprefix(f"{path.name}.standby."))
+            ages[name] = time.time() - file.stat().st_mtime
+    return ages
 
 
 class Readers:
@@ -100,6 +115,7 @@ class Readers:
         self._local = threading.local()
         self._era = 0  # connections of earlier ones are not used any more
         self._open: set[Database] = set()
+        self._closed = False
 
     async def read(self, function: Callable[[Database], T]) -> T:
         """Return what a function reads; once more where a connection turns out to be lost.
@@ -128,10 +144,12 @@ class Readers:
             raise
 
     def _database(self) -> Database:
+        if self._closed:
+            raise UnreachableError("this process is about to end")
         era, database = getattr(self._local, "database", (-1, None))
         if database is None or era != self._era:
             self._drop()
-            database = tables.opened(self._url)
+            database = tables.opened(self._url, create=False)
             self._open.add(database)
             self._local.database = self._era, database
         known: Database = database
@@ -150,8 +168,11 @@ class Readers:
         self._era += 1
 
     def close(self) -> None:
-        """Close all connections, after what they are doing."""
-        self._pool.shutdown()
+        """Close all connections, after what they are doing; logs are not read to their end."""
+        self._closed = True
+        for database in self._open.copy():
+            database.given_up = True
+        self._pool.shutdown(cancel_futures=True)
         for database in self._open:
             database.close()
 

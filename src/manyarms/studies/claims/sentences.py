@@ -301,14 +301,14 @@ def _larger_beta(played: Paper) -> Parts:
 def _oracle_set_too_large(played: Paper) -> Parts:
     """Choose the best smaller size on one half of the runs, and test it on the other."""
     result = only(played["oracle_sizes"])
-    half = result.replications // 2
+    half = min(map(len, result.rows)) // 2
     if half >= 1:
         sizes = [own["size"] for own in result.policy_parameters]
         full = result.policies[sizes.index(max(sizes))]
         smaller = [policy for policy in result.policies if policy != full]
         best = min(smaller, key=lambda policy: float(_final(result, policy)[:half].mean()))
-        gap = _final(result, full)[half:] - _final(result, best)[half:]
-        yield _mean(f"{full} - {best}", gap, _largest(result))
+        whole, part = common(_final(result, full)[half:], _final(result, best)[half:])
+        yield _mean(f"{full} - {best}", whole - part, _largest(result))
 
 
 def _quantile_is_moss(played: Paper) -> Parts:

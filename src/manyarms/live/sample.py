@@ -1,0 +1,142 @@
+r"""The arms that a game met by chance: if few of them can be good, there are few good ones.
+
+The docstring of `live.verdict` has the argument.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyarms.core.confidence_sequences import evidence_below, in_blocks, spent_error
+from manyarms.live.game import LiveGame, exchangeable
+from manyarms.live.tallies import Tallies
+from manyarms.protocol.recommend import sigma_of
+
+LEVELS = (0.5, 0.75)  # the error of what is said of a single arm: a few pulls are enough
+LIMITS = 0.2  # of the error, for the limits of arms; the rest is for the sample
+_STEP = 1.5  # from one size of the sample that is looked at to the next
+_FIRST = 0.9  # of the rest, for u = 0; then a tenth of that for each doubling
+_DIGITS = 40.0  # the logarithm of how much smaller a term is that does not count
+
+
+def met_by_chance(tallies: Tallies) -> NDArray[np.int64]:
+    """Return the places of the arms that were met by chance, in this order.
+
+    The place is -1 for an arm that an earlier season met, and this one has not tried.
+    """
+    game = tallies.game
+    if not exchangeable(game.policy):
+        return np.zeros(0, np.int64)
+    by_chance = tallies.arm < game.first_arms
+    by_chance[tallies.places(game.named)] = False
+    if not game.met:
+        return np.flatnonzero(by_chance)
+    found = map(tallies.place, game.met)
+    before = np.array([-1 if place is None else place for place in found], np.int64)
+    by_chance[before[before >= 0]] = False
+    return np.concatenate([before, np.flatnonzero(by_chance)])
+
+
+def evidence_against(
+    tallies: Tallies, met: NDArray[np.int64], best: int | None, bar: float
+) -> NDArray[np.float64]:
+    """Return how strongly its rewards speak against a mean of `bar`, of each arm met by chance."""
+    against = np.ones(len(met))
+    for part in in_blocks(0 if best is None else len(met)):
+        places, tried = met[part], met[part] >= 0
+        against[part] = evidence_below(
+            np.where(tried, tallies.told[places], 0),
+            np.where(tried, tallies.total[places], 0.0),
+            bar,
+            bounds=tallies.game.reward_range,
+            sigma=sigma_of(tallies.game.policy),
+        )
+    return against
+
+
+def can_sample(game: LiveGame, quantile: float, error: float) -> bool:
+    """Whether a random sample of the first arms can ever be enough. It never changes in a game."""
+    if quantile == 0.0 or not exchangeable(game.policy):
+        return False
+    arms = game.first_arms
+    spent = (1.0 - LIMITS) * error / len(LEVELS) * _FIRST
+    return _least(LEVELS[0], math.floor(quantile * arms) + 1, arms, spent) <= arms
+
+
+def _least(level: float, top: int, arms: int, error: float) -> int:
+    """Return the smallest sample that can be enough."""
+    chance = (1.0 - level) * top / arms
+    return math.ceil(math.log(float(spent_error(error, 1))) / math.log1p(-chance))
+
+
+def not_met_by_chance(game: LiveGame) -> int:
+    """Return how many of the first arms could not be met by chance."""
+    return game.skipped + sum(arm < game.first_arms for arm in game.named)
+
+
+class Sample:
+    """The arms that were met by chance, in this order, and which of them are open."""
+
+    def __init__(
+        self,
+        game: LiveGame,
+        opened: NDArray[np.bool_],
+        quantile: float,
+        error: float,
+        level: float,
+    ) -> None:
+        self.open, self.level = opened, level
+        lost = not_met_by_chance(game).bit_length()
+        self.error = error / len(LEVELS) * _FIRST / 10**lost
+        self.top = math.floor(quantile * game.first_arms) + 1 - ((1 << lost) - 1)  # m - u
+        self.arms = game.first_arms
+
+    def sizes(self) -> Iterator[tuple[int, float]]:
+        """Yield the sizes that are looked at, and what is spent on each."""
+        if self.top < 1:
+            return
+        j, size = 1, self.least()
+        while size <= len(self.open):
+            yield size, float(spent_error(self.error, j))
+            j, size = j + 1, math.ceil(_STEP * size)
+
+    def least(self) -> int:
+        """Return the smallest sample that can be enough."""
+        return _least(self.level, self.top, self.arms, self.error)
+
+    def allowed(self, size: int, error: float) -> int:
+        """Return how many arms of `size` may be open; -1 if even none is too many."""
+        return bisect_right(range(size), error, key=lambda few: self.likely(few, size)) - 1
+
+    def likely(self, few: int, size: int) -> float:
+        """Return at most how likely so few open arms are, if the arm is not good enough."""
+        chance = (1.0 - self.level) * (self.top - few) / self.arms
+        if few >= chance * size:  # it may well be
+            return 1.0
+        last = (  # the logarithm of the largest term, of a binomial distribution
+            math.lgamma(size + 1)
+            - math.lgamma(few + 1)
+            - math.lgamma(size - few + 1)
+            + few * math.log(chance)
+            + (size - few) * math.log1p(-chance)
+        )
+        odds = chance / (1.0 - chance)
+        ratio = few / ((size - few + 1) * odds)  # of the next smaller term to this one
+        most = few if ratio >= 1.0 else min(few, math.ceil(_DIGITS / -math.log(ratio or 0.5)))
+        k = np.arange(few, few - most, -1)
+        rest = np.cumprod(k / ((size - k + 1) * odds)).sum()
+        return math.exp(last) * (1.0 + float(rest))
+
+    def small_enough(self) -> bool:
+        """Whether so few arms are open that the best ones cannot be many."""
+        opened = np.cumsum(self.open)
+        return any(self.likely(int(opened[size - 1]), size) <= e for size, e in self.sizes())
+
+    def excess(self, size: int, error: float) -> float:
+        """Return how far a size is from being enough, in parts of it."""
+        return float(self.open[:size].sum() - self.allowed(size, error)) / size

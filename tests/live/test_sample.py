@@ -1,0 +1,252 @@
+"""A verdict that stops is right whatever became of the arms: the sample of them stays a sample.
+
+In every case the best arms are 20 % and one more, so that a poor arm is wrong, and those who could
+spoil the sample know the means: they let the best arms answer late, retire them, or observe others.
+Each case stops in most games. Wrong verdicts are compared with the 0.1 % quantile of what 5 % would
+give: a false alarm in a thousand for each case, and the seeds are fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import manyarms as ma
+from manyarms.live import season
+from manyarms.live.game import LiveGame
+
+GAMES = 30
+WRONG = 6  # more than these of 30, at 5 %: 0.001
+ARMS = 1000
+ASKED = {"epsilon": 0.5, "quantile": 0.2}
+
+
+class World:
+    """Arms whose means are known here, and a game on them."""
+
+    def __init__(self, seed: int, arms: int = ARMS, size: int = 220) -> None:
+        self.luck = np.random.default_rng(seed)
+        self.means = np.zeros(arms)
+        self.best = self.luck.permutation(arms)[: arms // 5 + 1].tolist()
+        self.means[self.best] = 1.0
+        self.poor = [arm for arm in range(arms) if self.means[arm] == 0.0]
+        self.seed = seed
+        policy = ma.MOSSOracle(size=size, count_late=True)
+        self.live = policy.live(n_arms=arms, horizon=3000, seed=seed)
+        self.verdict: ma.StopVerdict | None = None
+
+    def reward(self, arm: int) -> float:
+        return float(self.luck.random() < self.means[arm])
+
+    def play(self, pulls: int, silent: Iterable[int] = ()) -> None:
+        """Ask and tell, but nothing of silent arms, until a verdict says stop."""
+        kept = set(silent)
+        for k in range(pulls):
+            if self.verdict is not None:
+                return
+            pull = self.live.ask()
+            if pull.arm not in kept:
+                self.live.tell(pull, self.reward(pull.arm))
+            if k % 50 == 49 or k == pulls - 1:
+                self.look()
+
+    def look(self) -> None:
+        said = self.live.verdict(**ASKED)
+        if said.stop and self.verdict is None:
+            self.verdict = said
+
+    def season(self, **changes: Any) -> None:
+        self.live = self.live.season(**{"horizon": 3000} | changes)
+        self.look()
+
+    def wrong(self) -> bool:
+        assert self.verdict is not None
+        return bool(self.means[self.verdict.arm] < 0.5)
+
+
+def _late(world: World) -> None:
+    """The best arms answer late: after a season, their rewards are observed, or told there."""
+    world.play(250, silent=world.best)
+    waiting = world.live.pending
+    world.season()
+    world.play(200, silent=world.best)
+    for pull in waiting:
+        if world.verdict is None and world.luck.random() < 0.5:
+            world.live.observe(pull.arm, world.reward(pull.arm))
+    world.look()
+    world.play(2000)
+
+
+def _later(world: World) -> None:
+    """They are silent for two seasons, and fewer of them in the second."""
+    world.play(250, silent=world.best)
+    world.season()
+    world.play(120, silent=world.best[:100])
+    world.season(seed=world.seed + 1000)
+    world.play(2500)
+
+
+def _abandoned(world: World) -> None:
+    """All pulls of the best arms are abandoned, before a season."""
+    world.play(250, silent=world.best)
+    for pull in world.live.pending:
+        world.live.abandon(pull)
+    world.look()
+    world.season()
+    world.play(2500)
+
+
+def _retired(world: World) -> None:
+    """Arms that do not answer in time are retired, before a season, and some come back."""
+    world.play(900, silent=world.best)
+    silent = sorted({pull.arm for pull in world.live.pending})
+    world.live.retire(silent)
+    world.look()
+    world.season()
+    world.play(100, silent=world.best)
+    world.live.restore(silent[:2])
+    world.live.observe(silent[0], [world.reward(silent[0]) for _ in range(100)])
+    world.play(500)
+
+
+def _observed_first(world: World) -> None:
+    """A few arms are observed before they are drawn: those that look good, and are not."""
+    for arm in [*world.poor[:3], *world.best[:2]]:
+        world.live.observe(arm, [world.reward(arm) for _ in range(5)])
+    world.play(500)
+    world.season()
+    world.play(2400)
+
+
+def _observed_in_between(world: World) -> None:
+    """What was drawn is observed, too: the poor arms ten times as often."""
+    world.play(200, silent=world.best[::2])
+    for arm in list(world.live._game.tally):
+        rewards = 1 if world.means[arm] else 10
+        world.live.observe(arm, [world.reward(arm) for _ in range(rewards)])
+    world.look()
+    world.season()
+    world.play(2400)
+
+
+def _restored(world: World) -> None:
+    """Some of the best arms are retired before they are tried, and two come back."""
+    world.live.retire(world.best[:3])
+    world.play(300)
+    world.live.restore(world.best[:2])
+    world.play(300)
+    world.season()
+    world.play(2300)
+
+
+def _catalogue(world: World) -> None:
+    """The catalogue changes in mid-game: arms go, come, and come back."""
+    world.play(100, silent=world.best[::3])
+    gone = [arm for arm in world.best + world.poor if arm not in world.live._game.tally][:3]
+    world.live.retire(gone)
+    world.live.add_arms(100)  # all poor
+    world.means = np.concatenate([world.means, np.zeros(100)])
+    world.play(200, silent=world.best[::3])
+    world.live.restore(gone[0])
+    world.play(2500)
+
+
+def _another_policy(world: World) -> None:
+    """A season with a policy that pulls all arms alike, while the best arms are silent."""
+    world.play(200, silent=world.best)
+    silent = [pull.arm for pull in world.live.pending]
+    world.season(policy=ma.policy("uniform"))
+    world.play(200, silent=world.best)
+    world.season(policy=ma.MOSSOracle(size=220, count_late=True))
+    world.play(200, silent=world.best)
+    world.live.observe(silent[0], [world.reward(silent[0]) for _ in range(60)])
+    world.play(2000)
+
+
+def _copied(world: World) -> None:
+    """The game goes through files and seasons while arms are silent."""
+    for _ in range(3):
+        world.play(80, silent=world.best)
+        world.live = ma.Live.from_bytes(world.live.to_bytes())
+        world.season()
+        world.live = ma.Live.from_bytes(world.live.to_bytes())
+    world.play(2500)
+
+
+CASES: dict[str, Callable[[World], None]] = {
+    case.__name__.strip("_"): case
+    for case in (
+        *(_late, _later, _abandoned, _retired, _observed_first, _observed_in_between),
+        *(_restored, _catalogue, _another_policy, _copied),
+    )
+}
+
+
+def _played(case: Callable[[World], None], games: int = GAMES) -> list[World]:
+    many = {"arms": 20_000, "size": 900} if case is _retired else {}
+    worlds = [World(seed, **many) for seed in range(games)]
+    for world in worlds:
+        case(world)
+    return [world for world in worlds if world.verdict is not None]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_the_sample_stays_one(case: Callable[[World], None]) -> None:
+    stopped = _played(case)
+    by_chance = [w for w in stopped if w.verdict and "drawn at random" in str(w.verdict)]
+    assert len(by_chance) >= GAMES // 2  # else nothing was tested
+    assert sum(world.wrong() for world in stopped) <= WRONG
+
+
+@pytest.mark.parametrize(
+    "name", ["late", "later", "abandoned", "retired", "copied", "another_policy"]
+)
+def test_a_season_without_silent_arms_would_be_wrong(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the test above could not fail."""
+
+    def forgetful(game: LiveGame) -> dict[int, None]:
+        return {arm: None for arm in drawn(game) if game.known(arm)[0] > 0}
+
+    drawn = season._drawn
+    monkeypatch.setattr(season, "_drawn", forgetful)
+    assert sum(world.wrong() for world in _played(CASES[name], 12)) > WRONG
+
+
+def test_silent_arms_stay_where_they_were_drawn(tmp_path: Path) -> None:
+    world = World(1)
+    world.play(60, silent=world.best)
+    order = list(world.live._game.tally)
+    silent = [arm for arm in order if world.live._game.known(arm)[0] == 0]
+    assert silent
+    world.season()
+    game = world.live._game
+    assert list(game.met) == order
+    assert world.live.verdict(**ASKED).met == len(order)
+    world.live.observe(silent[0], 1.0)  # told late
+    assert silent[0] not in game.named
+    for pull in world.live.ask(20):
+        world.live.tell(pull, world.reward(pull.arm))
+    world.season()
+    assert list(world.live._game.met)[: len(order)] == order
+    path = tmp_path / "journal"
+    with ma.recorded(path, ma.Live.from_bytes(world.live.to_bytes())) as live:
+        live.ask()
+        said = live.verdict(**ASKED)
+    with ma.recorded(path) as live:
+        assert live.verdict(**ASKED) == said
+
+
+def test_a_season_in_which_nothing_is_known() -> None:
+    live = ma.MOSS().live(n_arms=300, horizon=50, seed=1)
+    live.ask(5)
+    live = live.season(horizon=50)
+    assert live.verdict().met == len(live._game.met) > 0
+    live.tell(live.ask(), 1.0)
+    assert not live.verdict().stop
