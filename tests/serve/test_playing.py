@@ -285,3 +285,65 @@ def test_many_windows_that_end_together_leave_others_their_turn(
 
     asyncio.run(main())
     assert sizes == [20, 20, 10]
+
+
+# Experiments that nobody uses
+
+
+def test_each_idle_experiment_is_unloaded_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leader_module, "BEAT", 0.01)
+    begun: list[str] = []
+
+    async def main() -> None:
+        async with serving(tmp_path) as service:
+            leader, go = service.leader, asyncio.Event()
+            for name in ("fails", "x", "y"):
+                await send(service, "put", name, {"n_arms": 9})
+
+            async def slowly(one: experiment.Experiment) -> None:
+                begun.append(one.name)
+                await go.wait()
+                if one.name == "fails":
+                    raise ZeroDivisionError
+
+            monkeypatch.setattr(leader, "before_unloading", slowly)
+            for one in leader.games.values():
+                one.used -= 2 * leader_module.IDLE
+            await until(lambda: begun)
+            await asyncio.sleep(0.1)
+            at_once = len(begun)
+            go.set()
+            await until(lambda: set(leader.games) == {"fails"})
+            monkeypatch.setattr(leader, "before_unloading", None)
+            assert at_once == 1
+
+    asyncio.run(main())
+    assert sorted(begun) == ["fails", "x", "y"]
+
+
+# Asks that are remembered
+
+
+def test_keys_of_asks_take_little_memory(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with serving(tmp_path) as service:
+            leader = service.leader
+            await send(service, "put", "x", {"n_arms": 9})
+            given = [await send(service, "ask", "x", {"k": 100}, idempotency_key="a")]
+            wanted = {"k": 3, "worker": "w"}
+            given.append(await send(service, "ask", "x", wanted, idempotency_key="b"))
+            await send(service, "abandon", "x", {"pulls": [101]})
+            given.append(await send(service, "ask", "x", wanted, idempotency_key="c"))
+            expected = [range(100), range(100, 103), [100, 102, 103]]
+            for _ in range(2):
+                kept = (await leader.find("x")).keys
+                assert [kept[key].pulls for key in "abc"] == expected
+                again = await send(service, "ask", "x", {"k": 100}, idempotency_key="a")
+                assert again == given[0]
+                again = await send(service, "ask", "x", wanted, idempotency_key="c")
+                assert again == given[2]
+                leader.forget(leader.games["x"])  # and the same after it was loaded anew
+
+    asyncio.run(main())

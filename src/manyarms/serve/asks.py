@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from operator import eq
 from typing import NamedTuple
 
 from manyarms.serve.batch import Batch
 
 
+def compact(numbers: Sequence[int]) -> Sequence[int]:
+    """Return numbers as a range if they have no gaps: thousands of asks are remembered.
+
+    >>> compact([4, 5, 6]), compact([4, 6]), compact([])
+    (range(4, 7), [4, 6], range(0, 0))
+    """
+    first = numbers[0] if numbers else 0
+    whole = range(first, first + len(numbers))
+    return whole if all(map(eq, numbers, whole)) else numbers
+
+
 class AskedBefore(NamedTuple):
     """What an ask with a key was given: its pulls, of which the first `again` were in flight."""
 
-    pulls: list[int]
+    pulls: Sequence[int]
     again: int
     body: str
 
@@ -21,15 +34,16 @@ class AskedBefore(NamedTuple):
         earlier = json.loads(again) if again else []
         if isinstance(earlier, dict):  # between the new ones some were answered at once
             return cls(earlier["pulls"], earlier["again"], body)
-        return cls([*earlier, *range(pull, pull + k)], len(earlier), body)
+        new = range(pull, pull + k)
+        return cls(compact([*earlier, *new]) if earlier else new, len(earlier), body)
 
     def columns(self) -> tuple[int, int, str | None, str]:
         """Return what the database is to hold."""
-        earlier, new = self.pulls[: self.again], self.pulls[self.again :]
-        first = new[0] if new else 0
-        if new == list(range(first, first + len(new))):
+        earlier, new = list(self.pulls[: self.again]), compact(self.pulls[self.again :])
+        if isinstance(new, range):
+            first = new.start
             return first, len(new), json.dumps(earlier) if earlier else None, self.body
-        return 0, 0, json.dumps({"pulls": self.pulls, "again": self.again}), self.body
+        return 0, 0, json.dumps({"pulls": list(self.pulls), "again": self.again}), self.body
 
 
 class GivenPulls(NamedTuple):
@@ -45,7 +59,7 @@ class GivenPulls(NamedTuple):
         Keys of arms, as far as they were known; None if arms are numbers.
     """
 
-    pulls: list[int]
+    pulls: Sequence[int]
     again: int
     arms: dict[int, int]
     names: dict[int, str] | None

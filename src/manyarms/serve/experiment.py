@@ -24,7 +24,7 @@ from manyarms.live.databases.database import packed
 from manyarms.live.game import LiveGame, check_first_draws
 from manyarms.live.store import EventKind
 from manyarms.serve import tables
-from manyarms.serve.asks import AskedBefore, GivenPulls
+from manyarms.serve.asks import AskedBefore, GivenPulls, compact
 from manyarms.serve.batch import Batch, LostError
 from manyarms.serve.errors import (
     BrokenError,
@@ -164,7 +164,7 @@ class Experiment(Game):
         flight = live.flight
         arms = {pull: flight[pull].arm for pull in (*earlier, *fresh)}
         if key is not None:
-            self._remember(key, AskedBefore([*arms], len(earlier), body), worker)
+            self._remember(key, AskedBefore(compact([*arms]), len(earlier), body), worker)
         return GivenPulls([*arms], len(earlier), arms, self._named(arms.values()))
 
     def _check_room(self, count: int) -> None:

@@ -95,6 +95,7 @@ class Leader:
         self._running: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()  # what nobody waits for
         self._purging = False
+        self._unloading: asyncio.Task[None] | None = None
 
     # Leading
 
@@ -148,7 +149,8 @@ class Leader:
         cleaned = time.monotonic()
         while not self._lost.is_set():
             await self.store.beat()
-            self._unload_idle()
+            if self._unloading is None or self._unloading.done():
+                self._unloading = self.in_background(self._unload_idle())
             if self.windows.unknown:
                 self.windows.unknown = False
                 self.in_background(self.windows.load())
@@ -301,11 +303,16 @@ class Leader:
         self.forget(experiment, "the policy failed midway in another request")
         return RefusedError(Failure("policy", str(error), 500))
 
-    def _unload_idle(self) -> None:
-        now = time.monotonic()
+    async def _unload_idle(self) -> None:
         for experiment in list(self.games.values()):
-            if now - experiment.used > IDLE and not experiment.needed:
-                self.in_background(self.unload(experiment))
+            idle = time.monotonic() - experiment.used > IDLE
+            if not idle or experiment.needed or experiment.gone:
+                continue
+            try:
+                await self.unload(experiment)
+            except Exception:  # of one experiment: others are unloaded all the same
+                _logger.exception("%s cannot be unloaded", experiment.name)
+                experiment.used = time.monotonic()
 
     async def unload(self, experiment: Experiment) -> None:
         """Keep a snapshot, so that loading is quick, and forget an experiment that nobody uses."""
