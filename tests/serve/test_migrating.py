@@ -17,6 +17,7 @@ from tests.serve.machines import call, in_thread, path_of, row_of
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.patient]
 OLD = {"epoch", "owner", "lease_until", "engine"}
+OTHER_POLICY = "numbered"  # Prospector has changed since: tests/museum says what happens to it
 
 
 @pytest.fixture(params=["killed.db", "killed.sql"])
@@ -62,6 +63,8 @@ def test_a_migration_that_is_cut_off(old: str, monkeypatch: pytest.MonkeyPatch) 
             assert columns(one).isdisjoint(OLD)
             assert one._version() == database.SCHEMA
             for row in one.experiments():
+                if row.name == OTHER_POLICY:
+                    continue
                 assert Game.load(one, row).head == row.head > 0
 
 
@@ -71,6 +74,7 @@ def test_a_killed_service_goes_on_with_another_version(
     """Arms are compared, and nothing else: not the text of the code, nor of a library."""
     with in_thread(old) as one:
         names = [x["name"] for x in call(one.port, "GET", "/v1/experiments")[1]["experiments"]]
+        names.remove(OTHER_POLICY)
         for name in names:
             assert call(one.port, "POST", f"{path_of(name)}/asks", {})[0] == 200
     with contextlib.closing(tables.opened(old)) as database:
