@@ -29,7 +29,9 @@ pytestmark = pytest.mark.interpreted
 @contextlib.asynccontextmanager
 async def serving(folder: Path) -> AsyncIterator[Service]:
     """A service that leads."""
-    service = Service(Settings(f"sqlite:///{folder}/x.db?sync=never"), "secret")
+    store = f"sqlite:///{folder}/x.db?sync=never"
+    tables.opened(store).close()
+    service = Service(Settings(store), "secret")
     await service.start()
     assert service.leader.leads
     try:
