@@ -19,6 +19,7 @@ from tests.serve.gallery import play
 from tests.serve.machines import call, node
 
 from manyarms.serve import messages as m
+from manyarms.serve import tables
 from manyarms.serve.stores import SQLiteStore
 
 ARMS = 1_000_000
@@ -41,6 +42,7 @@ def fill(path: Path, tried: int) -> str:
 
 
 async def _fill(url: str, tried: int) -> None:
+    tables.opened(url).close()
     store = SQLiteStore(url, "benchmark")
     await store.lead(lambda leader: None)
     await play(

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.interpreted
 async def serving(folder: Path) -> AsyncIterator[Service]:
     """A service that leads."""
     store = f"sqlite:///{folder}/x.db?sync=never"
-    tables.opened(store).close()
+    tables.opened(store).close()  # as a process that starts does
     service = Service(Settings(store), "secret")
     await service.start()
     assert service.leader.leads

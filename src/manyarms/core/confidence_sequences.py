@@ -90,7 +90,9 @@ def uniform_limits(
 def _scaled(counts: Numbers, totals: Numbers, bounds: tuple[float, float]) -> Numbers:
     """Return the sums of values that are scaled to [0, 1]."""
     lowest, width = bounds[0], bounds[1] - bounds[0]
-    return np.clip((totals - lowest * counts) / width, 0.0, counts)  # clipped: rounding
+    if bounds != (0.0, 1.0):
+        totals = (totals - lowest * counts) / width
+    return np.minimum(np.maximum(totals, 0.0), counts)  # rounding
 
 
 def surely_below(
@@ -225,7 +227,9 @@ def evidence_below(
 
 
 def _likelihood(logs: Numbers) -> Numbers:
-    return np.asarray(np.exp(np.minimum(logs, 700.0)))
+    if logs.max(initial=0.0) > 700.0:
+        logs = np.minimum(logs, 700.0)
+    return np.asarray(np.exp(logs))
 
 
 def in_blocks(size: int) -> Iterator[slice]:

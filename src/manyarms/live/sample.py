@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,16 +48,32 @@ def evidence_against(
 ) -> NDArray[np.float64]:
     """Return how strongly its rewards speak against a mean of `bar`, of each arm met by chance."""
     against = np.ones(len(met))
-    for part in in_blocks(0 if best is None else len(met)):
-        places, tried = met[part], met[part] >= 0
+    if best is None:
+        return against
+    told, total = tallies.told, tallies.total
+    if (
+        len(met) != tallies.size or tallies.game.met
+    ):  # else all arms that were tried, in their order
+        tried = met >= 0
+        told, total = np.where(tried, told[met], 0), np.where(tried, total[met], 0.0)
+    for part in in_blocks(len(met)):
         against[part] = evidence_below(
-            np.where(tried, tallies.told[places], 0),
-            np.where(tried, tallies.total[places], 0.0),
+            told[part],
+            total[part],
             bar,
             bounds=tallies.game.reward_range,
             sigma=sigma_of(tallies.game.policy),
         )
     return against
+
+
+def of_arms_met(tallies: Tallies, column: NDArray[Any], met: NDArray[np.int64]) -> NDArray[Any]:
+    """Return a column for the places that `met_by_chance` returned; it is 0 where one is -1."""
+    if len(met) == tallies.size and not tallies.game.met:
+        return column  # all arms that were tried, in their order
+    if tallies.size == 0:
+        return np.zeros(len(met), column.dtype)
+    return np.where(met >= 0, column[met], column.dtype.type(0))
 
 
 def can_sample(game: LiveGame, quantile: float, error: float) -> bool:

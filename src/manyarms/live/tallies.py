@@ -184,7 +184,7 @@ class Tallies:
         if own is not None and present[own]:
             return own
         best, highest = None, -math.inf
-        for place in self._worth_a_look(np.flatnonzero(present)):
+        for place in self._worth_a_look(present) if present.any() else ():
             limit = lower_limit(
                 int(self.told[place]), float(self.total[place]), self._scale, highest
             )
@@ -192,41 +192,44 @@ class Tallies:
                 best, highest = place, limit
         return best
 
-    def _worth_a_look(self, places: NDArray[np.int64]) -> list[int]:
+    def _worth_a_look(self, present: NDArray[np.bool_]) -> list[int]:
         """Return the places that can have the largest lower limit, of equal tallies the first."""
-        if len(places) == 0:
-            return []
-        scale, told, total = self._scale, self.told[places], self.total[places]
-        good = {int(np.argmax(total - scale.low * told)), int(np.argmax(told))}
+        scale, told, total = self._scale, self.told, self.total
+        reward = total - scale.low * told if scale.low else total
+        good = {int(np.argmax(np.where(present, column, -math.inf))) for column in (reward, told)}
         bar = max(lower_limit(int(told[k]), float(total[k]), scale, -math.inf) for k in good)
-        parts = (places[part] for part in in_blocks(len(places)))
         # if the rewards of all arms are as small as can be, the first arm is kept
-        near = np.concatenate([places[:1], *(part[self._may_exceed(part, bar)] for part in parts)])
-        pairs = zip(self.told[near].tolist(), self.total[near].tolist(), strict=True)
+        near = [int(np.argmax(present)), *self._may_exceed(present, bar).tolist()]
+        pairs = zip(told[near].tolist(), total[near].tolist(), strict=True)
         first: dict[tuple[int, float], int] = {}
-        for pair, place in zip(pairs, near.tolist(), strict=True):
+        for pair, place in zip(pairs, near, strict=True):
             first.setdefault(pair, place)
         return list(first.values())
 
-    def _may_exceed(self, places: NDArray[np.int64], bar: float) -> NDArray[np.bool_]:
-        """Return which arms can have a lower limit of `bar` or more, and some others.
+    def _may_exceed(self, present: NDArray[np.bool_], bar: float) -> NDArray[np.int64]:
+        """Return the places that can have a lower limit of `bar` or more, and some others.
 
         A limit above a mean takes rewards that speak against this mean by a factor of 1 over the
         error, even with the likelihood of the best mean for them.
         """
-        scale, told, total = self._scale, self.told[places], self.total[places]
-        if scale.width == 0.0:
-            limits = total / told - uniform_half_width(told, scale.sigma, error=KEEP_ERROR)
-            return np.asarray(limits >= bar - 1e-9 * (1.0 + abs(bar)))
-        mean = (bar - scale.low) / scale.width
-        if not 0.0 < mean < 1.0:
-            return np.ones(len(places), np.bool_)
-        least = -math.log(KEEP_ERROR) - 1e-6
-        near = told * -math.log(mean) >= least  # else even rewards of 1 alone are not enough
-        told, ones = told[near], (total[near] - scale.low * told[near]) / scale.width
-        above = ones >= mean * told * (1.0 - 1e-9)
-        near[near] = above & (divergence(told, np.minimum(ones, told), mean) >= least)
-        return near
+        scale, least = self._scale, -math.log(KEEP_ERROR) - 1e-6
+        mean = (bar - scale.low) / scale.width if scale.width else 0.0
+        enough = 1
+        if 0.0 < mean < 1.0:
+            enough = math.ceil(least / -math.log(mean))  # with fewer, even rewards of 1 are not
+        near = []
+        for part in in_blocks(self.size):
+            places = part.start + np.flatnonzero(present[part] & (self.told[part] >= enough))
+            told, total = self.told[places], self.total[places]
+            if scale.width == 0.0:
+                limits = total / told - uniform_half_width(told, scale.sigma, error=KEEP_ERROR)
+                places = places[limits >= bar - 1e-9 * (1.0 + abs(bar))]
+            elif 0.0 < mean < 1.0:
+                ones = np.minimum((total - scale.low * told) / scale.width, told)
+                above = ones >= mean * told * (1.0 - 1e-9)
+                places = places[above & (divergence(told, ones, mean) >= least)]
+            near.append(places)
+        return np.concatenate(near)
 
     def best(self, k: int) -> list[int]:
         """Return `k` places: that of the arm to keep, and others by their lower limits."""

@@ -60,6 +60,7 @@ from manyarms.live.sample import (
     can_sample,
     evidence_against,
     met_by_chance,
+    of_arms_met,
 )
 from manyarms.live.tallies import Tallies
 from manyarms.protocol.recommend import scale_of, sigma_of
@@ -237,8 +238,9 @@ def give_verdict(
         missing = missing_of_arms(tallies, called, best, bar, share, beaten, quantile)
     if missing and best is not None and game.pulls == game.horizon:
         missing = missing_at_the_end(game, called(best), missing)
-    unsettled = samples[0].open.copy() if sampled else np.ones(len(met), np.bool_)
-    unsettled[met >= 0] &= ~beaten[met[met >= 0]]
+    unsettled = ~of_arms_met(tallies, beaten, met)
+    if sampled:
+        unsettled &= samples[0].open
     return StopVerdict(
         arm=None if best is None else game.arms.name(int(tallies.arm[best])),
         stop=stop,

@@ -52,7 +52,7 @@ class SQLite(Database):
         self._link = link
         try:
             link.execute("PRAGMA journal_mode = WAL")
-            self.set_sync("FULL")
+            link.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'OFF'}")
             link.execute("PRAGMA cache_size = -16000")
             link.execute("PRAGMA wal_autocheckpoint = 4000")
             self._prepare()
@@ -86,11 +86,6 @@ class SQLite(Database):
                 link.execute("VACUUM INTO ?", (str(target),))
         except sqlite3.Error as error:
             raise StoreError(f"{self} cannot be copied to {target}: {error}.") from error
-
-    def set_sync(self, when: str) -> None:
-        """Let commits wait for the disk: FULL, or NORMAL for what the next commit makes durable."""
-        if self._link is not None:
-            self._link.execute(f"PRAGMA synchronous = {when if self._durable else 'OFF'}")
 
     def disconnect(self) -> None:
         """Close the connection, and keep the lock."""
