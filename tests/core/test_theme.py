@@ -68,8 +68,9 @@ def test_the_dashboard_has_it() -> None:
     pytest.importorskip("starlette", reason='the service needs pip install ".[serve]"')
     from manyarms.serve.dashboard import panels
     from manyarms.serve.dashboard.pages import Pages
+    from manyarms.serve.service import Service, Settings
 
-    pages: Any = Pages(None)  # type: ignore[arg-type]
+    pages: Any = Pages(Service(Settings("sqlite:///none.db"), "secret"))
     styles, icon = asyncio.run(pages.shared_styles(None)), asyncio.run(pages.icon(None))
     assert styles.body.decode().startswith(page_css())
     assert icon.body.decode() == theme.ICON
