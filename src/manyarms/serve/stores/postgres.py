@@ -156,6 +156,10 @@ class PostgresStore(Store):
         link, self._link, self._term = self._link, None, ""
         if link is not None:
             with contextlib.suppress(Exception):
+                loop = asyncio.get_running_loop()
+                # else the loop would watch a closed file, or a new one of the same number
+                for forget in (loop.remove_reader, loop.remove_writer):
+                    forget(link.pgconn.socket)
                 link.pgconn.finish()  # at once: whoever waits for an answer gets an error
         self._writer.renew()
 
