@@ -46,7 +46,8 @@ def test_unknown_hardness_shows_the_whole_curve() -> None:
     assert "the best arms have mean 0.9 or 0.5" in text
     assert "number of best arms, these policies join: moss-oracle, ss-greedy-" in text
     assert "these join: parallel, anytime-parallel, patience" in text
-    assert "After 3 runs it cannot be distinguished from" in text
+    assert "In the usual run it cannot be distinguished from" in text
+    assert "(medians of 3 runs)" in text
 
 
 @pytest.mark.patient
