@@ -28,6 +28,7 @@ _ROOM = {
     "Progress": "live",
     "Pull": "live",
     "StopVerdict": "live",
+    "SyncedArms": "live",
     "recorded": "live",
     "Doubling": "policies",
     "EmpMOSSPlusPlus": "policies",
@@ -97,6 +98,7 @@ __all__ = [
     "StoppedError",
     "StoreError",
     "Summary",
+    "SyncedArms",
     "TurnError",
     "UnknownArmError",
     "UnknownNameError",
@@ -150,6 +152,7 @@ if TYPE_CHECKING:
         Progress,
         Pull,
         StopVerdict,
+        SyncedArms,
         recorded,
     )
     from manyarms.policies import (

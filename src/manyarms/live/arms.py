@@ -99,6 +99,17 @@ class ArmNames:
 
     def fresh(self, arms: Any) -> list[str | int]:
         """Return the names of new arms, or raise."""
+        names = self.listed(arms)
+        for name in names:
+            if name in self._numbers:
+                raise ParameterError(
+                    f"`arms` must be new names, got {_short(name)}, which is an arm already. A "
+                    f"retired arm keeps its name; restore() brings it back."
+                )
+        return names
+
+    def listed(self, arms: Any) -> list[str | int]:
+        """Return names, each once, whether they are arms or not; or raise."""
         if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
             raise ParameterError(f"`arms` must be a list of names, got {_short(arms)}.")
         if isinstance(arms, set | frozenset):
@@ -111,13 +122,12 @@ class ArmNames:
         for name in names:
             if name in seen:
                 raise ParameterError(f"`arms` must not repeat a name, got {_short(name)} twice.")
-            if name in self._numbers:
-                raise ParameterError(
-                    f"`arms` must be new names, got {_short(name)}, which is an arm already. A "
-                    f"retired arm keeps its name; restore() brings it back."
-                )
             seen.add(name)
         return names
+
+    def known(self, name: str | int) -> int | None:
+        """Return the number of an arm; None if there is none of this name."""
+        return self._numbers.get(name)
 
     def add(self, names: list[str | int]) -> None:
         """Add what `fresh` returned."""

@@ -22,6 +22,7 @@ from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
 from manyarms.live.recorder import EventRecorder
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.season import next_season
+from manyarms.live.syncing import SyncedArms, sync_arms
 from manyarms.live.tallies import tallies_of
 from manyarms.live.verdict import (
     CONFIDENCE,
@@ -226,6 +227,21 @@ class Live:
             As for `retire`.
         """
         self._recorder.do(commands.restore, self._game, arm)
+
+    def sync_arms(self, names: Iterable[str | int]) -> SyncedArms:
+        """Let exactly these arms be in play: add new ones, restore retired ones, retire the others.
+
+        The same list again changes nothing, so call it with the whole catalogue, every day. Arms
+        must have names. All of it happens, or nothing if something is refused; `print` the result
+        to see what was done.
+
+        Parameters
+        ----------
+        names
+            The names of all arms, strings or integers.
+        """
+        done: SyncedArms = self._recorder.do(sync_arms, self._game, names)
+        return done
 
     # What only looks
 
