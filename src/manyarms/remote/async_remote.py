@@ -11,6 +11,7 @@ from manyarms.core.checks import by_name
 from manyarms.errors import MissingExtraError
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull
+from manyarms.live.syncing import SyncedArms
 from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
 from manyarms.remote.calls import Answer, Call, Plan
 from manyarms.remote.client import Address, Client, Lost, Run
@@ -88,6 +89,10 @@ class AsyncRemote(Client):
     async def add_arms(self, arms: int | Iterable[str | int]) -> Sequence[Any]:
         """Add arms; return their names. As `Remote.add_arms`."""
         return await self._run(self._calls.add_arms(arms))
+
+    async def sync_arms(self, names: Iterable[str | int]) -> SyncedArms:
+        """Let exactly these arms be in play. As `Remote.sync_arms`."""
+        return await self._run(self._calls.sync_arms(names))
 
     async def retire(self, arm: str | int) -> None:
         """Never ask for an arm again. As `Remote.retire`."""

@@ -26,6 +26,7 @@ from manyarms.errors import (
 from manyarms.live.commands import check_reward, in_list, pairs_of
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull
+from manyarms.live.syncing import SyncedArms
 from manyarms.live.verdict import StopVerdict, check_question
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy
@@ -178,11 +179,18 @@ class Calls:
         names = None if isinstance(arms, int) else [str(arm) for arm in arms]
         body, headers = _json({"count": arms})
         if names is not None:
-            body = "".join(f"{json.dumps(name)}\n" for name in names).encode()
-            headers = {"Content-Type": _NDJSON}
+            body, headers = _lines(names)
         answer = yield Call("POST", f"{self._path}/arms", body, headers, once=True)
         there, added = answer.body["n_arms"], answer.body["added"]
         return range(there - added, there) if names is None else names
+
+    def sync_arms(self, names: Iterable[str | int]) -> Plan[SyncedArms]:
+        """Let exactly these arms be in play. Sent twice it does the same."""
+        if isinstance(names, str | bytes | int):
+            raise ParameterError(f"`names` must be a list of names, got {names!r}.")
+        body, headers = _lines(map(str, names))
+        seen = (yield Call("PUT", f"{self._path}/arms", body, headers)).body
+        return SyncedArms(seen["added"], seen["restored"], seen["retired"], seen["n_arms"])
 
     def retire(self, arm: str | int) -> Plan[None]:
         """Retire an arm."""
@@ -293,6 +301,11 @@ def _json(content: Any) -> tuple[bytes, dict[str, str]]:
     return json.dumps(content).encode(), {"Content-Type": "application/json"}
 
 
+def _lines(names: Iterable[str]) -> tuple[bytes, dict[str, str]]:
+    text = "".join(f"{json.dumps(name)}\n" for name in names)
+    return text.encode(), {"Content-Type": _NDJSON}
+
+
 def _query(**given: Any) -> str:
     return f"?{urlencode(given)}"
 
@@ -326,7 +339,7 @@ def error_of(answer: Answer) -> ManyarmsError:
         return StoppedError(message, body["recommended"] and arm_of(body["recommended"]))
     if code == "unknown_arm":
         return UnknownArmError(message)
-    if code in ("exists", "key_exists"):
+    if code in ("exists", "key_exists", "twice"):
         return DuplicateNameError(message)
     if answer.status in (409, 410) or code == "unknown_pull":
         return TurnError(message)

@@ -15,6 +15,7 @@ from manyarms.core.checks import by_name
 from manyarms.live.estimates import ArmEstimate, Progress, count
 from manyarms.live.game import Pull
 from manyarms.live.handle import Live
+from manyarms.live.syncing import SyncedArms
 from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
 from manyarms.protocol.policy import Policy
 from manyarms.remote.calls import Answer, Call, Plan, spec_of
@@ -188,6 +189,19 @@ class Remote(Client):
             The number of new arms if arms have numbers, or their names if they have names.
         """
         return self._run(self._calls.add_arms(arms))
+
+    def sync_arms(self, names: Iterable[str | int]) -> SyncedArms:
+        """Let exactly these arms be in play, as `Live.sync_arms`.
+
+        The token needs the role operator. New arms come first, and all at once. Arms then go some
+        at a time: if the service ends midway, the same call does the rest.
+
+        Parameters
+        ----------
+        names
+            The names of all arms.
+        """
+        return self._run(self._calls.sync_arms(names))
 
     def retire(self, arm: str | int) -> None:
         """Never ask for an arm again, as `Live.retire`. The token needs the role operator.

@@ -31,6 +31,7 @@ from manyarms.serve.playing import abandon, ask, tell
 from manyarms.serve.requests import Handler, Request, Response, answered
 from manyarms.serve.routes import description
 from manyarms.serve.service import Service
+from manyarms.serve.syncing import sync_arms
 from manyarms.serve.views import SORTS
 
 # Experiments
@@ -308,6 +309,7 @@ HANDLERS: dict[str, Handler] = {
     "tell": tell,
     "abandon": abandon,
     "add_arms": add_arms,
+    "sync_arms": sync_arms,
     "retire": retire,
     "restore": restore,
     "observe": observe,

@@ -144,11 +144,24 @@ class ToldMany(Struct):
     results: list[Told]
 
 
-class AddedArms(Struct):
-    """The number of arms that were added, and of all arms now."""
+class AddedArms(Struct, omit_defaults=True):
+    """The number of arms that were added, and of all arms that ever came."""
 
     added: int
     n_arms: int
+    there: int = 0  # with `upsert`: how many were there already
+    restored: int = 0  # with `upsert`: how many of these were retired, and came back
+    ignored: list[str] = []  # columns or fields that were not read
+
+
+class SyncedKeys(Struct, omit_defaults=True):
+    """The keys of the arms that came, came back and went, and the number of arms in play now."""
+
+    added: list[str]
+    restored: list[str]
+    retired: list[str]
+    n_arms: int
+    ignored: list[str] = []  # columns or fields that were not read
 
 
 class Done(Struct):

@@ -55,7 +55,10 @@ ROUTES: tuple[Route, ...] = (
     Route("tell", "POST", f"{_X}/tells", "tell", m.Tells, m.ToldMany, "Tell rewards."),
     Route("abandon", "POST", f"{_X}/abandons", "tell", m.Abandons, m.ToldMany, "Abandon pulls."),
     Route("add_arms", "POST", f"{_X}/arms", "operate", None, m.AddedArms,
-          'Add arms: a stream of NDJSON or CSV with a key a line, or {"count": n}.'),
+          'Add arms: a stream of NDJSON or CSV with a key a line, or {"count": n}. With '
+          "`upsert=true`, keys that are there already are no mistake.", ("upsert",)),
+    Route("sync_arms", "PUT", f"{_X}/arms", "operate", None, m.SyncedKeys,
+          "Let exactly these arms be in play: a stream of NDJSON or CSV with a key a line."),
     Route("retire", "DELETE", f"{_X}/arms/{{key}}", "operate", None, m.ComeOrGone,
           "Retire an arm."),
     Route("restore", "POST", f"{_X}/restores", "operate", m.Restore, m.ComeOrGone,
@@ -98,6 +101,7 @@ ROUTES: tuple[Route, ...] = (
 
 _STREAMS = {
     "add_arms": ("application/x-ndjson", "text/csv", "application/json"),
+    "sync_arms": ("application/x-ndjson", "text/csv", "application/json"),
     "export": ("application/x-ndjson", "text/csv", "application/vnd.apache.parquet"),
     "metrics": ("text/plain",),
 }
@@ -168,6 +172,6 @@ def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
     if route.request is not None:
         body = {"application/json": {"schema": schemas[route.request]}}
         operation["requestBody"] = {"content": body}
-    elif streams and route.method == "POST":
+    elif streams and route.method in ("POST", "PUT"):
         operation["requestBody"] = {"content": plain}
     return operation
