@@ -29,6 +29,7 @@ _ROOM = {
     "Pull": "live",
     "StopVerdict": "live",
     "SyncedArms": "live",
+    "Uplift": "live",
     "recorded": "live",
     "Doubling": "policies",
     "EmpMOSSPlusPlus": "policies",
@@ -102,6 +103,7 @@ __all__ = [
     "TurnError",
     "UnknownArmError",
     "UnknownNameError",
+    "Uplift",
     "advise",
     "best_arms",
     "hardness",
@@ -153,6 +155,7 @@ if TYPE_CHECKING:
         Pull,
         StopVerdict,
         SyncedArms,
+        Uplift,
         recorded,
     )
     from manyarms.policies import (

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import manyarms as ma
-from manyarms.live.saving import VERSION, pack, unpack
+from manyarms.live.saving import NEWEST, pack, unpack
 from tests.helpers import ALL_POLICIES, flipped, label, run_python
 from tests.live.games import counts, play, step
 
@@ -149,7 +149,7 @@ def _picture() -> bytes:
 def damaged_files(data: bytes, count: int) -> list[bytes]:
     """Files that are no good, each in its own way."""
     chance = random.Random(1)
-    newer = data[:8] + struct.pack("<I", VERSION + 1) + data[12:]
+    newer = data[:8] + struct.pack("<I", NEWEST + 1) + data[12:]
     files = {b"", _picture(), b"\0" * len(data), newer, data + b"\0", b"a,b\n1,2\n", data[:-1]}
     files |= {data[: chance.randrange(1, len(data))] for _ in range(60)}
     files |= {flipped(data, 8 * byte + byte % 8) for byte in range(52)}  # of the header

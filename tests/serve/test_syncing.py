@@ -116,8 +116,7 @@ def test_a_remote_plays_the_game_of_a_handle(
     first = [f"item {k}" for k in range(8)]
     with in_thread(store) as one:
         url, name = f"http://127.0.0.1:{one.port}", new_name()
-        token = {"token": TOKEN}
-        remote = ma.Remote.create(url, name, "prospector", arms=first, seed=seed, **token)
+        remote = ma.Remote.create(url, name, "prospector", arms=first, seed=seed, token=TOKEN)
         live = ma.Prospector().live(arms=first, seed=seed)
         for _ in range(6):
             wanted = [f"item {k}" for k in dice.sample(range(20), dice.randint(1, 20))]

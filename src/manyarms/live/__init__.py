@@ -11,8 +11,8 @@ What a call does, from the user down to the disk:
 
 Back from the disk: `opening` begins a game in a store or goes on with one, `saving` has snapshots
 as bytes, `replay` plays events again, `history` lists them. What is known in numbers and words:
-`estimates`, `verdict`, `html`. The game's own parts: `arms`, `season`,
-`syncing`.
+`estimates`, `verdict`, `uplift`, `html`. The game's own parts: `arms`, `season`, `syncing`,
+`control`.
 """
 
 from manyarms.live.estimates import ArmEstimate, Progress
@@ -24,6 +24,7 @@ from manyarms.live.journal import Journal
 from manyarms.live.opening import recorded
 from manyarms.live.store import Contents, Event, EventKind, Events, Store
 from manyarms.live.syncing import SyncedArms
+from manyarms.live.uplift import Uplift
 from manyarms.live.verdict import StopVerdict
 
 __all__ = [
@@ -42,5 +43,6 @@ __all__ = [
     "StopVerdict",
     "Store",
     "SyncedArms",
+    "Uplift",
     "recorded",
 ]

@@ -117,7 +117,7 @@ class ArmNames:
                 "`arms` must be in an order that is the same in every run, got a set, which is in "
                 "none. Pass sorted(arms)."
             )
-        names = [_check_name(name) for name in _listed(arms, self.count)]
+        names = [check_name(name) for name in _listed(arms, self.count)]
         seen: set[Hashable] = set()
         for name in names:
             if name in seen:
@@ -247,7 +247,8 @@ class Seats:
         return seats
 
 
-def _check_name(name: Any) -> str | int:
+def check_name(name: Any, parameter: str = "arms", must: str = "strings or integers") -> str | int:
+    """Return a name as a plain string or integer, or raise."""
     if isinstance(name, str):
         with contextlib.suppress(UnicodeEncodeError):  # half a character is no text
             name.encode()
@@ -256,12 +257,13 @@ def _check_name(name: Any) -> str | int:
         if abs(int(name)) < _LARGEST:
             return int(name)
         raise ParameterError(
-            f"`arms` must hold integers of at most {_DIGITS} digits, got {_short(name)}. Use "
-            f"strings instead."
+            f"`{parameter}` must hold integers of at most {_DIGITS} digits, got {_short(name)}. "
+            f"Use strings instead."
         )
+    verb = "hold" if parameter == "arms" else "be"
     raise ParameterError(
-        f"`arms` must hold strings or integers, got {_short(name)}. They are saved with the "
-        f"handle; use the item's id."
+        f"`{parameter}` must {verb} {must}, got {_short(name)}. They are saved with the handle; "
+        f"use the item's id."
     )
 
 

@@ -111,6 +111,7 @@ def _gone_on(store: Store, live: Live | None, held: Contents) -> Live:
         live = Live._of(game)
     else:
         _refuse_another_game(store, live._game, game)
+        game.reward = live._game.reward or game.reward
     with live._recorder.lock:
         live._game, live.seed = game, game.seed
         live._recorder.begin(game, store)
@@ -137,9 +138,10 @@ def _refuse_another_game(store: Store, game: LiveGame, recorded: LiveGame) -> No
     elif ours["arms"] not in (begun, theirs["arms"]):
         what = f"a handle with the recorded arms, {_differing(begun, ours['arms'])}"
         what += ". Add arms with add_arms, afterwards"
-    for key in ("horizon", "seed", "reward_range"):
-        if ours[key] != theirs[key] and not (key == "seed" and game.seed_drawn):
-            what = f"a handle with the recorded {key}, {theirs[key]!r}, got {ours[key]!r}"
+    for key in ("horizon", "seed", "reward_range", "control"):
+        mine, kept = ours.get(key), theirs.get(key)
+        if mine != kept and not (key == "seed" and game.seed_drawn):
+            what = f"a handle with the recorded {key}, {kept!r}, got {mine!r}"
     if what:
         raise ParameterError(
             f"`live` must be {what}. To go on with the game recorded in {store}, leave `live` out; "

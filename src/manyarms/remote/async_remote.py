@@ -12,6 +12,7 @@ from manyarms.errors import MissingExtraError
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull
 from manyarms.live.syncing import SyncedArms
+from manyarms.live.uplift import Uplift
 from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
 from manyarms.remote.calls import Answer, Call, Plan
 from manyarms.remote.client import Address, Client, Lost, Run
@@ -136,6 +137,11 @@ class AsyncRemote(Client):
     ) -> StopVerdict:
         """Return whether the recommended arm is good enough to stop. As `Remote.verdict`."""
         return await self._run(self._calls.verdict(epsilon, quantile, confidence))
+
+    @_by_name
+    async def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:
+        """Return how much better the recommended arm is than the control. As `Remote.uplift`."""
+        return await self._run(self._calls.uplift(confidence))
 
     async def arms(self) -> list[ArmEstimate]:
         """Return what is known of every arm that was pulled, those of most pulls first."""

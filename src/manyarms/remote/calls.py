@@ -27,6 +27,7 @@ from manyarms.live.commands import check_reward, in_list, pairs_of
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull
 from manyarms.live.syncing import SyncedArms
+from manyarms.live.uplift import Uplift, check_confidence
 from manyarms.live.verdict import StopVerdict, check_question
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy
@@ -255,6 +256,26 @@ class Calls:
         limit = -math.inf if seen["limit"] is None else seen["limit"]
         return StopVerdict(**known | {"limit": limit})
 
+    def uplift(self, confidence: float) -> Plan[Uplift]:
+        """Look how much better the recommended arm is than the control."""
+        query = _query(confidence=check_confidence(confidence))
+        seen = (yield Call("GET", f"{self._path}/uplift{query}")).body
+        if seen["missing"]:
+            raise TurnError(f"Cannot compare with a control: {seen['missing']}")
+        known = {one.name: seen[one.name] for one in fields(Uplift) if one.name in seen}
+        none, most = seen["ratio"] is None, math.inf
+        return Uplift(
+            **known
+            | {
+                "interval": (_limit(seen["low"], -most), _limit(seen["high"], most)),
+                "ratio": math.nan if none else seen["ratio"],
+                "ratio_interval": (
+                    _limit(seen["ratio_low"], -most),
+                    _limit(seen["ratio_high"], most),
+                ),
+            }
+        )
+
     def pending(self) -> Plan[list[Pull]]:
         """Look at what is waited for."""
         answer = yield Call("GET", f"{self._path}/in-flight{_query(limit=MOST_PULLS)}")
@@ -329,6 +350,10 @@ def arm_of(seen: dict[str, Any]) -> ArmEstimate:
         told=seen["told"],
         retired=seen["retired"],
     )
+
+
+def _limit(seen: float | None, endless: float) -> float:
+    return endless if seen is None else seen
 
 
 def error_of(answer: Answer) -> ManyarmsError:

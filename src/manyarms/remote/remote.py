@@ -16,6 +16,7 @@ from manyarms.live.estimates import ArmEstimate, Progress, count
 from manyarms.live.game import Pull
 from manyarms.live.handle import Live
 from manyarms.live.syncing import SyncedArms
+from manyarms.live.uplift import Uplift
 from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
 from manyarms.protocol.policy import Policy
 from manyarms.remote.calls import Answer, Call, Plan, spec_of
@@ -100,8 +101,9 @@ class Remote(Client):
             Names of the arms instead. If the experiment has arms already, none is added, and they
             must be among those; it warns if there are others.
         spec
-            `horizon`, `seed`, `reward_range` as for `Live`; `window` (seconds that a reward may
-            take), `missing` ("abandon" or a reward), `early` ("tell" or "hold").
+            `horizon`, `seed`, `reward_range`, `control`, `share`, `reward` as for `Live`; `window`
+            (seconds that a reward may take), `missing` ("abandon" or a reward), `early` ("tell" or
+            "hold").
         """
         remote = cls(url, experiment, token=token)
         others = remote._run(remote._calls.create(spec_of(policy, n_arms, **spec), arms))
@@ -300,6 +302,17 @@ class Remote(Client):
             As for `Live.verdict` (default: 0.1, 0.05 and 0.95).
         """
         return self._run(self._calls.verdict(epsilon, quantile, confidence))
+
+    @by_name
+    def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:
+        """Return how much better the recommended arm is than the control, as `Live.uplift` does.
+
+        Parameters
+        ----------
+        confidence
+            As for `Live.uplift` (default: 0.95).
+        """
+        return self._run(self._calls.uplift(confidence))
 
     def arms(self) -> list[ArmEstimate]:
         """Return what is known about every arm that was pulled, those with most pulls first."""

@@ -321,6 +321,7 @@ HANDLERS: dict[str, Handler] = {
     "arm": arm,
     "leaders": _view("leaders", k=_up_to(1000)),
     "verdict": _view("verdict", epsilon=_number, quantile=_number, confidence=_number),
+    "uplift": _view("uplift", confidence=_number),
     "minutes": _view("minutes"),
     "in_flight": _view("in_flight", limit=_up_to(m.MOST_PULLS)),
     "exploring": _view("exploring"),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from operator import eq
 from typing import NamedTuple
 
+from manyarms.live.control import ARM
 from manyarms.serve.batch import Batch
 
 
@@ -57,19 +58,29 @@ class GivenPulls(NamedTuple):
         The arms of those that are in flight.
     names
         Keys of arms, as far as they were known; None if arms are numbers.
+    control
+        What the control is called, if there is one.
     """
 
     pulls: Sequence[int]
     again: int
     arms: dict[int, int]
     names: dict[int, str] | None
+    control: str | int | None = None
 
     def named(self, batch: Batch) -> list[tuple[int, str | int]]:
         """Return each pull with what the user calls its arm, once the batch is committed."""
         arms, names = self.arms, self.names
         if batch.ended:
             arms = arms | {pull: end[2] for pull, end in batch.ended.items()}
+        if self.control is not None:
+            return [(pull, self._called(arms[pull], batch)) for pull in self.pulls]
         if names is None:
             return [(pull, arms[pull]) for pull in self.pulls]
         found = batch.names
         return [(pull, names.get(arms[pull]) or found[arms[pull]]) for pull in self.pulls]
+
+    def _called(self, arm: int, batch: Batch) -> str | int:
+        if arm == ARM and self.control is not None:
+            return self.control
+        return arm if self.names is None else self.names.get(arm) or batch.names[arm]

@@ -41,6 +41,12 @@ class Spec(Struct, forbid_unknown_fields=True):
     missing: Literal["abandon"] | float = "abandon"  # what follows when it has not come
     early: Literal["tell", "hold"] = "tell"  # hold: a reward counts at the end of its window
     in_flight: Annotated[int, Meta(ge=1, le=1_000_000)] = 100_000  # pulls that may wait at once
+    # the name of what there is today, to compare with
+    control: Annotated[str, Meta(min_length=1, max_length=1000, pattern=_NO_NUL)] | int | None = (
+        None
+    )
+    share: Annotated[float, Meta(gt=0, le=0.5)] = 0.05  # of the pulls, for the control
+    reward: str | None = None  # what rewards are, such as clicks
 
 
 class Ask(Struct, forbid_unknown_fields=True):
@@ -331,6 +337,28 @@ class VerdictView(Struct):
     limit_confidence: float  # with which the limit holds
     warning: str  # set if so many pulls have no reward that `stop` could be wrong
     head: int
+
+
+class UpliftView(Struct):
+    """How much better the recommended arm is than the control, as `Live.uplift` says."""
+
+    control: str | int | None
+    confidence: float
+    text: str  # all of it in a sentence
+    missing: str  # why there is nothing to compare, in words; else empty
+    head: int
+    arm: str | int | None = None
+    mean: float | None = None
+    control_mean: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    ratio: float | None = None  # None: rewards may be negative, or the control has earned nothing
+    ratio_low: float | None = None
+    ratio_high: float | None = None  # None: no limit
+    told: int = 0
+    control_told: int = 0
+    better: bool | None = None  # None: not sure
 
 
 class ArmPage(Struct):

@@ -77,6 +77,8 @@ ROUTES: tuple[Route, ...] = (
     Route("verdict", "GET", f"{_X}/verdict", "view", None, m.VerdictView,
           "Whether the recommended arm is good enough to stop.",
           ("epsilon", "quantile", "confidence")),
+    Route("uplift", "GET", f"{_X}/uplift", "view", None, m.UpliftView,
+          "How much better the recommended arm is than the control.", ("confidence",)),
     Route("minutes", "GET", f"{_X}/minutes", "view", None, m.Minutes, "What happened when."),
     Route("in_flight", "GET", f"{_X}/in-flight", "view", None, m.InFlightView,
           "What is in flight.", ("limit",)),

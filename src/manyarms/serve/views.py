@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from manyarms.live.estimates import ArmEstimate
+from manyarms.live.uplift import check_confidence
 from manyarms.live.verdict import (
     CONFIDENCE,
     EPSILON,
@@ -105,6 +106,22 @@ def verdict(
     return m.VerdictView(**known)
 
 
+def uplift(look: Look, confidence: float = CONFIDENCE) -> m.UpliftView:
+    """Return how much better the recommended arm is than the control, as `Live.uplift` does."""
+    sure = check_confidence(confidence)
+    said, head = look.uplift(sure), look.game.head
+    if isinstance(said, str):
+        text = f"Nothing to compare yet: {said}"
+        return m.UpliftView(look.game.spec.control, sure, text, said, head)
+    names = ("arm", "mean", "control_mean", "difference", "told", "control_told", "better")
+    known = {name: getattr(said, name) for name in names}
+    limits = zip(("low", "high"), said.interval, said.ratio_interval, strict=True)
+    for end, plain, ratio in limits:
+        known |= {end: _number(plain), f"ratio_{end}": _number(ratio)}
+    known["ratio"] = _number(said.ratio)
+    return m.UpliftView(said.control, sure, str(said), "", head, **known)
+
+
 def arms(
     look: Look,
     search: str = "",
@@ -174,8 +191,9 @@ def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
         for k, (count, total, _) in enumerate(game.delays)
     ]
     oldest = [(pull, *game.waiting[pull]) for pull in islice(game.waiting, limit)]
-    flight = {} if game.live is None else game.live.flight
-    numbers = {pull: flight[pull].arm for pull, _, _ in oldest if pull in flight}
+    live = game.live
+    found = ((pull, None if live is None else live.flying(pull)) for pull, _, _ in oldest)
+    numbers = {pull: arm for pull, arm in found if arm is not None}
     names = look.names(list(numbers.values()))
     shown = [
         m.WaitingPull(pull, names[numbers[pull]], now - at, worker)
@@ -256,5 +274,8 @@ def _number(value: float) -> float | None:
 
 VIEWS = {
     view.__name__: view
-    for view in (summary, leaders, verdict, arms, arm, arm_at, minutes, in_flight, exploring)
+    for view in (
+        *(summary, leaders, verdict, uplift, arms, arm, arm_at),
+        *(minutes, in_flight, exploring),
+    )
 }
