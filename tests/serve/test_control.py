@@ -157,3 +157,35 @@ def test_what_uplift_says(served: InThread) -> None:
 def test_what_is_refused(served: InThread, spec: dict[str, Any]) -> None:
     status, answer = call(served.port, "PUT", path_of(new_name()), {"n_arms": 3} | spec)
     assert (status, answer["code"]) == (422, "invalid")
+
+
+def test_the_page_says_it_right_under_the_arm(served: InThread) -> None:
+    path = path_of(new_name())
+    spec = {"n_arms": 3, "control": "now & then", "share": 0.4, "seed": 2, "reward": "clicks"}
+    assert call(served.port, "PUT", path, spec)[0] == 201
+    name = path.rsplit("/", 1)[1]
+
+    def page() -> str:
+        text: bytes = call(served.port, "GET", f"/experiments/{name}")[1]
+        return text.decode()
+
+    assert 'id="uplift"' not in page()
+    dice = random.Random(3)
+    with remote_of(served, name) as remote:
+        for _ in range(15):
+            for pull in remote.ask(100):
+                likely = 0.2 if pull.arm == "now & then" else 0.6 if pull.arm == 1 else 0.1
+                remote.tell(pull, float(dice.random() < likely))
+        said, best = str(remote.uplift()), remote.recommend()
+        assert f"{100 * best.estimate:.3g} %" in page().replace("\u00a0", " ")
+        progress = remote.progress()
+        assert f"; {progress.reward:,.0f} clicks, " in str(progress)
+        assert f"{100 * progress.mean_reward:.3g} %" in str(progress)
+    shown = page()
+    amount = said.split(" over ", maxsplit=1)[0]
+    place = shown.index('id="uplift"')
+    assert amount in shown[place : place + 200]
+    assert "over now &amp; then, 95 % sure however often you look." in shown
+    assert shown.index('id="best"') < place < shown.index("Is it time to stop?")
+    cost = shown.partition("What exploring has cost</dt><dd><strong>")[2].partition("</strong>")[0]
+    assert cost.endswith(" clicks") or cost == "Nothing"

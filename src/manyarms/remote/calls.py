@@ -24,7 +24,7 @@ from manyarms.errors import (
     UnknownArmError,
 )
 from manyarms.live.commands import check_reward, in_list, pairs_of
-from manyarms.live.estimates import ArmEstimate, Progress
+from manyarms.live.estimates import ArmEstimate, Progress, is_rate
 from manyarms.live.game import Pull
 from manyarms.live.syncing import SyncedArms
 from manyarms.live.uplift import Uplift, check_confidence
@@ -230,6 +230,9 @@ class Calls:
         seen = yield from self.summary()
         known = {one.name: seen[one.name] for one in fields(Progress) if one.name in seen}
         mean = math.nan if seen["mean_reward"] is None else seen["mean_reward"]
+        spec = seen.get("spec", {})
+        name = spec.get("reward") or ""
+        known |= {"reward_name": name, "rate": is_rate(name, spec.get("reward_range"))}
         return Progress(**known | {"mean_reward": mean})
 
     def recommend(self) -> Plan[ArmEstimate]:
