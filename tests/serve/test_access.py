@@ -228,6 +228,26 @@ def test_origins(served: InThread, tokens: dict[str, str]) -> None:
         assert answer.headers.get("access-control-allow-origin") == allowed
 
 
+def test_pages_may_read_why_they_are_refused(served: InThread, tokens: dict[str, str]) -> None:
+    new = {"name": "seldom", "role": "browser", "experiment": "shop", "origins": [PAGE]}
+    seldom = call(served.port, "POST", "/v1/tokens", new | {"rate": 0.001})[1]["token"]
+    path = "/v1/experiments/shop/asks"
+
+    def send(token: str, origin: str, body: bytes = b"{}") -> tuple[int, str | None]:
+        headers = {"Authorization": f"Bearer {token}", "Origin": origin}
+        answer, _ = request(served.port, "POST", path, body, headers)
+        return answer.status, answer.headers.get("access-control-allow-origin")
+
+    assert send(seldom, PAGE) == (200, PAGE)
+    assert send(seldom, PAGE) == (429, PAGE)
+    assert send("ma_unknown", PAGE) == (401, PAGE)
+    assert send(tokens["browser"], PAGE, b"{") == (400, PAGE)
+    assert send("ma_unknown", "https://evil.example") == (401, None)
+    assert send(tokens["browser"], "https://evil.example") == (403, None)
+    status, allowed = send(tokens["client"], PAGE)  # no page's
+    assert (status, allowed) == (200, None)
+
+
 @pytest.mark.parametrize("missing", ["origins", "rate", "experiment"])
 def test_tokens_of_pages_are_bounded(served: InThread, missing: str) -> None:
     body = {"name": "p", "role": "browser", "origins": [PAGE], "rate": 9, "experiment": "shop"}

@@ -44,6 +44,14 @@ class Pull(NamedTuple):
     arm: Any
     id: int
 
+    @property
+    def is_fallback(self) -> bool:
+        """Whether no game gave it: `Remote.ask` could not reach the service in time."""
+        return self.id == NO_PULL
+
+
+NO_PULL = -1  # the id of a fallback
+
 
 class ArmTally:
     """The pulls of one arm: how many were asked for and told, and the sum of the rewards."""

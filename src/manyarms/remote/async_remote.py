@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
+import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar, overload
 
 from manyarms.core.checks import by_name
-from manyarms.errors import MissingExtraError
+from manyarms.errors import MissingExtraError, ServiceError
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull
 from manyarms.live.syncing import SyncedArms
@@ -16,6 +18,7 @@ from manyarms.live.uplift import Uplift
 from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
 from manyarms.remote.calls import Answer, Call, Plan
 from manyarms.remote.client import Address, Client, Lost, Run
+from manyarms.remote.fallback import check_fallback
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,13 +68,35 @@ class AsyncRemote(Client):
         )
 
     @overload
-    async def ask(self) -> Pull: ...
+    async def ask(
+        self, *, timeout: float | None = None, fallback: bool | str | int | None = None
+    ) -> Pull: ...
     @overload
-    async def ask(self, k: int) -> list[Pull]: ...
+    async def ask(
+        self, k: int, *, timeout: float | None = None, fallback: bool | str | int | None = None
+    ) -> list[Pull]: ...
 
-    async def ask(self, k: int | None = None) -> Pull | list[Pull]:
+    async def ask(
+        self,
+        k: int | None = None,
+        *,
+        timeout: float | None = None,
+        fallback: bool | str | int | None = None,
+    ) -> Pull | list[Pull]:
         """Return the arm to pull next, or a list of the next `k`. As `Remote.ask`."""
-        return await self._run(self._calls.ask(k))
+        within, instead = check_fallback(timeout, fallback)
+        end = None if within is None else time.monotonic() + within
+        try:
+            pulls = await self._run(self._calls.ask(k), within)
+        except ServiceError as error:
+            if instead is None:
+                raise
+            return self._fallback.pulls(k, instead, error)
+        if instead is True and self._fallback.stale:
+            left = self._attempt_within(end)
+            with contextlib.suppress(ServiceError):
+                self._fallback.remember(await self._run(self._calls.best(), left))
+        return pulls
 
     async def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
         """Report the reward of a pull. As `Remote.tell`."""
@@ -121,7 +146,9 @@ class AsyncRemote(Client):
 
     async def recommend(self) -> ArmEstimate:
         """Return the arm to deploy. As `Remote.recommend`."""
-        return await self._run(self._calls.recommend())
+        best = await self._run(self._calls.recommend())
+        self._fallback.remember(best.arm)
+        return best
 
     async def top(self, k: int) -> list[ArmEstimate]:
         """Return the `k` best arms. As `Remote.top`."""
@@ -159,22 +186,24 @@ class AsyncRemote(Client):
         """Return all that the service says of the experiment at a glance."""
         return await self._run(self._calls.summary())
 
-    async def _run(self, plan: Plan[T]) -> T:
-        run = Run(plan, self._addresses, self._patience)
+    async def _run(self, plan: Plan[T], within: float | None = None) -> T:
+        run = Run(plan, self._addresses, self._patience if within is None else within)
+        end = None if within is None else time.monotonic() + within
         for step in run:
             if isinstance(step, Call):
-                run.came = await self._attempt(step, self._addresses.all[run.at])
+                seconds = self._attempt_within(end)
+                run.came = await self._attempt(step, self._addresses.all[run.at], seconds)
             else:
                 await asyncio.sleep(step)
         return run.result
 
-    async def _attempt(self, call: Call, to: Address) -> Answer | Lost:
+    async def _attempt(self, call: Call, to: Address, seconds: float) -> Answer | Lost:
         import httpx
 
         url = f"{to.scheme}://{to.host}{to.prefix}{call.path}"
         try:
             response = await self._client.request(
-                call.method, url, content=call.body, headers=call.headers
+                call.method, url, content=call.body, headers=call.headers, timeout=seconds
             )
         except httpx.TransportError as error:
             sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)

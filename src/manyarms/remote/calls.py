@@ -142,7 +142,10 @@ class Calls:
     def tell(self, pull: Pull | int, reward: float, again: str) -> Plan[None]:
         """Tell a reward."""
         check_choice("again", again, ("refuse", "ignore"))
-        tell = {"pull": _number(pull), "reward": check_reward(reward, None)}
+        value = check_reward(reward, None)
+        if _is_fallback(pull):
+            return
+        tell = {"pull": _number(pull), "reward": value}
         yield from self._ended("tells", {"tells": [tell]}, again)
 
     def tell_many(self, rewards: Iterable[tuple[Pull | int, float]], again: str) -> Plan[None]:
@@ -151,7 +154,9 @@ class Calls:
         tells = []
         for place, (pull, reward) in enumerate(pairs_of(rewards)):
             try:
-                tells.append({"pull": _number(pull), "reward": check_reward(reward, None)})
+                value = check_reward(reward, None)
+                if not _is_fallback(pull):
+                    tells.append({"pull": _number(pull), "reward": value})
             except ParameterError as error:
                 raise error.framed(f"{in_list(place, pull)}: ", " Nothing was told.") from None
         wrong: list[tuple[int, ManyarmsError]] = []
@@ -168,6 +173,8 @@ class Calls:
     def abandon(self, pull: Pull | int, again: str) -> Plan[None]:
         """Abandon a pull."""
         check_choice("again", again, ("refuse", "ignore"))
+        if _is_fallback(pull):
+            return
         yield from self._ended("abandons", {"pulls": [_number(pull)]}, again)
 
     def _ended(self, where: str, content: dict[str, Any], again: str) -> Plan[None]:
@@ -234,6 +241,11 @@ class Calls:
         name = spec.get("reward") or ""
         known |= {"reward_name": name, "rate": is_rate(name, spec.get("reward_range"))}
         return Progress(**known | {"mean_reward": mean})
+
+    def best(self) -> Plan[Any]:
+        """Look which arm is recommended; None if none is."""
+        seen = (yield Call("GET", f"{self._path}/leaders{_query(k=1)}")).body["arms"]
+        return seen[0]["arm"] if seen else None
 
     def recommend(self) -> Plan[ArmEstimate]:
         """Look at the best arm."""
@@ -332,6 +344,11 @@ def _lines(names: Iterable[str]) -> tuple[bytes, dict[str, str]]:
 
 def _query(**given: Any) -> str:
     return f"?{urlencode(given)}"
+
+
+def _is_fallback(pull: Pull | int) -> bool:
+    """Whether no game gave this pull, so that its reward is nobody's."""
+    return isinstance(pull, Pull) and pull.is_fallback
 
 
 def _number(pull: Pull | int) -> int:

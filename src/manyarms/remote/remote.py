@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import threading
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from manyarms.core.checks import by_name
+from manyarms.errors import ServiceError
 from manyarms.live.estimates import ArmEstimate, Progress, count
 from manyarms.live.game import Pull
 from manyarms.live.handle import Live
@@ -21,6 +23,7 @@ from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
 from manyarms.protocol.policy import Policy
 from manyarms.remote.calls import Answer, Call, Plan, spec_of
 from manyarms.remote.client import Client, Lost, Run
+from manyarms.remote.fallback import check_fallback
 
 if TYPE_CHECKING:
     import pandas
@@ -133,11 +136,21 @@ class Remote(Client):
     # What changes the game
 
     @overload
-    def ask(self) -> Pull: ...
+    def ask(
+        self, *, timeout: float | None = None, fallback: bool | str | int | None = None
+    ) -> Pull: ...
     @overload
-    def ask(self, k: int) -> list[Pull]: ...
+    def ask(
+        self, k: int, *, timeout: float | None = None, fallback: bool | str | int | None = None
+    ) -> list[Pull]: ...
 
-    def ask(self, k: int | None = None) -> Pull | list[Pull]:
+    def ask(
+        self,
+        k: int | None = None,
+        *,
+        timeout: float | None = None,
+        fallback: bool | str | int | None = None,
+    ) -> Pull | list[Pull]:
         """Return the arm to pull next, or a list of the next `k`.
 
         Past the horizon, or after a stop, it raises `StoppedError`, which has the arm to deploy.
@@ -147,8 +160,27 @@ class Remote(Client):
         k
             The number of pulls, at most 10,000. Without it, one `Pull` is returned instead of a
             list.
+        timeout
+            The seconds that all of it may take (default: the handle's `timeout` and `patience`).
+        fallback
+            What to return if the service cannot be reached in time: the name of an arm, such as
+            the control's, or True for the last recommended one that this handle has heard of,
+            which it then asks for once a minute. Such a pull has `is_fallback`, and to tell its
+            reward does nothing (default: raise `ServiceError`).
         """
-        return self._run(self._calls.ask(k))
+        within, instead = check_fallback(timeout, fallback)
+        end = None if within is None else time.monotonic() + within
+        try:
+            pulls = self._run(self._calls.ask(k), within)
+        except ServiceError as error:
+            if instead is None:
+                raise
+            return self._fallback.pulls(k, instead, error)
+        if instead is True and self._fallback.stale:
+            left = self._attempt_within(end)
+            with contextlib.suppress(ServiceError):
+                self._fallback.remember(self._run(self._calls.best(), left))
+        return pulls
 
     def tell(self, pull: Pull | int, reward: float, *, again: str = "refuse") -> None:
         """Report the reward of a pull, now or later, in any order. As `Live.tell`.
@@ -274,7 +306,9 @@ class Remote(Client):
 
     def recommend(self) -> ArmEstimate:
         """Return the arm to deploy, as `Live.recommend` does."""
-        return self._run(self._calls.recommend())
+        best = self._run(self._calls.recommend())
+        self._fallback.remember(best.arm)
+        return best
 
     def top(self, k: int) -> list[ArmEstimate]:
         """Return the `k` best arms, or fewer if fewer are known, as `Live.top` does.
@@ -336,19 +370,23 @@ class Remote(Client):
 
     # How
 
-    def _run(self, plan: Plan[T]) -> T:
-        run = Run(plan, self._addresses, self._patience)
+    def _run(self, plan: Plan[T], within: float | None = None) -> T:
+        run = Run(plan, self._addresses, self._patience if within is None else within)
+        end = None if within is None else time.monotonic() + within
         for step in run:
             if isinstance(step, Call):
-                run.came = self._attempt(step, run.at)
+                run.came = self._attempt(step, run.at, self._attempt_within(end))
             else:
                 time.sleep(step)
         return run.result
 
-    def _attempt(self, call: Call, at: int) -> Answer | Lost:
+    def _attempt(self, call: Call, at: int, seconds: float) -> Answer | Lost:
         kept = None if call.once else self._kept(at)  # which may have been closed by the service
         to = self._addresses.all[at]
-        connection = kept or _CONNECTIONS[to.scheme](to.host, timeout=self._timeout)
+        connection = kept or _CONNECTIONS[to.scheme](to.host, timeout=seconds)
+        if kept is not None and kept.sock is not None:
+            kept.timeout = seconds
+            kept.sock.settimeout(seconds)
         path, headers = to.prefix + call.path, self._headers | call.headers
         sent = False
         try:
