@@ -413,6 +413,40 @@ def test_the_login_link_is_good_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     one.stop()
 
 
+def test_a_restart_keeps_the_local_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MANYARMS_TOKEN", raising=False)
+    store, file = f"sqlite:///{tmp_path}/new.db?sync=never", tmp_path / "new.db.token"
+
+    def start(host: str = "127.0.0.1") -> str:
+        one = InThread(store, host=host).start()
+        given = one.said[3].split("MANYARMS_TOKEN=")[1] if len(one.said) > 3 else ""
+        works = given or file.read_text().strip()
+        status = call(one.port, "GET", "/v1/session", token=works)[0]
+        assert status == (200 if given else 401)
+        if given:
+            path = one.said[1].split()[3].partition(str(one.port))[2]
+            assert request(one.port, "GET", path)[0].headers.get("set-cookie")
+        one.stop()
+        return given
+
+    first = start()
+    assert file.read_text() == f"{first}\n"
+    assert os.name == "nt" or file.stat().st_mode & 0o777 == 0o600
+    assert start() == first  # on another port, too
+    monkeypatch.setenv("MANYARMS_TOKEN", first)  # exported in the terminal that starts it again
+    assert start() == first
+    monkeypatch.delenv("MANYARMS_TOKEN")
+    file.chmod(0o644)
+    second = start()
+    assert second != first  # others could have read it
+    file.write_text("too short")
+    third = start()
+    assert len({first, second, third}) == 3
+    assert main(["token", "add", "me", "--role", "admin", "--store", store]) == 0
+    assert start("0.0.0.0") == ""  # there it is good for nothing
+    assert start() == third
+
+
 @pytest.mark.parametrize("given", ["", 4 * "s3cret"], ids=["none", "given"])
 def test_logs_get_no_secrets(tmp_path: Path, given: str) -> None:
     words = ["-m", "manyarms", "serve", "--port", "0", "--store", f"sqlite:///{tmp_path}/new.db"]
@@ -428,7 +462,7 @@ def test_logs_get_no_secrets(tmp_path: Path, given: str) -> None:
         process.terminate()
         said += process.stdout.read()
     assert "/login, with " in said
-    assert ("manyarms token add" in said) == (not given)
+    assert (f"the token in {tmp_path}/new.db.token" in said) == (not given)
     assert "code=" not in said
     assert "ma_" not in said
     assert "s3cret" not in said
