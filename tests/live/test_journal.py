@@ -309,8 +309,7 @@ def test_a_file_that_is_taken_away_is_missed(
         with pytest.raises(ma.StoreError, match="moved, removed or replaced while it was open"):
             getattr(live, then)()
     if then != "close":
-        with pytest.raises(ma.StoreError, match="moved, removed or replaced"):
-            live.progress()
+        assert live.progress().pulls > 0
         live.close()
     assert sorted(tmp_path.iterdir()) in (there, [p for p in there if p.name != "game.lock"])
     assert how != "replaced" or path.read_bytes() == data  # it is somebody else's
@@ -355,9 +354,9 @@ def test_a_sync_that_fails_later_is_not_overlooked(
         patch.setattr(os, "fsync", _broken)
         live.ask()
         _wait_until(lambda: journal.failure)
-        for action in (live.ask, live.progress):
-            with pytest.raises(ma.StoreError, match="could not be written: .*Input/output error"):
-                action()
+        with pytest.raises(ma.StoreError, match="could not be written: .*Input/output error"):
+            live.ask()
+        assert live.progress().pending == 1
     live.close()
 
 
@@ -368,7 +367,8 @@ def test_a_close_that_fails_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         with pytest.raises(ma.StoreError, match="could not be closed: .*Input/output error"):
             live.close()
     with pytest.raises(ma.StoreError, match="could not be closed"):
-        live.progress()
+        live.ask()
+    assert live.progress().pulls == 0
     ma.recorded(tmp_path / "game").close()  # it is not locked
 
 

@@ -42,10 +42,11 @@ def recorded(store: str | os.PathLike[str] | Store, live: Live | None = None) ->
     Notes
     -----
     A store has one writer, and within that process any number of threads may use the handle. If
-    writing fails, the disk being full, the call raises `StoreError`, and so do all others, those
-    that only look among them, until the store is opened again; so they do after a call that Ctrl-C,
-    a signal or an error of the policy ended midway. What the store then says is what happened. A
-    reward whose tell failed may be told again, with `again="ignore"`.
+    writing fails, the disk being full, the call raises `StoreError`, and so do all others that must
+    be recorded, until the store is opened again. Those that only look still answer; what the failed
+    call did may be among what they say. What the store says is what happened. A reward whose tell
+    failed may be told again, with `again="ignore"`. After a call that Ctrl-C, a signal or an error
+    of the policy ended midway, all calls are refused.
 
     Examples
     --------

@@ -17,6 +17,7 @@ from manyarms.live.store import Store
 _LOOKING = "a call"  # nothing has changed yet
 _CLOSED = "close"
 _STOPPED = "stop"
+_NOT_KEPT = "store"  # the game is whole, but nothing can be recorded any more
 
 _left_behind: list[Store] = []  # by forks: never closed or collected, they are the parent's
 
@@ -86,7 +87,7 @@ class EventRecorder:
 
     def _ended_midway(self, error: BaseException) -> None:
         """Shut the handle, unless nothing had changed; blame a loaded state if there is one."""
-        if self.doing in (None, _LOOKING, _CLOSED, _STOPPED):
+        if self.doing in (None, _LOOKING, _CLOSED, _STOPPED, _NOT_KEPT):
             return
         what = f"`{self.doing}`"
         self._stop(f"{what} ended midway with {error!r}. {self._way_out()}")
@@ -104,18 +105,21 @@ class EventRecorder:
         try:
             self.store.append(events, self._snapshot)
         except StoreError as error:  # the store's own words
-            self._stop(str(error))
+            self._stop(str(error), _NOT_KEPT)
             raise
         except BaseException as error:
-            self._stop(self._not_kept(repr(error)))
+            self._stop(self._not_kept(repr(error)), _NOT_KEPT)
             self._raise(error)
 
     @contextlib.contextmanager
     def looking(self) -> Iterator[LiveGame]:
-        """Refuse changes while the game is read. A closed handle may still be read."""
+        """Refuse changes while the game is read.
+
+        A closed handle may still be read, and one whose store has failed.
+        """
         with self.lock:
             before = self.doing
-            if before not in (None, _CLOSED) or (self.store is not None and self.store.failure):
+            if before not in (None, _CLOSED, _NOT_KEPT):
                 self._refuse()
             self.doing = _LOOKING
             try:
@@ -147,8 +151,8 @@ class EventRecorder:
             store = self.store
             if store is None:
                 return
-            if store.failure:
-                self._stop(self._not_kept(store.failure))
+            if store.failure and self.doing is not _NOT_KEPT:
+                self._stop(self._not_kept(store.failure), _NOT_KEPT)
             elif self.doing is None or self.doing is _LOOKING:
                 self.doing = _CLOSED
             self._refusal = self._refusal or f"{store} is closed. Open it again with recorded(...)."
@@ -156,7 +160,7 @@ class EventRecorder:
             try:
                 store.close()
             except Exception as error:
-                self._stop(f"{store} could not be closed: {error!r}.")
+                self._stop(f"{store} could not be closed: {error!r}.", _NOT_KEPT)
                 self._raise(error)
 
     def forked(self) -> None:
@@ -172,9 +176,9 @@ class EventRecorder:
         elif self.doing is _LOOKING:
             self.doing = None
 
-    def _stop(self, refusal: str) -> None:
-        """Refuse all calls from now on."""
-        self.doing, self._refusal = _STOPPED, refusal
+    def _stop(self, refusal: str, how: str = _STOPPED) -> None:
+        """Refuse all calls from now on; `_NOT_KEPT` only those that would have to be recorded."""
+        self.doing, self._refusal = how, refusal
 
     def _raise(self, error: BaseException) -> NoReturn:
         if isinstance(error, Exception):
