@@ -206,7 +206,7 @@ def test_a_body_that_is_not_ours_is_refused() -> None:
 def test_newer_files_ask_for_a_newer_manyarms() -> None:
     data = ma.MOSS().live(n_arms=9, horizon=50).to_bytes()
     with pytest.raises(
-        ma.SavedFileError, match=r"format 7, .* reads formats up to 2. Install a newer"
+        ma.SavedFileError, match=r"format 7, .* reads formats up to 3. Install a newer"
     ):
         ma.Live.from_bytes(data[:8] + struct.pack("<I", 7) + data[12:])
 

@@ -13,7 +13,7 @@ from manyarms.live.databases import database_of, store_of
 from manyarms.live.store import Event, EventKind, Store
 from tests.helpers import ALL_POLICIES, label
 from tests.live.games import counts, in_turn, new, play, step
-from tests.live.stores import MAKERS, Memory, Watched
+from tests.live.stores import MAKERS, Memory, Watched, leave
 
 Opened = Callable[[], Store]
 
@@ -317,8 +317,9 @@ def test_an_experiment_of_the_service_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("more", ["[]", "{}", "7", "[null]"])
 def test_damaged_names_in_a_database(tmp_path: Path, more: str) -> None:
     url = f"sqlite:///{tmp_path}/shop.db"
-    with ma.recorded(url, ma.MOSS().live(arms=["a", "b"], horizon=9)) as live:
-        live.add_arms(["c"])
+    live = ma.recorded(url, ma.MOSS().live(arms=["a", "b"], horizon=9))
+    live.add_arms(["c"])
+    leave(live)
     database = database_of(url)
     database.open()
     database.run("UPDATE events SET more = :more", more=more)

@@ -530,7 +530,9 @@ class Live:
     def close(self) -> None:
         """Make durable what was recorded, and let others open the store.
 
-        The handle still answers calls that only look.
+        If at most 20000 arms were tried, the store is compacted first: then every later version of
+        manyarms can go on from there, whatever it changes in the policy. The handle still answers
+        calls that only look.
         """
         self._recorder.close()
 

@@ -115,7 +115,7 @@ def _gone_on(store: Store, live: Live | None, held: Contents) -> Live:
         game.reward = live._game.reward or game.reward
     with live._recorder.lock:
         live._game, live.seed = game, game.seed
-        live._recorder.begin(game, store)
+        live._recorder.begin(game, store, unsaved=len(held.events.kind) > 0)
     return live
 
 
