@@ -52,8 +52,8 @@ def _ask(game: LiveGame, number: int, arm: int, what: str) -> None:
     if chosen != arm:
         raise SavedFileError(
             f"{what} says that pull {number} was of arm {arm}, and {game.policy.label} now chooses "
-            f"arm {chosen}. Open it with the manyarms that wrote it, and call live.close() there: it "
-            f"keeps a snapshot, from which this one goes on."
+            f"arm {chosen}. Open it with the manyarms that wrote it, and call live.close() there: "
+            f"that keeps a snapshot, from which this one goes on."
         )
 
 

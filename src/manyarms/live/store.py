@@ -126,8 +126,8 @@ class Store(Protocol):
     again. Errors may be of any class. `str(store)` names it in messages.
 
     A store may have a method `history()`, too, which returns all that was kept as a list of
-    `Contents`, oldest first; `live.events()` needs it. A store whose attribute `compact_on_close` is
-    false is given no snapshot when the handle is closed.
+    `Contents`, oldest first; `live.events()` needs it. A store whose `compact_on_close` is false is
+    given no snapshot when the handle is closed.
 
     Attributes
     ----------
