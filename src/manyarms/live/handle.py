@@ -19,18 +19,12 @@ from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import LiveGame, Pull, check_first_draws, check_range
 from manyarms.live.history import GameHistory
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
+from manyarms.live.question import asked, check_setting
 from manyarms.live.recorder import EventRecorder
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.season import next_season
 from manyarms.live.tallies import tallies_of
-from manyarms.live.verdict import (
-    CONFIDENCE,
-    EPSILON,
-    QUANTILE,
-    StopVerdict,
-    check_question,
-    give_verdict,
-)
+from manyarms.live.verdict import StopVerdict, give_verdict
 from manyarms.protocol.policy import Policy
 
 
@@ -53,6 +47,9 @@ class Live:
         The smallest and the largest possible reward (default: (0, 1)). A `sigma` of 1/2, the
         default, becomes half their distance. None accepts all rewards up to 1e100, and leaves
         `sigma` as it is.
+    epsilon
+        What `verdict` asks unless it is given another: how much worse than the best an arm may be,
+        as a number or as a share such as "20%" (default: "10%"; see `verdict`).
 
     Notes
     -----
@@ -84,6 +81,7 @@ class Live:
         horizon: int | None = None,
         seed: int | None = None,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
+        epsilon: float | str | None = None,
     ) -> None:
         given = _any_seed() if seed is None else seed
         limits = check_range(reward_range)
@@ -93,6 +91,7 @@ class Live:
         check_first_draws(policy, all_arms.count, horizon)
         game = LiveGame(policy, all_arms, horizon, given, limits)
         game.seed_drawn = seed is None
+        game.epsilon = check_setting(epsilon, limits)
         self._hold(game)
 
     def _hold(self, game: LiveGame) -> None:
@@ -289,30 +288,48 @@ class Live:
     def verdict(
         self,
         *,
-        epsilon: float = EPSILON,
-        quantile: float = QUANTILE,
-        confidence: float = CONFIDENCE,
+        epsilon: float | str | None = None,
+        quantile: float | None = None,
+        confidence: float | None = None,
+        target: float | str | None = None,
+        margin: float | str | None = None,
     ) -> StopVerdict:
         """Return whether the recommended arm is good enough to stop.
 
-        Good enough means: its mean is within `epsilon` of the best of all but the top `quantile` of
-        the arms. With probability `confidence` no verdict of a game says "stop" wrongly, however
-        often you ask, whatever the policy, and although the arm was chosen for looking best.
+        Without a `target`, good enough means: its mean is within `epsilon` of the best of all but
+        the top `quantile` of the arms. With probability `confidence` no verdict of a game says
+        "stop" wrongly, however often you ask, whatever the policy, and although the arm was chosen
+        for looking best.
 
         Parameters
         ----------
         epsilon
-            How much worse the arm may be (default: 0.1).
+            How much worse the arm may be: a number, or a share of the best mean such as "20%"
+            (default: what `live(epsilon=...)` was given, else "10%"; where rewards may be negative,
+            a tenth of their range, or of two sigma).
         quantile
             The share of the arms that may be better still (default: 0.05). With 0 the arm is
             compared with every arm, so all must have been tried. The same holds if it is less than
             one arm. Choose it before you look.
         confidence
             The probability (default: 0.95). Choose it before you look.
+        target
+            A number: the arm is good enough if its mean is above it. Or an arm's name, as text: the
+            arm is good enough if it is better than that one.
+        margin
+            How much better than the arm that `target` names: a number, or a share of that arm's
+            mean such as "5%" (default: 0).
         """
-        asked = check_question(epsilon, quantile, confidence)
         with self._recorder.looking() as game:
-            return give_verdict(tallies_of(game), *asked)
+            question = asked(
+                game,
+                epsilon=epsilon,
+                quantile=quantile,
+                confidence=confidence,
+                target=target,
+                margin=margin,
+            )
+            return give_verdict(tallies_of(game), question)
 
     def events(self) -> GameHistory:
         """Return what happened so far, event by event and as a table of pulls.

@@ -111,6 +111,8 @@ def _gone_on(store: Store, live: Live | None, held: Contents) -> Live:
         live = Live._of(game)
     else:
         _refuse_another_game(store, live._game, game)
+        if live._game.epsilon is not None:  # which may be another than last time
+            game.epsilon = live._game.epsilon
     with live._recorder.lock:
         live._game, live.seed = game, game.seed
         live._recorder.begin(game, store)

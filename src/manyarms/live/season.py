@@ -36,6 +36,7 @@ def next_season(
     check_first_draws(policy, again.count, horizon)
     new = LiveGame(policy, again, horizon, seed, game.reward_range)
     policy.check_rewards(new.reward_range)
+    new.epsilon = game.epsilon
     new.met = _drawn(game)
     for arm, some in rewards.items():
         new.observe(arm, some)

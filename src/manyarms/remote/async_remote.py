@@ -11,7 +11,7 @@ from manyarms.core.checks import by_name
 from manyarms.errors import MissingExtraError
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull
-from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
+from manyarms.live.verdict import StopVerdict
 from manyarms.remote.calls import Answer, Call, Plan
 from manyarms.remote.client import Address, Client, Lost, Run
 
@@ -125,12 +125,26 @@ class AsyncRemote(Client):
     async def verdict(
         self,
         *,
-        epsilon: float = EPSILON,
-        quantile: float = QUANTILE,
-        confidence: float = CONFIDENCE,
+        epsilon: float | str | None = None,
+        quantile: float | None = None,
+        confidence: float | None = None,
+        target: float | str | None = None,
+        margin: float | str | None = None,
     ) -> StopVerdict:
         """Return whether the recommended arm is good enough to stop. As `Remote.verdict`."""
-        return await self._run(self._calls.verdict(epsilon, quantile, confidence))
+        return await self._run(
+            self._calls.verdict(
+                epsilon=epsilon,
+                quantile=quantile,
+                confidence=confidence,
+                target=target,
+                margin=margin,
+            )
+        )
+
+    async def change(self, *, epsilon: float | str | None) -> None:
+        """Change a setting of the experiment. As `Remote.change`."""
+        await self._run(self._calls.change_settings(epsilon=epsilon))
 
     async def arms(self) -> list[ArmEstimate]:
         """Return what is known of every arm that was pulled, those of most pulls first."""
