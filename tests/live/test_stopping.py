@@ -202,3 +202,16 @@ def test_few_pulls_are_left() -> None:
     _played(sample, 210, np.full(50_000, 0.9))
     drawn = sample.verdict()
     assert "were drawn at random so far" in drawn.missing
+
+
+def test_a_season_tries_the_arms_that_are_missing() -> None:
+    """The way out that the verdict names if a policy has settled after few draws."""
+    means = np.where(np.arange(300) % 50 == 0, 0.9, 0.3)
+    live = ma.Prospector().live(n_arms=300, seed=2)
+    _played(live, 3000, means, seed=2)
+    said = live.verdict(epsilon="20%")
+    assert (said.outcome, said.met < 168) == ("settled", True)
+    assert "season(policy=ma.EmpMOSSPlusPlus(), ...)" in said.advice
+    more = live.season(policy=ma.EmpMOSSPlusPlus(), horizon=3000, seed=2)
+    _played(more, 3000, means, seed=3)
+    assert more.verdict(epsilon="20%").stop

@@ -181,7 +181,7 @@ def test_the_arm_is_not_its_own_rival() -> None:
         live.tell(pull, float(pull.arm == 1))
     verdict = live.verdict()
     assert (verdict.stop, verdict.beaten, verdict.unsettled) == (True, 3, 0)
-    assert str(verdict).endswith("Of the 3 arms tried, none is better by more than 10 %.")
+    assert "\nOf the 3 arms tried, none is better by more than 10 %. Its mean" in str(verdict)
 
 
 def test_after_the_horizon_it_does_not_say_go_on() -> None:

@@ -24,12 +24,13 @@ _FEW = 1000  # arms whose limits are computed at once
 
 
 class Ways(NamedTuple):
-    """What helps: with few arms, with very many, with a target, and when no pull is left."""
+    """What helps where one asks."""
 
-    few: str
+    few: str  # arms: each of them counts
     many: str
-    target: str
-    over: str
+    untried: str  # too many
+    target: str  # not reached
+    over: str  # no pull is left
 
 
 HANDLE = Ways(
@@ -37,6 +38,8 @@ HANDLE = Ways(
     '("uniform"), ...), which pulls all arms alike. So does a larger epsilon.',
     "To know more about the others, report rewards of them with observe(). Or ask for less: a "
     "larger epsilon or quantile, or a target, as in verdict(target=...).",
+    "To try more arms, go on with season(policy=ma.EmpMOSSPlusPlus(), ...). Or ask for less: a "
+    "larger quantile, or a target, as in verdict(target=...).",
     "Look for a better arm with season(policy=..., horizon=...), or ask for less.",
     "Deploy it, or go on with season(horizon=...).",
 )
@@ -45,6 +48,8 @@ SERVICE = Ways(
     "begin another experiment with the policy uniform. So does a larger epsilon (Settings).",
     "To know more about the others, report rewards of them (observe). Or ask for less: a larger "
     "epsilon (Settings), or a target (/verdict?target=...).",
+    "To try more arms, begin another experiment with the policy empmoss++. Or ask for less: a "
+    "larger quantile, or a target (/verdict?target=...).",
     "Look for a better arm with another experiment, or ask for less.",
     "Deploy it, or begin another experiment.",
 )

@@ -133,8 +133,8 @@ class StopVerdict:
     True
     >>> print(verdict)
     Stop and deploy arm 'blue': it is within 0.1 of the best of all 2 arms, 95 % sure.
-    Its mean is at least 0.925, 95 % sure for all arms at all times. Of the 2 arms tried, none is
-    better by more than 0.1.
+    Of the 2 arms tried, none is better by more than 0.1. Its mean is at least 0.925, 95 % sure for
+    all arms at all times.
     >>> print(live.verdict(target=0.7).headline)
     Stop and deploy arm 'blue': its mean is above 0.7, 95 % sure.
     >>> print(live.verdict(target="red", margin="50%").headline)
@@ -186,12 +186,16 @@ class StopVerdict:
 
     @property
     def why(self) -> str:
+        """The reasons for it, what helps, and what is known of the arm."""
+        return f"{self.reasons} {self.known}\n{self.warning}".strip()
+
+    @property
+    def reasons(self) -> str:
         """The reasons for it, and what helps."""
         if self.arm is None:
-            return self.advice
+            return ""
         compared = self._compared if self.stop and self.target is None else ""
-        parts = (self.outlook, self.missing, self.advice, self.known, compared)
-        return f"{' '.join(filter(None, parts))}\n{self.warning}".rstrip()
+        return " ".join(filter(None, (self.outlook, self.missing, self.advice, compared)))
 
     @property
     def goal(self) -> str:
@@ -404,7 +408,9 @@ def _missing(
     if question.target is not None:
         return missing_for_target(tallies, best, question, judged.bar), ways.target
     if judged.samples and int(tallies.present.sum()) < game.n_arms:
-        return missing_in_sample(game, judged.samples, question), ways.many
+        few = all(sample.draws_missing() for sample in judged.samples)
+        missing = missing_in_sample(game, judged.samples, question)
+        return missing, ways.untried if few else ways.many
     return missing_of_arms(
         tallies, called, judged.beaten, judged.bar, judged.share, question
     ), ways.few
@@ -438,7 +444,10 @@ def _outlook(
         )  # fmt: skip
     if more is None:
         return GO_ON, None, "How many more pulls it takes cannot be said yet."
-    much = f"It takes about {float(f'{more:.1g}'):.0f} more pulls, if they go as the last {of} did"
+    about = "at least" if draws else "about"
+    much = (
+        f"It takes {about} {float(f'{more:.1g}'):.0f} more pulls, if they go as the last {of} did"
+    )
     left = _left(game)
     return GO_ON, more, f"{much}, and {left} are left." if more > left else f"{much}."
 

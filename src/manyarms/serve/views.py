@@ -55,7 +55,7 @@ def summary(look: Look) -> m.ExperimentSummary:
         may_stop=None if verdict is None else verdict.stop,
         outcome="" if verdict is None else verdict.outcome,
         headline="" if verdict is None else verdict.headline,
-        advice="" if verdict is None else verdict.why,
+        advice="" if verdict is None else f"{verdict.reasons} {verdict.warning}".strip(),
         last_hour=reward / told if told else None,
     )
 
