@@ -20,7 +20,7 @@ from manyarms.live.tallies import Tallies
 SETTLED = 0.9  # of the last pulls: then a policy keeps to one arm
 _ENOUGH = 200  # pulls, before anything is said of their shares
 _FAR = 10  # times as many pulls as there were: nobody can look further
-_MOST_ARMS = 20_000  # tried, whose future is computed in a moment
+_MOST_ARMS = 10_000  # tried, whose future is computed in a moment
 _STEPS = 6  # of bisection
 
 
@@ -74,7 +74,9 @@ def _after(tallies: Tallies, shares: NDArray[np.float64], pulls: float) -> Talli
 
 def fresh_rate(tallies: Tallies) -> float:
     """Return how many of the last pulls were the first of their arm, as a share of them."""
-    recent = Counter(tallies.game.recent)
-    tally = tallies.game.tally
-    fresh = sum(tally[arm].asked == pulls for arm, pulls in recent.items())
-    return fresh / max(1, len(tallies.game.recent))
+    game = tallies.game
+    if len(game.recent) < min(RECENT, game.pulls):
+        return len(game.tally) / max(1, game.pulls)
+    recent = Counter(game.recent)
+    fresh = sum(game.tally[arm].asked == pulls for arm, pulls in recent.items())
+    return fresh / max(1, len(game.recent))
