@@ -373,7 +373,7 @@ def test_bodies_that_cannot_be(served: InThread, body: bytes, status: int) -> No
     [
         ("GET", "/v1/nothing", 404),
         ("GET", "/v1/experiments/a/nothing", 404),
-        ("PATCH", "/v1/experiments/a", 405),
+        ("PATCH", "/v1/experiments/a/asks", 405),
         ("GET", "/v1/experiments/a/asks", 405),
         ("GET", "/v1/experiments/a%20b", 422),
         ("GET", "/v1/experiments/..%2f..%2fetc", 404),

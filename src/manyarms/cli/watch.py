@@ -78,7 +78,7 @@ def _all(url: str, _: str | None, token: str | None) -> list[Any]:
     from manyarms.remote import Remote
     from manyarms.remote.verdict import verdict
 
-    table = Table("experiment", "state", "pulls", "last hour", "deploy", "verdict", box=None)
+    table = Table("experiment", "state", "pulls", "last hour", "best so far", "verdict", box=None)
     for summary in Remote.experiments(url, token=token):
         about = SimpleNamespace(**summary)
         said = verdict(about)
@@ -120,8 +120,8 @@ def _one(url: str, name: str | None, token: str | None) -> list[Any]:
         f"{about.name}, {about.state}: {about.policy}, {thousands(about.n_arms)} arms",
         f"{_pulls(about)} pulls; {thousands(about.told)} told, {thousands(about.pending)} in "
         f"flight; mean reward {_number(about.mean_reward)}, last hour {_number(about.last_hour)}",
-        f"Deploy {_deployed(about)}",
-        f"{said.title}: {said.why}",
+        f"{'Deploy' if about.may_stop else 'Best so far:'} {_deployed(about)}",
+        f"{said.headline} {said.why}",
         *([f"NOT HEALTHY: {about.alarm}"] if about.alarm else []),
         "",
     ]

@@ -10,7 +10,13 @@ from typing import Any
 from manyarms.core.tabular import Tabular, plain
 from manyarms.live.game import LiveGame
 
-PROMISE = "95 % sure for all arms at all times"
+
+def promise(confidence: float) -> str:
+    """Return how sure limits are."""
+    return f"{100 * confidence:g} % sure for all arms at all times"
+
+
+PROMISE = promise(0.95)
 
 
 @dataclass(frozen=True)

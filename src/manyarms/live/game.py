@@ -25,6 +25,7 @@ from manyarms.protocol.policy import Policy, arrive, ask, layers, reset, retire,
 _new = tuple.__new__  # makes a NamedTuple in half the time of its class
 _ASKED = EventKind.ASKED  # looked up once
 ROOM = 1 << 40  # for the pulls of a game without a horizon
+RECENT = 1000  # pulls whose arms are remembered
 MOST_REWARD = 1e100  # the sum of squares of such rewards is still a number
 MOST_OF_A_NAME = 40  # letters that say what rewards are
 MOST_FIRST_DRAWS = 1 << 16  # arms that a new game draws at once: half a second, 40 MB
@@ -85,6 +86,8 @@ class LiveGame:
         self.retired: set[int] = set()
         self.tally: dict[int, ArmTally] = {}  # by arm, in order of the first pull
         self.pulls = 0
+        self.recent: deque[int] = deque(maxlen=RECENT)  # the arms of the last pulls; not saved
+        self.epsilon: float | str | None = None  # what verdicts ask, unless one asks for another
         self.flight: Any = ENDLESS.records(ROOM, InFlight)  # a dict, by the number of the pull
         self.abandoned: set[int] = set()  # pulls: some 65 bytes each
         self.control: Control | None = None
@@ -113,6 +116,7 @@ class LiveGame:
         self.pulls = number + 1
         if self.control is not None:
             self.control.turns += 1
+        self.recent.append(arm)
         try:
             self.tally[arm].asked += 1
         except KeyError:

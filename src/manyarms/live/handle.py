@@ -20,20 +20,14 @@ from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import LiveGame, Pull, check_first_draws, check_range, check_reward_name
 from manyarms.live.history import GameHistory
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
+from manyarms.live.question import CONFIDENCE, asked, check_setting
 from manyarms.live.recorder import EventRecorder
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.season import next_season
 from manyarms.live.syncing import SyncedArms, sync_arms
 from manyarms.live.tallies import tallies_of
 from manyarms.live.uplift import Uplift, check_confidence, uplift_of
-from manyarms.live.verdict import (
-    CONFIDENCE,
-    EPSILON,
-    QUANTILE,
-    StopVerdict,
-    check_question,
-    give_verdict,
-)
+from manyarms.live.verdict import StopVerdict, give_verdict
 from manyarms.protocol.policy import Policy
 
 
@@ -64,6 +58,9 @@ class Live:
         business of the policy's: they come in addition to the horizon.
     reward
         What rewards are, such as "clicks": printed with sums of them.
+    epsilon
+        What `verdict` asks unless it is given another: how much worse than the best an arm may be,
+        as a number or as a share such as "20%" (default: "10%"; see `verdict`).
 
     Notes
     -----
@@ -98,6 +95,7 @@ class Live:
         control: str | int | None = None,
         share: float = SHARE,
         reward: str | None = None,
+        epsilon: float | str | None = None,
     ) -> None:
         given = _any_seed() if seed is None else seed
         compared = check_control(control, share)
@@ -111,6 +109,7 @@ class Live:
         game.reward = check_reward_name(reward)
         if compared is not None:
             game.control = Control(*compared, game.seed)
+        game.epsilon = check_setting(epsilon, limits)
         self._hold(game)
 
     def _hold(self, game: LiveGame) -> None:
@@ -324,30 +323,48 @@ class Live:
     def verdict(
         self,
         *,
-        epsilon: float = EPSILON,
-        quantile: float = QUANTILE,
-        confidence: float = CONFIDENCE,
+        epsilon: float | str | None = None,
+        quantile: float | None = None,
+        confidence: float | None = None,
+        target: float | str | None = None,
+        margin: float | str | None = None,
     ) -> StopVerdict:
         """Return whether the recommended arm is good enough to stop.
 
-        Good enough means: its mean is within `epsilon` of the best of all but the top `quantile` of
-        the arms. With probability `confidence` no verdict of a game says "stop" wrongly, however
-        often you ask, whatever the policy, and although the arm was chosen for looking best.
+        Without a `target`, good enough means: its mean is within `epsilon` of the best of all but
+        the top `quantile` of the arms. With probability `confidence` no verdict of a game says
+        "stop" wrongly, however often you ask, whatever the policy, and although the arm was chosen
+        for looking best.
 
         Parameters
         ----------
         epsilon
-            How much worse the arm may be (default: 0.1).
+            How much worse the arm may be: a number, or a share of the best mean such as "20%"
+            (default: what `live(epsilon=...)` was given, else "10%"; where rewards may be negative,
+            a tenth of their range, or of two sigma).
         quantile
             The share of the arms that may be better still (default: 0.05). With 0 the arm is
             compared with every arm, so all must have been tried. The same holds if it is less than
             one arm. Choose it before you look.
         confidence
             The probability (default: 0.95). Choose it before you look.
+        target
+            A number: the arm is good enough if its mean is above it. Or an arm's name, as text: the
+            arm is good enough if it is better than that one.
+        margin
+            How much better than the arm that `target` names: a number, or a share of that arm's
+            mean such as "5%" (default: 0).
         """
-        asked = check_question(epsilon, quantile, confidence)
         with self._recorder.looking() as game:
-            return give_verdict(tallies_of(game), *asked)
+            question = asked(
+                game,
+                epsilon=epsilon,
+                quantile=quantile,
+                confidence=confidence,
+                target=target,
+                margin=margin,
+            )
+            return give_verdict(tallies_of(game), question)
 
     @by_name
     def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:

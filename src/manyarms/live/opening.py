@@ -113,6 +113,8 @@ def _gone_on(store: Store, live: Live | None, held: Contents) -> Live:
     else:
         _refuse_another_game(store, live._game, game)
         game.reward = live._game.reward or game.reward
+        if live._game.epsilon is not None:  # which may be another than last time
+            game.epsilon = live._game.epsilon
     with live._recorder.lock:
         live._game, live.seed = game, game.seed
         live._recorder.begin(game, store, unsaved=len(held.events.kind) > 0)

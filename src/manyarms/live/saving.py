@@ -33,6 +33,7 @@ from manyarms.errors import ManyarmsError, SavedFileError
 from manyarms.live.arms import ArmNames, ArmNumbers, Seats, arms_of
 from manyarms.live.control import OF_CONTROL, Control, check_control
 from manyarms.live.game import ArmTally, LiveGame, check_range, check_reward_name
+from manyarms.live.question import check_setting
 from manyarms.protocol.in_flight import InFlight
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy, policy_from
@@ -77,6 +78,8 @@ def snapshot(game: LiveGame) -> bytes:
     about = describe(game) | {"pulls": game.pulls}
     counts = {"returned": len(game.seats.left), "skipped": game.skipped}
     about |= {name: count for name, count in counts.items() if count > 0}
+    if game.epsilon is not None:
+        about["epsilon"] = game.epsilon
     return pack(about, {name: c for name, c in columns.items() if len(c) > 0})
 
 
@@ -89,6 +92,7 @@ def restored(data: bytes, policy: Policy | None, what: str) -> LiveGame:
         game = LiveGame(policy, first, about["horizon"], about["seed"], about["reward_range"])
         game.arms = arms_of(about["arms"].get("count"), about["arms"].get("names"))
         game.pulls = check_int("pulls", about["pulls"])
+        game.epsilon = check_setting(about.get("epsilon"), game.reward_range)
         game.retired = set(_taken(columns, "retired"))
         game.abandoned = set(_taken(columns, "abandoned"))
         game.tally = _read_tally(columns)

@@ -39,6 +39,7 @@ def next_season(
     if game.control is not None:
         new.control = game.control.next_season(new.seed)
     new.met, new.reward = _drawn(game), game.reward
+    new.epsilon = game.epsilon
     for arm, some in rewards.items():
         new.observe(arm, some)
     _retire_again(new, game)

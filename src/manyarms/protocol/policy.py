@@ -278,6 +278,7 @@ class Policy(ABC):
         control: str | int | None = None,
         share: float = 0.05,
         reward: str | None = None,
+        epsilon: float | str | None = None,
     ) -> Live:
         """Return a handle to use the policy on real arms: ask for pulls, tell rewards.
 
@@ -303,6 +304,9 @@ class Policy(ABC):
             The share of the pulls that go to the control (default: 0.05).
         reward
             What rewards are, such as "clicks".
+        epsilon
+            How much worse than the best an arm may be, so that `verdict` says stop: a number, or a
+            share such as "20%" (default: "10%").
         """
         from manyarms.live.handle import Live  # one of the two imports that go up
 
@@ -316,6 +320,7 @@ class Policy(ABC):
             control=control,
             share=share,
             reward=reward,
+            epsilon=epsilon,
         )
 
 

@@ -13,9 +13,10 @@ from manyarms.core.checks import by_name
 from manyarms.errors import MissingExtraError, ServiceError
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.game import Pull
+from manyarms.live.question import CONFIDENCE
 from manyarms.live.syncing import SyncedArms
 from manyarms.live.uplift import Uplift
-from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
+from manyarms.live.verdict import StopVerdict
 from manyarms.remote.calls import Answer, Call, Plan
 from manyarms.remote.client import Address, Client, Lost, Run
 from manyarms.remote.fallback import check_fallback
@@ -158,12 +159,26 @@ class AsyncRemote(Client):
     async def verdict(
         self,
         *,
-        epsilon: float = EPSILON,
-        quantile: float = QUANTILE,
-        confidence: float = CONFIDENCE,
+        epsilon: float | str | None = None,
+        quantile: float | None = None,
+        confidence: float | None = None,
+        target: float | str | None = None,
+        margin: float | str | None = None,
     ) -> StopVerdict:
         """Return whether the recommended arm is good enough to stop. As `Remote.verdict`."""
-        return await self._run(self._calls.verdict(epsilon, quantile, confidence))
+        return await self._run(
+            self._calls.verdict(
+                epsilon=epsilon,
+                quantile=quantile,
+                confidence=confidence,
+                target=target,
+                margin=margin,
+            )
+        )
+
+    async def change(self, *, epsilon: float | str | None) -> None:
+        """Change a setting of the experiment. As `Remote.change`."""
+        await self._run(self._calls.change_settings(epsilon=epsilon))
 
     @_by_name
     async def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:

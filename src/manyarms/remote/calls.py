@@ -28,7 +28,7 @@ from manyarms.live.estimates import ArmEstimate, Progress, is_rate
 from manyarms.live.game import Pull
 from manyarms.live.syncing import SyncedArms
 from manyarms.live.uplift import Uplift, check_confidence
-from manyarms.live.verdict import StopVerdict, check_question
+from manyarms.live.verdict import StopVerdict
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import described_policy
 
@@ -261,13 +261,12 @@ class Calls:
             )
         return [arm_of(seen) for seen in answer.body["arms"]]
 
-    def verdict(self, epsilon: float, quantile: float, confidence: float) -> Plan[StopVerdict]:
+    def verdict(self, *, target: float | str | None, **question: Any) -> Plan[StopVerdict]:
         """Look whether to stop."""
-        asked = check_question(epsilon, quantile, confidence)
-        query = _query(**dict(zip(("epsilon", "quantile", "confidence"), asked, strict=True)))
-        seen = (yield Call("GET", f"{self._path}/verdict{query}")).body
-        names = [one.name for one in fields(StopVerdict) if one.name in seen]
-        known = {name: seen[name] for name in names}
+        question["target_arm" if isinstance(target, str) else "target"] = target
+        given = {name: value for name, value in question.items() if value is not None}
+        seen = (yield Call("GET", f"{self._path}/verdict{_query(**given)}")).body
+        known = {one.name: seen[one.name] for one in fields(StopVerdict)}
         limit = -math.inf if seen["limit"] is None else seen["limit"]
         return StopVerdict(**known | {"limit": limit})
 
@@ -290,6 +289,10 @@ class Calls:
                 ),
             }
         )
+
+    def change_settings(self, **settings: Any) -> Plan[None]:
+        """Change settings."""
+        yield Call("PATCH", self._path, *_json(settings))
 
     def pending(self) -> Plan[list[Pull]]:
         """Look at what is waited for."""

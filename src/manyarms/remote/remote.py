@@ -17,9 +17,10 @@ from manyarms.errors import ServiceError
 from manyarms.live.estimates import ArmEstimate, Progress, count
 from manyarms.live.game import Pull
 from manyarms.live.handle import Live
+from manyarms.live.question import CONFIDENCE
 from manyarms.live.syncing import SyncedArms
 from manyarms.live.uplift import Uplift
-from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict
+from manyarms.live.verdict import StopVerdict
 from manyarms.protocol.policy import Policy
 from manyarms.remote.calls import Answer, Call, Plan, spec_of
 from manyarms.remote.client import Client, Lost, Run
@@ -106,7 +107,8 @@ class Remote(Client):
         spec
             `horizon`, `seed`, `reward_range`, `control`, `share`, `reward` as for `Live`; `window`
             (seconds that a reward may take), `missing` ("abandon" or a reward), `early` ("tell" or
-            "hold").
+            "hold"), `epsilon` (for verdicts). What `change` can change is left as it is if the
+            experiment is there.
         """
         remote = cls(url, experiment, token=token)
         others = remote._run(remote._calls.create(spec_of(policy, n_arms, **spec), arms))
@@ -324,18 +326,39 @@ class Remote(Client):
     def verdict(
         self,
         *,
-        epsilon: float = EPSILON,
-        quantile: float = QUANTILE,
-        confidence: float = CONFIDENCE,
+        epsilon: float | str | None = None,
+        quantile: float | None = None,
+        confidence: float | None = None,
+        target: float | str | None = None,
+        margin: float | str | None = None,
     ) -> StopVerdict:
         """Return whether the recommended arm is good enough to stop, as `Live.verdict` does.
 
         Parameters
         ----------
-        epsilon, quantile, confidence
-            As for `Live.verdict` (default: 0.1, 0.05 and 0.95).
+        epsilon, quantile, confidence, target, margin
+            As for `Live.verdict` (default: the experiment's `epsilon`, 0.05 and 0.95).
         """
-        return self._run(self._calls.verdict(epsilon, quantile, confidence))
+        return self._run(
+            self._calls.verdict(
+                epsilon=epsilon,
+                quantile=quantile,
+                confidence=confidence,
+                target=target,
+                margin=margin,
+            )
+        )
+
+    def change(self, *, epsilon: float | str | None) -> None:
+        """Change a setting of the experiment. The token needs the role operator.
+
+        Parameters
+        ----------
+        epsilon
+            How much worse than the best an arm may be, so that verdicts say stop: a number, or a
+            share such as "20%"; None is the default.
+        """
+        self._run(self._calls.change_settings(epsilon=epsilon))
 
     @by_name
     def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:

@@ -31,6 +31,7 @@ from manyarms.serve.playing import abandon, ask, tell
 from manyarms.serve.requests import Handler, Request, Response, answered
 from manyarms.serve.routes import description
 from manyarms.serve.service import Service
+from manyarms.serve.settings import change_settings, same_but_settings
 from manyarms.serve.syncing import sync_arms
 from manyarms.serve.views import SORTS
 
@@ -76,7 +77,17 @@ async def put(service: Service, request: Request) -> Response:
 
 def _same(theirs: str, ours: m.Spec) -> bool:
     """Whether a spec is that of an experiment; an earlier version may have kept fewer fields."""
-    return msgspec.json.decode(theirs, type=m.Spec | None) == ours  # null: it is a handle's
+    there = msgspec.json.decode(theirs, type=m.Spec | None)  # null: it is a handle's
+    return there is not None and same_but_settings(there, ours)
+
+
+async def change(service: Service, request: Request) -> Response:
+    """Change settings of an experiment."""
+    changes: m.Changes = await request.read(m.Changes)
+    name = request.experiment
+    await service.apply(name, lambda one: change_settings(one, changes))
+    await service.note(request.caller, name, f"change {msgspec.json.encode(changes).decode()}")
+    return answered(await service.view("summary", name))
 
 
 def _difference(theirs: str, ours: str) -> str:
@@ -102,7 +113,7 @@ async def delete(service: Service, request: Request) -> Response:
     with contextlib.ExitStack() as meanwhile:
 
         def check(experiment: Experiment) -> None:
-            if experiment.live is not None and experiment.state != "stopped":
+            if experiment.live is not None and experiment.phase not in ("stopped", "finished"):
                 raise refuse(409, "not_stopped", f"{name!r} must be stopped before it is deleted.")
             meanwhile.enter_context(leader.burying(name))
 
@@ -141,7 +152,7 @@ def _set_state(action: str, state: m.State) -> Handler:
         if state != "running":  # what follows may be an upgrade, or a long rest
             service.leader.in_background(service.leader.snapshots.save(experiment))
         await service.note(request.caller, name, action)
-        return answered(m.Done(name, state))
+        return answered(m.Done(name, experiment.phase))
 
     return handler
 
@@ -167,7 +178,7 @@ async def _come_or_gone(
     experiment, applied, _ = await service.apply(request.experiment, change)
     if applied:
         await service.note(request.caller, request.experiment, action)
-    return answered(m.ComeOrGone(experiment.name, experiment.state, applied))  # type: ignore[arg-type]
+    return answered(m.ComeOrGone(experiment.name, experiment.phase, applied))
 
 
 async def observe(service: Service, request: Request) -> Response:
@@ -178,7 +189,7 @@ async def observe(service: Service, request: Request) -> Response:
         request.experiment, lambda one: one.observe(number, wanted.rewards)
     )
     await service.note(request.caller, request.experiment, f"observe {wanted.arm}: {kept}")
-    return answered(m.Observed(experiment.name, experiment.state, kept))  # type: ignore[arg-type]
+    return answered(m.Observed(experiment.name, experiment.phase, kept))
 
 
 # Views
@@ -213,6 +224,10 @@ def _number(name: str, text: str) -> float:
         raise invalid(said) from None
 
 
+def _slack(name: str, text: str) -> float | str:
+    return text if "%" in text else _number(name, text)
+
+
 def _sort(name: str, text: str) -> str:
     if text not in SORTS:
         raise invalid(f"`{name}` must be one of {', '.join(SORTS)}, got {text!r}.")
@@ -229,6 +244,24 @@ async def arm(service: Service, request: Request) -> Response:
     if found is None:
         raise unknown_arm(request.arguments["key"])
     return answered(found)
+
+
+_QUESTION: dict[str, Callable[[str, str], Any]] = {
+    "epsilon": _slack, "quantile": _number, "confidence": _number, "target": _number,
+    "target_arm": _text, "margin": _slack,
+}  # fmt: skip
+
+
+async def verdict(service: Service, request: Request) -> Response:
+    """Say whether the recommended arm is good enough to stop."""
+    query, name = request.query, request.experiment
+    chosen = {
+        field: read(field, query[field]) for field, read in _QUESTION.items() if field in query
+    }
+    said = await service.view("verdict", name, **chosen)
+    if said is None:
+        raise refuse(409, "no_arms", f"{name} has no arms yet. POST some to .../arms first.")
+    return answered(said)
 
 
 async def health(service: Service, request: Request) -> Response:
@@ -303,6 +336,7 @@ async def openapi(service: Service, request: Request) -> Response:
 HANDLERS: dict[str, Handler] = {
     "list_all": list_all,
     "put": put,
+    "change": change,
     "get": _view("summary"),
     "delete": delete,
     "ask": ask,
@@ -320,8 +354,8 @@ HANDLERS: dict[str, Handler] = {
     "arms": _view("arms", search=_text, sort=_sort, cursor=_text, limit=_up_to(1000)),
     "arm": arm,
     "leaders": _view("leaders", k=_up_to(1000)),
-    "verdict": _view("verdict", epsilon=_number, quantile=_number, confidence=_number),
     "uplift": _view("uplift", confidence=_number),
+    "verdict": verdict,
     "minutes": _view("minutes"),
     "in_flight": _view("in_flight", limit=_up_to(m.MOST_PULLS)),
     "exploring": _view("exploring"),

@@ -378,6 +378,7 @@ class Experiment(Game):
         if self.live is None:
             raise refuse(409, "no_arms", f"{self.name} has no arms yet. Add some.")
         self.state = state
+        self.look.judge_anew()
         self.touch().columns["state"] = state
 
     # How

@@ -13,10 +13,11 @@ from manyarms.live import estimates
 from manyarms.live.control import ARM
 from manyarms.live.databases import Database
 from manyarms.live.estimates import ArmEstimate, Progress
+from manyarms.live.missing import SERVICE
+from manyarms.live.question import asked
 from manyarms.live.tallies import Tallies, tallies_of
 from manyarms.live.uplift import Uplift, uplift_of, why_no_uplift
-from manyarms.live.verdict import CONFIDENCE, EPSILON, QUANTILE, StopVerdict, give_verdict
-from manyarms.protocol.recommend import sigma_of
+from manyarms.live.verdict import StopVerdict, give_verdict
 from manyarms.serve import tables
 from manyarms.serve.game import Game, policy_of
 
@@ -61,7 +62,7 @@ class Look:
         self.answers: dict[str, Any] = {}
         self.policy = policy_of(game.spec.policy).label
         self._cache: dict[str, tuple[int, Any]] = {}
-        self._judged: tuple[float, StopVerdict] | None = None
+        self._judged: tuple[float, int | None, StopVerdict] | None = None
 
     @property
     def n_arms(self) -> int:
@@ -104,27 +105,46 @@ class Look:
         return how
 
     def verdict(self) -> StopVerdict | None:
-        """Return whether the game may stop, by the defaults of `Live.verdict`.
+        """Return whether the game may stop, by the experiment's settings.
 
-        With very many arms it takes time, so it is given anew only after a rest.
+        It takes time in proportion to the arms tried, so it is given anew only after a rest, or if
+        another arm is recommended.
         """
-        live, begun = self.game.live, time.monotonic()
-        if live is None:
-            return None
-        if self._judged is None or begun > self._judged[0]:
-            low, high = live.reward_range or (0.0, 2.0 * sigma_of(live.policy))
-            said = self.judged(EPSILON * (high - low), QUANTILE, CONFIDENCE)
-            assert said is not None
+        begun, tallies = time.monotonic(), self.tallies
+        best = None if tallies is None else tallies.kept()
+        if self._judged is None or begun > self._judged[0] or best != self._judged[1]:
+            said = self.judged()
+            if said is None:
+                return None
             ended = time.monotonic()
-            self._judged = ended + _REST * (ended - begun), said
-        return self._judged[1]
+            self._judged = ended + _REST * (ended - begun), best, said
+        return self._judged[2]
 
-    def judged(self, epsilon: float, quantile: float, confidence: float) -> StopVerdict | None:
+    def judge_anew(self) -> None:
+        """Forget the verdict: it was given by other settings, or in another state."""
+        self._judged = None
+
+    def judged(
+        self, epsilon: Any = None, target_arm: str | None = None, **others: Any
+    ) -> StopVerdict | None:
         """Return the answer to one's own question; None without arms."""
-        tallies = self.tallies
-        if tallies is None:
+        live, tallies = self.game.live, self.tallies
+        if live is None or tallies is None:
             return None
-        return give_verdict(tallies, epsilon, quantile, confidence, name_of=self._name)
+        if epsilon is None and target_arm is None and others.get("target") is None:
+            epsilon = self.game.spec.epsilon
+        if target_arm is not None:
+            rival = self.number(target_arm)
+            if rival is None:
+                raise ParameterError(f"`target_arm` must be an arm, got {target_arm[:100]!r}.")
+            others |= {"target": target_arm, "rival": rival}
+        return give_verdict(
+            tallies,
+            asked(live, epsilon=epsilon, **others),
+            name_of=self._name,
+            stopped=self.game.state == "stopped",
+            ways=SERVICE,
+        )
 
     def uplift(self, confidence: float) -> Uplift | str:
         """Return how much better the recommended arm is than the control, or why that is unknown.

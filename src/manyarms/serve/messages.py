@@ -16,7 +16,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$(?!\n)"  # a $ alone lets a last newli
 _ORIGIN = re.compile(r"https?://[^\s/*?#@\x00-\x20]+", re.IGNORECASE)
 
 Role = Literal["admin", "operator", "viewer", "client", "browser"]
-State = Literal["empty", "running", "paused", "stopped"]
+State = Literal["empty", "running", "paused", "finished", "stopped"]
 
 
 # Requests
@@ -47,6 +47,13 @@ class Spec(Struct, forbid_unknown_fields=True):
     )
     share: Annotated[float, Meta(gt=0, le=0.5)] = 0.05  # of the pulls, for the control
     reward: str | None = None  # what rewards are, such as clicks
+    epsilon: float | str | None = None  # how much worse than the best an arm may be, such as "10%"
+
+
+class Changes(Struct, forbid_unknown_fields=True):
+    """Settings of an experiment that may be changed while it runs; others are left as they are."""
+
+    epsilon: float | str | UnsetType | None = UNSET
 
 
 class Ask(Struct, forbid_unknown_fields=True):
@@ -298,7 +305,9 @@ class ExperimentSummary(Struct, kw_only=True):
     rivals: int = 0  # tried arms whose upper limit is above the recommended arm's lower one
     untried: int = 0
     may_stop: bool | None = None  # None: not decided
-    advice: str = ""  # keep on or may stop, in words
+    outcome: str = ""  # as `Live.verdict` says: "stop", "go on", …
+    headline: str = ""  # what to do, in a line
+    advice: str = ""  # and why
     last_hour: float | None = None  # mean reward of the last hour
     head: int = 0
     alarm: str = ""  # what is wrong with the experiment, if something is
@@ -323,9 +332,12 @@ class VerdictView(Struct):
 
     arm: str | int | None
     stop: bool
-    epsilon: float
+    outcome: str
+    epsilon: float | str
     quantile: float
     confidence: float
+    target: float | str | None
+    margin: float | str
     limit: float | None  # the lower limit of the arm's mean; None: none is known
     tried: int
     beaten: int
@@ -333,9 +345,14 @@ class VerdictView(Struct):
     unsettled: int
     n_arms: int
     at_first: bool
-    missing: str  # what is missing, in words
-    limit_confidence: float  # with which the limit holds
+    more: int | None  # about how many pulls it takes; None: that cannot be said
+    outlook: str  # in words: what more pulls bring,
+    missing: str  # what is missing,
+    advice: str  # what helps,
+    known: str  # and what is known
     warning: str  # set if so many pulls have no reward that `stop` could be wrong
+    headline: str  # what to do, in a line
+    why: str  # all that is said about it
     head: int
 
 

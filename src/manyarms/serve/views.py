@@ -15,14 +15,8 @@ from typing import Any
 import numpy as np
 
 from manyarms.live.estimates import ArmEstimate
+from manyarms.live.question import CONFIDENCE
 from manyarms.live.uplift import check_confidence
-from manyarms.live.verdict import (
-    CONFIDENCE,
-    EPSILON,
-    QUANTILE,
-    StopVerdict,
-    check_question,
-)
 from manyarms.serve import messages as m
 from manyarms.serve.game import DELAYS
 from manyarms.serve.look import Look, place_of
@@ -37,7 +31,7 @@ def summary(look: Look) -> m.ExperimentSummary:
     game = look.game
     about: dict[str, Any] = {
         "name": game.name,
-        "state": game.state,
+        "state": game.phase,
         "policy": look.policy,
         "spec": game.spec,
         "keyed": game.keyed,
@@ -51,7 +45,7 @@ def summary(look: Look) -> m.ExperimentSummary:
     assert tallies is not None
     best = tallies.best(1)
     kept = tallies.at(best[0]) if best else None
-    verdict = None if kept is None else look.verdict()
+    verdict = look.verdict()
     told, reward = look.last_hour()
     shown = m.ExperimentSummary.__struct_fields__
     known = {name: value for name, value in dataclasses.asdict(how).items() if name in shown}
@@ -61,20 +55,11 @@ def summary(look: Look) -> m.ExperimentSummary:
         rivals=tallies.rivals(best[0]) if best else 0,
         untried=how.n_arms - int((~tallies.retired).sum()),
         may_stop=None if verdict is None else verdict.stop,
-        advice="" if verdict is None else _advice(verdict),
+        outcome="" if verdict is None else verdict.outcome,
+        headline="" if verdict is None else verdict.headline,
+        advice="" if verdict is None else f"{verdict.reasons} {verdict.warning}".strip(),
         last_hour=reward / told if told else None,
     )
-
-
-def _advice(verdict: StopVerdict) -> str:
-    """Return why to go on, or what holds where one may stop."""
-    if not verdict.stop:
-        return verdict.missing[:1].upper() + verdict.missing[1:]
-    said = (
-        f"With {100 * verdict.confidence:g} % confidence it is within {verdict.epsilon:g} of the "
-        f"best of {verdict.rivals}."
-    )
-    return f"{said} {verdict.warning}".rstrip()
 
 
 def leaders(look: Look, k: int = 20) -> m.Leaders:
@@ -84,26 +69,16 @@ def leaders(look: Look, k: int = 20) -> m.Leaders:
     return m.Leaders(_seen(look, best), look.game.head)
 
 
-def verdict(
-    look: Look,
-    epsilon: float = EPSILON,
-    quantile: float = QUANTILE,
-    confidence: float = CONFIDENCE,
-) -> m.VerdictView:
-    """Return whether the recommended arm is good enough, as `Live.verdict` does."""
-    asked = check_question(epsilon, quantile, confidence)
-    said = look.judged(*asked)
+def verdict(look: Look, **question: Any) -> m.VerdictView | None:
+    """Return whether the recommended arm is good enough, as `Live.verdict`; None without arms.
+
+    `target_arm` is the arm that `Live.verdict` takes as a `target`.
+    """
+    said = look.judged(**question)
     if said is None:
-        why = "there are no arms yet."
-        said = StopVerdict(None, False, *asked, -math.inf, 0, 0, 0, 0, 0, False, why)
-    known = dataclasses.asdict(said) | {
-        "limit": _number(said.limit),
-        "limit_confidence": said.limit_confidence,
-        "head": look.game.head,
-    }
-    if said.arm is not None:
-        known["arm"] = look.names([said.arm])[said.arm]
-    return m.VerdictView(**known)
+        return None
+    words = {"headline": said.headline, "why": said.why, "head": look.game.head}
+    return m.VerdictView(**dataclasses.asdict(said) | {"limit": _number(said.limit)} | words)
 
 
 def uplift(look: Look, confidence: float = CONFIDENCE) -> m.UpliftView:
