@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import eq
 from typing import NamedTuple
 
 from manyarms.live.control import ARM
+from manyarms.live.game import LiveGame
 from manyarms.serve.batch import Batch
 
 
@@ -20,6 +21,15 @@ def compact(numbers: Sequence[int]) -> Sequence[int]:
     first = numbers[0] if numbers else 0
     whole = range(first, first + len(numbers))
     return whole if all(map(eq, numbers, whole)) else numbers
+
+
+def in_flight(live: LiveGame, pulls: Iterable[int]) -> dict[int, int]:
+    """Return the arms of those pulls that are in flight."""
+    if live.control is None:
+        flight = live.flight
+        return {pull: flight[pull].arm for pull in pulls if pull in flight}
+    found = ((pull, live.flying(pull)) for pull in pulls)
+    return {pull: arm for pull, arm in found if arm is not None}
 
 
 class AskedBefore(NamedTuple):

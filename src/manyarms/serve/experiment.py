@@ -25,7 +25,7 @@ from manyarms.live.databases.database import packed
 from manyarms.live.game import LiveGame, check_first_draws
 from manyarms.live.store import EventKind
 from manyarms.serve import tables
-from manyarms.serve.asks import AskedBefore, GivenPulls, compact
+from manyarms.serve.asks import AskedBefore, GivenPulls, compact, in_flight
 from manyarms.serve.batch import Batch, LostError
 from manyarms.serve.errors import (
     BrokenError,
@@ -162,19 +162,11 @@ class Experiment(Game):
         if count:
             self._check_room(count)
             fresh = self._ask_new(live, count, worker)
-        arms = self._flying(live, (*earlier, *fresh))
+        arms = in_flight(live, (*earlier, *fresh))
         if key is not None:
             self._remember(key, AskedBefore(compact([*arms]), len(earlier), body), worker)
         names = self._named(arms.values())
         return GivenPulls([*arms], len(earlier), arms, names, self.spec.control)
-
-    def _flying(self, live: LiveGame, pulls: Iterable[int]) -> dict[int, int]:
-        """Return the arms of those pulls that are in flight."""
-        if live.control is None:
-            flight = live.flight
-            return {pull: flight[pull].arm for pull in pulls if pull in flight}
-        found = ((pull, live.flying(pull)) for pull in pulls)
-        return {pull: arm for pull, arm in found if arm is not None}
 
     def _check_room(self, count: int) -> None:
         """Refuse pulls beyond those that may be in flight: each takes memory, and time to load."""
@@ -212,7 +204,7 @@ class Experiment(Game):
             raise refuse(
                 422, "key_reused", "This Idempotency-Key was used for another ask. Use a new one."
             )
-        arms = self._flying(self._there(), before.pulls)
+        arms = in_flight(self._there(), before.pulls)
         batch = self.touch()
         batch.repeated.update(pull for pull in before.pulls if pull not in arms)
         batch.names_repeated |= self.keyed

@@ -5,7 +5,6 @@ The same types check requests, write answers, and make the page `/openapi.json`.
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -13,9 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 MOST_PULLS = 10_000  # of one request
 _NO_NUL = r"^[^\u0000]*$"  # which PostgreSQL has no place for
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$(?!\n)"  # a $ alone lets a last newline through
-_ORIGIN = re.compile(r"https?://[^\s/*?#@\x00-\x20]+", re.IGNORECASE)
 
-Role = Literal["admin", "operator", "viewer", "client", "browser"]
 State = Literal["empty", "running", "paused", "finished", "stopped"]
 
 
@@ -97,31 +94,6 @@ class Observe(Struct, forbid_unknown_fields=True):
     rewards: Annotated[list[float], Meta(min_length=1, max_length=MOST_PULLS)]
 
 
-class NewToken(Struct, forbid_unknown_fields=True):
-    """A token to be made, for one experiment or for all."""
-
-    name: Annotated[str, Meta(pattern=NAME)]
-    role: Role
-    experiment: Annotated[str, Meta(pattern=NAME)] | None = None
-    origins: list[str] = []  # of the pages that may use it, for role browser
-    rate: Annotated[float, Meta(gt=0)] | None = None  # requests a second
-    expires: Annotated[float, Meta(gt=0)] | None = None  # seconds from now
-
-    def __post_init__(self) -> None:
-        """Refuse what everybody could use without bounds."""
-        for origin in self.origins:
-            if not _ORIGIN.fullmatch(origin):
-                raise ValueError(
-                    f"an origin is how a page's address begins, such as https://shop.example, got "
-                    f"{origin[:100]!r}"
-                )
-        if self.role == "browser" and not (self.origins and self.rate and self.experiment):
-            raise ValueError(
-                "a token of role browser needs an experiment, origins and a rate, because "
-                "everybody who sees the page has it"
-            )
-
-
 # Answers
 
 
@@ -196,30 +168,6 @@ class Observed(Done):
     kept: int
 
 
-class AddedToken(Struct):
-    """The token. It is not shown again."""
-
-    name: str
-    token: str
-
-
-class Token(Struct):
-    """What is known about a token, without the token itself."""
-
-    name: str
-    role: Role
-    experiment: str | None
-    origins: list[str]
-    rate: float | None
-    expires: float | None
-
-
-class TokenList(Struct):
-    """All tokens."""
-
-    tokens: list[Token]
-
-
 class Failure(Struct, omit_defaults=True):
     """Why a request was refused. `code` is for programs, `message` for people."""
 
@@ -248,14 +196,6 @@ class TooMany(Struct):
 
 
 Failures = Failure | StoppedFailure | TooMany
-
-
-class Session(Struct):
-    """Who is asking."""
-
-    name: str
-    role: Role
-    experiment: str | None = None
 
 
 class Ready(Struct):
@@ -354,28 +294,6 @@ class VerdictView(Struct):
     headline: str  # what to do, in a line
     why: str  # all that is said about it
     head: int
-
-
-class UpliftView(Struct):
-    """How much better the recommended arm is than the control, as `Live.uplift` says."""
-
-    control: str | int | None
-    confidence: float
-    text: str  # all of it in a sentence
-    missing: str  # why there is nothing to compare, in words; else empty
-    head: int
-    arm: str | int | None = None
-    mean: float | None = None
-    control_mean: float | None = None
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    ratio: float | None = None  # None: rewards may be negative, or the control has earned nothing
-    ratio_low: float | None = None
-    ratio_high: float | None = None  # None: no limit
-    told: int = 0
-    control_told: int = 0
-    better: bool | None = None  # None: not sure
 
 
 class ArmPage(Struct):

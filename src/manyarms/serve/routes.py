@@ -14,6 +14,8 @@ import msgspec
 
 from manyarms import __version__
 from manyarms.serve import messages as m
+from manyarms.serve import token_messages as t
+from manyarms.serve.uplift import UpliftView
 
 # what each role may do; in `ROUTES`, "public" needs nobody
 ROLES: dict[str, frozenset[str]] = {
@@ -79,19 +81,19 @@ ROUTES: tuple[Route, ...] = (
     Route("verdict", "GET", f"{_X}/verdict", "view", None, m.VerdictView,
           "Whether the recommended arm is good enough to stop.",
           ("epsilon", "quantile", "confidence", "target", "target_arm", "margin")),
-    Route("uplift", "GET", f"{_X}/uplift", "view", None, m.UpliftView,
+    Route("uplift", "GET", f"{_X}/uplift", "view", None, UpliftView,
           "How much better the recommended arm is than the control.", ("confidence",)),
     Route("minutes", "GET", f"{_X}/minutes", "view", None, m.Minutes, "What happened when."),
     Route("in_flight", "GET", f"{_X}/in-flight", "view", None, m.InFlightView,
           "What is in flight.", ("limit",)),
     Route("exploring", "GET", f"{_X}/exploring", "view", None, m.Exploring, "Where pulls went."),
     Route("health", "GET", f"{_X}/health", "view", None, m.Health, "How it is doing."),
-    Route("list_tokens", "GET", "/v1/tokens", "administer", None, m.TokenList, "List tokens."),
-    Route("add_token", "POST", "/v1/tokens", "administer", m.NewToken, m.AddedToken,
+    Route("list_tokens", "GET", "/v1/tokens", "administer", None, t.TokenList, "List tokens."),
+    Route("add_token", "POST", "/v1/tokens", "administer", t.NewToken, t.AddedToken,
           "Make a token; it is shown this once."),
     Route("drop_token", "DELETE", "/v1/tokens/{token}", "administer", None, m.Done,
           "Revoke a token."),
-    Route("session", "GET", "/v1/session", "view", None, m.Session, "Who is asking."),
+    Route("session", "GET", "/v1/session", "view", None, t.Session, "Who is asking."),
     Route("healthz", "GET", "/healthz", "public", None, m.Ready, "Whether the process runs."),
     Route("readyz", "GET", "/readyz", "public", None, m.Ready,
           "Whether it leads, and answers requests."),

@@ -34,8 +34,8 @@ from manyarms.serve.access import (
     new_token,
 )
 from manyarms.serve.app import App
-from manyarms.serve.messages import NewToken
 from manyarms.serve.service import Service, Settings, is_wildcard, joined, local_host
+from manyarms.serve.token_messages import NewToken
 
 _logger = logging.getLogger("manyarms.serve")
 _STARTING = 30.0  # seconds that a database is waited for

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from manyarms.live.estimates import ArmEstimate
-from manyarms.live.question import CONFIDENCE
-from manyarms.live.uplift import check_confidence
 from manyarms.serve import messages as m
 from manyarms.serve.game import DELAYS
 from manyarms.serve.look import Look, place_of
+from manyarms.serve.uplift import number_or_none, uplift
 
 SORTS = ("low", "estimate", "pulls", "told", "arm")  # of arms
 _POINTS = 300  # of a series, at most
@@ -50,7 +49,7 @@ def summary(look: Look) -> m.ExperimentSummary:
     shown = m.ExperimentSummary.__struct_fields__
     known = {name: value for name, value in dataclasses.asdict(how).items() if name in shown}
     return m.ExperimentSummary(
-        **about | known | {"mean_reward": _number(how.mean_reward)},
+        **about | known | {"mean_reward": number_or_none(how.mean_reward)},
         recommended=None if kept is None else _seen(look, [kept])[0],
         rivals=tallies.rivals(best[0]) if best else 0,
         untried=how.n_arms - int((~tallies.retired).sum()),
@@ -78,23 +77,7 @@ def verdict(look: Look, **question: Any) -> m.VerdictView | None:
     if said is None:
         return None
     words = {"headline": said.headline, "why": said.why, "head": look.game.head}
-    return m.VerdictView(**dataclasses.asdict(said) | {"limit": _number(said.limit)} | words)
-
-
-def uplift(look: Look, confidence: float = CONFIDENCE) -> m.UpliftView:
-    """Return how much better the recommended arm is than the control, as `Live.uplift` does."""
-    sure = check_confidence(confidence)
-    said, head = look.uplift(sure), look.game.head
-    if isinstance(said, str):
-        text = f"Nothing to compare yet: {said}"
-        return m.UpliftView(look.game.spec.control, sure, text, said, head)
-    names = ("arm", "mean", "control_mean", "difference", "told", "control_told", "better")
-    known = {name: getattr(said, name) for name in names}
-    limits = zip(("low", "high"), said.interval, said.ratio_interval, strict=True)
-    for end, plain, ratio in limits:
-        known |= {end: _number(plain), f"ratio_{end}": _number(ratio)}
-    known["ratio"] = _number(said.ratio)
-    return m.UpliftView(said.control, sure, str(said), "", head, **known)
+    return m.VerdictView(**dataclasses.asdict(said) | {"limit": number_or_none(said.limit)} | words)
 
 
 def arms(
@@ -233,18 +216,14 @@ def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
             number=a.arm,
             pulls=a.pulls,
             told=a.told,
-            estimate=_number(a.estimate),
-            low=_number(a.interval[0]),
-            high=_number(a.interval[1]),
+            estimate=number_or_none(a.estimate),
+            low=number_or_none(a.interval[0]),
+            high=number_or_none(a.interval[1]),
             retired=a.retired,
             recent=recent[a.arm] / of,
         )
         for a in some
     ]
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 VIEWS = {

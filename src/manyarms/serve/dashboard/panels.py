@@ -17,6 +17,7 @@ from manyarms.live.estimates import is_rate
 from manyarms.remote.verdict import Judgement, thousands, verdict
 from manyarms.serve import messages as m
 from manyarms.serve.dashboard import charts
+from manyarms.serve.uplift import UpliftView
 from manyarms.serve.views import SORTS
 
 if TYPE_CHECKING:
@@ -276,7 +277,7 @@ def cost_of_exploring(exploring: m.Exploring, told: int, reward: str = "") -> tu
     return much, f"The sum of rewards would be larger by this {always}."
 
 
-def uplift_in_words(uplift: m.UpliftView) -> Judgement | None:
+def uplift_in_words(uplift: UpliftView) -> Judgement | None:
     """Return whether the arm to deploy is better than the control; None without a control."""
     if uplift.control is None:
         return None
