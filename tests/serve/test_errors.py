@@ -12,7 +12,7 @@ from manyarms.serve.errors import failure_of_body
 
 SPEC = (
     "Known: early, epsilon, horizon, in_flight, missing, n_arms, policy, reward_range, seed, "
-    "window."
+    "target, window."
 )
 
 

@@ -42,12 +42,14 @@ class Spec(Struct, forbid_unknown_fields=True):
     early: Literal["tell", "hold"] = "tell"  # hold: a reward counts at the end of its window
     in_flight: Annotated[int, Meta(ge=1, le=1_000_000)] = 100_000  # pulls that may wait at once
     epsilon: float | str | None = None  # how much worse than the best an arm may be, such as "10%"
+    target: float | None = None  # or: the mean that an arm must exceed
 
 
 class Changes(Struct, forbid_unknown_fields=True):
     """Settings of an experiment that may be changed while it runs; others are left as they are."""
 
     epsilon: float | str | UnsetType | None = UNSET
+    target: float | UnsetType | None = UNSET
 
 
 class Ask(Struct, forbid_unknown_fields=True):

@@ -148,13 +148,15 @@ const SEND = {
       reward_range: low === undefined || high === undefined ? null : [low, high],
       window: given(form.get("window")), early: form.get("early"),
       missing: missing === "abandon" ? missing : Number(missing),
-      epsilon: slack(form.get("epsilon")),
+      epsilon: slack(form.get("epsilon")), target: slack(form.get("target")),
     });
     if (file) await send("POST", `${path}/arms`, ...await armsOf(form.get("file"), ""));
     window.location.assign(`${page.root}/experiments/${name}`);
   },
   async settings(form) {
-    await send("PATCH", experiment(), { epsilon: slack(form.get("epsilon")) });
+    await send("PATCH", experiment(), {
+      epsilon: slack(form.get("epsilon")), target: slack(form.get("target")),
+    });
     say("Changed.");
   },
   async token(form) {
