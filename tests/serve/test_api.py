@@ -320,7 +320,7 @@ def test_exports_agree_in_all_formats(
         ({"in_flight": 0}, "`in_flight` must be an integer >= 1"),
         ({"in_flight": 1_000_001}, "`in_flight` must be an integer <= 1000000"),
         ({"missing": 7.0, "window": 1}, "Cannot tell reward 7.0"),
-        ({"oops": 1}, "There is no field `oops`. Known: early"),
+        ({"oops": 1}, "There is no field `oops`. Known: control, early"),
     ],
 )
 def test_specs_that_cannot_be(served: InThread, spec: dict[str, Any], message: str) -> None:

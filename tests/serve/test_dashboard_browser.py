@@ -178,6 +178,9 @@ def test_signing_out(browser: Page, visit: Visit) -> None:
     browser.context.add_cookies([cast(Any, session)])
 
 
+NOBODY = "127.0.0.1:9"
+
+
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *words: Any) -> None:
         pass
@@ -218,6 +221,13 @@ def test_a_page_of_another_origin_asks_and_tells(
         while game.progress().told < 2 and time.monotonic() < end:
             time.sleep(0.05)
         assert game.progress().reward == 1.5
+        browser.evaluate(f"window.gone = new Manyarms('shop', 'no token', 'http://{NOBODY}')")
+        asked = browser.evaluate("gone.ask({ timeout: 300, fallback: 'red' })")
+        assert asked == {"arm": "red", "ticket": None, "fallback": True}
+        browser.evaluate("gone.tell(null, 1)")
+        assert len(browser.evaluate("gone.ask(3, { timeout: 300, fallback: 'red' })")) == 3
+        why = "arms.token = 'ma_wrong'; arms.ask().catch((error) => error.code)"
+        assert browser.evaluate(why) == "no_token"  # which a page of a known origin may read
     finally:
         shop.shutdown()
         shop.server_close()

@@ -11,8 +11,8 @@ from manyarms.serve import messages as m
 from manyarms.serve.errors import failure_of_body
 
 SPEC = (
-    "Known: early, epsilon, horizon, in_flight, missing, n_arms, policy, reward_range, seed, "
-    "target, window."
+    "Known: control, early, epsilon, horizon, in_flight, missing, n_arms, policy, reward, "
+    "reward_range, seed, share, target, window."
 )
 
 

@@ -15,15 +15,18 @@ from manyarms.core.tabular import Library, data_frame
 from manyarms.errors import CopyError, ParameterError, TurnError
 from manyarms.live import commands, estimates
 from manyarms.live.arms import arms_of
+from manyarms.live.control import SHARE, Control, check_control
 from manyarms.live.estimates import ArmEstimate, Progress
-from manyarms.live.game import LiveGame, Pull, check_first_draws, check_range
+from manyarms.live.game import LiveGame, Pull, check_first_draws, check_range, check_reward_name
 from manyarms.live.history import GameHistory
 from manyarms.live.html import MOST_ARMS_SHOWN, handle_html
-from manyarms.live.question import asked, check_setting
+from manyarms.live.question import CONFIDENCE, asked, check_setting
 from manyarms.live.recorder import EventRecorder
 from manyarms.live.saving import restored, snapshot
 from manyarms.live.season import next_season
+from manyarms.live.syncing import SyncedArms, sync_arms
 from manyarms.live.tallies import tallies_of
+from manyarms.live.uplift import Uplift, check_confidence, uplift_of
 from manyarms.live.verdict import StopVerdict, give_verdict
 from manyarms.protocol.policy import Policy
 
@@ -47,6 +50,14 @@ class Live:
         The smallest and the largest possible reward (default: (0, 1)). A `sigma` of 1/2, the
         default, becomes half their distance. None accepts all rewards up to 1e100, and leaves
         `sigma` as it is.
+    control
+        The name of what you have today, to compare with; it need not be one of the arms. `share`
+        of all pulls then go to it, and `uplift` compares (default: no control).
+    share
+        The control's share of the pulls, at most one half (default: 0.05). Its pulls are no
+        business of the policy's: they come in addition to the horizon.
+    reward
+        What rewards are, such as "clicks": printed with sums of them.
     epsilon
         What `verdict` asks unless it is given another: how much worse than the best an arm may be,
         as a number or as a share such as "20%" (default: "10%"; see `verdict`).
@@ -81,9 +92,13 @@ class Live:
         horizon: int | None = None,
         seed: int | None = None,
         reward_range: tuple[float, float] | None = (0.0, 1.0),
+        control: str | int | None = None,
+        share: float = SHARE,
+        reward: str | None = None,
         epsilon: float | str | None = None,
     ) -> None:
         given = _any_seed() if seed is None else seed
+        compared = check_control(control, share)
         limits = check_range(reward_range)
         policy = policy.with_reward_range(limits)
         policy.check_rewards(limits)
@@ -91,6 +106,9 @@ class Live:
         check_first_draws(policy, all_arms.count, horizon)
         game = LiveGame(policy, all_arms, horizon, given, limits)
         game.seed_drawn = seed is None
+        game.reward = check_reward_name(reward)
+        if compared is not None:
+            game.control = Control(*compared, game.seed)
         game.epsilon = check_setting(epsilon, limits)
         self._hold(game)
 
@@ -227,6 +245,21 @@ class Live:
         """
         self._recorder.do(commands.restore, self._game, arm)
 
+    def sync_arms(self, names: Iterable[str | int]) -> SyncedArms:
+        """Let exactly these arms be in play: add new ones, restore retired ones, retire the others.
+
+        The same list again changes nothing, so call it with the whole catalogue, every day. Arms
+        must have names. All of it happens, or nothing if something is refused; `print` the result
+        to see what was done.
+
+        Parameters
+        ----------
+        names
+            The names of all arms, strings or integers.
+        """
+        done: SyncedArms = self._recorder.do(sync_arms, self._game, names)
+        return done
+
     # What only looks
 
     @property
@@ -243,9 +276,11 @@ class Live:
 
     @property
     def pending(self) -> list[Pull]:
-        """The pulls whose reward was not told yet, in the order of their asks."""
+        """The pulls whose reward was not told yet, in the order of asks; the control's are last."""
         with self._recorder.looking() as game:
-            return [Pull(game.arms.name(p.arm), number) for number, p in game.flight.items()]
+            flying = [Pull(game.arms.name(p.arm), number) for number, p in game.flight.items()]
+            control = game.control
+            return flying + [Pull(control.name, n) for n in control.flight] if control else flying
 
     def recommend(self) -> ArmEstimate:
         """Return the arm to deploy, by the same rule as in simulations.
@@ -331,6 +366,22 @@ class Live:
                 margin=margin,
             )
             return give_verdict(tallies_of(game), question)
+
+    @by_name
+    def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:
+        """Return how much better the recommended arm is than the control.
+
+        `print` it for "+12.4 % [8.1, 16.9] over current, 95 % sure however often you look".
+
+        Parameters
+        ----------
+        confidence
+            The probability with which no limits that it ever gives are wrong (default: 0.95).
+            Choose it before you look.
+        """
+        sure = check_confidence(confidence)
+        with self._recorder.looking() as game:
+            return uplift_of(tallies_of(game), sure)
 
     def events(self) -> GameHistory:
         """Return what happened so far, event by event and as a table of pulls.
@@ -497,7 +548,9 @@ class Live:
     def close(self) -> None:
         """Make durable what was recorded, and let others open the store.
 
-        The handle still answers calls that only look.
+        If at most 20000 arms were tried, the store is compacted first: then every later version of
+        manyarms can go on from there, whatever it changes in the policy. The handle still answers
+        calls that only look.
         """
         self._recorder.close()
 

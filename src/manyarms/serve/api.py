@@ -14,6 +14,7 @@ from manyarms.live.databases import Database
 from manyarms.protocol.registry import policy_names
 from manyarms.serve import access, tables
 from manyarms.serve import messages as m
+from manyarms.serve import token_messages as t
 from manyarms.serve.errors import (
     RefusedError,
     as_refusals,
@@ -32,6 +33,7 @@ from manyarms.serve.requests import Handler, Request, Response, answered
 from manyarms.serve.routes import description
 from manyarms.serve.service import Service
 from manyarms.serve.settings import change_settings, same_but_settings
+from manyarms.serve.syncing import sync_arms
 from manyarms.serve.views import SORTS
 
 # Experiments
@@ -273,12 +275,12 @@ async def health(service: Service, request: Request) -> Response:
 
 async def list_tokens(service: Service, request: Request) -> Response:
     """Return all tokens, without the tokens."""
-    return answered(m.TokenList(await service.leader.read(access.tokens_in)))
+    return answered(t.TokenList(await service.leader.read(access.tokens_in)))
 
 
 async def add_token(service: Service, request: Request) -> Response:
     """Make a token."""
-    wanted: m.NewToken = await request.read(m.NewToken)
+    wanted: t.NewToken = await request.read(t.NewToken)
     token = access.new_token()
     with as_refusals():
         made = await service.leader.write(lambda db: access.add_token(db, wanted, token))
@@ -286,7 +288,7 @@ async def add_token(service: Service, request: Request) -> Response:
         raise refuse(409, "exists", f"There is a token {wanted.name!r}. Choose another name.")
     service.access.forget()
     await service.note(request.caller, wanted.experiment, f"add token {wanted.name}")
-    return answered(m.AddedToken(wanted.name, token), 201)
+    return answered(t.AddedToken(wanted.name, token), 201)
 
 
 async def drop_token(service: Service, request: Request) -> Response:
@@ -308,7 +310,7 @@ async def session(service: Service, request: Request) -> Response:
     """Say who is asking."""
     caller = request.caller
     assert caller is not None
-    return answered(m.Session(caller.name, caller.role, caller.experiment))  # type: ignore[arg-type]
+    return answered(t.Session(caller.name, caller.role, caller.experiment))  # type: ignore[arg-type]
 
 
 async def healthz(service: Service, request: Request) -> Response:
@@ -342,6 +344,7 @@ HANDLERS: dict[str, Handler] = {
     "tell": tell,
     "abandon": abandon,
     "add_arms": add_arms,
+    "sync_arms": sync_arms,
     "retire": retire,
     "restore": restore,
     "observe": observe,
@@ -352,6 +355,7 @@ HANDLERS: dict[str, Handler] = {
     "arms": _view("arms", search=_text, sort=_sort, cursor=_text, limit=_up_to(1000)),
     "arm": arm,
     "leaders": _view("leaders", k=_up_to(1000)),
+    "uplift": _view("uplift", confidence=_number),
     "verdict": verdict,
     "minutes": _view("minutes"),
     "in_flight": _view("in_flight", limit=_up_to(m.MOST_PULLS)),

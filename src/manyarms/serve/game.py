@@ -21,9 +21,10 @@ from manyarms.core.gc_pause import gc_paused
 from manyarms.errors import ManyarmsError, ParameterError
 from manyarms.live.arms import ArmNumbers
 from manyarms.live.commands import check_reward
+from manyarms.live.control import Control, check_control
 from manyarms.live.databases import Database, ExperimentRow, LogRow
 from manyarms.live.databases.store import columns_of
-from manyarms.live.game import LiveGame, check_first_draws, check_range
+from manyarms.live.game import LiveGame, check_first_draws, check_range, check_reward_name
 from manyarms.live.question import check_setting
 from manyarms.live.replay import replay
 from manyarms.live.saving import restored, snapshot
@@ -78,7 +79,11 @@ def begun(spec: Spec, n_arms: int) -> LiveGame:
     limits = check_range(spec.reward_range)
     policy = policy_of(spec.policy).with_reward_range(limits)
     policy.check_rewards(limits)
-    return LiveGame(policy, ArmNumbers(n_arms), spec.horizon, spec.seed or 0, limits)
+    game = LiveGame(policy, ArmNumbers(n_arms), spec.horizon, spec.seed or 0, limits)
+    game.reward = check_reward_name(spec.reward)
+    if (compared := check_control(spec.control, spec.share)) is not None:
+        game.control = Control(*compared, game.seed)
+    return game
 
 
 def _drawn_seed(secret: str) -> int:

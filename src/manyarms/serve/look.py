@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -9,11 +10,13 @@ from typing import Any
 
 from manyarms.errors import ParameterError
 from manyarms.live import estimates
+from manyarms.live.control import ARM
 from manyarms.live.databases import Database
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.missing import SERVICE
 from manyarms.live.question import asked
 from manyarms.live.tallies import Tallies, tallies_of
+from manyarms.live.uplift import Uplift, uplift_of, why_no_uplift
 from manyarms.live.verdict import StopVerdict, give_verdict
 from manyarms.serve import tables
 from manyarms.serve.game import Game, policy_of
@@ -146,6 +149,21 @@ class Look:
             ways=SERVICE,
         )
 
+    def uplift(self, confidence: float) -> Uplift | str:
+        """Return how much better the recommended arm is than the control, or why that is unknown.
+
+        It is computed once for each head, because it takes ten milliseconds.
+        """
+        tallies = self.tallies
+        if tallies is None:
+            return "there are no arms yet."
+        if missing := why_no_uplift(tallies.game, tallies.kept()):
+            return missing
+        compared: Uplift = self._once(
+            f"uplift {confidence}", lambda: uplift_of(tallies, confidence)
+        )
+        return dataclasses.replace(compared, arm=self._name(compared.arm))
+
     def of_arm(self, number: int) -> ArmEstimate:
         """Return what is known of an arm, tried or not."""
         live, tallies = self.game.live, self.tallies
@@ -158,6 +176,9 @@ class Look:
 
     def names(self, numbers: Sequence[int]) -> dict[int, str | int]:
         """Return what the user calls arms."""
+        if ARM in numbers:
+            others = self.names([number for number in numbers if number != ARM])
+            return others | {ARM: self.game.spec.control or ""}
         if not self.game.keyed:
             return {number: number for number in numbers}
         known = {number: self._names[number] for number in numbers if number in self._names}

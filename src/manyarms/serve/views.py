@@ -18,6 +18,7 @@ from manyarms.live.estimates import ArmEstimate
 from manyarms.serve import messages as m
 from manyarms.serve.game import DELAYS
 from manyarms.serve.look import Look, place_of
+from manyarms.serve.uplift import number_or_none, uplift
 
 SORTS = ("low", "estimate", "pulls", "told", "arm")  # of arms
 _POINTS = 300  # of a series, at most
@@ -48,7 +49,7 @@ def summary(look: Look) -> m.ExperimentSummary:
     shown = m.ExperimentSummary.__struct_fields__
     known = {name: value for name, value in dataclasses.asdict(how).items() if name in shown}
     return m.ExperimentSummary(
-        **about | known | {"mean_reward": _number(how.mean_reward)},
+        **about | known | {"mean_reward": number_or_none(how.mean_reward)},
         recommended=None if kept is None else _seen(look, [kept])[0],
         rivals=tallies.rivals(best[0]) if best else 0,
         untried=how.n_arms - int((~tallies.retired).sum()),
@@ -76,7 +77,7 @@ def verdict(look: Look, **question: Any) -> m.VerdictView | None:
     if said is None:
         return None
     words = {"headline": said.headline, "why": said.why, "head": look.game.head}
-    return m.VerdictView(**dataclasses.asdict(said) | {"limit": _number(said.limit)} | words)
+    return m.VerdictView(**dataclasses.asdict(said) | {"limit": number_or_none(said.limit)} | words)
 
 
 def arms(
@@ -148,8 +149,9 @@ def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
         for k, (count, total, _) in enumerate(game.delays)
     ]
     oldest = [(pull, *game.waiting[pull]) for pull in islice(game.waiting, limit)]
-    flight = {} if game.live is None else game.live.flight
-    numbers = {pull: flight[pull].arm for pull, _, _ in oldest if pull in flight}
+    live = game.live
+    found = ((pull, None if live is None else live.flying(pull)) for pull, _, _ in oldest)
+    numbers = {pull: arm for pull, arm in found if arm is not None}
     names = look.names(list(numbers.values()))
     shown = [
         m.WaitingPull(pull, names[numbers[pull]], now - at, worker)
@@ -214,9 +216,9 @@ def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
             number=a.arm,
             pulls=a.pulls,
             told=a.told,
-            estimate=_number(a.estimate),
-            low=_number(a.interval[0]),
-            high=_number(a.interval[1]),
+            estimate=number_or_none(a.estimate),
+            low=number_or_none(a.interval[0]),
+            high=number_or_none(a.interval[1]),
             retired=a.retired,
             recent=recent[a.arm] / of,
         )
@@ -224,11 +226,10 @@ def _seen(look: Look, some: list[ArmEstimate]) -> list[m.ArmView]:
     ]
 
 
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 VIEWS = {
     view.__name__: view
-    for view in (summary, leaders, verdict, arms, arm, arm_at, minutes, in_flight, exploring)
+    for view in (
+        *(summary, leaders, verdict, uplift, arms, arm, arm_at),
+        *(minutes, in_flight, exploring),
+    )
 }

@@ -148,6 +148,8 @@ const SEND = {
       reward_range: low === undefined || high === undefined ? null : [low, high],
       window: given(form.get("window")), early: form.get("early"),
       missing: missing === "abandon" ? missing : Number(missing),
+      reward: form.get("reward").trim() || undefined,
+      ...(form.get("control") ? { control: form.get("control"), share: given(form.get("share")) } : {}),
       epsilon: slack(form.get("epsilon")), target: slack(form.get("target")),
     });
     if (file) await send("POST", `${path}/arms`, ...await armsOf(form.get("file"), ""));
