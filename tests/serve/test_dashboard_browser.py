@@ -150,6 +150,22 @@ def test_keys_reach_what_matters(visit: Visit) -> None:
     assert browser.evaluate("document.querySelectorAll('h1').length") == 1
 
 
+def test_what_is_good_enough_is_a_setting(visit: Visit, gallery: Node) -> None:
+    path = "/v1/experiments/captions"
+    page = visit("/experiments/captions")
+    page.click("text=Settings")
+    page.fill("#epsilon", "lots")
+    page.click("#settings form button")
+    expect(page.locator("#settings .said")).to_contain_text("`epsilon` must be a number")
+    page.fill("#epsilon", "40%")
+    page.fill("#target", "0.3")
+    page.click("#settings form button")
+    expect(page.locator("#deploy")).to_contain_text("its mean is above 0.3, 95 % sure.")
+    spec = call(gallery.port, "GET", path)[1]["spec"]
+    assert (spec["epsilon"], spec["target"]) == ("40%", 0.3)
+    assert call(gallery.port, "PATCH", path, {"epsilon": None, "target": None})[0] == 200
+
+
 def test_signing_out(browser: Page, visit: Visit) -> None:
     (session,) = browser.context.cookies()
     assert session["name"].startswith("manyarms")

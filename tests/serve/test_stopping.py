@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 import manyarms as ma
 from tests.serve.machines import TOKEN, InThread, call, in_thread
 
@@ -68,6 +70,15 @@ def test_targets_over_http(served: InThread) -> None:
         assert call(served.port, "GET", f"{path}/verdict?{query}")[0] == 422
     remote.change(epsilon="30%")
     assert remote.verdict().epsilon == "30%"
+    remote.change(target=0.5)
+    assert remote.summary()["headline"] == remote.verdict().headline == said.headline
+    assert remote.verdict(quantile=0.0).target is None
+    assert remote.verdict(epsilon="20%").target is None
+    assert remote.verdict(target="7").target == "7"
+    remote.change(target=None)
+    assert (remote.verdict().target, remote.verdict().epsilon) == (None, "30%")
+    with pytest.raises(ma.ParameterError, match="horizon"):
+        remote.change(horizon=3)
 
 
 def test_an_experiment_ends_with_its_horizon(served: InThread) -> None:

@@ -196,7 +196,8 @@ class Live:
             The arm's number or name.
         rewards
             A reward, or several in the order in which they came. Give all there are, not only
-            good ones: intervals and guarantees do not hold for rewards that were picked.
+            good ones: intervals and guarantees do not hold for rewards that were picked, nor for
+            arms that were put into an order by their rewards.
         """
         self._recorder.do(commands.observe, self._game, arm, rewards)
 

@@ -47,9 +47,9 @@ SERVICE = Ways(
     "More rewards of these arms help: report those that you have from elsewhere (observe), or "
     "begin another experiment with the policy uniform. So does a larger epsilon (Settings).",
     "To know more about the others, report rewards of them (observe). Or ask for less: a larger "
-    "epsilon (Settings), or a target (/verdict?target=...).",
+    "epsilon, or a target (Settings).",
     "To try more arms, begin another experiment with the policy empmoss++. Or ask for less: a "
-    "larger quantile, or a target (/verdict?target=...).",
+    "larger quantile, or a target (Settings).",
     "Look for a better arm with another experiment, or ask for less.",
     "Deploy it, or begin another experiment.",
 )

@@ -439,8 +439,8 @@ def _outlook(
     share = settled_share(tallies, best)
     if more is None and share:
         return SETTLED, None, (
-            f"It got {100 * share:.0f} % of the last {of} pulls. More pulls will not change this "
-            f"verdict."
+            f"The policy, {game.policy.label}, gave it {100 * share:.0f} % of the last {of} pulls. "
+            f"More pulls will not change this verdict."
         )  # fmt: skip
     if more is None:
         return GO_ON, None, "How many more pulls it takes cannot be said yet."

@@ -176,9 +176,9 @@ class AsyncRemote(Client):
             )
         )
 
-    async def change(self, *, epsilon: float | str | None) -> None:
-        """Change a setting of the experiment. As `Remote.change`."""
-        await self._run(self._calls.change_settings(epsilon=epsilon))
+    async def change(self, **settings: float | str | None) -> None:
+        """Change settings of the experiment. As `Remote.change`."""
+        await self._run(self._calls.change_settings(**settings))
 
     @_by_name
     async def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:

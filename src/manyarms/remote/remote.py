@@ -107,8 +107,8 @@ class Remote(Client):
         spec
             `horizon`, `seed`, `reward_range`, `control`, `share`, `reward` as for `Live`; `window`
             (seconds that a reward may take), `missing` ("abandon" or a reward), `early` ("tell" or
-            "hold"), `epsilon` (for verdicts). What `change` can change is left as it is if the
-            experiment is there.
+            "hold"), `epsilon` and `target` (for verdicts). What `change` can change is left as it
+            is if the experiment is there.
         """
         remote = cls(url, experiment, token=token)
         others = remote._run(remote._calls.create(spec_of(policy, n_arms, **spec), arms))
@@ -337,7 +337,8 @@ class Remote(Client):
         Parameters
         ----------
         epsilon, quantile, confidence, target, margin
-            As for `Live.verdict` (default: the experiment's `epsilon`, 0.05 and 0.95).
+            As for `Live.verdict` (default: the experiment's `target`, or else its `epsilon`, 0.05
+            and 0.95).
         """
         return self._run(
             self._calls.verdict(
@@ -349,16 +350,17 @@ class Remote(Client):
             )
         )
 
-    def change(self, *, epsilon: float | str | None) -> None:
-        """Change a setting of the experiment. The token needs the role operator.
+    def change(self, **settings: float | str | None) -> None:
+        """Change settings of the experiment. The token needs the role operator.
 
         Parameters
         ----------
-        epsilon
-            How much worse than the best an arm may be, so that verdicts say stop: a number, or a
-            share such as "20%"; None is the default.
+        settings
+            `epsilon`: how much worse than the best an arm may be, so that verdicts say stop, as a
+            number or a share such as "20%"; None is the default. `target`: the mean that it must
+            exceed instead; None for no target.
         """
-        self._run(self._calls.change_settings(epsilon=epsilon))
+        self._run(self._calls.change_settings(**settings))
 
     @by_name
     def uplift(self, *, confidence: float = CONFIDENCE) -> Uplift:

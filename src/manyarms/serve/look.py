@@ -133,6 +133,9 @@ class Look:
             return None
         if epsilon is None and target_arm is None and others.get("target") is None:
             epsilon = self.game.spec.epsilon
+            if "quantile" not in others:  # nothing was asked that a target would contradict
+                others["target"] = self.game.spec.target
+                epsilon = None if others["target"] is not None else epsilon
         if target_arm is not None:
             rival = self.number(target_arm)
             if rival is None:

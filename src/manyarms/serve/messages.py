@@ -45,12 +45,14 @@ class Spec(Struct, forbid_unknown_fields=True):
     share: Annotated[float, Meta(gt=0, le=0.5)] = 0.05  # of the pulls, for the control
     reward: str | None = None  # what rewards are, such as clicks
     epsilon: float | str | None = None  # how much worse than the best an arm may be, such as "10%"
+    target: float | None = None  # or: the mean that an arm must exceed
 
 
 class Changes(Struct, forbid_unknown_fields=True):
     """Settings of an experiment that may be changed while it runs; others are left as they are."""
 
     epsilon: float | str | UnsetType | None = UNSET
+    target: float | UnsetType | None = UNSET
 
 
 class Ask(Struct, forbid_unknown_fields=True):

@@ -52,7 +52,7 @@ ROUTES: tuple[Route, ...] = (
           "A page of experiments.", ("cursor",)),
     Route("put", "PUT", _X, "administer", m.Spec, m.ExperimentSummary, "Create an experiment."),
     Route("change", "PATCH", _X, "operate", m.Changes, m.ExperimentSummary,
-          "Change settings: `epsilon`."),
+          "Change settings: `epsilon`, `target`."),
     Route("get", "GET", _X, "view", None, m.ExperimentSummary, "An experiment at a glance."),
     Route("delete", "DELETE", _X, "administer", None, m.Done, "Delete a stopped experiment."),
     Route("ask", "POST", f"{_X}/asks", "ask", m.Ask, m.Asked, "Ask for pulls."),

@@ -1,4 +1,7 @@
-"""Settings of an experiment that may be changed while it runs: those that change no pull."""
+"""Settings of an experiment that may be changed while it runs: those that change no pull.
+
+They say when an arm is good enough.
+"""
 
 from __future__ import annotations
 

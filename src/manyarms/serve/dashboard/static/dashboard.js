@@ -150,13 +150,15 @@ const SEND = {
       missing: missing === "abandon" ? missing : Number(missing),
       reward: form.get("reward").trim() || undefined,
       ...(form.get("control") ? { control: form.get("control"), share: given(form.get("share")) } : {}),
-      epsilon: slack(form.get("epsilon")),
+      epsilon: slack(form.get("epsilon")), target: slack(form.get("target")),
     });
     if (file) await send("POST", `${path}/arms`, ...await armsOf(form.get("file"), ""));
     window.location.assign(`${page.root}/experiments/${name}`);
   },
   async settings(form) {
-    await send("PATCH", experiment(), { epsilon: slack(form.get("epsilon")) });
+    await send("PATCH", experiment(), {
+      epsilon: slack(form.get("epsilon")), target: slack(form.get("target")),
+    });
     say("Changed.");
   },
   async token(form) {
