@@ -19,8 +19,9 @@ import msgspec
 from manyarms.errors import ParameterError
 from manyarms.live.databases import Database
 from manyarms.serve.errors import RefusedError, refuse
-from manyarms.serve.messages import Failure, NewToken, Spec, Token, TooMany
+from manyarms.serve.messages import Failure, Spec, TooMany
 from manyarms.serve.routes import may
+from manyarms.serve.token_messages import NewToken, Token
 
 COOKIE = "manyarms_session"
 LONGEST_TOKEN = 200  # characters

@@ -133,17 +133,29 @@ class App:
         if route is _PREFLIGHT:
             return await self._preflight(request, more)
         if route.right != "public":
+            origin = request.headers.get(b"origin", b"").decode("latin-1")
+            if origin and await self._is_known(origin):
+                more |= _allowed(origin)  # so that its pages can read why they are refused
             self.service.leader.check_leads()
             header = request.headers.get(b"authorization", b"")
             caller = self.service.access.known(header) or await self.service.caller(request.scope)
             request.caller = caller
+            if caller is not None and (caller.role != "browser" or origin not in caller.origins):
+                more.clear()
             experiment = request.arguments.get("experiment")
             if caller is not None and route.name in ("list_all", "session"):
                 experiment = caller.experiment
             self.service.access.check(caller, route.right, experiment, request.scope)
             if caller is not None and caller.role == "browser":
-                more |= _allowed(request.headers[b"origin"].decode("latin-1"))
+                more |= _allowed(origin)
         return await HANDLERS[route.name](self.service, request)
+
+    async def _is_known(self, origin: str) -> bool:
+        """Whether pages of an origin have a token, as far as the database can be asked."""
+        try:
+            return origin in await self.service.origins()
+        except RefusedError:
+            return False
 
     async def _preflight(self, request: Request, more: dict[str, str]) -> Response:
         """Let pages of known origins ask: what they may do is seen when they do it."""

@@ -137,15 +137,18 @@ def add_arms(database: Database, experiment: int, arms: list[tuple[int, str]]) -
 
 def _taken(database: Database, experiment: int, keys: list[str]) -> str | None:
     """Return the first of some keys that is there already."""
+    there = numbers_of(database, experiment, keys)
+    return next((key for key in keys if key in there), None)
+
+
+def numbers_of(database: Database, experiment: int, keys: list[str]) -> dict[str, int]:
+    """Return the numbers of the arms that are there, by their keys."""
     among = "= ANY(:keys)"
     values: Any = keys
     if isinstance(database, SQLite):
         among, values = "IN (SELECT value FROM json_each(:keys))", json.dumps(keys)
-    rows = database.run(
-        f"SELECT key FROM arms WHERE experiment = :x AND key {among}", x=experiment, keys=values
-    )
-    there = {key for (key,) in rows}
-    return next((key for key in keys if key in there), None)
+    sql = f"SELECT key, number FROM arms WHERE experiment = :x AND key {among}"
+    return dict(database.run(sql, x=experiment, keys=values))
 
 
 def end_of_arms(database: Database, experiment: int) -> int:
