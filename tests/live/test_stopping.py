@@ -75,8 +75,8 @@ def test_a_target_is_reached_when_the_limit_is_above_it() -> None:
     for margin in (gap + 1e-9, f"{100 * (limit / high - 1) + 1e-6:.9f}%"):
         said = live.verdict(target="0", margin=margin)
         assert not said.stop
-        assert "the upper limit of arm '0' and the margin." in said.missing
-    assert "No reward of arm '2' is known" in live.verdict(target="2").missing
+        assert "the upper limit of '0' and the margin." in said.missing
+    assert "No reward of '2' is known" in live.verdict(target="2").missing
     assert "It is the arm" in live.verdict(target="1").missing
     assert "another arm must be found" in live.verdict(target=1.0).missing
     named = ma.MOSS().live(arms=["a", 7], horizon=9, seed=1)
@@ -216,3 +216,29 @@ def test_a_season_tries_the_arms_that_are_missing() -> None:
     more = live.season(policy=ma.EmpMOSSPlusPlus(), horizon=3000, seed=2)
     _played(more, 3000, means, seed=3)
     assert more.verdict(epsilon="20%").stop
+
+
+def test_a_control_is_a_target() -> None:
+    """The limits are those of `uplift`, of which tests of its own say how often they are wrong."""
+    live = ma.MOSS().live(n_arms=3, horizon=3000, seed=1, control="today", share=0.4)
+    luck = np.random.default_rng(1)
+    assert live.verdict(target="control").headline.startswith("Too early to say: no reward")
+    while live.pulls < 1500:
+        pull = live.ask()
+        live.tell(pull, float(luck.random() < (0.5 if pull.arm == "today" else 0.8)))
+    low, times = live.uplift().interval[0], live.uplift().ratio_interval[0]
+    assert low > 0.1
+    for margin, above in ((low - 1e-6, low + 1e-6), (_share(times - 1e-6), _share(times + 1e-6))):
+        for name in ("control", "today"):
+            said = live.verdict(target=name, margin=margin)
+            assert said.stop
+            assert f"it is better than {name!r} by more than" in said.headline
+            assert not live.verdict(target=name, margin=above).stop
+    asked = live.verdict(target="control", margin=0.9)
+    assert (asked.outcome, asked.missing) == ("go on", f"So far: {live.uplift()}.")
+    with pytest.raises(ma.UnknownArmError):
+        new(n_arms=3).verdict(target="control")
+
+
+def _share(ratio: float) -> str:
+    return f"{100 * (ratio - 1):.9f}%"

@@ -125,3 +125,18 @@ def test_advice_is_possible_where_it_is_given(served: InThread) -> None:
         wanted = {"arm": arm, "rewards": [0.0] * 400}
         assert call(port, "POST", f"{path}/observations", wanted)[0] == 200
     assert call(port, "GET", f"{path}/verdict")[1]["stop"]
+
+
+def test_a_control_is_a_target(served: InThread) -> None:
+    port, path = served.port, "/v1/experiments/controlled"
+    spec = {"policy": "moss", "horizon": 2000, "n_arms": 3, "control": "today", "share": 0.3}
+    assert call(port, "PUT", path, spec | {"seed": 1})[0] == 201
+    for _ in range(2):
+        pulls = call(port, "POST", f"{path}/asks", {"k": 500})[1]["pulls"]
+        tells = [{"pull": p["pull"], "reward": float(p["arm"] != "today")} for p in pulls]
+        assert call(port, "POST", f"{path}/tells", {"tells": tells})[0] == 200
+    for name in ("control", "today"):
+        said = call(port, "GET", f"{path}/verdict?target_arm={name}&margin=0.5")[1]
+        assert said["stop"]
+        assert f"it is better than {name!r} by more than 0.5, 95 % sure." in said["headline"]
+    assert call(port, "GET", f"{path}/verdict?target_arm=yesterday")[0] == 422

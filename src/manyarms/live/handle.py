@@ -350,11 +350,11 @@ class Live:
         confidence
             The probability (default: 0.95). Choose it before you look.
         target
-            A number: the arm is good enough if its mean is above it. Or an arm's name, as text: the
-            arm is good enough if it is better than that one.
+            A number: the arm is good enough if its mean is above it. Or an arm's name, as text, or
+            "control" if the game has one: the arm is good enough if it is better than that.
         margin
-            How much better than the arm that `target` names: a number, or a share of that arm's
-            mean such as "5%" (default: 0).
+            How much better than what `target` names: a number, or a share of its mean such as "5%"
+            (default: 0).
         """
         with self._recorder.looking() as game:
             question = asked(

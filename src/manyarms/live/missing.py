@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from manyarms.core.confidence_sequences import divergence, spent_error
 from manyarms.core.tabular import plain
+from manyarms.live.control import ARM
 from manyarms.live.estimates import count, rounded
 from manyarms.live.game import LiveGame, exchangeable
 from manyarms.live.question import Question
 from manyarms.live.sample import Sample, not_met_by_chance
 from manyarms.live.tallies import Tallies
+from manyarms.live.uplift import uplift_of, why_no_uplift
 from manyarms.protocol.recommend import Scale, scale_of
 
 _NAMED = 3  # arms that a sentence names
@@ -58,16 +60,21 @@ SERVICE = Ways(
 def missing_for_target(tallies: Tallies, best: int, question: Question, bar: float) -> str:
     """Return in words what keeps an arm from being above its target."""
     mean = float(tallies.total[best] / tallies.told[best])
+    if question.rival == ARM:
+        why = why_no_uplift(tallies.game, best)
+        return (
+            f"{why[:1].upper()}{why[1:]}" or f"So far: {uplift_of(tallies, question.confidence)}."
+        )
     if question.rival is not None:
         place = tallies.place(question.rival)
         if place == best:
             return "It is the arm that it is to be compared with."
         if place is None or tallies.told[place] == 0:
-            return f"No reward of arm {plain(repr(question.target))} is known yet."
+            return f"No reward of {plain(repr(question.target))} is known yet."
         other = rounded(float(tallies.total[place] / tallies.told[place]))
         return (
             f"So far their means are {rounded(mean)} and {other}; to stop, its lower limit must be "
-            f"above {rounded(bar)}, the upper limit of arm {plain(repr(question.target))}"
+            f"above {rounded(bar)}, the upper limit of {plain(repr(question.target))}"
             f"{' and the margin' if question.margin.amount else ''}."
         )
     if mean <= bar:

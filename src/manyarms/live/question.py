@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from manyarms.core.checks import check_number, shown
 from manyarms.errors import ParameterError, UnknownArmError
-from manyarms.live.arms import ArmNumbers, Arms
+from manyarms.live.arms import ArmNumbers
+from manyarms.live.control import ARM
 from manyarms.live.game import LiveGame
 from manyarms.protocol.recommend import sigma_of
 
@@ -47,7 +48,7 @@ class Slack(NamedTuple):
 class Question(NamedTuple):
     """What is asked. With a `target`, `epsilon` and `quantile` do not matter.
 
-    `rival` is the number of the arm that `target` names.
+    `rival` is the number of the arm that `target` names, or `control.ARM`.
     """
 
     epsilon: Slack
@@ -84,7 +85,7 @@ def asked(
             f"a number by a margin, add them up."
         )
     if isinstance(target, str):
-        rival = rival_of(game.arms, target) if rival is None else rival
+        rival = rival_of(game, target) if rival is None else rival
     elif target is not None:
         target = check_number("target", target)
     slack = game.epsilon if epsilon is None else epsilon
@@ -102,8 +103,16 @@ def asked(
     )
 
 
-def rival_of(arms: Arms, target: str) -> int:
-    """Return the number of the arm that a target names. A word for a control would be read here."""
+def names_control(game: LiveGame, target: str) -> bool:
+    """Whether a target is the control of a game: by its name, or as "control"."""
+    return game.control is not None and target in ("control", str(game.control.name))
+
+
+def rival_of(game: LiveGame, target: str) -> int:
+    """Return the number of the arm that a target names, or `control.ARM`."""
+    arms = game.arms
+    if names_control(game, target):
+        return ARM
     if isinstance(arms, ArmNumbers):
         return arms.number(int(target) if target.isdecimal() else target)
     try:

@@ -4,7 +4,7 @@ r"""Whether a game may stop: how good the arm to deploy is, for sure, whenever o
 limits ever fail with probability delta_k at most, and the delta_k sum to delta: with probability
 1 - delta no limit of any arm is ever wrong, also not that of the arm which was chosen for them. So
 if the lower limit of x is above a number, or above the upper limit of another arm, then so are the
-means.
+means. For a control, `live.uplift` has limits of the difference.
 
 *The best.* Let N be the arms that the game began with, m = floor(q N) + 1, and c_q the mean of the
 m-th best: the best of all but the top q. Arm x is good enough if its mean is at least
@@ -52,6 +52,7 @@ from manyarms.core.confidence_sequences import (
     surely_below,
 )
 from manyarms.core.tabular import plain
+from manyarms.live.control import ARM
 from manyarms.live.estimates import count, promise, rounded
 from manyarms.live.game import LiveGame
 from manyarms.live.missing import (
@@ -73,6 +74,7 @@ from manyarms.live.sample import (
     of_arms_met,
 )
 from manyarms.live.tallies import Tallies
+from manyarms.live.uplift import uplift_of, why_no_uplift
 from manyarms.protocol.recommend import scale_of, sigma_of
 
 STOP, GO_ON, SETTLED = "stop", "go on", "settled"
@@ -138,7 +140,7 @@ class StopVerdict:
     >>> print(live.verdict(target=0.7).headline)
     Stop and deploy arm 'blue': its mean is above 0.7, 95 % sure.
     >>> print(live.verdict(target="red", margin="50%").headline)
-    Stop and deploy arm 'blue': it is better than arm 'red' by more than 50 %, 95 % sure.
+    Stop and deploy arm 'blue': it is better than 'red' by more than 50 %, 95 % sure.
     """
 
     arm: Any
@@ -202,7 +204,7 @@ class StopVerdict:
         """What the arm must be, for sure, so that one may stop."""
         if isinstance(self.target, str):
             more = f" by more than {_percent(self.margin)}" if self.margin else ""
-            return f"better than arm {plain(repr(self.target))}{more}"
+            return f"better than {plain(repr(self.target))}{more}"
         if self.target is not None:
             return f"above {self.target:g}"
         return f"within {_percent(self.epsilon)} of the best of {self._rivals}"
@@ -316,6 +318,9 @@ def _judge(tallies: Tallies, best: int | None, question: Question) -> _Judged:
     met = met_by_chance(tallies)
     if best is None:
         return _Judged(False, 0.0, error, nothing, False, met, [], math.inf)
+    if question.rival == ARM:
+        ahead = _ahead_of_control(tallies, question)
+        return _Judged(ahead > 0.0, ahead, error, nothing, True, met, [], math.inf)
     if question.target is not None:
         limit, bar = _lower(tallies, best, error), _target(tallies, best, question, error)
         return _Judged(limit > bar, limit - bar, error, nothing, True, met, [], bar)
@@ -349,6 +354,21 @@ def _target(tallies: Tallies, best: int, question: Question, error: float) -> fl
     if place is None or place == best or tallies.told[place] == 0:
         return math.inf
     return question.margin.more(float(tallies.limits_at(np.array([place]), error)[1][0]))
+
+
+def _ahead_of_control(tallies: Tallies, question: Question) -> float:
+    """Return by how much the arm is better than the control and the margin, at least.
+
+    If the margin is a share, so is this. The limits are those of `live.uplift`.
+    """
+    if why_no_uplift(tallies.game, tallies.kept()):
+        return -math.inf
+    uplift = uplift_of(tallies, question.confidence)
+    if uplift.arm == uplift.control:
+        return -math.inf
+    if question.margin.relative:
+        return uplift.ratio_interval[0] - 1.0 - question.margin.amount
+    return uplift.interval[0] - question.margin.amount
 
 
 # In words
@@ -430,6 +450,8 @@ def _outlook(
     """Return whether to go on, for how many pulls if that can be said, and this in words."""
     game = tallies.game
     of, _ = last_pulls(tallies)
+    if question.rival == ARM:  # which gets its share whatever the policy does
+        return GO_ON, None, "More pulls help: the control gets its share of them."
     draws = min((sample.draws_missing() for sample in judged.samples), default=0)
     if draws:
         rate = fresh_rate(tallies)

@@ -14,7 +14,7 @@ from manyarms.live.control import ARM
 from manyarms.live.databases import Database
 from manyarms.live.estimates import ArmEstimate, Progress
 from manyarms.live.missing import SERVICE
-from manyarms.live.question import asked
+from manyarms.live.question import asked, names_control
 from manyarms.live.tallies import Tallies, tallies_of
 from manyarms.live.uplift import Uplift, uplift_of, why_no_uplift
 from manyarms.live.verdict import StopVerdict, give_verdict
@@ -137,7 +137,7 @@ class Look:
                 others["target"] = self.game.spec.target
                 epsilon = None if others["target"] is not None else epsilon
         if target_arm is not None:
-            rival = self.number(target_arm)
+            rival = ARM if names_control(live, target_arm) else self.number(target_arm)
             if rival is None:
                 raise ParameterError(f"`target_arm` must be an arm, got {target_arm[:100]!r}.")
             others |= {"target": target_arm, "rival": rival}
