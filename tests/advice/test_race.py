@@ -23,7 +23,7 @@ HORIZON = 100
 
 def played(*regrets: Any, proven: bool = True) -> Race:
     """A race that is over: regret by (run, case) for each candidate."""
-    asked = ask(m_at_least=30)
+    asked = ask(m_at_least=30, policies="all")
     label = "prospector" if proven else "greedy"
     player = next(one for one in candidates(asked) if one.label == label)
     arms = grouped(sizes=[1, 9], means=[1.0, 0.0])
@@ -129,7 +129,7 @@ def test_who_is_better_elsewhere_is_told_apart_by_the_worst_excess() -> None:
 
 
 def test_the_budget_decides_who_plays() -> None:
-    short, long = ask(n=1000, horizon=100), ask(n=1000, horizon=10**6)
+    short, long = (ask(n=1000, horizon=t, policies="all") for t in (100, 10**6))
     everyone = candidates(short)
     assert affordable(short, everyone) == everyone
     few = affordable(long, candidates(long))
@@ -138,7 +138,7 @@ def test_the_budget_decides_who_plays() -> None:
     left_out = {player.label for player in candidates(long)} - {player.label for player in few}
     assert {"thompson", "ucb1"} <= left_out
     assert dearest < 100
-    told = ask(n=1000, horizon=10**6, m_at_least=5, best_mean=0.8)
+    told = ask(n=1000, horizon=10**6, m_at_least=5, best_mean=0.8, policies="all")
     assert "ss-greedy-oracle" in {player.label for player in affordable(told, candidates(told))}
 
 

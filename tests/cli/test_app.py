@@ -84,13 +84,18 @@ def test_an_oracle_is_told_the_hardness(run: Run) -> None:
 
 def test_advise_prints_the_advice(run: Run) -> None:
     words = [*ADVISE, "--m-at-least", "20", "--best-between", "0.1,0.3", "--in-flight", "3"]
-    printed = run(*words, "--policies", "moss", "--seed", "2", "--all")
+    words += ["--policies", "moss", "--seed", "2"]
+    printed = run(*words, "--all")
     advice = ma.advise(n=500, horizon=60, m_at_least=20, best_between=(0.1, 0.3), in_flight=3,
                        policies=["moss"], replications=2, seed=2)  # fmt: skip
     assert printed == f"{advice.text(everyone=True)}\n"
+    short = run(*words)
+    assert short.startswith(f"{advice.text()}\n")
+    assert "The same command with --why shows the table" in short
+    assert run(*words, "--why") == f"{advice.text(why=True)}\n"
     for word in (
         "Take",
-        "because",
+        "Because",
         "What would change the advice",
         "3 pulls in flight",
         "hardness",

@@ -141,7 +141,15 @@ def reproduce(name: str, out: Path | None, **given: Any) -> None:
     type=int,
     help="Runs of each finalist (default: as many as fit into about ten seconds).",
 )
-@click.option("--all", "everyone", is_flag=True, help="Show all policies, not only the finalists.")
+@click.option(
+    "--why", is_flag=True, help="Show the table, all reasons, and what would change the advice."
+)
+@click.option(
+    "--all",
+    "everyone",
+    is_flag=True,
+    help="Play and show the whole catalogue. The first time, this takes a minute or two.",
+)
 @_seed
 @_threads
 @_json
@@ -153,15 +161,15 @@ def advise(
     others: str | None,
     objective: Objective | None,
     policies: str | None,
+    why: bool,
     everyone: bool,
     json_path: str | None,
     **given: Any,
 ) -> None:
     """Say which policy to take for your problem, and why.
 
-    It also says how hard the problem is, and what each policy would lose on it. Policies that need
-    to know more than you do are left out. The first call compiles the others, which takes a minute
-    or two.
+    With --why it also says how hard the problem is, and what each policy would lose on it. Policies
+    that need to know more than you do are left out.
 
     Example: manyarms advise --n 1000000 --horizon 20000 --m-at-least 50
     """
@@ -171,6 +179,7 @@ def advise(
     from manyarms.protocol.loading import load_policy
 
     check_json_path(json_path)
+    chosen = [load_policy(name) for name in policies.split(",")] if policies else None
     with watching() as watch:
         advice = ask(
             horizon=horizon,
@@ -178,12 +187,14 @@ def advise(
             best_between=numbers("best-between", best_between, "0.01,0.05", float) or None,
             others=numbers("others", others, "0.1,0.3,0.5", float) or None,
             objective=objective or "earn",
-            policies=[load_policy(name) for name in policies.split(",")] if policies else None,
+            policies="all" if everyone and chosen is None else chosen,
             progress=watch.begin(f"candidates play games of {horizon} pulls"),
             **given,
         )
     if json_path is None:
-        show(advice.text(everyone=everyone))
+        show(advice.text(why=why, everyone=everyone))
+        if not (why or everyone):
+            show("\nThe same command with --why shows the table, and what would change the advice.")
     else:
         write_json(advice.to_json(), json_path)
 
