@@ -47,8 +47,12 @@ def test_everybody_plays_who_is_told_no_more() -> None:
 
 
 def test_at_first_those_play_that_may_well_win() -> None:
-    few = {"prospector", "ss-greedy", "guarded-ss-greedy", "empirical-cbt", "empmoss++"}
+    few = {"prospector", "ss-greedy", "guarded-ss-greedy", "empirical-cbt"}
     assert names() == few
+    waiting = {one.label: one.waits_for for one in found().values() if one.waits_for}
+    assert waiting["guarded-ss-greedy"] == "ss-greedy"
+    assert all(label.startswith("guarded-ss-greedy") for label in waiting)
+    assert not any(one.waits_for for one in found(policies="all").values())
     assert names(m_at_least=30) == few | {"moss-oracle", "ss-greedy-oracle"}
     assert names(best_mean=0.7) == few | {"patience"}
     assert names(best_mean=1.0) == few | {"patience", "cbt", "k-failure"}
@@ -77,7 +81,7 @@ def test_finders_play_where_an_arm_is_to_be_found() -> None:
     assert finders == {"scout", "sequential-halving", "bracketing-halving", "siri"}
     here = names(objective="find", policies="all")
     assert here & finders == finders - {"siri"}  # it must be told how rare good arms are
-    few = {"scout", "sequential-halving", "prospector", "guarded-ss-greedy", "empmoss++"}
+    few = {"scout", "sequential-halving", "prospector"}
     assert names(objective="find") == few
     assert "siri" in names(objective="find", m_at_least=3)
     assert {"prospector", "empmoss++"} <= here

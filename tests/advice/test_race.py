@@ -161,6 +161,20 @@ def test_rounds_end_with_eight_and_are_as_one_run() -> None:
         assert found.missed[k][:, -1].tolist() == (whole.best_pulls[0] == 0).tolist()
 
 
+@pytest.mark.parametrize(("best", "joins"), [(0.5, True), (1.0, False)])
+def test_a_guard_plays_if_what_it_guards_leads(best: float, joins: bool) -> None:
+    """Many good arms of mean 0.5 are for ss-greedy; where best arms never fail, others lead."""
+    arms = grouped(sizes=[200, 300], means=[best, 0.1])
+    found = _race(ask(n=None, horizon=300, instance=arms), 4)
+    labels = [player.label for player in found.players]
+    assert ("guarded-ss-greedy" in labels) == joins
+    assert found.players[found.winner].policy.name.endswith("ss-greedy") == joins
+    k = labels.index("guarded-ss-greedy" if joins else "prospector")
+    policy, runs = found.players[k].policy, len(found.regrets[k])
+    alone = ma.simulate(policy, arms, horizon=300, replications=runs, checkpoints=1)
+    assert found.regrets[k][:, -1].tolist() == alone.regret[0, :, -1].tolist()
+
+
 @pytest.mark.compiled
 def test_time_allows_so_many_runs() -> None:
     asked = ask(n=50, horizon=20, policies=["moss"], best_mean=0.8)

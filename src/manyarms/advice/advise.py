@@ -361,8 +361,8 @@ def advise(
     skipped = [player for player in everyone if player not in players]
     how = {"seed": seed, "workers": workers, "progress": progress}
     played = None if asked.trivial else race(asked, players, replications, **how)
-    taken = players[0 if played is None else played.winner]
-    alike = [] if played is None else [players[k].label for k in played.not_told_apart()]
+    taken = players[0] if played is None else played.players[played.winner]
+    alike = [] if played is None else [played.players[k].label for k in played.not_told_apart()]
     return Advice(
         n=asked.n,
         horizon=asked.horizon,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -30,9 +30,10 @@ from manyarms.protocol.registry import maker, name_of, own_name
 # is proven for every beta
 _BETAS, _MIDDLE = (0.5, 0.6), 0.55
 # Those that play only if the whole catalogue is asked for: on all 38 problems of the leaderboard,
-# and on all but 4 of 400 random ones, others that know as much lost no more.
+# and on all but 6 of 400 random ones, others that know as much lost no more.
 _OUTPLAYED = frozenset(
     [
+        "empmoss++",
         "moss",
         "quantile",
         "moss++",
@@ -86,6 +87,7 @@ class Candidate:
     about: About
     word: str = ""
     unmet: tuple[Condition, ...] = ()  # conditions of its guarantee that the question excludes
+    waits_for: str = ""  # it plays only if the policy of this name leads
 
     @property
     def proven(self) -> bool:
@@ -124,21 +126,16 @@ def _unmet(question: Question, about: About) -> tuple[Condition, ...]:
 
 def candidates(question: Question) -> list[Candidate]:
     """Return the policies that can be played with what is known, in the catalogue's order."""
-    said, everyone = described(), question.everyone or question.trivial
-    chosen: tuple[str | Policy, ...] = tuple(
-        name
-        for name, about in said.items()
-        if _is_for(question.objective, about) and (everyone or name not in _OUTPLAYED)
-    )
-    if question.policies is not None:
-        chosen = question.policies
+    said = described()
     found: list[Candidate] = []
-    for one in chosen:
+    for one in _chosen(question, said):
         if isinstance(one, Policy):
             made = one if question.best_mean is None else one.with_best_mean(question.best_mean)
             found.append(_as_given(made, said.get(one.name, _UNKNOWN)))
-        else:
-            found += _forms(question, one, said.get(one, _UNKNOWN))
+            continue
+        waits = _inner(one) if question.few and _inner(one) != one else ""
+        forms = _forms(question, one, said.get(one, _UNKNOWN))
+        found += (replace(form, waits_for=waits) for form in forms)
     if not found:
         raise ParameterError(
             "`policies` must contain some that need to know no more than you do, got none. "
@@ -154,6 +151,23 @@ def candidates(question: Question) -> list[Candidate]:
         )
         for one, label in zip(found, labels, strict=True)
     ]
+
+
+def _chosen(question: Question, said: Mapping[str, About]) -> Sequence[str | Policy]:
+    """Return who may play: those that the user names, the catalogue, or the few of it."""
+    if question.policies is not None:
+        return question.policies
+    everyone = [name for name, about in said.items() if _is_for(question.objective, about)]
+    few = [name for name in everyone if name not in _OUTPLAYED]
+    return [name for name in few if _inner(name) in few] if question.few else everyone
+
+
+def _inner(name: str) -> str:
+    """Return the policy that a guard is around.
+
+    With the guard it hardly ever loses less; so it plays only if the policy itself leads.
+    """
+    return name.removeprefix("guarded-")
 
 
 def _as_given(made: Policy, about: About) -> Candidate:

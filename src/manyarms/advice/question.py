@@ -65,6 +65,11 @@ class Question:
     everyone: bool = False  # whether all of the catalogue play, or those that may well win
 
     @property
+    def few(self) -> bool:
+        """Whether only those of the catalogue play that may well win."""
+        return self.policies is None and not self.everyone and not self.trivial
+
+    @property
     def told_nothing(self) -> bool:
         """Whether nothing is known but the size of the problem."""
         usual = self.bests == (_BEST, _LESS) and self.others is None

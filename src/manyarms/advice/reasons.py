@@ -41,7 +41,9 @@ def in_short(question: Question, played: Race | None, alike: Sequence[str]) -> t
         return (*sentences, *reasons(question, played, alike))
     own, others = played.players[played.winner], len(played.players)
     hardest = question.hardest
-    if not hardest.within_reach:
+    if question.objective == "find" and question.told_nothing:
+        pass  # the means that are drawn have no best arms, only good ones
+    elif not hardest.within_reach:
         said = f"Hardness {hardest.alpha:.2f} is above 1: no policy can expect to meet a best arm."
         sentences.append(said)
     elif question.bounded or question.instance is not None:
@@ -241,7 +243,7 @@ def caveats(
             name = played.players[least].label
             sentences.append(f"If you know that the hardness is at most {alpha:.2f}, take {name}.")
             break
-    if question.policies is None and not question.everyone:
+    if question.few:
         sentences.append("If you ask for the whole catalogue, all policies play that you can make.")
     if skipped:
         names = _names(player.label for player in skipped)

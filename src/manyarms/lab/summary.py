@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from manyarms.core.checks import check_choice
 from manyarms.core.statistics import Interval, mean_interval, paired, runs_to_decide
-from manyarms.core.tabular import Library, Tabular, aligned, data_frame, html_table
+from manyarms.core.tabular import (
+    Library,
+    Tabular,
+    aligned,
+    data_frame,
+    html_table,
+    latex_table,
+    markdown_table,
+)
 from manyarms.lab.experiment import Objective
 from manyarms.lab.players import label_of
 from manyarms.protocol.policy import Policy
@@ -136,6 +144,34 @@ class Summary(Tabular):
         if table == "policies":
             return data_frame(self._columns(), library)
         return data_frame(_columns_of(PairedDifference._fields, self.pairs), library)
+
+    def to_markdown(self, table: Literal["policies", "pairs"] = "policies") -> str:
+        """Return a table as Markdown: that of policies (default), or of paired differences.
+
+        Examples
+        --------
+        >>> import manyarms as ma
+        >>> coins = ma.instances.planted(n=50, m=50)
+        >>> summary = ma.simulate(ma.MOSS(), coins, horizon=9, replications=40).summary()
+        >>> print(summary.to_markdown())
+        | policy | mean | 95 % interval | median | 5 % | 95 % | missed |
+        | --- | --- | --- | --- | --- | --- | --- |
+        | moss | 0.0 | [0.0, 0.0] | 0.0 | 0.0 | 0.0 | 0.0% |
+        """
+        return markdown_table(*self._text_table(table))
+
+    def to_latex(self, table: Literal["policies", "pairs"] = "policies") -> str:
+        """Return a table as LaTeX, for the package booktabs: of policies (default), or of pairs."""
+        return latex_table(*self._text_table(table))
+
+    def _text_table(self, table: str) -> tuple[list[str], list[list[str]]]:
+        check_choice("table", table, choices=("policies", "pairs"))
+        if table == "policies":
+            head, *rows = self.table()
+            return head, rows
+        names = [f"{pair.first} - {pair.second}" for pair in self.pairs]
+        rows = [[name, *cells[1:]] for name, cells in zip(names, self.differences(), strict=True)]
+        return self.differences_head(), rows
 
     def _repr_html_(self) -> str:
         shown = super()._repr_html_()
