@@ -44,8 +44,8 @@ def test_unknown_hardness_shows_the_whole_curve() -> None:
     assert "With 25 best arms it would be 1.00 (0 is easy, above 1 is out of reach)" in text
     assert "the table covers everything up to there" in text
     assert "the best arms have mean 0.9 or 0.5" in text
-    assert "number of best arms, these policies join: moss-oracle, ss-greedy-" in text
-    assert "these join: parallel, anytime-parallel, patience" in text
+    assert "number of best arms, these play, too: moss-oracle, ss-greedy-" in text
+    assert "(rounded down), these play, too: parallel, anytime-parallel, patience" in text
     assert "In the usual run it cannot be distinguished from" in text
     assert "(medians of 3 runs)" in text
 
@@ -71,7 +71,7 @@ def test_a_bound_is_named_with_its_hardness() -> None:
     assert "best arms have mean 0.6" in text
     codes = {row.code for row in advice.rows}
     assert {'ma.policy("moss-oracle", m=100)', 'ma.policy("parallel", best_mean=0.6)'} <= codes
-    assert "join: " not in text
+    assert "these play, too: " not in text
 
 
 def test_arms_of_ones_own_and_pulls_in_flight() -> None:

@@ -260,14 +260,13 @@ def _told(question: Question, about: About) -> dict[str, Any]:
     return told
 
 
-def admitted_by(knowledge: str, *, objective: Objective = "earn") -> list[str]:
-    """Return the names of policies that need to know this, and not that the best mean is 1.
-
-    >>> admitted_by("mu*")[:2]
-    ['parallel', 'anytime-parallel']
-    """
+def admitted_by(knowledge: str, question: Question) -> list[str]:
+    """Return the policies that would play, too, if this were known; not if the best mean were 1."""
     return [
         name
         for name, about in described().items()
-        if about.knowledge == knowledge and not about.perfect_best and _is_for(objective, about)
+        if about.knowledge == knowledge
+        and not about.perfect_best
+        and _is_for(question.objective, about)
+        and (not question.few or name not in _OUTPLAYED)
     ]

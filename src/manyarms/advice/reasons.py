@@ -249,15 +249,15 @@ def caveats(
         names = _names(player.label for player in skipped)
         sentences.append(f"If you give `replications`, slow policies play, too: {names}.")
     if not question.bounded:
-        names = _names(admitted_by("m", objective=question.objective))
+        names = _names(admitted_by("m", question))
         known = "a lower bound on the number of best arms"
-        sentences.append(f"If you know {known}, these policies join: {names}.")
+        sentences.append(f"If you know {known}, these play, too: {names}.")
         if question.objective == "find" and question.told_nothing:
             rare = "a handful of arms are good, and all others far worse"
             sentences.append(f"If only {rare}, say so: give the largest hardness, such as 0.9.")
     if question.best_mean is None:
-        names = _names(admitted_by("mu*", objective=question.objective))
-        sentences.append(f"If you know the best mean (rounded down), these join: {names}.")
+        names = _names(admitted_by("mu*", question))
+        sentences.append(f"If you know the best mean (rounded down), these play, too: {names}.")
     if question.instance is None:
         sentences.append("If you expect other means, give them, or a file of your own.")
     if not question.in_flight:

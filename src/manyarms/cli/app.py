@@ -292,11 +292,11 @@ def run(spec: Path, folder: Path, **given: Any) -> None:
 
     Example: manyarms run examples/beta_sweep.toml --out out/beta_sweep
     """
-    from manyarms.cli.screen import duration, show, summary_table, watching
+    from manyarms.cli.screen import duration, show, summary_table, watching, working
     from manyarms.errors import ResultsError
     from manyarms.lab import load_spec
     from manyarms.lab import run as play
-    from manyarms.lab.executors import PULLS_PER_SECOND
+    from manyarms.lab.pace import estimated_seconds
     from manyarms.lab.tables import REGRET, RUNS
     from manyarms.report import write_report
     from manyarms.report.text import count_of
@@ -304,10 +304,12 @@ def run(spec: Path, folder: Path, **given: Any) -> None:
     experiment = load_spec(spec)
     before = _changed(folder)
     runs = sum(player.replications for cell in experiment.cells for player in cell.players)
+    with working("measuring"):
+        seconds = estimated_seconds(experiment)
     show(
         f"{experiment.name}: {count_of(len(experiment.cells), 'problem')}, "
         f"{count_of(runs, 'run')}, {count_of(experiment.pulls, 'pull')}\n"
-        f"{duration(experiment.pulls / PULLS_PER_SECOND)} of one processor, into {folder}"
+        f"{duration(seconds)} of one processor, into {folder}"
     )
     with watching() as watch:
         results = play(experiment, folder, progress=watch.begin(experiment.name), **given)

@@ -18,12 +18,13 @@ from manyarms.core.files import replace_file
 from manyarms.core.jit import bodies_of
 from manyarms.core.memory import SPARSE
 from manyarms.lab.experiment import Cell, Experiment, new_state
+from manyarms.lab.pace import most_pulls
 from manyarms.lab.players import Player
 from manyarms.lab.workbench import Played, Workbench, blocks, row_type
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.state_dump import classes_in
 
-CHUNK_PULLS = 20_000_000  # about half a second
+CHUNK_PULLS = 20_000_000  # about half a second; of slow policies fewer
 _CHUNK_ROWS = 1 << 20
 _MOST_CHUNKS = 100_000  # roughly: files in one folder
 _MAGIC = b"manyarms chunk 1\n"
@@ -63,9 +64,10 @@ def plan(experiment: Experiment, *, parts: int = 1) -> Iterator[Chunk]:
     >>> [(chunk.first, chunk.replications) for chunk in plan(Experiment("x", (long,)))]
     [(0, 20), (20, 20), (40, 10)]
     """
-    pulls = max(CHUNK_PULLS, experiment.pulls // _MOST_CHUNKS)
+    fewest = experiment.pulls // _MOST_CHUNKS
     for number, cell in enumerate(experiment.cells):
         for place, player in enumerate(cell.players):
+            pulls = max(min(CHUNK_PULLS, most_pulls(player.policy)), fewest)
             most = min(pulls // cell.horizon, _CHUNK_ROWS // len(cell.times))
             most = min(most, -(-player.replications // parts))
             for block in blocks(player.replications, most):

@@ -46,8 +46,8 @@ def run(
     """Play an experiment and write its tables into a folder, or resume a run that was stopped.
 
     A run may be stopped by Ctrl-C, a kill or a power cut. The same call resumes it. At most the
-    chunks that were being played are lost (half a second each, or one replication), and the results
-    are the same bytes.
+    chunks that were being played are lost (less than half a minute each, or one replication), and
+    the results are the same bytes.
 
     Parameters
     ----------
