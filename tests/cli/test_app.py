@@ -353,6 +353,11 @@ def test_run_show_and_plot(tmp_path: Path, run: Run) -> None:
     assert "nothing was played" not in printed
     assert "nothing was played" in run("run", str(spec), "--out", str(folder))
     assert (folder / "regret.parquet").read_bytes() == before
+    shown = run("show", str(folder))
+    assert "Paired differences with the best policy, and their 95 % intervals" in shown
+    assert "moss++(beta=0.5) - moss++(beta=0.75)" in " ".join(shown.split())
+    assert "of 4" in shown  # first loses more
+    assert max(map(len, shown.splitlines())) <= 80
     rows = json.loads(run("show", str(folder), "--json"))
     played = [(row["alpha"], row["policy"]) for row in rows]
     assert played[:2] == [(0.2, "moss++(beta=0.5)"), (0.2, "moss++(beta=0.75)")]

@@ -32,7 +32,7 @@ from manyarms.lab.simulate import run_in_memory
 
 ALIKE = 1.1  # times the regret, in every case: a guarantee is worth that much
 _KEPT = (16, 8)  # who goes on after the first and after the second round
-_BUDGET = 4e9  # nanoseconds of one processor, for each round; twice that for the last
+_BUDGET = 3e9  # nanoseconds of one processor, for each round; twice that for the last
 _FEWEST, _MOST = 4, 400  # replications: of the first round, and of all
 _ALWAYS = 14  # candidates that play, however long it takes
 # Pulls take longer than `About.nanoseconds` says on more arms or with another index, measured; and

@@ -339,14 +339,17 @@ def show_results(folder: Path, objective: Objective | None, as_json: bool) -> No
 
     Example: manyarms show out/beta_sweep
     """
-    from manyarms.cli.screen import show, summary_table, write_json
+    from manyarms.cli.screen import differences_table, show, summary_table, write_json
     from manyarms.lab import read_results
+    from manyarms.lab.summary import SAYS
 
     results = read_results(folder)
     if as_json:
         write_json(results.summary_rows(objective or results.objective), "-")
     else:
         show(summary_table(results, objective))
+        if (pairs := differences_table(results, objective)).rows:
+            show("", pairs, *SAYS)
 
 
 @app.command()

@@ -21,6 +21,7 @@ from manyarms.lab.experiment import Cell, Experiment, new_state
 from manyarms.lab.pace import most_pulls
 from manyarms.lab.players import Player
 from manyarms.lab.workbench import Played, Workbench, blocks, row_type
+from manyarms.protocol.plain_classes import PlainPolicy
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.state_dump import classes_in
 
@@ -122,9 +123,22 @@ def digest_of_code(chunk: Chunk) -> str:
     return digest((), reached([Workbench, *_makers(policy), *bodies_of(*classes_in(state))]))
 
 
+def codes_of(experiment: Experiment) -> dict[str, str]:
+    """Return the digest of the code that plays each policy."""
+    found: dict[str, str] = {}
+    for number, cell in enumerate(experiment.cells):
+        for place, player in enumerate(cell.players):
+            if repr(player.policy) not in found:
+                chunk = Chunk(number, cell, place, player, 0, 1)
+                found[repr(player.policy)] = digest_of_code(chunk)
+    return found
+
+
 def _makers(policy: Policy) -> Iterator[Any]:
     """Yield the functions that make the states of a policy, and of the policies within."""
     yield inspect.unwrap(type(policy).new_state)
+    if isinstance(policy, PlainPolicy):
+        yield from filter(inspect.isfunction, vars(policy.make).values())
     for one in fields(policy):
         if isinstance(inner := getattr(policy, one.name), Policy):
             yield from _makers(inner)
