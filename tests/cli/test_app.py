@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -355,7 +356,9 @@ def test_run_show_and_plot(tmp_path: Path, run: Run) -> None:
     assert (folder / "regret.parquet").read_bytes() == before
     shown = run("show", str(folder))
     assert "Paired differences with the best policy, and their 95 % intervals" in shown
-    assert "moss++(beta=0.5) - moss++(beta=0.75)" in " ".join(shown.split())
+    compared = re.findall(r"(\S+) - (\S+) ", shown)
+    assert len(compared) == 2 * 2  # two cells, with three policies each
+    assert all(len({second for _, second in compared[k : k + 2]}) == 1 for k in (0, 2))
     assert "of 4" in shown  # first loses more
     assert max(map(len, shown.splitlines())) <= 80
     rows = json.loads(run("show", str(folder), "--json"))
@@ -367,6 +370,22 @@ def test_run_show_and_plot(tmp_path: Path, run: Run) -> None:
     run("plot", str(folder))
     drawn = {path.name for path in (folder / "figures").iterdir()}
     assert {"hardness.png", "over_time_1.pdf", "over_time_2.svg"} <= drawn
+
+
+@pytest.mark.filterwarnings("default::manyarms.errors.ScaleWarning")
+def test_a_warning_is_one_sentence_without_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = tmp_path / "wide.toml"
+    rewards = '[instance.rewards]\nmodel = "gaussian"\nsigma = 9\n'
+    moss = SPEC.split("[[policy]]", maxsplit=1)[0] + rewards + '[[policy]]\nname = "moss"\n'
+    spec.write_text(moss)
+    usual = warnings.formatwarning
+    assert main(["run", str(spec), "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().err
+    assert "manyarms: `sigma` of moss is 0.5, but the Gaussian(sigma=9.0) rewards of" in said
+    assert "app.py" not in said
+    assert warnings.formatwarning is usual
 
 
 def test_run_and_show_refuse_in_one_sentence(tmp_path: Path, run: Run) -> None:

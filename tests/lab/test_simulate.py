@@ -162,6 +162,12 @@ def test_a_summary_says_what_usually_happens_and_what_does_on_average() -> None:
     back = result.paired("empmoss++", "moss++")
     assert (back.low, back.above, back.below) == (-pair.median_high, 0, 50)
     assert pair.runs_to_decide > 50
+    (turned,) = summary.pairs_with("moss++")
+    assert turned == pair.turned()
+    assert turned[:2] == ("empmoss++", "moss++")
+    assert (turned.median, turned.median_low, turned.above) == (-pair.median, -pair.median_high, 0)
+    assert (turned.low, turned.high, turned.usually) == (-pair.high, -pair.low, -1)
+    assert summary.pairs_with("empmoss++") == [pair]
     for shown in (str(summary), summary._repr_html_(), result._repr_html_()):
         assert "50 of 50" in shown
         assert "what usually happens; mean: what happens on average, rare misses" in shown

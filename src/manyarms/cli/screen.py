@@ -188,10 +188,10 @@ def differences_table(results: ResultsFolder, objective: Objective | None = None
     rows, head = [], [*results.cells[0].parameters, "paired difference"]
     for each, summary in zip(results.cells, results.summaries(objective), strict=True):
         best = min(summary.policies, key=lambda row: row.mean).policy
-        for pair, cells in zip(summary.pairs, summary.differences(), strict=True):
-            if best in (pair.first, pair.second):
-                parameters = (f"{value}" for value in each.parameters.values())
-                rows.append([*parameters, f"{pair.first} - {pair.second}", *cells[1:]])
+        pairs = summary.pairs_with(best)
+        for pair, cells in zip(pairs, summary.differences(pairs), strict=True):
+            parameters = (f"{value}" for value in each.parameters.values())
+            rows.append([*parameters, f"{pair.first} - {pair.second}", *cells[1:]])
         names = summary.differences_head()[1:]
     keys = len(head)
     title = "Paired differences with the best policy, and their 95 % intervals"

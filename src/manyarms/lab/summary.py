@@ -61,6 +61,21 @@ class PairedDifference(NamedTuple):
     runs: int
     runs_to_decide: float  # an estimate, where the interval of the mean contains 0; else `runs`
 
+    def turned(self) -> PairedDifference:
+        """Return the same the other way round: what `second` loses beyond `first`."""
+        return self._replace(
+            first=self.second,
+            second=self.first,
+            difference=-self.difference,
+            low=-self.high,
+            high=-self.low,
+            median=-self.median,
+            median_low=-self.median_high,
+            median_high=-self.median_low,
+            above=self.below,
+            below=self.above,
+        )
+
     @property
     def usually(self) -> int:
         """1 if `first` usually loses more, -1 if it loses less, 0 if that is undecided."""
@@ -221,8 +236,13 @@ class Summary(Tabular):
         """Return what stands above the columns of `differences`."""
         return ["first - second", "median", "interval", "first loses more", "mean", "interval"]
 
-    def differences(self) -> list[list[str]]:
-        """Return the paired differences as text, a row for each pair."""
+    def pairs_with(self, policy: str) -> list[PairedDifference]:
+        """Return what each other policy loses beyond this one."""
+        pairs = (pair for pair in self.pairs if policy in (pair.first, pair.second))
+        return [pair.turned() if pair.first == policy else pair for pair in pairs]
+
+    def differences(self, pairs: Sequence[PairedDifference] | None = None) -> list[list[str]]:
+        """Return the paired differences as text, a row for each pair (default: all)."""
         width = max(len(row.policy) for row in self.policies)
         digits = digits_of(self.objective)
         return [
@@ -234,7 +254,7 @@ class Summary(Tabular):
                 f"{pair.difference:.{digits}f}",
                 _bracket(pair.low, pair.high, digits),
             ]
-            for pair in self.pairs
+            for pair in (self.pairs if pairs is None else pairs)
         ]
 
     def undecided(self) -> list[str]:
