@@ -431,6 +431,7 @@ def facts_of(cell: Cell) -> dict[str, Any]:
         "batch": cell.batch,
         "first_replication": cell.first_replication,
         "instance": instance.label,
+        "rewards": repr(instance.rewards),
         "is_stand_in": instance.is_stand_in,
         "n_arms": instance.n_arms,
         "n_best": instance.n_best,

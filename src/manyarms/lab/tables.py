@@ -37,6 +37,7 @@ from manyarms.lab.chunks import ChunkStore, plan
 from manyarms.lab.experiment import Experiment, Objective, check_objective
 from manyarms.lab.players import names_alone
 from manyarms.lab.results import Result, result_of, summaries, tidy_columns
+from manyarms.lab.summary import Summary
 from manyarms.lab.workbench import row_type
 
 FORMAT = "manyarms results 1"
@@ -49,6 +50,7 @@ _KEPT = "recommended_mean"  # tables of earlier versions do not have it
 # what reading raises where a file is not what it should be
 _MALFORMED = (OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError)
 _OTHER_CELLS = "it has other cells than the tables"
+_MOST_SHOWN = 6  # cells, in a notebook
 _GROUP = 1 << 18  # rows written, and read, as one
 
 
@@ -135,9 +137,9 @@ def assemble(experiment: Experiment, folder: Path, store: ChunkStore) -> float:
     return seconds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class ResultsFolder:
-    """What a folder of results holds. Made by `read_results`, and by `run`.
+    """What a folder of results holds. `ResultsFolder("out/mine")` reads it, as `read_results` does.
 
     Attributes
     ----------
@@ -150,6 +152,18 @@ class ResultsFolder:
     folder: Path
     provenance: dict[str, Any] = field(repr=False)
     spec: str | None = field(repr=False)
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        provenance: dict[str, Any] | None = None,
+        spec: str | None = None,
+    ) -> None:
+        path = check_path("folder", folder)
+        if provenance is None:
+            provenance, spec = _read(path)
+        for name, value in (("folder", path), ("provenance", provenance), ("spec", spec)):
+            object.__setattr__(self, name, value)
 
     @functools.cached_property
     def regret(self) -> Any:
@@ -197,6 +211,27 @@ class ResultsFolder:
                 self._values(self.parameters, runs) | row._asdict()
                 for runs, row in zip(players, rows, strict=True)
             ]
+
+    def summaries(self, objective: Objective | None = None) -> list[Summary]:
+        """Return the summary of each cell at the end, with the paired differences.
+
+        Parameters
+        ----------
+        objective
+            "earn", or "find" for simple regret (default: what the experiment is about).
+        """
+        objective = check_objective(objective or self.objective)
+        with damage(self.folder / PROVENANCE):
+            found = list(self._results(over_time=False))
+            return [each.by(objective).summary() for each in found]
+
+    def _repr_html_(self) -> str:
+        shown = self.summaries()
+        rest = len(shown) - _MOST_SHOWN
+        parts = [each._repr_html_() for each in shown[:_MOST_SHOWN]]
+        if rest > 0:
+            parts.append(f"<div>and {rest} further cells: `cells` has all of them</div>")
+        return f"<div>{''.join(parts)}</div>"
 
     @functools.cached_property
     def cells(self) -> list[Result]:
@@ -284,8 +319,12 @@ def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:
     Traceback (most recent call last):
     manyarms...ResultsError: `folder` must hold results of manyarms, got 'no such folder'...
     """
+    return ResultsFolder(folder)
+
+
+def _read(path: Path) -> tuple[dict[str, Any], str | None]:
+    """Read the provenance and the spec of a folder, and check all of it."""
     arrow = need_pyarrow()
-    path = check_path("folder", folder)
     try:
         provenance = json.loads((path / PROVENANCE).read_text(encoding="utf-8"))
         spec_hash, status = str(provenance["spec_hash"]), provenance["status"]
@@ -314,11 +353,11 @@ def read_results(folder: str | os.PathLike[str]) -> ResultsFolder:
             raise ResultsError(f"'{path / name}' belongs to another experiment.")
     with damage(path / PROVENANCE):
         if SPEC not in provenance["sha256"]:
-            return ResultsFolder(path, provenance, None)
+            return provenance, None
     with _opened(path / SPEC) as file:
         data = file.read()
         _check_sum(provenance, SPEC, hashlib.sha256(data).hexdigest())
-        return ResultsFolder(path, provenance, data.decode())
+        return provenance, data.decode()
 
 
 def sha256_of(path: Path) -> str:
