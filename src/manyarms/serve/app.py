@@ -70,7 +70,7 @@ class App:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._pages: Starlette | None = None
-        self._clock = BodyClock()
+        self._clock = BodyClock(service.settings.connections // 2)
         self._root = service.root_path
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

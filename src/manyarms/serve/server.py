@@ -33,6 +33,7 @@ from manyarms.serve.access import (
     new_token,
 )
 from manyarms.serve.app import App
+from manyarms.serve.connections import protocol_of
 from manyarms.serve.messages import NewToken
 from manyarms.serve.service import Service, Settings, is_wildcard, joined, local_host
 
@@ -173,10 +174,11 @@ def config(app: Any, settings: Settings) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         date_header=False,
-        http="httptools",
+        http=protocol_of(settings.connections),
         ws="none",
         backlog=2048,
-        limit_concurrency=settings.connections,
+        # uvicorn counts those that gave way, too, until the next turns of the loop
+        limit_concurrency=settings.connections + 2 * _ACCEPTED,
         timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=3,
         proxy_headers=bool(settings.trusted_proxies),
