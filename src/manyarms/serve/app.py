@@ -173,7 +173,11 @@ class App:
                     headers.setdefault(name, value)
             await send(message)
 
-        await self._pages(request.scope, await request.read_first(), with_headers)
+        receive = await request.read_first()
+        try:
+            await self._pages(request.scope, receive, with_headers)
+        except Exception:
+            failed(request.scope["path"])  # Starlette has answered
 
 
 _PREFLIGHT = Route("preflight", "OPTIONS", "", "public", None, None, "")

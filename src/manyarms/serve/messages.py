@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 MOST_PULLS = 10_000  # of one request
+_CENTURY = 100 * 366 * 86_400  # seconds
 _NO_NUL = r"^[^\u0000]*$"  # which PostgreSQL has no place for
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$(?!\n)"  # a $ alone lets a last newline through
 _ORIGIN = re.compile(r"https?://[^\s/*?#@\x00-\x20]+", re.IGNORECASE)
@@ -92,7 +93,7 @@ class NewToken(Struct, forbid_unknown_fields=True):
     experiment: Annotated[str, Meta(pattern=NAME)] | None = None
     origins: list[str] = []  # of the pages that may use it, for role browser
     rate: Annotated[float, Meta(gt=0)] | None = None  # requests a second
-    expires: Annotated[float, Meta(gt=0)] | None = None  # seconds from now
+    expires: Annotated[float, Meta(gt=0, le=_CENTURY)] | None = None  # seconds from now
 
     def __post_init__(self) -> None:
         """Refuse what everybody could use without bounds."""
