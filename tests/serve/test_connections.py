@@ -113,6 +113,18 @@ def test_answers_that_nobody_takes(hasty: InThread) -> None:
         assert not sends_on(link, b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 10)
 
 
+def test_requests_far_ahead(served: InThread) -> None:
+    """uvicorn reads on with each answer, and keeps thousands of requests for later."""
+    with linked(served) as link:
+        link.sendall((HEAD + b"\r\n") * connections.MOST_AHEAD)
+        seen = b""
+        while seen.count(b"HTTP/1.1 200") < connections.MOST_AHEAD:
+            seen += link.recv(65536)
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            link.sendall((HEAD + b"\r\n") * 3000)
+        assert is_ended(link)
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[InThread]:
     with in_thread(f"sqlite:///{tmp_path}/serve.db?sync=never", connections=20) as one:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import time
 
+from httptools import HttpParserError
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 SLOWEST_HEAD = 10.0  # seconds that the head of a request may take
 SLOWEST_READER = 30.0  # seconds in which some of an answer must be taken
 MOST_HEAD = 64 << 10  # bytes that may come without a whole head, or a piece of a body
+MOST_AHEAD = 100  # requests that may be sent before the first of them is answered
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"connection: close\r\ncontent-length: 0\r\n\r\n"
@@ -101,6 +103,9 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._came = 0
         self._under_way += 1
+        if self._under_way > MOST_AHEAD:
+            self.transport.abort()
+            raise HttpParserError  # so that the rest of what came is not read
         self.others.waiting.pop(self, None)
         super().on_headers_complete()
 

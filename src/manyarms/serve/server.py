@@ -80,6 +80,8 @@ def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) 
     logger = logging.getLogger("manyarms")
     logger.addHandler(handler)
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    # else whoever can reach us writes a line for each bad request; `App` logs what is our fault
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
     gc.freeze()
     _raise_open_files(settings.connections)
