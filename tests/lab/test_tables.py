@@ -392,17 +392,22 @@ def _is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> bool:
     return codes == [1, 1, 1] and said.count("is missing, cut short or damaged") == 3
 
 
+NO_FACTS: dict[str, list[Any]] = {
+    "horizon": [10**30, 2**63, 0, -1, 1.5, True, None, "x", [], 3],
+    "n_arms": [10**30, 0, 2.0, "9" * 5000],
+    "best_mean": [float("nan"), 1e308, None, "x"],
+    "largest_gap": [float("inf"), 10**300, "x", {}],
+    "n_best": [-1],
+    "first_replication": [10**30],
+    "instance": [3],
+    "is_stand_in": ["no"],
+    "parameters": [None, [], 3, {"alpha": []}, {"alpha": float("nan")}],
+    "policies": [{}, [], {"moss": 3}, {"moss": "MOSS()"}, 10**30],
+}
+
+
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        *(("horizon", value) for value in (10**30, 2**63, 0, -1, 1.5, True, None, "x", [], 3)),
-        *(("n_arms", value) for value in (10**30, 0, 2.0, "9" * 5000)),
-        *(("best_mean", value) for value in (float("nan"), 1e308, None, "x")),
-        *(("largest_gap", value) for value in (float("inf"), 10**300, "x", {})),
-        *(("n_best", -1), ("first_replication", 10**30), ("instance", 3), ("is_stand_in", "no")),
-        *(("parameters", value) for value in (None, [], 3, {"alpha": []}, {"alpha": float("nan")})),
-        *(("policies", value) for value in ({}, [], {"moss": 3}, {"moss": "MOSS()"}, 10**30)),
-    ],
+    ("key", "value"), [(key, value) for key, values in NO_FACTS.items() for value in values]
 )
 def test_cells_that_make_no_sense(
     folder: Path, capsys: pytest.CaptureFixture[str], key: str, value: Any
