@@ -6,7 +6,8 @@
 
 The tree is copied, and the copy is changed. From each place of the code that can be changed, one
 change is drawn, and of these a sample: always the same one, for the same code. Annotations are no
-such places, nor are decorators, which do nothing where nothing is compiled.
+such places, nor are decorators, which do nothing where nothing is compiled. Tests that take three
+times as much processor time as without a change have noticed it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import ast
 import contextlib
 import json
+import math
 import os
 import random
 import shlex
@@ -30,6 +32,12 @@ ROOT = Path(__file__).parents[1]
 _TREE = ("src", "tests", "examples", "conftest.py", "pyproject.toml")
 _PYTEST = "-m pytest -q -x -p no:cacheprovider"
 _FAST = "not compiled and not slow"
+# What fails need not be made small: that takes most of the time.
+_NO_SHRINKING = """
+from hypothesis import Phase
+settings.register_profile("mutants", settings.get_profile("fixed"), phases=[Phase.generate])
+settings.load_profile("mutants")
+"""
 Place = tuple[str, int, int]
 
 
@@ -77,8 +85,10 @@ def mutate(group: Group, most: int) -> tuple[int, list[str]]:
             else:
                 shutil.copy(source, tree / name)
         config, session = Path(folder, "config.toml"), Path(folder, "session.sqlite")
-        config.write_text(_config(group), encoding="utf-8")
-        _cosmic_ray(tree, "baseline", str(config))
+        with (tree / "tests" / "conftest.py").open("a", encoding="utf-8") as file:
+            file.write(_NO_SHRINKING)
+        command = _command(group, _seconds(group, tree))
+        config.write_text(_config(group.files, command), encoding="utf-8")
         _cosmic_ray(tree, "init", str(config), str(session))
         with contextlib.closing(sqlite3.connect(session)) as database:
             _draw(database, tree, most)
@@ -88,23 +98,40 @@ def mutate(group: Group, most: int) -> tuple[int, list[str]]:
     return len(rows), [diff for outcome, diff in rows if outcome == "SURVIVED"]
 
 
-def _config(group: Group) -> str:
+def _command(group: Group, seconds: int) -> list[str]:
     words = [sys.executable, *_PYTEST.split(), "-m", _FAST, *group.tests.split()]
     words += ["-k", group.chosen] if group.chosen else []
+    return ["bash", "-c", f"ulimit -t {seconds}; exec {shlex.join(words)}"]
+
+
+def _seconds(group: Group, tree: Path) -> int:
+    """Return how much processor time the tests of a group may take; raise if they fail."""
+    before = os.times()
+    subprocess.run(_command(group, 600), cwd=tree, env=_environment(tree), check=True)
+    after = os.times()
+    taken = after.children_user + after.children_system
+    return 2 + math.ceil(3 * (taken - before.children_user - before.children_system))
+
+
+def _config(files: list[str], command: list[str]) -> str:
+    paths = [f"src/manyarms/{file}" for file in files]
     return (
-        f"[cosmic-ray]\nmodule-path = {json.dumps([f'src/manyarms/{f}' for f in group.files])}\n"
-        f"timeout = 300.0\nexcluded-modules = []\ntest-command = {json.dumps(shlex.join(words))}\n"
+        f"[cosmic-ray]\nmodule-path = {json.dumps(paths)}\nexcluded-modules = []\n"
+        f"timeout = 600.0\ntest-command = {json.dumps(shlex.join(command))}\n"
         f'[cosmic-ray.distributor]\nname = "local"\n'
     )
 
 
-def _cosmic_ray(tree: Path, *words: str) -> None:
-    environment = os.environ | {
+def _environment(tree: Path) -> dict[str, str]:
+    return os.environ | {
         "NUMBA_DISABLE_JIT": "1",
         "PYTHONPATH": str(tree / "src"),  # before the tree that is installed
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    subprocess.run(["cosmic-ray", *words], cwd=tree, env=environment, check=True)
+
+
+def _cosmic_ray(tree: Path, *words: str) -> None:
+    subprocess.run(["cosmic-ray", *words], cwd=tree, env=_environment(tree), check=True)
 
 
 def _draw(database: sqlite3.Connection, tree: Path, most: int) -> None:
