@@ -42,7 +42,7 @@ Place = tuple[str, int, int]
 
 
 class Group(NamedTuple):
-    """Files, and the tests that should notice what is wrong there."""
+    """Files, and the tests that should notice what is wrong there, beside the files' examples."""
 
     files: list[str]
     tests: str
@@ -99,7 +99,8 @@ def mutate(group: Group, most: int) -> tuple[int, list[str]]:
 
 
 def _command(group: Group, seconds: int) -> list[str]:
-    words = [sys.executable, *_PYTEST.split(), "-m", _FAST, *group.tests.split()]
+    examples = [f"src/manyarms/{file}" for file in group.files]
+    words = [sys.executable, *_PYTEST.split(), "-m", _FAST, *group.tests.split(), *examples]
     words += ["-k", group.chosen] if group.chosen else []
     return ["bash", "-c", f"ulimit -t {seconds}; exec {shlex.join(words)}"]
 
