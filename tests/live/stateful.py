@@ -23,7 +23,7 @@ from tests.remote.same import plain
 
 __all__ = ["LONG", "SHORT", "Game", "LocalGame"]
 
-SHORT = settings(max_examples=6, stateful_step_count=30, deadline=None, derandomize=True)
+SHORT = settings(max_examples=4, stateful_step_count=30, deadline=None, derandomize=True)
 LONG = settings(SHORT, max_examples=400, stateful_step_count=80)
 _ALL = [
     *(ma.MOSS(), ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus(), ma.Prospector(), ma.Quantile()),

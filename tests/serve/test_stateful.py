@@ -71,7 +71,7 @@ class Served(Game):
 @pytest.mark.patient
 def test_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANYARMS_TOKEN", TOKEN)
-    run_state_machine_as_test(Served, settings=settings(SHORT, max_examples=4))
+    run_state_machine_as_test(Served, settings=settings(SHORT, max_examples=3))
 
 
 @pytest.mark.long
