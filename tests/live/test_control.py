@@ -7,13 +7,14 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import manyarms as ma
 from manyarms.core.rng import draw, unit
 from manyarms.live.control import OF_CONTROL
 from manyarms.live.replay import replay
-from manyarms.live.saving import NEWEST, VERSION, version_of
+from manyarms.live.saving import NEWEST, VERSION, pack, unpack, version_of
 from manyarms.live.store import Events
 from manyarms.protocol.keys import control_key
 from tests.helpers import ALL_POLICIES, label
@@ -153,6 +154,33 @@ def test_only_files_with_a_control_have_the_new_format() -> None:
     with_control, plain = begun(), begun(None)
     assert version_of(with_control.to_bytes()) == NEWEST
     assert version_of(plain.to_bytes()) == VERSION
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("control flight", [OF_CONTROL + 999]),
+        ("control flight", [3]),
+        ("control flight", 2 * [OF_CONTROL]),
+        ("control count", [1, 2, 0]),
+        ("control count", [9, 2, -1]),
+        ("control count", [9]),
+        ("control total", [0.0, 1.0]),
+        ("control", ["current", 7.0]),
+        ("control", [None, 0.1]),
+        ("control", "x"),
+    ],
+)
+def test_crafted_files_are_refused(name: str, value: Any) -> None:
+    live = begun()
+    play(live, 20)
+    about, columns = unpack(live.to_bytes(), "it")
+    if name in columns:
+        columns[name] = np.array(value, columns[name].dtype)
+    else:
+        about[name] = value
+    with pytest.raises(ma.SavedFileError, match="does not fit|contradicts"):
+        ma.Live.from_bytes(pack(about, columns))
 
 
 def test_a_season_remembers_what_it_earned() -> None:

@@ -186,6 +186,6 @@ def test_the_page_says_it_right_under_the_arm(served: InThread) -> None:
     place = shown.index('id="uplift"')
     assert amount in shown[place : place + 200]
     assert "over now &amp; then, 95 % sure however often you look." in shown
-    assert shown.index('id="best"') < place < shown.index("Is it time to stop?")
+    assert shown.index('id="best"') < place < shown.index("May I stop?")
     cost = shown.partition("What exploring has cost</dt><dd><strong>")[2].partition("</strong>")[0]
     assert cost.endswith(" clicks") or cost == "Nothing"

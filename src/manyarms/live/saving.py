@@ -258,9 +258,9 @@ def _read_control(game: LiveGame, about: dict[str, Any], columns: Columns) -> No
     control = Control(*chosen, game.seed)
     control.turns, control.asked, control.told = _taken(columns, "control count")
     (control.total,) = _taken(columns, "control total", np.float64)
-    control.flight = dict.fromkeys(_taken(columns, "control flight"))
-    control.abandoned = set(_taken(columns, "control abandoned"))
-    numbers = [*control.flight, *control.abandoned]
+    flying, abandoned = (_taken(columns, f"control {name}") for name in ("flight", "abandoned"))
+    control.flight, control.abandoned = dict.fromkeys(flying), set(abandoned)
+    numbers = flying + abandoned
     given = range(OF_CONTROL, OF_CONTROL + control.asked)
     if not (control.turns >= control.asked >= 0 and control.told >= 0):
         raise ValueError("the control has more pulls than there were")
