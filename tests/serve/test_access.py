@@ -20,6 +20,7 @@ import uvicorn
 
 import manyarms as ma
 from manyarms.cli.main import main
+from manyarms.serve import clock
 from manyarms.serve.access import digest_of, ticket
 from manyarms.serve.routes import ROLES, ROUTES, Route, may
 from manyarms.serve.server import loop_factory, serve
@@ -86,8 +87,8 @@ def test_a_token_of_one_experiment(served: InThread) -> None:
 
 def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Let time have passed, for the node in a thread as well."""
-    now = time.time
-    monkeypatch.setattr(time, "time", lambda: now() + seconds)
+    now = clock.now
+    monkeypatch.setattr(clock, "now", lambda: now() + seconds)
 
 
 def test_tokens_expire_and_are_revoked(served: InThread, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,7 +70,7 @@ class App:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._pages: Starlette | None = None
-        self._clock = BodyClock()
+        self._clock = BodyClock(service.settings.connections // 2)
         self._root = service.root_path
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -103,7 +103,13 @@ class App:
         except Exception:
             response = refused(failed(name))
         response.headers |= more
-        await response.send(send, receive)
+        try:
+            await response.send(send, receive)
+        except RuntimeError:  # uvloop's word for a connection that was cut off
+            raise
+        except Exception:
+            failed(name)  # in the middle of an answer
+            raise
         self.service.metrics.count(name, response.status, time.perf_counter() - begun)
 
     def _route(self, method: str, path: str) -> tuple[Route, dict[str, str]] | None:
@@ -178,14 +184,25 @@ class App:
 
         from starlette.datastructures import MutableHeaders
 
+        gone: list[Any] = []  # messages that could not be sent
+
         async def with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _PAGE.items():
                     headers.setdefault(name, value)
-            await send(message)
+            try:
+                await send(message)
+            except RuntimeError:  # as above
+                gone.append(message)
+                raise
 
-        await self._pages(request.scope, await request.read_first(), with_headers)
+        receive = await request.read_first()
+        try:
+            await self._pages(request.scope, receive, with_headers)
+        except Exception:
+            if not gone:
+                failed(request.scope["path"])  # Starlette has answered
 
 
 _PREFLIGHT = Route("preflight", "OPTIONS", "", "public", None, None, "")

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import logging
-import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -31,6 +30,7 @@ from manyarms.live.saving import restored, snapshot
 from manyarms.live.store import EventKind
 from manyarms.protocol.policy import Policy
 from manyarms.protocol.registry import policy as policy_named
+from manyarms.serve import clock
 from manyarms.serve.messages import PolicySpec, Spec, State
 
 G = TypeVar("G", bound="Game")
@@ -285,4 +285,4 @@ class Game:
     @property
     def now(self) -> float:
         """The time, as logs have it."""
-        return time.time()
+        return clock.now()

@@ -18,7 +18,7 @@ from manyarms.live.question import asked, names_control
 from manyarms.live.tallies import Tallies, tallies_of
 from manyarms.live.uplift import Uplift, uplift_of, why_no_uplift
 from manyarms.live.verdict import StopVerdict, give_verdict
-from manyarms.serve import tables
+from manyarms.serve import clock, tables
 from manyarms.serve.game import Game, policy_of
 
 _MOST_NAMES = 100_000  # keys that are remembered
@@ -249,7 +249,7 @@ class Look:
 
     def last_hour(self) -> tuple[int, float]:
         """Return how many rewards were told in the last hour, and their sum."""
-        x, since = self.game.id, int(time.time() // 60) - 60
+        x, since = self.game.id, int(clock.now() // 60) - 60
         rows = self._ask(
             "last hour",
             lambda db: db.run(

@@ -243,6 +243,7 @@ class ExperimentSummary(Struct, kw_only=True):
     n_arms: int = 0
     reward: float = 0.0
     mean_reward: float | None = None
+    observed: int = 0  # observed rewards that no pull has used yet
     recommended: ArmView | None = None
     rivals: int = 0  # tried arms whose upper limit is above the recommended arm's lower one
     untried: int = 0

@@ -34,6 +34,7 @@ from manyarms.serve.access import (
     new_token,
 )
 from manyarms.serve.app import App
+from manyarms.serve.connections import protocol_of
 from manyarms.serve.service import Service, Settings, is_wildcard, joined, local_host
 from manyarms.serve.token_messages import NewToken
 
@@ -80,6 +81,8 @@ def run(settings: Settings, say: Callable[[str], None], *, quiet: bool = False) 
     logger = logging.getLogger("manyarms")
     logger.addHandler(handler)
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    # else whoever can reach us writes a line for each bad request; `App` logs what is our fault
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     gc.set_threshold(100_000, 50, 1000)  # full collections would stop everything for long
     gc.freeze()
     _raise_open_files(settings.connections)
@@ -174,10 +177,11 @@ def config(app: Any, settings: Settings) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         date_header=False,
-        http="httptools",
+        http=protocol_of(settings.connections),
         ws="none",
         backlog=2048,
-        limit_concurrency=settings.connections,
+        # uvicorn counts those that gave way, too, until the next turns of the loop
+        limit_concurrency=settings.connections + 2 * _ACCEPTED,
         timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=3,
         proxy_headers=bool(settings.trusted_proxies),

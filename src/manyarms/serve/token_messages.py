@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from manyarms.serve.messages import NAME
 
 _ORIGIN = re.compile(r"https?://[^\s/*?#@\x00-\x20]+", re.IGNORECASE)
+_CENTURY = 100 * 366 * 86_400  # seconds
 Role = Literal["admin", "operator", "viewer", "client", "browser"]
 
 
@@ -21,7 +22,7 @@ class NewToken(Struct, forbid_unknown_fields=True):
     experiment: Annotated[str, Meta(pattern=NAME)] | None = None
     origins: list[str] = []  # of the pages that may use it, for role browser
     rate: Annotated[float, Meta(gt=0)] | None = None  # requests a second
-    expires: Annotated[float, Meta(gt=0)] | None = None  # seconds from now
+    expires: Annotated[float, Meta(gt=0, le=_CENTURY)] | None = None  # seconds from now
 
     def __post_init__(self) -> None:
         """Refuse what everybody could use without bounds."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from collections import Counter
 from itertools import islice
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from manyarms.live.estimates import ArmEstimate
+from manyarms.serve import clock
 from manyarms.serve import messages as m
 from manyarms.serve.game import DELAYS
 from manyarms.serve.look import Look, place_of
@@ -138,7 +138,7 @@ def minutes(look: Look) -> m.Minutes:
 
 def in_flight(look: Look, limit: int = 20) -> m.InFlightView:
     """Return what is waited for, and how long rewards took."""
-    game, now = look.game, time.time()
+    game, now = look.game, clock.now()
     ages = [0] * (len(DELAYS) + 1)
     for at, _ in game.waiting.values():
         ages[sum(now - at >= end for end in DELAYS)] += 1

@@ -31,6 +31,7 @@ _ARMS = 25
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 _ENOUGH = 30  # rewards of a delay, before its mean is compared
 _LONGEST = 80  # characters of an arm's name in a table
+_LAST = 253_402_300_799  # the last moment that a date can be
 
 
 @functools.cache
@@ -242,7 +243,7 @@ def delay_range(low: float, high: float | None) -> str:
 
 def moment(at: float, form: str = "time") -> Markup:
     """Return a moment; the page's script writes it in the reader's own time zone."""
-    when = datetime.fromtimestamp(at, UTC)
+    when = datetime.fromtimestamp(min(at, _LAST), UTC)
     shown = when.strftime("%H:%M UTC" if form == "time" else "%Y-%m-%d %H:%M UTC")
     return Markup('<time datetime="{}" data-form="{}">{}</time>').format(
         when.isoformat(timespec="seconds"), form, shown
