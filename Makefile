@@ -86,12 +86,12 @@ unit-no-jit: $(STAMP)
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-# What is published: built, checked, and tried in an environment with nothing else in it.
+# What is published, the sdist too: built, checked, and tried in environments with nothing else in them.
 build: $(STAMP)
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
 	$(BIN)/twine check --strict dist/*
-	$(BIN)/python tests/empty_environment.py dist/*.whl
+	$(BIN)/python tests/empty_environment.py dist/*
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py

@@ -6,6 +6,7 @@
     python benchmarks/run.py gpu              a GPU against all processors (minutes)
     python benchmarks/run.py dask             a cluster against threads (minutes)
     python benchmarks/run.py peers            other libraries (installs them into environments)
+    python benchmarks/run.py pulls live journal --json FILE    ratios to the floor, for `speed.py`
 
 Machines are shared and noisy: each cost is the best of several repetitions, and stands beside
 the floor, or beside what it is compared with, measured in turn with it. Ratios hold; nanoseconds
@@ -25,7 +26,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from manyarms.core.jit import compiled
 from manyarms.core.rng import draw, unit
 from manyarms.lab import experiment_from, run, run_in_memory
 from manyarms.studies import find
+from speed import entry
 
 HERE = Path(__file__).parent
 HORIZON, N_ARMS, ALPHA = 50_000, 20_000, 0.4
@@ -45,6 +47,13 @@ LIMITS = {  # times the floor, as promised
     "moss++": 20,
     "empmoss++": 20,
 }
+
+
+class Measured(NamedTuple):
+    """Costs over the floor that was measured in turn with them, and the floor in nanoseconds."""
+
+    ratios: dict[str, float]
+    floors: dict[str, float]
 
 
 def paper_policies(alpha: float = ALPHA) -> list[ma.Policy]:
@@ -75,26 +84,42 @@ def floor() -> float:
     """Seconds per pull of a loop that hashes a counter, compares, and adds the regret."""
     loop, keys, count = compiled(_floor_loop), np.array([1], np.uint64), 5_000_000
     loop(keys, 0.9, 1)
-    begun = time.perf_counter()
+    begun = time.process_time()
     loop(keys, 0.9, count)
-    return (time.perf_counter() - begun) / count
+    return (time.process_time() - begun) / count
 
 
-def seconds_per_pull(
-    policy: ma.Policy, *, n: int, horizon: int, replications: int, workers: int = 1
-) -> float:
-    """Computing time of one simulation, over its pulls."""
+def python_floor() -> float:
+    """Seconds of processor time per pull of the same loop in CPython: the floor of live use."""
+    begun, count = time.process_time(), 50_000
+    _floor_loop([1], 0.9, count)
+    return (time.process_time() - begun) / count
+
+
+def seconds_per_pull(policy: ma.Policy, *, n: int, horizon: int, replications: int) -> float:
+    """Processor time of one simulation over its pulls, without the 2 ms that a call takes at least.
+
+    Processor time, because others may use the machine, too.
+    """
+    played, begun = (
+        _simulated(policy, n=n, horizon=pulls, replications=replications) for pulls in (horizon, 1)
+    )
+    return (played - begun) / ((horizon - 1) * replications)
+
+
+def _simulated(policy: ma.Policy, *, n: int, horizon: int, replications: int) -> float:
     instance = ma.instances.planted(n=n, alpha=ALPHA, horizon=HORIZON)
-    result = ma.simulate(
+    begun = time.process_time()
+    ma.simulate(
         policy,
         instance,
         horizon=horizon,
         replications=replications,
-        workers=workers,
+        workers=1,
         checkpoints=1,
         progress=False,
     )
-    return sum(result.seconds.values()) / (horizon * replications)
+    return time.process_time() - begun
 
 
 def best_of(repetitions: int, *measures: Callable[[], float]) -> list[float]:
@@ -105,13 +130,13 @@ def best_of(repetitions: int, *measures: Callable[[], float]) -> list[float]:
     return [min(values) for values in zip(*rounds, strict=True)]
 
 
-def pulls() -> None:
+def pulls() -> Measured:
     """Cost per pull beside the floor."""
     title(f"cost per pull: n = {N_ARMS}, T = {HORIZON}, alpha = {ALPHA}, reward tape included")
-    _cost_per_pull(eight_policies(), replications=40)
+    return _cost_per_pull(eight_policies(), replications=40)
 
 
-def field() -> None:
+def field() -> Measured:
     """The same for every other policy of the registry."""
     title(f"cost per pull of the field: n = {N_ARMS}, T = {HORIZON}, alpha = {ALPHA}")
     told: dict[str, dict[str, object]] = {
@@ -124,10 +149,13 @@ def field() -> None:
     }
     paper = {policy.name for policy in paper_policies()} | {"anytime-moss++", "anytime-parallel"}
     names = [name for name in ma.policy_names() if name not in paper]
-    _cost_per_pull([ma.policy(name, **told.get(name, {})) for name in names], replications=4)
+    policies = [ma.policy(name, **told.get(name, {})) for name in names]
+    return _cost_per_pull(policies, replications=4)
 
 
-def _cost_per_pull(policies: list[ma.Policy], *, replications: int) -> None:
+def _cost_per_pull(policies: list[ma.Policy], *, replications: int) -> Measured:
+    ratios = {}
+    grounds = []
     print(f"{'policy':<22}{'ns':>8}{'floors':>8}{'limit':>8}")
     for policy in policies:
         cost, ground = best_of(
@@ -137,7 +165,10 @@ def _cost_per_pull(policies: list[ma.Policy], *, replications: int) -> None:
         )
         limit = LIMITS.get(policy.name, "")
         print(f"{policy.name:<22}{cost * 1e9:>8.1f}{cost / ground:>8.1f}{limit:>8}")
-    print(f"{'the floor':<22}{ground * 1e9:>8.2f}")
+        ratios[f"simulated/{policy.name}"] = cost / ground
+        grounds.append(ground * 1e9)
+    print(f"{'the floor':<22}{min(grounds):>8.2f}")
+    return Measured(ratios, {"simulated": min(grounds)})
 
 
 def figure() -> None:
@@ -296,18 +327,23 @@ def start() -> None:
     print(f"first simulated pull of a warm process: {first:.2f} s after its start of our code")
 
 
-def live() -> None:
+def live() -> Measured:
     """Ask + tell, in microseconds."""
     title("live ask + tell, microseconds of processor time, T = 20000, CPython only")
     sizes = (10**3, 10**6, 10**9)
     heads = [f"n = 10^{len(str(n)) - 1}" for n in sizes]
     print(f"{'policy':<18}" + "".join(f"{head:>10}" for head in heads) + f"{'largest / least':>18}")
+    ratios = {}
+    grounds = []
     for policy in eight_policies():
-        costs = best_of(3, *(partial(_live, policy, n) for n in sizes))
+        *costs, ground = best_of(3, *(partial(_live, policy, n) for n in sizes), python_floor)
+        ratios[f"live/{policy.name}"] = costs[1] / ground
+        grounds.append(ground * 1e9)
         row = "".join(f"{cost * 1e6:>10.1f}" for cost in costs)
         print(f"{policy.name:<18}{row}{max(costs) / min(costs):>18.2f}")
     for n, pulls in ((10**3, 0), (10**6, 20_000), (10**9, 20_000)):
         print(f"n = {n}, {pulls} pulls of MOSS++: {_live_megabytes(n, pulls):.1f} MB")
+    return Measured(ratios, {"live": min(grounds)})
 
 
 def _live(
@@ -340,24 +376,37 @@ def _live_megabytes(n: int, pulls: int) -> float:
     )
 
 
-def journal() -> None:
+def journal() -> Measured:
     """What it costs to lose nothing."""
+    ratios = {}
+    grounds = []
     title("with a journal: ask + tell, microseconds of processor time, n = 10^6, T = 20000")
     print(f"{'policy':<18}{'without':>10}{'journal':>10}{'fsync, clock':>14}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "game"
         for policy in eight_policies():
-            without, written = best_of(
-                3, partial(_live, policy, 10**6), partial(_live, policy, 10**6, path=path)
+            without, written, ground = best_of(
+                3,
+                partial(_live, policy, 10**6),
+                partial(_live, policy, 10**6, path=path),
+                python_floor,
             )
+            ratios[f"journal/{policy.name}"] = written / ground
+            grounds.append(ground * 1e9)
             disk = partial(_live, sync="always", clock=time.perf_counter)  # it waits for the disk
             synced = disk(policy, 10**6, horizon=200, path=path)
             costs = f"{without * 1e6:>10.1f}{written * 1e6:>10.1f}{synced * 1e6:>14.0f}"
             print(f"{policy.name:<18}{costs}")
-        title("opening a journal after 10^6 events, n = 10^6, seconds of processor time")
-        print(f"{'policy':<18}{'open':>10}{'worst ask':>12}{'saved, kB':>12}{'save, ms':>10}")
+    return Measured(ratios, {"journal": min(grounds)})
+
+
+def reopening() -> None:
+    """What a journal takes to open."""
+    title("opening a journal after 10^6 events, n = 10^6, seconds of processor time")
+    print(f"{'policy':<18}{'open':>10}{'worst ask':>12}{'saved, kB':>12}{'save, ms':>10}")
+    with tempfile.TemporaryDirectory() as folder:
         for policy in (ma.MOSS(), ma.MOSSPlusPlus(), ma.EmpMOSSPlusPlus()):
-            _reopening(policy, path)
+            _reopening(policy, Path(folder) / "game")
 
 
 def _reopening(policy: ma.Policy, path: Path, pulls: int = 500_000) -> None:
@@ -421,19 +470,32 @@ def _python(code: str, **environment: str) -> str:
 
 
 def main() -> None:
-    every = (pulls, figure, arms, horizon, workers, start, live, journal)
-    named = {bench.__name__: bench for bench in (*every, field, gpu, dask, peers)}
+    every = (pulls, figure, arms, horizon, workers, start, live, journal, reopening)
+    benches: tuple[Callable[[], Measured | None], ...] = (*every, field, gpu, dask, peers)
+    named = {bench.__name__: bench for bench in benches}
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     names = ", ".join(named)
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"{names}; all but the last four if none"
     )
-    chosen = parser.parse_args().names or [bench.__name__ for bench in every]
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="where to write ratios to the floor"
+    )
+    given = parser.parse_args()
+    chosen = given.names or [bench.__name__ for bench in every]
     for name in set(chosen) - set(named):
         parser.error(f"unknown benchmark {name!r}; known: {names}")
     print(f"Python {platform.python_version()}, {os.cpu_count()} processors")
+    ratios: dict[str, float] = {}
+    floors: dict[str, float] = {}
     for name in chosen:
-        named[name]()
+        measured = named[name]()
+        if measured is not None:
+            ratios |= measured.ratios
+            floors |= measured.floors
+    if given.json is not None:
+        text = json.dumps(entry(ratios, floors), indent=1)
+        given.json.write_text(f"{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

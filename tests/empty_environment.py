@@ -1,4 +1,4 @@
-"""Install a wheel into an environment of its own, and use it: `make build`.
+"""Install a wheel, or an sdist, into an environment of its own, and use it: `make build`.
 
 First without extras, which must do for live use; then with the extra `sim`, for a simulation.
 Not a test of pytest's, because installing takes a minute and needs a package index.
@@ -58,7 +58,7 @@ print(result.summary())
 """
 
 
-def main(wheel: Path) -> None:
+def main(package: Path) -> None:
     """Exit with an error where anything is not as it should be."""
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
@@ -75,7 +75,7 @@ def main(wheel: Path) -> None:
             words = [python, "-W", "error", "-c", code]
             subprocess.run(words, check=True, cwd=folder, env=environment)
 
-        install(str(wheel.resolve()))
+        install(str(package.resolve()))
         run(LIVE)
         command = subprocess.run(
             [scripts / "manyarms", "--version"],
@@ -89,10 +89,11 @@ def main(wheel: Path) -> None:
         sys.stdout.write(said)
         if command.returncode != 1 or "needs click" not in said or '"manyarms[lab]"' not in said:
             sys.exit("`manyarms --version` without extras must say what is missing.")
-        install(f"{wheel.resolve()}[sim]")
+        install(f"{package.resolve()}[sim]")
         run(SIMULATION)
-    sys.stdout.write(f"{wheel.name} plays live without extras, and simulates with [sim].\n")
+    sys.stdout.write(f"{package.name} plays live without extras, and simulates with [sim].\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    for name in sys.argv[1:]:
+        main(Path(name))

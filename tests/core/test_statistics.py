@@ -202,6 +202,7 @@ def test_too_few_runs_decide_nothing() -> None:
     assert paired(np.full(5, 7.0))[1:3] == (-math.inf, math.inf)
     six = paired(np.full(6, 7.0))
     assert (six.low, six.above, six.below, six.runs) == (7.0, 6, 0, 6)
+    assert paired(np.array([0.0, 0.0, 1.0, -1.0, 2.0]))[3:] == (2, 1, 5)  # 0 is on neither side
 
 
 def test_usually_and_on_average_are_two_things() -> None:
@@ -244,5 +245,7 @@ def test_so_many_runs_decide(case: str) -> None:
 def test_runs_that_decide_already_and_never() -> None:
     assert runs_to_decide(np.full(100, 5.0), bounds=(-6.0, 6.0)) < 100
     assert runs_to_decide(np.array([1.0, -1.0]), bounds=(-6.0, 6.0)) == math.inf
+    for least in (0.0, 0.5):  # nothing can be below 0
+        assert runs_to_decide(np.array([1.0, 2.0]), bounds=(least, 6.0)) == 1.0
     assert paired(np.array([1.0, -1.0, 2.0])).runs_to_decide > 3
     assert paired(np.array([1.0, -1.0])).runs_to_decide == math.inf

@@ -103,6 +103,18 @@ def test_all_that_tie_are_found(keys: list[float], data: st.DataObject) -> None:
     assert set(found) == tied
 
 
+@pytest.mark.parametrize("apart", [-1, 1, 7, 9, 70])
+def test_a_leader_stays_until_it_falls_below_the_second(apart: int) -> None:
+    """Wherever the second is: beside it in a block of 8, or blocks away."""
+    for slot in range(80, 120):
+        keys = [0.0] * 200
+        keys[slot], keys[slot + apart] = 2.0, 1.0
+        rank, ties = ranked(*keys), words()
+        for key, leads in ((2.0, slot), (1.5, slot), (0.5, slot + apart)):
+            rekey(rank, slot, key)
+            assert leader(rank, ties) == leads
+
+
 def test_slots_between_stay_behind_until_their_turn() -> None:
     rank, ties = tournament(SPARSE, 8), words()
     clear(rank)

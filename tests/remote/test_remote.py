@@ -152,6 +152,14 @@ def test_errors_are_those_of_a_handle(url: str) -> None:
     assert remote.progress().told == 2
 
 
+def test_observed_rewards_that_no_pull_has_used(url: str) -> None:
+    remote = create(url, "moss", n_arms=20, horizon=100, seed=1)
+    remote.observe(3, [1.0, 0.0])
+    assert remote.progress().observed == 2
+    assert remote.ask().id == 1  # the first pull was answered
+    assert remote.progress().observed == 1
+
+
 def test_what_is_the_services_own(url: str) -> None:
     remote = create(url, "moss", arms=KEYS[:3], horizon=100)
     assert remote.add_arms(["new one"]) == ["new one"]
@@ -213,7 +221,7 @@ def test_verdicts_are_those_of_a_handle(url: str, question: dict[str, float]) ->
         remote.tell(pull, float(pull.arm == KEYS[0]))
         if turn == 5:  # too early to stop: the words name arms
             early = str(live.verdict(**question))
-            assert repr(KEYS[0]) in early.splitlines()[0]
+            assert f"The best so far is arm {KEYS[0]!r}, with 1 on average after " in early
             assert str(remote.verdict(**question)) == early
     here, there = live.verdict(**question), remote.verdict(**question)
     assert str(there) == str(here)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from manyarms.instances import stand_in_652
+from manyarms.instances import local_contests, stand_in_652
 from manyarms.lab.tables import read_results
 from manyarms.report.text import Table
 from manyarms.studies import PAPER, claims, find, paper
@@ -63,10 +63,10 @@ def test_everything_in_one_folder(small_paper: tuple[Path, Report]) -> None:
     assert study["studies"] == list(PAPER)
     assert study["options"] == {"replications": 8, "seed": 3}
     tables = [shown for shown in report.shown if isinstance(shown, Table)]
-    assert [table.title.split(",")[0].split(":")[0] for table in tables] == [
-        "Figure 2(a)",
-        "The paper's claims",
-    ]
+    first, second, *apart = [table.title.split(",")[0].split(":")[0] for table in tables]
+    assert (first, second) == ("Figure 2(a)", "The paper's claims")
+    there = any(name.startswith("652_") for name in local_contests())
+    assert apart == ([] if there else ["Claims about data that are not on this machine"])
     assert tables[0].head == ["hardness", *SIX]
     assert report.shown[-1] == f"Look at {folder / 'report.html'}"
 

@@ -36,7 +36,7 @@ from manyarms.errors import ResultsError
 from manyarms.lab.chunks import ChunkStore, plan
 from manyarms.lab.experiment import Experiment, Objective, check_objective
 from manyarms.lab.players import names_alone
-from manyarms.lab.results import Result, result_of, summaries, tidy_columns
+from manyarms.lab.results import Result, check_facts, result_of, summaries, tidy_columns
 from manyarms.lab.summary import Summary
 from manyarms.lab.workbench import row_type
 
@@ -48,9 +48,13 @@ _HASH = "manyarms_spec_hash"
 _COUNTS = ("best_pulls", "distinct_arms", "recommended")
 _KEPT = "recommended_mean"  # tables of earlier versions do not have it
 # what reading raises where a file is not what it should be
-_MALFORMED = (OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError)
+_MALFORMED = (
+    *(OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError),
+    *(ArithmeticError, MemoryError),
+)
 _OTHER_CELLS = "it has other cells than the tables"
 _MOST_SHOWN = 6  # cells, in a notebook
+_LARGEST = 1e100  # of a regret or a mean, so that sums of squares are finite
 _GROUP = 1 << 18  # rows written, and read, as one
 
 
@@ -179,12 +183,14 @@ class ResultsFolder:
     def parameters(self) -> tuple[str, ...]:
         """The columns of parameters, in both tables."""
         names = self.runs.column_names
-        return tuple(names[: names.index("policy")])
+        with damage(self.folder / RUNS):
+            return tuple(names[: names.index("policy")])
 
     @property
     def objective(self) -> Objective:
         """What the experiment is about: "earn", or "find"."""
-        return check_objective(self.provenance.get("objective", "earn"))
+        with damage(self.folder / PROVENANCE):
+            return check_objective(self.provenance.get("objective", "earn"))
 
     def summary_rows(self, objective: Objective = "earn") -> list[dict[str, Any]]:
         """Summarise the final regret of each policy in each cell, or its simple regret.
@@ -250,6 +256,7 @@ class ResultsFolder:
             runs[_KEPT] = self.runs.column(_KEPT).to_numpy()
         players = zip(self._groups(self.runs), self._groups(table), strict=True)
         for about in self.provenance["cells"]:
+            check_facts(about)
             own = list(itertools.islice(players, len(about["policies"])))
             if len(own) != len(about["policies"]) or not own:
                 raise ValueError(_OTHER_CELLS)
@@ -258,6 +265,8 @@ class ResultsFolder:
             times = np.array([about["horizon"]])
             if time is not None:
                 times = time[own[0][1]][: rows[0]["regret"].shape[1]]
+            if not (times[0] >= 1 and (np.diff(times) > 0).all() and times[-1] <= about["horizon"]):
+                raise ValueError("its times do not grow up to the horizon")
             yield result_of(
                 about,
                 seed=self.provenance["seed"],
@@ -285,7 +294,28 @@ class ResultsFolder:
             _check_sum(self.provenance, name, hashlib.file_digest(file, "sha256").hexdigest())
             file.seek(0)
             # no threads of its own: one that is still at work when Python ends aborts the process
-            return need_pyarrow().parquet.read_table(file, use_threads=False, pre_buffer=False)
+            read = need_pyarrow().parquet.read_table
+            table = read(file, use_threads=False, pre_buffer=False)
+            _check_columns(table, name)
+            return table
+
+
+def _check_columns(table: Any, name: str) -> None:
+    """Refuse a table whose columns are not those that `assemble` writes."""
+    own = dict.fromkeys(("replication", *(("time",) if name == REGRET else _COUNTS)), "int64")
+    own |= {"policy": "string", "regret": "double"}
+    if len(set(table.column_names)) < len(table.column_names):
+        raise ValueError("it has two columns of one name")
+    for column in table.schema:
+        kinds = (own[column.name],) if column.name in own else ("int64", "double", "string")
+        if str(column.type) not in kinds:
+            raise ValueError(f"its column {shown(column.name)} has the type {column.type}")
+    for column in own:
+        if table.column(column).null_count:
+            raise ValueError(f"values are missing in its column {shown(column)}")
+    regret = table.column("regret").to_numpy()
+    if not (np.abs(regret) < _LARGEST).all():
+        raise ValueError("it has regrets that are no finite numbers")
 
 
 def _records(runs: Mapping[str, NDArray[Any]], own: slice, regret: NDArray[Any]) -> NDArray[Any]:

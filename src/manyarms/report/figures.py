@@ -192,13 +192,20 @@ def draw_cells(results: ResultsFolder, folder: Path) -> tuple[list[Path], int]:
     """
     cells = results.cells
     files = []
-    if all(list(each.parameters) == ["alpha"] for each in cells):
-        by_alpha = {float(each.parameters["alpha"]): each for each in cells}
+    by_alpha: dict[Any, Result] = {
+        each.parameters.get("alpha"): each for each in cells if len(each.parameters) == 1
+    }
+    same_horizon = len({each.horizon for each in cells}) == 1
+    if len(by_alpha) == len(cells) and all(map(_is_hardness, by_alpha)) and same_horizon:
         files += save_figure(regret_against_hardness(by_alpha), folder / "hardness")
     for number, each in enumerate(cells[:_CELLS], 1):
         title = ", ".join(f"{name} = {value}" for name, value in each.parameters.items()) or None
         files += save_figure(regret_over_time(each, title=title), folder / f"over_time_{number}")
     return files, max(0, len(cells) - _CELLS)
+
+
+def _is_hardness(alpha: Any) -> bool:
+    return isinstance(alpha, float | int) and alpha >= 0
 
 
 def draw_means(axes: Axes, x: Any, means: Iterable[Interval], options: dict[str, Any]) -> Line2D:

@@ -1,0 +1,81 @@
+"""Whatever happens to an experiment, in whatever order: the service answers as a handle does."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
+import manyarms as ma
+from tests.live.stateful import LONG, SHORT, Game
+from tests.remote.same import plain
+from tests.serve.machines import TOKEN, InThread, new_name
+
+
+class Served(Game):
+    """A game that a node plays: a new node goes on with it after the last, or after a kill."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._node = self._begun(self.new_folder())
+
+    def _begun(self, folder: Path) -> InThread:
+        self._folder = folder
+        return InThread(f"sqlite:///{folder}/serve.db?sync=never").start()
+
+    def _remote(self) -> ma.Remote:
+        return ma.Remote(f"http://{self._node.address}", self._name, token=TOKEN)
+
+    def begin(self, live: ma.Live) -> ma.Remote:
+        self._name = new_name()
+        spec: dict[str, Any] = {"horizon": live.horizon, "seed": live.seed, "token": TOKEN}
+        spec |= {"arms": self.model.arms} if self.named else {"n_arms": live.n_arms}
+        return ma.Remote.create(f"http://{self._node.address}", self._name, live.policy, **spec)
+
+    def reopened(self) -> ma.Remote:
+        self._node.stop()
+        self._node = self._begun(self._folder)
+        return self._remote()
+
+    def killed(self, torn: int) -> ma.Remote:
+        files = [self._folder / f"serve.db{end}" for end in ("-wal", "")]
+        folder = self.new_folder()
+        for file in files:
+            if file.exists():
+                shutil.copy(file, folder)
+        self._node.stop()
+        self._node = self._begun(folder)
+        return self._remote()
+
+    def same(self, ours: Any, twins: Any) -> None:
+        if isinstance(twins, Exception):
+            assert isinstance(ours, type(twins)), (ours, twins)
+        else:
+            assert ours == twins
+
+    def same_bytes(self) -> None:
+        """Compare what can be seen, by `repr`: there are NaNs."""
+        assert repr(self.game.progress()) == repr(self.twin.progress())
+        ours, twins = (sorted(plain(game.arms()), key=repr) for game in (self.game, self.twin))
+        assert repr(ours) == repr(twins)
+
+    def teardown(self) -> None:
+        super().teardown()
+        self._node.stop()
+
+
+@pytest.mark.patient
+def test_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MANYARMS_TOKEN", TOKEN)
+    run_state_machine_as_test(Served, settings=settings(SHORT, max_examples=3))
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_whatever_happens_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MANYARMS_TOKEN", TOKEN)
+    run_state_machine_as_test(Served, settings=settings(LONG, max_examples=60))
