@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import manyarms as ma
-from manyarms.cli.main import main
+from manyarms.cli.main import _plain_warnings, main
 from tests.helpers import run_python
 
 SMALL = ["--n", "200", "--m", "5", "--horizon", "60", "--replications", "4"]
@@ -359,7 +359,6 @@ def test_run_show_and_plot(tmp_path: Path, run: Run) -> None:
     compared = re.findall(r"(\S+) - (\S+) ", shown)
     assert len(compared) == 2 * 2  # two cells, with three policies each
     assert all(len({second for _, second in compared[k : k + 2]}) == 1 for k in (0, 2))
-    assert "of 4" in shown  # first loses more
     assert max(map(len, shown.splitlines())) <= 80
     rows = json.loads(run("show", str(folder), "--json"))
     played = [(row["alpha"], row["policy"]) for row in rows]
@@ -372,19 +371,13 @@ def test_run_show_and_plot(tmp_path: Path, run: Run) -> None:
     assert {"hardness.png", "over_time_1.pdf", "over_time_2.svg"} <= drawn
 
 
-@pytest.mark.filterwarnings("default::manyarms.errors.ScaleWarning")
-def test_a_warning_is_one_sentence_without_code(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    spec = tmp_path / "wide.toml"
-    rewards = '[instance.rewards]\nmodel = "gaussian"\nsigma = 9\n'
-    moss = SPEC.split("[[policy]]", maxsplit=1)[0] + rewards + '[[policy]]\nname = "moss"\n'
-    spec.write_text(moss)
+def test_a_warning_is_one_sentence_without_code() -> None:
     usual = warnings.formatwarning
-    assert main(["run", str(spec), "--out", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr().err
-    assert "manyarms: `sigma` of moss is 0.5, but the Gaussian(sigma=9.0) rewards of" in said
-    assert "app.py" not in said
+    with _plain_warnings():
+        ours = warnings.formatwarning("Too wide.", ma.errors.ScaleWarning, "a.py", 7, "play()")
+        other = warnings.formatwarning("Old.", DeprecationWarning, "a.py", 7, "play()")
+    assert ours == "manyarms: Too wide.\n"
+    assert other == usual("Old.", DeprecationWarning, "a.py", 7, "play()")
     assert warnings.formatwarning is usual
 
 

@@ -32,9 +32,9 @@ def play(policy: Any, rewards: Any) -> None:
 @pytest.mark.parametrize(
     ("policy", "rewards", "says"),
     [
-        (ma.MOSS(), Gaussian(5.0), r"`sigma` of moss is 0.5, but the Gaussian\(sigma=5.0\) .* 5\."),
+        (ma.MOSS(), Gaussian(5.0), r"`sigma` of moss is 0.5, but Gaussian\(sigma=5.0\) .* 5\."),
         (ma.MOSS(sigma=4.0), Gaussian(0.1), r"`sigma` of moss\(sigma=4.0\) is 4, .*sigma=0.1"),
-        (ma.MOSS(), Revenue(20.0), r"`sigma` of moss is 0.5, but the Revenue\(basket=20.0\)"),
+        (ma.MOSS(), Revenue(20.0), r"`sigma` of moss is 0.5, but Revenue\(basket=20.0\)"),
         (ma.Prospector(), Gaussian(0.5), r"prospector plays on Gaussian\(sigma=0.5\) .*\[0, 1\]"),
         (ma.Patience(bound="kl"), Gaussian(0.5), r"`bound` is \"kl\", which is for rewards in"),
     ],

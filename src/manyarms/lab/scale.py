@@ -22,7 +22,7 @@ def warn_of_scale(policy: Policy, instance: Instance) -> None:
     spread = _spread(instance)
     if spread is None:
         return
-    rewards, label = f"{instance.rewards!r} rewards of {instance.label}", policy.label
+    rewards, label = f"{instance.rewards!r} rewards", policy.label
     for one in layers(policy):
         bound = getattr(one, "bound", None)
         if one.unit_rewards or bound == "kl":
@@ -35,7 +35,7 @@ def warn_of_scale(policy: Policy, instance: Instance) -> None:
         sigma = getattr(one, "sigma", None)
         if sigma is not None and not sigma / _TIMES <= spread <= _TIMES * sigma:
             text = (
-                f"`sigma` of {label} is {sigma:g}, but the {rewards} have a standard deviation of "
+                f"`sigma` of {label} is {sigma:g}, but {rewards} have a standard deviation of "
                 f"about {spread:.2g}. Give it sigma={spread:.2g}."
             )
             break
