@@ -89,11 +89,17 @@ class Game(RuleBasedStateMachine):
         folder.mkdir()
         return folder
 
+    def end(self) -> None:
+        """Let go of all that is open."""
+
     def teardown(self) -> None:
-        if hasattr(self, "game"):
-            self.same_bytes()
-            self.game.close()
-        self._root.cleanup()
+        try:
+            if hasattr(self, "game"):
+                self.same_bytes()
+                self.game.close()
+        finally:
+            self.end()
+            self._root.cleanup()
 
     def begin(self, live: ma.Live) -> Any:
         """Return the game of a new handle, in a place of its own."""
@@ -197,9 +203,10 @@ class Game(RuleBasedStateMachine):
         if not refused:
             model.retired.add(arm)
 
-    @rule(which=WHICH)
-    def restore(self, which: int) -> None:
-        arm = self.arm(which)
+    @rule(which=WHICH, gone=st.booleans())
+    def restore(self, which: int, gone: bool) -> None:
+        retired = [arm for arm in self.model.arms if arm in self.model.retired]
+        arm = retired[which % len(retired)] if gone and retired else self.arm(which)
         refused = arm not in self.model.retired
         self.both(lambda game: game.restore(arm), refused=refused)
         self.model.retired.discard(arm)
