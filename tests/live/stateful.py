@@ -211,6 +211,14 @@ class Game(RuleBasedStateMachine):
         self.both(lambda game: game.restore(arm), refused=refused)
         self.model.retired.discard(arm)
 
+    @rule(which=WHICH, times=st.integers(1, 3))
+    def go_and_come_back(self, which: int, times: int) -> None:
+        arm, model = self.arm(which), self.model
+        if arm not in model.retired and len(model.arms) > len(model.retired) + 1:
+            for _ in range(times):
+                self.both(lambda game: game.retire(arm), refused=False)
+                self.both(lambda game: game.restore(arm), refused=False)
+
     @rule(which=WHICH, rewards=st.lists(REWARD, min_size=1, max_size=3))
     def observe(self, which: int, rewards: list[float]) -> None:
         arm = self.arm(which)
